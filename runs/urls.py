@@ -54,6 +54,7 @@ from runs.pages.run_list.views import run_list, run_tags, view_delete, view_save
 from runs.pages.search.views import search
 from runs.pages.sessions.views import session_import
 from runs.pages.suites.editor_views import suite_edit, suite_new, suite_retire
+from runs.pages.suites.pattern import suite_pattern
 from runs.pages.suites.upload_views import suite_upload
 from runs.pages.suites.views import (
     suite_aa,
@@ -138,6 +139,7 @@ project_urls = [
     path("targets/<int:pk>/accept/", target_accept, name="target-accept"),
     path("targets/<int:pk>/remove/", target_remove, name="target-remove"),
     path("suites/<slug:suite>/targets/", suite_targets, name="suite-targets"),
+    path("suites/<slug:suite>/pattern/", suite_pattern, name="suite-pattern"),
     path("regressions/", regressions, name="regressions"),
     path("regressions/selected/", triage_selected, name="triage-selected"),
     path("regressions/<int:pk>/", alert_triage, name="alert-triage"),

@@ -10,6 +10,7 @@ from functools import cached_property
 
 import msgspec
 
+from evaluators.criteria import Criteria
 from evaluators.diagnosis import Thresholds
 from evaluators.evaluate import LAYERS, Layer
 from evaluators.mcp_surface import McpSurface, decoded
@@ -107,6 +108,27 @@ class RunContext:
             project=self.run.project, binary=MCP, tool_version=self.options.surface, subcommand=""
         )
         return {each.server: each for each in decoded(stored.text)}
+
+    @cached_property
+    def shared_pattern(self) -> str:
+        """The `command_pattern` of scenarios without one: as of preparation; before, the target's, else the project's."""
+        if self.run.fingerprint:
+            return str(self.run.fingerprint.get("command_pattern", ""))
+        if self.target.options.command_pattern:
+            return self.target.options.command_pattern
+        # A proof's run belongs to no project, but its suite does.
+        project = self.run.project if self.run.project_id else self.run.suite_version.suite.project
+        lacks_one = any(not (tool.mcp or tool.command_pattern) for tool, _ in self.tools)
+        return project.command_pattern if project and lacks_one else ""
+
+    def criteria_of(self, criteria: Criteria) -> Criteria:
+        """Return a scenario's criteria with the pattern that finds its tool's commands."""
+        tool = criteria.tool or Tool()
+        if tool.mcp or tool.command_pattern or not self.shared_pattern:
+            return criteria
+        return criteria.model_copy(
+            update={"tool": tool.model_copy(update={"command_pattern": self.shared_pattern})}
+        )
 
     @cached_property
     def tools(self) -> tuple[tuple[Tool, FixtureFiles], ...]:

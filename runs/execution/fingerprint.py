@@ -48,6 +48,7 @@ def fingerprint(context: RunContext, tool_version: str, provider_version: str) -
         "provider": run.target.provider,
         "provider_version": provider_version,
         "model": context.model,
+        **({"command_pattern": context.shared_pattern} if context.shared_pattern else {}),
         **_judge(context),
         **_threshold(context.options.threshold, [row[3] for row in rows]),
         "evalhub": settings.VERSION,

@@ -252,7 +252,7 @@ def _evidence(
     return Evidence(
         transcript=trial.transcript.unpack(),
         workspace=workspace,
-        tool=criteria.tool,
+        tool=context.criteria_of(criteria).tool,
         prompt=str(trial.scenario_version.content.get("prompt", "")),
         answer=trial.answer,
         exit_code=trial.exit_code,

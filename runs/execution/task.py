@@ -196,4 +196,5 @@ def load_task(
 ) -> Task:
     """Return the claim's task."""
     spec, fixture_id = load_scenario(claim.scenario_version_id)
+    spec = spec.model_copy(update={"criteria": context.criteria_of(spec.criteria)})
     return Task(claim, spec, lambda: load_fixture(fixture_id), context, stopped, watch)

@@ -10,10 +10,13 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import AfterValidator, AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, StrictInt
 
 from evaluators.model import Json, Price
+from evaluators.patterns import compile_pattern
 from runs.containment.path_use import Use
 from runs.labels import MOST_LABELS, RULE, is_label
 
-_ROUTING = frozenset(("judge_target", "workers", "labels", "provider_batching", "guidance_file"))
+_ROUTING = frozenset(
+    ("judge_target", "workers", "labels", "provider_batching", "guidance_file", "command_pattern")
+)
 _CONTAINMENT = frozenset(("max_processes", "max_memory_mb", "egress"))
 RETRY_FIELDS = frozenset(
     (
@@ -91,6 +94,13 @@ def _guidance_file(value: Json) -> Json:
     return value
 
 
+def _pattern(pattern: str | None) -> str | None:
+    """Return a pattern. Raises `ValueError` for a text that is no regular expression."""
+    if pattern:
+        compile_pattern(pattern)
+    return pattern
+
+
 class Retry(Settings):
     """How to retry requests; None is the default (AgentV, Provider Retry Configuration)."""
 
@@ -131,6 +141,8 @@ class Options(Settings):
     provider_batching: bool = False
     guidance_file: Annotated[str | None, BeforeValidator(_guidance_file)] = None
     """The file that its agent reads: guidance is also laid under this name. `none` lays no copy."""
+    command_pattern: Annotated[str | None, AfterValidator(_pattern)] = None
+    """Finds the tool's commands in scenarios without a pattern of their own."""
     timeout_seconds: float | None = Field(default=None, gt=0)
     model: str | None = None
     args: tuple[str, ...] = Field(default=(), validation_alias=AliasChoices("args", "arguments"))

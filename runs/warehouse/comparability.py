@@ -19,6 +19,8 @@ class Sources(NamedTuple):
     judge: str = ""
     """The target that judged, with its definition's hash."""
     prices: str = ""
+    pattern: str = ""
+    """What finds the tool's commands in scenarios without a pattern of their own."""
 
 
 def changed_parts(before: Run, after: Run, *, prices: bool = True) -> dict[str, Reasons]:
@@ -74,7 +76,8 @@ def _sources(before: Run, after: Run, *, prices: bool) -> tuple[Sources, Sources
     """Return both runs' judges and prices; runs of older releases don't know theirs."""
     judges = _known(_judge(before), _judge(after))
     paid = _known(before.price_source, after.price_source) if prices else ("", "")
-    return Sources(judges[0], paid[0]), Sources(judges[1], paid[1])
+    old, new = (str(run.fingerprint.get("command_pattern", "")) for run in (before, after))
+    return Sources(judges[0], paid[0], old), Sources(judges[1], paid[1], new)
 
 
 def _known(before: str, after: str) -> tuple[str, str]:
@@ -113,7 +116,9 @@ def with_judge(own: Standard, judge: str) -> Standard:
 
 def _with(standards: Mapping[str, Standard], sources: Sources, run: Run) -> dict[str, Standard]:
     own = {
-        key: with_judge(each, sources.judge)._replace(prices=sources.prices)
+        key: with_judge(each, sources.judge)._replace(
+            prices=sources.prices, pattern=each.pattern or sources.pattern
+        )
         for key, each in standards.items()
     }
     return with_adopted(own, adopted_parts(run.fingerprint))

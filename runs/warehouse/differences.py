@@ -25,6 +25,7 @@ LABELS = {
     "provider": "Provider",
     "provider_version": "Provider's program",
     "model": "Model",
+    "command_pattern": "Command pattern",
     "gates": "Gates",
     "judge": "Judge",
     "judge_sha256": "Judge's definition",

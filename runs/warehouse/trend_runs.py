@@ -58,6 +58,8 @@ class TrendRun(NamedTuple):
     """The judge's target with its definition's hash; empty if unknown."""
     adopted: Any
     """What a person adopted for it, as in its fingerprint; None for nothing."""
+    pattern: str
+    """What finds the tool's commands in scenarios without a pattern of their own."""
     suite_version: int
     suite_number: int
     passed: int
@@ -86,6 +88,7 @@ _COLUMNS = (
     "fingerprint__judge",
     "fingerprint__judge_sha256",
     "fingerprint__adopted",
+    "fingerprint__command_pattern",
     "suite_version",
     "suite_version__number",
     "passed",
@@ -147,6 +150,7 @@ def _run(row: Sequence[Any]) -> TrendRun:
         judge,
         sha256,
         adopted,
+        pattern,
         version,
         of,
         *rest,
@@ -163,6 +167,7 @@ def _run(row: Sequence[Any]) -> TrendRun:
         branch,
         f"{judge} {sha256}" if sha256 else "",
         adopted,
+        pattern or "",
         version,
         of,
         passed,

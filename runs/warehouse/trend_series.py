@@ -136,7 +136,9 @@ class _Steps:
         self.line = {at for at, run in enumerate(runs) if is_of_line(run, filters)}
         versions = {runs[at].suite_version for at in self.line}
         adopted = any(runs[at].adopted for at in self.line)
-        self.standards = standards_of(versions) if len(versions) > 1 or adopted else {}
+        patterns = {runs[at].pattern for at in self.line}
+        several = len(versions) > 1 or len(patterns) > 1
+        self.standards = standards_of(versions) if several or adopted else {}
 
     def changes(self, measure: Measure, values: Sequence[Value]) -> Iterator[ChangePoint]:
         """Yield the changes of a measure within each stretch."""
@@ -167,19 +169,23 @@ class _Steps:
         """Return whether two runs have the same scenarios, as far as the measure depends on them."""
         parts = parts_of(measure.layer, measure.name)
         judges = (before.judge, after.judge) if before.judge and after.judge else ("", "")
-        if before.suite_version == after.suite_version and before.adopted == after.adopted:
+        alike = ((run.suite_version, run.adopted, run.pattern) for run in (before, after))
+        if len({repr(each) for each in alike}) == 1:
             return judges[0] == judges[1] or "judge_model" not in parts
         old, new = (
-            _judged(self.standards[run.suite_version], judge, run.adopted)
+            _judged(self.standards[run.suite_version], judge, run)
             for run, judge in zip((before, after), judges, strict=True)
         )
         reasons = not_comparable(old, new).values()
         return old.keys() == new.keys() and not any(parts.intersection(each) for each in reasons)
 
 
-def _judged(standards: Mapping[str, Standard], judge: str, adopted: Any) -> dict[str, Standard]:
-    own = {key: with_judge(each, judge) for key, each in standards.items()}
-    return with_adopted(own, adopted_parts({ADOPTED: adopted}))
+def _judged(standards: Mapping[str, Standard], judge: str, run: TrendRun) -> dict[str, Standard]:
+    own = {
+        key: with_judge(each, judge)._replace(pattern=each.pattern or run.pattern)
+        for key, each in standards.items()
+    }
+    return with_adopted(own, adopted_parts({ADOPTED: run.adopted}))
 
 
 def subcommand_series(runs: Sequence[TrendRun]) -> list[Series]:

@@ -39,6 +39,7 @@ PAGES: dict[str, Page] = {
     "project-running": Page("/p/tools/running/", "viewer", answers=(302,)),
     "suite-list": Page("/p/tools/suites/", "viewer"),
     "suite-detail": Page("/p/tools/suites/{slug}/", "viewer"),
+    "suite-pattern": Page("/p/tools/suites/{slug}/pattern/", "runner"),
     "suite-prove": Page("/p/tools/suites/{slug}/prove/", "runner", "POST", answers=(302,)),
     "suite-aa": Page("/p/tools/suites/{slug}/aa/", "runner", "POST", answers=(302,)),
     "suite-release-rule": Page("/p/tools/suites/{slug}/release-rule/", "author", "POST", answers=(302,)),

@@ -12,7 +12,9 @@ from tests.shell_events import shell
 from tests.trial_parts import make_transcript
 
 
-def test_a_replay_plays_and_jumps_to_the_first_failure(as_admin: Page, live_server: Any, project: Any) -> None:
+def test_a_replay_plays_and_jumps_to_the_first_failure(
+    as_admin: Page, live_server: Any, project: Any
+) -> None:
     trial = make_trial(make_run(make_suite(project)))
     make_transcript(trial, [*shell("task list", "nothing"), *shell("task add", "no name", 2, number=1)])
     problems: list[str] = []

@@ -77,7 +77,9 @@ def _run(scenario: Scenario, context: Callable[[], RunContext]) -> TrialResult:
     claim = Claim(trial_id=0, run_id=0, token="", starts=0)
 
     def load() -> Task:
-        return Task(claim, spec, scenario.load_files, context(), _never_stopped, lambda look: None)
+        own = context()
+        judged = spec.model_copy(update={"criteria": own.criteria_of(spec.criteria)})
+        return Task(claim, judged, scenario.load_files, own, _never_stopped, lambda look: None)
 
     return carry_out(load, stopped=_never_stopped, name=f"proof of {spec.key}")
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from typing import Any
 
-from evaluators.interaction import analyse
 from evaluators.model import Command as FoundCommand
 from evaluators.model import Transcript
-from evaluators.patterns import PatternError, pattern_budget
+from evaluators.pattern_trial import result_of, total_of, try_pattern
+from evaluators.patterns import PatternError
 from evaluators.tool import Tool
-from evaluators.tool_commands import make_matcher
 from runs.models import TranscriptRecord
 from scenarios.commands import (
     EvalhubCommand,
@@ -45,22 +44,15 @@ class Command(EvalhubCommand):
     def work(self, options: dict[str, Any]) -> Result:
         tool = Tool(binary=options["binary"], command_pattern=options["pattern"])
         try:
-            with pattern_budget():
-                make_matcher(tool.binary, tool.command_pattern)
-                found = analyse(_transcript(options), tool, completed=True)
+            found = try_pattern(_transcript(options), tool)
         except PatternError as error:
             raise Refused(str(error), id="pattern/refused") from error
-        if found.problem:
-            raise Refused(found.problem, id="pattern/refused")
         rows = [_row(each) for each in found.commands]
         lines = [f"{row['subcommand'] or '–':<16} {row['result']:<10} {row['line']}" for row in rows] or [
             "No command matches."
         ]
-        total = (
-            f"{found.total_commands} commands, {found.error_count} failed, {found.help_seeking} help calls"
-        )
         return Result(
-            "\n".join([*lines, f"{total} (source: {found.source})"]),
+            "\n".join([*lines, total_of(found)]),
             {"commands": rows, "source": found.source},
         )
 
@@ -79,7 +71,6 @@ def _transcript(options: dict[str, Any]) -> Transcript:
 
 
 def _row(command: FoundCommand) -> dict[str, Any]:
-    unknown = "exit ?" if command.exit_code is None else f"exit {command.exit_code}"
     return {
         "line": command.line,
         "subcommand": command.subcommand,
@@ -87,5 +78,5 @@ def _row(command: FoundCommand) -> dict[str, Any]:
         "failed": command.failed,
         "help": command.help,
         "retry_of": command.retry_of,
-        "result": "help" if command.help else unknown,
+        "result": result_of(command),
     }

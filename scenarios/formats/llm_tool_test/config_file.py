@@ -106,8 +106,9 @@ def read_tool(
 ) -> tuple[Tool | None, list[Problem]]:
     """Return the tool of a scenario, or None without one.
 
-    The pattern is the scenario's, else that of the settings for the same tool, else the project's
-    (llm-tool-test evaluation, Command Identification).
+    The pattern is the scenario's, else that of the settings for the same tool (llm-tool-test evaluation, Command
+    Identification). Without one, a run takes its target's, else its project's; `upload.command_pattern` only says that
+    there is one.
     """
     if from_config and settings.target is None:
         return None, [_no_settings(document)]
@@ -115,8 +116,8 @@ def read_tool(
     target = own or settings.target or Target()
     if target.mcp:
         return Tool(**target.model_dump()), problems
-    pattern = target.command_pattern or _shared_pattern(target, settings) or upload.command_pattern
-    if not target.binary.strip() and not pattern.strip():
+    pattern = target.command_pattern or _shared_pattern(target, settings)
+    if not target.binary.strip() and not (pattern or upload.command_pattern).strip():
         return None, problems
     return Tool(**target.model_dump(exclude={"command_pattern"}), command_pattern=pattern), problems
 

@@ -40,9 +40,9 @@ def test_tools_profiles_and_prices_of_the_settings_are_kept():
 PATTERNS = {
     "the scenario's": ("{binary: t, command_pattern: own}", SETTINGS, "own"),
     "the settings'": ("{binary: t}", SETTINGS, "t (\\w+)"),
-    "not that of another tool": ("{binary: other}", SETTINGS, "project"),
-    "the project's": ("{binary: t}", "", "project"),
-    "the project's without any tool": ("{}", "", "project"),
+    "not that of another tool": ("{binary: other}", SETTINGS, ""),
+    "left to the run": ("{binary: t}", "", ""),
+    "left to the run without any tool": ("{}", "", ""),
 }
 
 
