@@ -72,6 +72,8 @@ MORE_PAGES = {
     "regression-confirm": "/p/default/regressions/1/confirm/",
     "suite-new": "/p/default/new-suite/",
     "suite-edit": "/p/default/suites/git-basics/edit/",
+    "suite-pattern": "/p/default/suites/git-basics/pattern/",
+    "trial-replay": "/p/default/trials/1/replay/",
     "suite-difference": "/p/default/suites/stock/difference/",
     "runs-nothing": "/p/default/runs/?q=nowhere",
     "trial-against": "/p/default/trials/19/against/13/",

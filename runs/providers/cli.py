@@ -28,7 +28,7 @@ from runs.providers.healthcheck import (
     ask_address,
     ask_command,
 )
-from runs.providers.options import Options, ResolvedTarget, spellings_given
+from runs.providers.options import RETRY_FIELDS, Options, ResolvedTarget, spellings_given
 from runs.providers.program_lookup import advice, look_up, missing_word
 from runs.providers.recent_lines import WrittenLines
 
@@ -43,6 +43,8 @@ LONGEST_SHOWN = 2000
 
 class CliOptions(Options):
     """A command and where it runs."""
+
+    unused_fields: ClassVar[frozenset[str]] = RETRY_FIELDS | {"base_url"}
 
     refuses_unknown: ClassVar[bool] = True
     runs_in_eval_folder: ClassVar[bool] = True

@@ -16,7 +16,7 @@ from evaluators.transcripts.paths import placed, steps
 from evaluators.transcripts.reading import UnreadableTranscript
 from runs.errors import ProviderError
 from runs.providers.base import Availability, Invocation, Recording
-from runs.providers.options import Options, ResolvedTarget
+from runs.providers.options import PROGRAM_FIELDS, RETRY_FIELDS, Options, ResolvedTarget
 
 if TYPE_CHECKING:  # runs.containment.sandbox imports this package, and httpx takes a tenth of a second
     import httpx
@@ -37,6 +37,8 @@ Path = Annotated[str, AfterValidator(_path)]
 
 class HttpOptions(Options):
     """The endpoint's address, what each request contains, and where its answer has the text."""
+
+    unused_fields: ClassVar[frozenset[str]] = RETRY_FIELDS | PROGRAM_FIELDS
 
     secret_fields: ClassVar[frozenset[str]] = frozenset(("api_key",))
 

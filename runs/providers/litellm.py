@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from pydantic import AliasChoices, Field, field_validator
 
-from runs.providers.options import Options
+from runs.providers.options import PROGRAM_FIELDS, Options
 
 AZURE_VERSION = "2024-10-01-preview"
 GEMINI_MODEL = "gemini-2.5-flash"
@@ -14,6 +14,8 @@ GEMINI_MODEL = "gemini-2.5-flash"
 
 class ModelOptions(Options):
     """Settings of every model."""
+
+    unused_fields: ClassVar[frozenset[str]] = PROGRAM_FIELDS
 
     secret_fields: ClassVar[frozenset[str]] = frozenset(("api_key",))
 

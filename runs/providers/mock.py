@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 
 from evaluators.model import Complete, Completion, CompletionRequest, Json, Usage
 from runs.providers.base import Availability, Invocation, Recording
-from runs.providers.options import Options, ResolvedTarget
+from runs.providers.options import PROGRAM_FIELDS, RETRY_FIELDS, Options, ResolvedTarget
 
 if TYPE_CHECKING:  # runs.containment.sandbox imports this package
     from runs.containment.sandbox import Containment
@@ -22,6 +22,8 @@ _LOOK_SECONDS = 0.1
 
 class MockOptions(Options):
     """The answer and its delay."""
+
+    unused_fields: ClassVar[frozenset[str]] = RETRY_FIELDS | PROGRAM_FIELDS | {"base_url"}
 
     opaque_fields: ClassVar[frozenset[str]] = frozenset(("response", "trace"))
     limits_turns: ClassVar[bool] = True

@@ -18,6 +18,7 @@ _ROUTING = frozenset(
     ("judge_target", "workers", "labels", "provider_batching", "guidance_file", "command_pattern")
 )
 _CONTAINMENT = frozenset(("max_processes", "max_memory_mb", "egress"))
+PROGRAM_FIELDS = frozenset(("args", "env"))
 RETRY_FIELDS = frozenset(
     (
         "max_retries",

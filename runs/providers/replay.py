@@ -12,7 +12,7 @@ from runs.containment.path_use import Use
 from runs.containment.target_roots import AllowedPath, PathRefused
 from runs.errors import ProviderError
 from runs.providers.base import Availability, Invocation, Recording
-from runs.providers.options import Options, ResolvedTarget
+from runs.providers.options import PROGRAM_FIELDS, RETRY_FIELDS, Options, ResolvedTarget
 
 if TYPE_CHECKING:  # runs.containment.sandbox imports this package
     from runs.containment.sandbox import Containment
@@ -22,6 +22,8 @@ _LIMIT = 256 << 20
 
 class ReplayOptions(Options):
     """Where the recordings are, and their metadata."""
+
+    unused_fields: ClassVar[frozenset[str]] = RETRY_FIELDS | PROGRAM_FIELDS | {"base_url"}
 
     opaque_fields: ClassVar[frozenset[str]] = frozenset(("response",))
     limits_turns: ClassVar[bool] = True

@@ -19,7 +19,7 @@ from runs.providers.agent_program import AgentProgram
 from runs.providers.base import Availability, Batching, Invocation, Recording
 from runs.providers.editor_batch import EditorBatches
 from runs.providers.editor_exchange import Exchange, made_root, request_text, workspace_text
-from runs.providers.options import Options, ResolvedTarget
+from runs.providers.options import RETRY_FIELDS, Options, ResolvedTarget
 from runs.providers.preread import preread_prompt
 
 if TYPE_CHECKING:  # runs.containment.sandbox imports this package
@@ -31,6 +31,8 @@ _DISPATCH = threading.Lock()
 
 class VscodeOptions(Options):
     """How to start Visual Studio Code, and whether to wait for its answer."""
+
+    unused_fields: ClassVar[frozenset[str]] = RETRY_FIELDS | {"base_url"}
 
     path_fields: ClassVar[Mapping[str, Use]] = {
         "command": Use.RUN,

@@ -33,6 +33,21 @@ document.addEventListener("click", (event) => {
   location.assign(`?part=commands${link.hash}`);
 });
 
+/* Without the right to the clipboard the link opens the text. */
+document.addEventListener("click", async (event) => {
+  const link = event.target.closest("a[data-copy]");
+  if (!link || !navigator.clipboard) return;
+  event.preventDefault();
+  try {
+    const answer = await fetch(link.href);
+    if (!answer.ok) throw new Error(String(answer.status));
+    await navigator.clipboard.writeText(await answer.text());
+    link.textContent = "✓ Copied";
+  } catch {
+    location.assign(link.href);
+  }
+});
+
 document.addEventListener("dragover", (event) => {
   if (event.target.closest("[data-drop]")) event.preventDefault();
 });

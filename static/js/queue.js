@@ -28,18 +28,3 @@ document.addEventListener("change", (event) => {
   const n = boxes().filter((box) => box.checked).length;
   document.querySelector("[data-selected]").textContent = n ? `${n} selected` : "Select all";
 });
-
-/* Without the right to the clipboard the link opens the text. */
-document.addEventListener("click", async (event) => {
-  const link = event.target.closest("a[data-copy]");
-  if (!link || !navigator.clipboard) return;
-  event.preventDefault();
-  try {
-    const answer = await fetch(link.href);
-    if (!answer.ok) throw new Error(String(answer.status));
-    await navigator.clipboard.writeText(await answer.text());
-    link.textContent = "✓ Copied";
-  } catch {
-    location.assign(link.href);
-  }
-});

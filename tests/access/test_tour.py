@@ -18,6 +18,7 @@ NO_PAGE_OF_ITS_OWN = {
     "run-download": "is a file",
     "trial-draft": "is for copying its text",
     "target-try": "is a part of a page",
+    "trial-cast": "is a file",
     "trial-transcript": "is a file",
     "trial-artifact": "is a file",
     "trial-file": "is a file",

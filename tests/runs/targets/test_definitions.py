@@ -90,6 +90,24 @@ def test_labels_are_stored_once_and_sorted():
             id="unused field",
         ),
         pytest.param(
+            ["- name: a", "  provider: mock", "  env: {A: b}"],
+            4,
+            "targets/unused-field",
+            id="env of a double",
+        ),
+        pytest.param(
+            ["- name: a", "  provider: anthropic", "  api_key: ${{ K }}", "  model: m", "  args: [x]"],
+            6,
+            "targets/unused-field",
+            id="args of a model",
+        ),
+        pytest.param(
+            ["- name: a", "  provider: cli", "  command_template: x", "  base_url: http://x"],
+            5,
+            "targets/unused-field",
+            id="address of a program",
+        ),
+        pytest.param(
             ["- name: a", "  provider: opencode", "  maxTurns: 2"],
             4,
             "targets/unknown-field",
@@ -117,7 +135,7 @@ def test_labels_are_stored_once_and_sorted():
             id="literal key",
         ),
         pytest.param(
-            ["- name: a", "  provider: mock", "  env:", "    MY_TOKEN: abc"],
+            ["- name: a", "  provider: codex", "  env:", "    MY_TOKEN: abc"],
             5,
             "targets/literal-secret",
             id="literal in env",
@@ -135,7 +153,7 @@ def test_labels_are_stored_once_and_sorted():
             id="literal header",
         ),
         pytest.param(
-            ["- name: a", "  provider: mock", "  env: {A: 'x ${{ B }}'}"],
+            ["- name: a", "  provider: codex", "  env: {A: 'x ${{ B }}'}"],
             4,
             "targets/partial-reference",
             id="partial",
