@@ -15,7 +15,7 @@ from evalhub.teams.models import Project
 from evaluators.assertions import tool_calls
 from evaluators.attempts import attempts
 from evaluators.criteria import Criteria
-from evaluators.diagnosis import diagnose
+from evaluators.diagnosis import diagnose, messages_of
 from evaluators.interaction import Interaction, analyse, scores
 from evaluators.patterns import pattern_budget
 from evaluators.waste import waste_scores
@@ -181,11 +181,13 @@ def _measured(trial: ExternalTrial, interaction: Interaction | None) -> list[dic
 def _detail(trial: ExternalTrial, interaction: Interaction | None) -> dict[str, Any]:
     if trial.transcript is None or interaction is None:
         return {"tools_called": list(trial.tools_called)}
+    messages = messages_of(trial.transcript, interaction)
     return {
         "tools_called": [call.name for call in tool_calls(trial.transcript)],
         "interaction": interaction.as_json(),
         "attempts": json_of(attempts(trial.transcript, interaction.commands)),
-        "diagnosis": json_of(diagnose(interaction)),
+        "diagnosis": json_of(diagnose(interaction, messages=messages)),
+        "messages": json_of(messages),
         "notes": list(trial.transcript.problems),
     }
 

@@ -219,6 +219,7 @@ def _row(run: Run, version: ScenarioVersion, session: KeptSession, position: int
     own = (score for score in scores(interaction) if score.name != "completed")
     measured = (*own, *session.wasted)
     usage = session.transcript.usage
+    messages = messages_of(session.transcript, interaction)
     return Trial(
         run=run,
         scenario_version=version,
@@ -233,9 +234,8 @@ def _row(run: Run, version: ScenarioVersion, session: KeptSession, position: int
         detail={
             "interaction": interaction.as_json(),
             "attempts": json_of(attempts(session.transcript, session.commands)),
-            "diagnosis": json_of(
-                diagnose(interaction, messages=messages_of(session.transcript, interaction))
-            ),
+            "diagnosis": json_of(diagnose(interaction, messages=messages)),
+            "messages": json_of(messages),
             "flags": json_of(session.flags),
             "session": {
                 "id": session.id,

@@ -69,3 +69,12 @@ def test_the_source_of_thresholds_is_a_sentence() -> None:
 
 def _fields(metrics: Interaction) -> dict[str, object]:
     return {name: getattr(metrics, name) for name in metrics.__struct_fields__}
+
+
+def test_a_missing_script_is_counted_and_quoted() -> None:
+    message = "python3: can't open file '/workspace/ship.py': No such file or directory"
+    gone = tuple(Command(n, "python3 ship.py add", "add", 2, failed=True) for n in range(3))
+    metrics = Interaction(**{**_fields(FAILING), "commands": gone})  # type: ignore[arg-type]
+    (found,) = diagnose_run([DiagnosedTrial(1, "a", metrics, dict.fromkeys(range(3), message))], Thresholds())
+    assert (found.pattern, found.commands[0].hits) == ("tool-not-found", 3)
+    assert f"`python3 ship.py add`: {message}" in found.evidence

@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('teams', '0009_calibrated_judges'),
+        ('teams', '0010_invitation'),
     ]
 
     operations = [

@@ -9,7 +9,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('runs', '0038_trial_attempts'),
+        ('runs', '0039_target_tries'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
