@@ -58,7 +58,15 @@ def get_ctrf(request: ApiRequest, run_id: Path[Key]) -> dict[str, Any]:
     return ctrf([run_document(find_run(request, run_id).pk)])
 
 
-@router.get("/runs/{run_id}/llm-tool-test", auth=Bearer(), response=answers(str))
+_ZIP = {"application/zip": {"schema": {"type": "string", "format": "binary"}}}
+
+
+@router.get(
+    "/runs/{run_id}/llm-tool-test",
+    auth=Bearer(),
+    response=answers(str),
+    openapi_extra={"responses": {200: {"content": _ZIP}}},
+)
 def get_results_folder(request: ApiRequest, run_id: Path[Key]) -> HttpResponse:
     """Export a run as llm-tool-test's results folder, in a zip archive."""
     run = find_run(request, run_id)
