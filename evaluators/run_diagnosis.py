@@ -19,6 +19,8 @@ from evaluators.diagnosis import (
 )
 from evaluators.interaction import Interaction
 
+GOOD = frozenset(("clear-docs",))
+"""Patterns that are no problem; they come last."""
 MOST_COMMANDS = 8
 """Commands named by a finding."""
 _COUNTED = {
@@ -96,6 +98,11 @@ class Finding(Struct, frozen=True):
         return self.pattern.replace("_", " ").replace("-", " ").capitalize()
 
     @property
+    def is_problem(self) -> bool:
+        """Return whether the finding asks for a fix."""
+        return self.pattern not in GOOD
+
+    @property
     def verb(self) -> str:
         """Return what the counted calls did."""
         return verb_of(self.pattern)
@@ -115,7 +122,7 @@ def diagnose_run(trials: Sequence[DiagnosedTrial], limits: Thresholds) -> list[F
             seen.setdefault(found.pattern, []).append((trial, found))
     scenarios = len({trial.scenario for trial in measured})
     findings = [_finding(own, len(measured), scenarios) for own in seen.values()]
-    return sorted(findings, key=lambda each: -len(each.trials))
+    return sorted(findings, key=lambda each: (each.pattern in GOOD, -len(each.trials)))
 
 
 def _finding(shown: Sequence[tuple[DiagnosedTrial, Diagnosis]], trials: int, scenarios: int) -> Finding:

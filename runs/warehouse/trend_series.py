@@ -6,7 +6,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from evaluators.change_points import FEWEST_RUNS, ChangePoint, mean_changes, rate_changes
 from evaluators.comparability import Standard, not_comparable, parts_of

@@ -9,7 +9,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('runs', '0039_target_tries'),
+        ('runs', '0041_failures_of_mcp_calls'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
