@@ -73,9 +73,9 @@ INTERACTION = {
     "total_commands": "Commands",
     "iteration_ratio": "Iteration ratio",
     "wasted_tokens": "Wasted tokens",
-    "tokens_in_failed_commands": "in failed commands",
-    "tokens_in_repeated_help": "in repeated help",
-    "tokens_after_done": "after the task was done",
+    "tokens_in_failed_commands": "Tokens in failed commands",
+    "tokens_in_repeated_help": "Tokens in repeated help",
+    "tokens_after_done": "Tokens after done",
     "completed": "Completed",
 }
 """Labels of layer 1's measures in display order."""

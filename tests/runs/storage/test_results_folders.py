@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from evaluators.interaction import analyse, scores
-from evaluators.model import Event, Transcript
+from evaluators.model import Event, Transcript, Usage
 from evaluators.tool import Tool
+from evaluators.waste import waste_scores
 from runs.errors import RequestError
 from runs.models import CommandRecord, Run, RunMeasure, Trial
 from runs.models.trial import scores_json
@@ -129,7 +131,8 @@ def used_trial(run: Run, key: str, transcript: Transcript, tool: Tool, **changes
         {"layer": "gates", "name": "file_exists", "passed": True, "value": 1.0, "message": "There."},
         {"layer": "judge", "name": "judge", "value": 0.8, "passed": True},
     )
-    rows = [*scores_json(tuple(scores(interaction))), *own]
+    wasted = waste_scores(transcript, interaction.commands, passed=True)
+    rows = [*scores_json((*scores(interaction), *wasted)), *own]
     trial = make_trial(
         run, key, scores=rows, detail={"interaction": interaction.as_json()}, seconds=3.5, cost_usd=0.5,
         tokens_in=1000, tokens_out=50, **changes,
@@ -168,7 +171,8 @@ def run() -> Run:
         make_project(), ("create", "export"), name="Basics", criteria={"tool": {"binary": "task"}}
     )
     made = make_run(version, model="small", tool_version="task 2.0")
-    events = (*shell("task add", "no name", 2), *shell("task add milk", "ok", 0))
+    call, failed = shell("task add", "no name", 2)
+    events = (replace(call, usage=Usage(90, 10)), failed, *shell("task add milk", "ok", 0))
     told = Event("message", role="assistant", text="Done. Mail me at ann@example.org.")
     for key in ("create", "create", "export"):
         trial = used_trial(made, key, Transcript(events=(*events, told), source="events", text="Done."), tool)
