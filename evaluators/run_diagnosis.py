@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from msgspec import Struct, field
 
 from evaluators.diagnosis import (
+    CLEAR,
     ERRING,
     MOST_QUOTED,
     NOT_FOUND,
@@ -19,8 +20,6 @@ from evaluators.diagnosis import (
 )
 from evaluators.interaction import Interaction
 
-GOOD = frozenset(("clear-docs",))
-"""Patterns that are no problem; they come last."""
 MOST_COMMANDS = 8
 """Commands named by a finding."""
 _COUNTED = {
@@ -100,7 +99,7 @@ class Finding(Struct, frozen=True):
     @property
     def is_problem(self) -> bool:
         """Return whether the finding asks for a fix."""
-        return self.pattern not in GOOD
+        return self.pattern != CLEAR
 
     @property
     def verb(self) -> str:
@@ -122,7 +121,7 @@ def diagnose_run(trials: Sequence[DiagnosedTrial], limits: Thresholds) -> list[F
             seen.setdefault(found.pattern, []).append((trial, found))
     scenarios = len({trial.scenario for trial in measured})
     findings = [_finding(own, len(measured), scenarios) for own in seen.values()]
-    return sorted(findings, key=lambda each: (each.pattern in GOOD, -len(each.trials)))
+    return sorted(findings, key=lambda each: (each.pattern == CLEAR, -len(each.trials)))
 
 
 def _finding(shown: Sequence[tuple[DiagnosedTrial, Diagnosis]], trials: int, scenarios: int) -> Finding:
