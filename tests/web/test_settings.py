@@ -101,11 +101,25 @@ def test_an_admin_has_regressions_confirmed_automatically(signed_in, project):
         ("most_trials", "many", "Enter a whole number, such as 20, or leave it empty for no limit."),
         ("priority", "7", "Select a valid choice"),
         ("command_pattern", "(", "is not a regular expression"),
+        ("diagnosis_thresholds", "colour 3", "is not a threshold with a number"),
+        ("diagnosis_thresholds", "error_rate 2", "error_rate must be a number from 0 to 1, not 2."),
+        ("diagnosis_thresholds", "commands 1.5", "commands must be a whole number from 1, not 1.5."),
         ("smallest_effect", "much", "Enter a number from 0 to 1"),
         ("smallest_effect", "2", "less than or equal to 1"),
         ("name", "", "This field is required."),
     ],
-    ids=["no trial", "no number", "no priority", "pattern", "word", "too large", "no name"],
+    ids=[
+        "no trial",
+        "no number",
+        "no priority",
+        "pattern",
+        "no threshold",
+        "share",
+        "count",
+        "word",
+        "too large",
+        "no name",
+    ],
 )
 def test_invalid_values_are_reported_at_their_field(signed_in, project, field, value, sentence):
     response = signed_in().post(ADDRESS, {**SETTINGS, field: value})
@@ -323,3 +337,12 @@ def test_it_offers_the_recommended_judge_of_a_provider_with_a_key(signed_in, pro
     page = parse(client.get(ADDRESS))
     assert "Recommended: anthropic/claude-haiku-4-5." in page.field("Default judge").hint
     assert [each["value"] for each in page.all("datalist option")] == ["anthropic/claude-haiku-4-5"]
+
+
+def test_thresholds_of_the_diagnosis_are_changed_by_name(signed_in, project):
+    signed_in().post(ADDRESS, {**SETTINGS, "diagnosis_thresholds": "error_rate 0.4, commands 30"})
+    project.refresh_from_db()
+    assert project.diagnosis_thresholds == {"error_rate": 0.4, "commands": 30}
+    page = parse(signed_in().get(ADDRESS))
+    assert page.all("[name=diagnosis_thresholds]")[0]["value"] == "error_rate 0.4, commands 30"
+    assert "error_rate 0.4, commands 30" in parse(signed_in("viewer").get(ADDRESS))
