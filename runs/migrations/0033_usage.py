@@ -8,8 +8,8 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('runs', '0001_squashed_0032'),
-        ('teams', '0001_squashed_0007'),
+        ('runs', '0032_more_trials'),
+        ('teams', '0007_confirmation_budget'),
     ]
 
     operations = [

@@ -8,7 +8,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('runs', '0033_usage'),
-        ('scenarios', '0001_squashed_0004'),
+        ('scenarios', '0004_release_rule'),
         ('teams', '0008_month_budget'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]

@@ -29,7 +29,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('runs', '0034_cache_key'),
-        ('scenarios', '0001_squashed_0004'),
+        ('scenarios', '0004_release_rule'),
         ('teams', '0009_calibrated_judges'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]

@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('teams', '0001_squashed_0007'),
+        ('teams', '0007_confirmation_budget'),
     ]
 
     operations = [

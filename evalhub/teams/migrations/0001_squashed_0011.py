@@ -17,6 +17,10 @@ class Migration(migrations.Migration):
         ('teams', '0005_caps_and_priorities'),
         ('teams', '0006_smallest_effects'),
         ('teams', '0007_confirmation_budget'),
+        ('teams', '0008_month_budget'),
+        ('teams', '0009_calibrated_judges'),
+        ('teams', '0010_invitation'),
+        ('teams', '0011_diagnosis_thresholds'),
     ]
 
     initial = True
@@ -51,18 +55,30 @@ class Migration(migrations.Migration):
                 ('confirm_alerts', models.BooleanField(db_default=False, default=False, help_text='Run suspected regressions again, and notify of confirmed ones only.')),
                 ('confirm_trials', models.PositiveIntegerField(db_default=60, default=60, help_text='Most trials of one confirmation, over both configurations.')),
                 ('confirm_usd', models.FloatField(blank=True, help_text='Budget of one confirmation in US dollars; empty for no limit.', null=True)),
+                ('month_usd', models.FloatField(blank=True, help_text='Budget of a calendar month in US dollars; empty for no limit.', null=True)),
+                ('judge_labels', models.PositiveIntegerField(db_default=30, default=30, help_text='Passing and failing labels that a calibrated judge needs, each.', validators=[django.core.validators.MinValueValidator(1)])),
+                ('judge_rate', models.FloatField(db_default=0.7, default=0.7, help_text='Lowest end of both 95 % intervals of a calibrated judge, 0 to 1.')),
+                ('only_calibrated_judges', models.BooleanField(db_default=False, default=False, help_text='An uncalibrated judge informs and does not decide.')),
+                ('diagnosis_thresholds', models.JSONField(blank=True, db_default={}, default=dict, help_text='Thresholds of the diagnosis that the project sets, by name.')),
                 ('created', models.DateTimeField(default=django.utils.timezone.now)),
             ],
         ),
         migrations.CreateModel(
-            name='SignInLink',
+            name='Invitation',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('role', models.CharField(choices=[('viewer', 'Viewer'), ('runner', 'Runner'), ('author', 'Author'), ('admin', 'Admin')], default='viewer', max_length=10)),
+                ('email', models.EmailField(blank=True, max_length=254)),
                 ('sha256', models.CharField(max_length=64, unique=True)),
                 ('created', models.DateTimeField(default=django.utils.timezone.now)),
                 ('used', models.DateTimeField(null=True)),
-                ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, to=settings.AUTH_USER_MODEL)),
+                ('by', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='invitations', to=settings.AUTH_USER_MODEL)),
+                ('used_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='accepted_invitations', to=settings.AUTH_USER_MODEL)),
+                ('project', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='invitations', to='teams.project')),
             ],
+            options={
+                'ordering': ['-pk'],
+            },
         ),
         migrations.CreateModel(
             name='ApiToken',
@@ -82,6 +98,16 @@ class Migration(migrations.Migration):
             options={
                 'ordering': ['name', 'pk'],
             },
+        ),
+        migrations.CreateModel(
+            name='SignInLink',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('sha256', models.CharField(max_length=64, unique=True)),
+                ('created', models.DateTimeField(default=django.utils.timezone.now)),
+                ('used', models.DateTimeField(null=True)),
+                ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, to=settings.AUTH_USER_MODEL)),
+            ],
         ),
         migrations.CreateModel(
             name='Membership',
