@@ -30,6 +30,7 @@ ACTIONS = {
     "price.remove": "removed the price of",
     "project.change": "changed the settings of",
     "project.seed-manifest": "set the seed manifest",
+    "diagnosis.review": "reviewed a diagnosis of",
     "disagreement.resolve": "resolved the disagreement of",
     "overrule": "overruled a score of",
     "overrule.undo": "put back a score of",

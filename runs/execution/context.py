@@ -118,8 +118,10 @@ class RunContext:
             return self.target.options.command_pattern
         # A proof's run belongs to no project, but its suite does.
         project = self.run.project if self.run.project_id else self.run.suite_version.suite.project
+        if not (project and project.command_pattern):
+            return ""
         lacks_one = any(not (tool.mcp or tool.command_pattern) for tool, _ in self.tools)
-        return project.command_pattern if project and lacks_one else ""
+        return project.command_pattern if lacks_one else ""
 
     def criteria_of(self, criteria: Criteria) -> Criteria:
         """Return a scenario's criteria with the pattern that finds its tool's commands."""

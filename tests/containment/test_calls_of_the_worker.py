@@ -242,7 +242,7 @@ def CONTAINMENT_OF(outbound: Outbound) -> Any:
 
 
 def test_no_other_client_is_made():
-    """Only these modules make a client, and all of theirs are guarded."""
+    """Only one module makes a client; the proxy of MCP servers runs inside the sandbox."""
     made = {
         path.relative_to(ROOT).as_posix()
         for path in ROOT.rglob("*.py")
@@ -257,7 +257,7 @@ def test_no_other_client_is_made():
         )
         if word in path.read_text(encoding="utf-8")
     }
-    assert made == {"containment/outbound_http.py"}
+    assert made == {"containment/outbound_http.py", "sources/mcp_proxy.py"}
 
 
 def test_make_provider_hands_on_what_may_be_called():

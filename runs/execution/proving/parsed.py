@@ -13,7 +13,7 @@ from runs.warehouse.seals import ScenarioSeal
 from runs.worker_settings import containment, variables_of
 from scenarios.formats.parsed import ParsedSuite
 from scenarios.guidance import named_guidelines, suite_guidance
-from scenarios.models import SuiteVersion
+from scenarios.models import Suite, SuiteVersion
 
 
 def prove_parsed(suite: ParsedSuite) -> Iterator[ScenarioSeal]:
@@ -21,10 +21,11 @@ def prove_parsed(suite: ParsedSuite) -> Iterator[ScenarioSeal]:
 
     Raises `RequestError` and `ProviderError` for a worker's wrong settings, and `DiskFull`.
     """
+    project = Project(slug=DEFAULT_PROJECT)
     setting = Setting(
-        SuiteVersion(config=dict(suite.settings)),
+        SuiteVersion(suite=Suite(project=project), config=dict(suite.settings)),
         containment(),
-        variables_of(Project(slug=DEFAULT_PROJECT)),
+        variables_of(project),
         suite_guidance(suite, named_guidelines(suite)),
         frozenset(suite.fixtures),
     )
