@@ -32,6 +32,11 @@ def test_selected_runs_are_compared_from_a_bar(page_of_runs: Page, runs: list[Ru
     page_of_runs.get_by_label(f"Select run {older}").check()
     status = page_of_runs.get_by_text("2 of at most 10 runs selected")
     expect(status).to_be_in_viewport()
+    marked = page_of_runs.locator("tr.is-selected")
+    expect(marked).to_have_count(2)
+    expect(marked.first.get_by_label(f"Select run {newest}")).to_be_checked()
+    page_of_runs.mouse.wheel(0, 10_000)
+    expect(compare).to_be_in_viewport()
     compare.click()
     page_of_runs.wait_for_url(re.compile("/compare/"))
     for number in (newest, older):
