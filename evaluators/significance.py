@@ -56,7 +56,7 @@ def _extreme(sums: NDArray[np.floating], observed: float, tail: Tail) -> int:
     return int(np.count_nonzero(far))
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=32)
 def _signs(n: int) -> NDArray[np.int8]:
     """Return all rows of n signs, or `DRAWS` of them."""
     import numpy as np
@@ -237,6 +237,7 @@ def mean_and_error(differences: Sequence[float], least_variance: float = 0.0) ->
     return mean, sqrt(max(variance, least_variance))
 
 
+@lru_cache(maxsize=4096)
 def t_quantile(probability: float, freedom: int) -> float:
     """Return the quantile of Student's t distribution."""
     from scipy.special import stdtrit
