@@ -26,6 +26,7 @@ def page_of_runs(as_admin: Page, live_server: Any, runs: list[Run]) -> Page:
 
 def test_selected_runs_are_compared_from_a_bar(page_of_runs: Page, runs: list[Run]) -> None:
     compare = page_of_runs.get_by_role("button", name="Compare selected")
+    expect(page_of_runs.get_by_role("button", name="Clear")).to_be_hidden()
     newest, older = runs[-1].pk, runs[-3].pk
     page_of_runs.get_by_label(f"Select run {newest}").check()
     expect(compare).to_be_disabled()
