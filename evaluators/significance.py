@@ -5,6 +5,7 @@ numpy and scipy are imported where they are used, because they would double the 
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from functools import lru_cache
 from math import comb, lcm, sqrt
@@ -258,7 +259,8 @@ def cliffs_delta(before: Sequence[float], after: Sequence[float]) -> float:
     """
     if not before or not after:
         raise ValueError("Cliff's delta needs values on both sides.")
-    balance = sum((new > old) - (new < old) for new in after for old in before)
+    olds = sorted(before)
+    balance = sum(bisect_left(olds, new) + bisect_right(olds, new) - len(olds) for new in after)
     return balance / (len(before) * len(after))
 
 
