@@ -141,7 +141,7 @@ SECOND_NOTATIONS = r"""() => {
     const text = node.textContent.trim();
     if (node.parentElement.closest(elsewhere)) continue;
     if (date.test(text)) found.push(`a date outside of a time element: ${text.slice(0, 90)}`);
-    if (/^(-|—|n\/a|none|unknown|null|undefined|nan)$/i.test(text)) found.push(`another word for empty: ${text}`);
+    if (/^(-|—|n\/a|none|unknown|null|undefined|nan)$/i.test(text)) found.push(`another word for empty: ${text} in ${node.parentElement.outerHTML.slice(0, 120)}`);
   }
   return found;
 }"""
