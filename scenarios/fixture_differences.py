@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from scenarios.models import Fixture, SuiteEntry, SuiteVersion
 from scenarios.storing import unpack
 from scenarios.text_difference import TextDifference, lines_of, text_difference
@@ -26,7 +28,7 @@ def fixture_differences(before: SuiteVersion, after: SuiteVersion) -> list[tuple
     return [(path, _difference(sides[0].get(path, b""), sides[1].get(path, b""))) for path in paths]
 
 
-def _files(fixtures: dict[str, int], archives: dict[int, bytes]) -> dict[str, bytes]:
+def _files(fixtures: dict[str, int], archives: Mapping[int, bytes | memoryview]) -> dict[str, bytes]:
     """Return the contents of a version's fixture files, by the fixture's name and the path in it."""
     return {
         f"{name}/{file.path}".lstrip("/"): file.content
