@@ -46,7 +46,8 @@ FILTERS: tuple[Callable[..., Any], ...] = (
         template_filters.urlencode,
         template_filters.visible,
     ),
-    *(template_filters.ago, template_filters.timed, template_filters.when),
+    *(template_filters.ago, template_filters.date_of, template_filters.day),
+    *(template_filters.moment, template_filters.timed, template_filters.when),
     *(
         template_filters.decimals,
         template_filters.duration,
@@ -56,7 +57,7 @@ FILTERS: tuple[Callable[..., Any], ...] = (
     *(template_filters.measured, template_filters.money, template_filters.percent, template_filters.points),
     *(template_filters.in_json, template_filters.json_script),
     *(anchor, coded),
-    *(defaultfilters.date, defaultfilters.linebreaksbr, defaultfilters.pluralize),
+    *(defaultfilters.linebreaksbr, defaultfilters.pluralize),
 )
 FUNCTIONS: tuple[Callable[..., Any], ...] = (
     *(

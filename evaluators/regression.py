@@ -376,7 +376,8 @@ class _Power:
     ) -> None:
         self.change, self.pairs, self.differences, self.family = change, pairs, differences, family
         self.threshold = _threshold(change.rule, pairs)
-        self._trial = [_trial_variance(change.rule, old, new, pairs) for old, new in pairs]
+        has_logarithms = _has_logarithms(pairs)
+        self._trial = [_trial_variance(change.rule, old, new, pairs, has_logarithms) for old, new in pairs]
 
     def is_equivalent(self) -> bool:
         """Return whether the 90 % interval lies within the smallest effect (two one-sided tests, Schuirmann 1987).
@@ -431,7 +432,7 @@ class _Power:
         return t_quantile(1 - ALPHA / 2 / self.family, freedom) + t_quantile(POWER, freedom)
 
 
-def _trial_variance(rule: MeasureRule, old: Sample, new: Sample, pairs: Pairs) -> float:
+def _trial_variance(rule: MeasureRule, old: Sample, new: Sample, pairs: Pairs, has_logarithms: bool) -> float:
     """Return the variance of one trial on the scale of the differences.
 
     A rate or score between 0 and 1 varies at most as passes do. On the relative scale the variance within both runs
@@ -440,5 +441,5 @@ def _trial_variance(rule: MeasureRule, old: Sample, new: Sample, pairs: Pairs) -
     n, mean = old.n + new.n, (old.mean * old.n + new.mean * new.n) / (old.n + new.n)
     if rule.scale is Scale.POINTS:
         return jeffreys_variance(min(max(mean, 0.0), 1.0) * n, n)
-    unit = mean if _has_logarithms(pairs) else sum(abs(each.mean) for each, _ in pairs) / len(pairs)
+    unit = mean if has_logarithms else sum(abs(each.mean) for each, _ in pairs) / len(pairs)
     return (old.m2 + new.m2) / (n - 2) / unit**2 if n > 2 and unit else 0.0

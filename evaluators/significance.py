@@ -5,6 +5,7 @@ numpy and scipy are imported where they are used, because they would double the 
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from functools import lru_cache
 from math import comb, lcm, sqrt
@@ -56,7 +57,7 @@ def _extreme(sums: NDArray[np.floating], observed: float, tail: Tail) -> int:
     return int(np.count_nonzero(far))
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=32)
 def _signs(n: int) -> NDArray[np.int8]:
     """Return all rows of n signs, or `DRAWS` of them."""
     import numpy as np
@@ -237,6 +238,7 @@ def mean_and_error(differences: Sequence[float], least_variance: float = 0.0) ->
     return mean, sqrt(max(variance, least_variance))
 
 
+@lru_cache(maxsize=4096)
 def t_quantile(probability: float, freedom: int) -> float:
     """Return the quantile of Student's t distribution."""
     from scipy.special import stdtrit
@@ -257,7 +259,8 @@ def cliffs_delta(before: Sequence[float], after: Sequence[float]) -> float:
     """
     if not before or not after:
         raise ValueError("Cliff's delta needs values on both sides.")
-    balance = sum((new > old) - (new < old) for new in after for old in before)
+    olds = sorted(before)
+    balance = sum(bisect_left(olds, new) + bisect_right(olds, new) - len(olds) for new in after)
     return balance / (len(before) * len(after))
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from django.contrib.auth.models import User
 
 from evalhub.teams.models import AuditEvent, Project
+from evalhub.web.sanitize import shown, visible
 
 ACTIONS = {
     "alert.confirm": "asked to confirm the regression of",
@@ -107,6 +108,21 @@ def sentence(event: AuditEvent) -> str:
     except KeyError:  # an event of an older evalhub
         more = ""
     return " ".join(part for part in (who, action_text(event.action), event.subject, more) if part)
+
+
+def shown_sentence(event: AuditEvent) -> str:
+    """Return an event's sentence as a page shows it."""
+    return _shown(event, sentence(event))
+
+
+def shown_subject(event: AuditEvent) -> str:
+    """Return an event's subject as a page shows it."""
+    return _shown(event, event.subject)
+
+
+def _shown(event: AuditEvent, text: str) -> str:
+    # Admins see whom they invited; anything else that looks like a secret or an address is redacted.
+    return visible(text[:400]) if event.action.startswith("member.") else shown(text[:400])
 
 
 def action_text(action: str) -> str:

@@ -17,6 +17,7 @@ from django.utils import timezone
 from evalhub.teams import audit
 from evalhub.teams.models import Invitation, Membership, digest
 from evalhub.teams.roles import Role
+from evalhub.web.numbers import date_and_time
 
 if TYPE_CHECKING:
     from evalhub.teams.access import Access
@@ -49,7 +50,7 @@ def send_invitation(made: Invitation, link: str) -> str:
         return "No mail server is set up, so nothing was sent. Send this link to the new member."
     text = (
         f"{made.by} invites you to the project {made.project} as {made.role}:\n\n{link}\n\n"
-        f"The link works once, until {made.expires:%d %b %Y, %H:%M} UTC.\n"
+        f"The link works once, until {date_and_time(made.expires)} UTC.\n"
     )
     subject = f"evalhub: join {made.project}".replace("\n", " ")
     try:

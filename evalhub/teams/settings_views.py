@@ -217,7 +217,7 @@ def audit_log(request: ProjectRequest) -> HttpResponseBase:
         "events": page.rows,
         "older": older,
         "action": action,
-        "sentences": [audit.sentence(each) for each in page.rows],
+        "shown": [(each, audit.shown_sentence(each), audit.shown_subject(each)) for each in page.rows],
         "may_manage": True,
     }
     return render(request, "teams/audit_log.html", context)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 
 UNMEASURED = "–"
 
@@ -99,7 +99,12 @@ def when(at: datetime, *, now: datetime) -> str:
 
 def date_and_time(at: datetime) -> str:
     """Return a moment such as `1 Nov 2026, 14:05`."""
-    return f"{at.day} {at:%b %Y, %H:%M}"
+    return f"{date_of(at)}, {at:%H:%M}"
+
+
+def date_of(at: date) -> str:
+    """Return a day such as `1 Nov 2026`."""
+    return f"{at.day} {at:%b %Y}"
 
 
 def counted(count: int, noun: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from functools import wraps
 from typing import Any
 from urllib.parse import quote
@@ -94,6 +94,11 @@ def in_json(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
+def date_of(at: date) -> str:
+    """Return a day as text, for names and labels."""
+    return numbers.date_of(at)
+
+
 def json_script(value: Any, element: str) -> SafeString:
     """Return plain data as a script element with this id, from which a page's own script reads it.
 
@@ -132,6 +137,20 @@ def timed(at: datetime | None, text: str) -> SafeString:
         f"{numbers.date_and_time(at)} UTC",
         text,
     )
+
+
+def moment(at: datetime | None) -> SafeString:
+    """Return a time as a `time` element with its date and time, as for what is to come."""
+    return timed(at, f"{numbers.date_and_time(at)} UTC" if at else "")
+
+
+def day(at: date | None) -> SafeString:
+    """Return a day as a `time` element."""
+    if at is None:
+        return format_html('<span class="muted">{}</span>', numbers.UNMEASURED)
+    if isinstance(at, datetime):
+        return timed(at, numbers.date_of(at))
+    return format_html('<time datetime="{}">{}</time>', at.isoformat(), numbers.date_of(at))
 
 
 def rate(passed: int, n: int) -> SafeString:

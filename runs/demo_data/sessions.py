@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from random import Random
+from typing import Any
 
 from evaluators.attempts import attempts
 from evaluators.diagnosis import diagnose
@@ -15,8 +16,9 @@ from evaluators.model import Event, Json, Score, Transcript
 from evaluators.tool import Tool
 from runs.demo_data.catalogue import PASSED, TOOLS, UNCHANGED, UNWRITTEN, WRONG, DemoTool
 from runs.models import TranscriptRecord
-from runs.models.trial import json_of
+from runs.models.trial import command_row, json_of
 from runs.warehouse.artifacts import Kept, keep
+from runs.warehouse.search_index import entry
 
 VARIANTS = 6
 """Sessions per scenario and course; trials share them."""
@@ -40,6 +42,10 @@ class Session:
     attempts: Json
     answer: str
     kept: Kept
+    commands: tuple[dict[str, Any], ...]
+    """Rows of the tool's commands, without their trial."""
+    texts: dict[str, Any]
+    """What the search finds, without the judge's statements."""
     facts: frozenset[str]
     """What a judge may say of it; see the catalogue."""
 
@@ -68,6 +74,8 @@ def session(tool: int, place: int, failures: int, course: str, variant: int) -> 
         kept=keep(
             "transcript", "\n".join(event.command or str(event.output or "") for event in events).encode()
         ),
+        commands=tuple(command_row(0, each) for each in interaction.commands),
+        texts=entry(0, "", transcript=transcript, judgings=(), answer=answer),
         facts=frozenset(_facts(events, failures, course, done)),
     )
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cache
 from itertools import islice
 from random import Random
 from typing import Any
@@ -13,6 +16,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from evalhub.teams.models import Project
+from evaluators.model import Judging
 from runs.demo_data.catalogue import JUDGE, SCENARIOS, TAGS, TARGETS, TOOLS, bundle
 from runs.demo_data.sessions import Session
 from runs.demo_data.story import GUIDANCE_STEPS, Chapter, chapters, difficulties
@@ -31,13 +35,12 @@ from runs.models import (
 )
 from runs.models.run import RunState, Trigger
 from runs.models.run_options import RunOptions
-from runs.models.trial import command_row
 from runs.queue import statements
 from runs.targets.import_targets import import_targets
 from runs.warehouse.baselines import set_baseline
 from runs.warehouse.comparison import compare_with_baseline
 from runs.warehouse.rollups import write_rollups
-from runs.warehouse.search_index import entry, facets_of
+from runs.warehouse.search_index import FACETS, entry, facet, facets_of
 from scenarios.imports import Imported, import_files
 from scenarios.models import Guidance, ScenarioVersion
 
@@ -108,12 +111,32 @@ def make_runs(
     rng = Random(seed)  # noqa: S311 (no secret)
     story = chapters(runs, seed=seed, now=now)
     done = 0
-    while batch := list(islice(story, RUNS_AT_ONCE)):
-        with transaction.atomic():
-            for chapter in batch:
-                _store_run(stage, chapter, trials, rng, by)
-        done += len(batch)
-        progress(done)
+    with _collecting_rarely() as collect:
+        while batch := list(islice(story, RUNS_AT_ONCE)):
+            with transaction.atomic():
+                for chapter in batch:
+                    _store_run(stage, chapter, trials, rng, by)
+            done += len(batch)
+            collect()
+            progress(done)
+
+
+@contextmanager
+def _collecting_rarely() -> Iterator[Callable[[], None]]:
+    """Collect garbage only when called: cached sessions are many objects that every collection would visit."""
+
+    def collect() -> None:
+        gc.collect()
+        gc.freeze()
+
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield collect
+    finally:
+        gc.unfreeze()
+        if was_enabled:
+            gc.enable()
 
 
 def _store_run(stage: Stage, chapter: Chapter, number: int, rng: Random, by: User | None) -> Run:
@@ -206,11 +229,7 @@ def _store_trials(run: Run, versions: Sequence[ScenarioVersion], trials: Sequenc
 
 def _store_parts(run: Run, trials: Sequence[tuple[int, DemoTrial]]) -> None:
     statements.insert(TranscriptRecord, [_transcript(pk, each) for pk, each in _with_sessions(trials)])
-    commands = [
-        command_row(pk, command)
-        for pk, each in _with_sessions(trials)
-        for command in each.interaction.commands
-    ]
+    commands = [row | {"trial": pk} for pk, each in _with_sessions(trials) for row in each.commands]
     statements.insert(CommandRecord, commands)
     judged = [
         judging_row(pk, score)
@@ -221,21 +240,24 @@ def _store_parts(run: Run, trials: Sequence[tuple[int, DemoTrial]]) -> None:
     statements.insert(JudgingRecord, judged)
     artifacts = [{"trial": pk, **vars(kept)} for pk, each in trials for kept in each.result.artifacts]
     statements.insert(Artifact, artifacts)
-    facets = {outcome: facets_of(run.pk, outcome) for outcome in {each.result.outcome for _, each in trials}}
+    own = facets_of(run.pk, "")
+    facets = {each: f"{own} {facet(FACETS['outcome'], each)}" for each in ("pass", "fail", "error")}
     statements.insert(SearchEntry, [_entry(pk, each, facets[each.result.outcome]) for pk, each in trials])
 
 
 def _entry(pk: int, trial: DemoTrial, facets: str) -> dict[str, Any]:
-    result = trial.result
-    judged = [score.judging for score in (result.evaluation.scores if result.evaluation else ())]
-    return entry(
-        pk,
-        facets,
-        transcript=trial.session.transcript if trial.session else None,
-        judgings=[judging for judging in judged if judging],
-        answer=result.answer,
-        error=result.error,
-    )
+    if trial.session is None:
+        return entry(pk, facets, transcript=None, judgings=(), answer="", error=trial.result.error)
+    judging = trial.judging
+    judge = _judge_text(judging.reasoning, judging.negatives, judging.positives) if judging else ""
+    return trial.session.texts | {"trial": pk, "facets": facets, "judge": judge}
+
+
+@cache
+def _judge_text(reasoning: str, negatives: tuple[str, ...], positives: tuple[str, ...]) -> str:
+    judging = Judging(reasoning=reasoning, negatives=negatives, positives=positives)
+    text: str = entry(0, "", transcript=None, judgings=[judging], answer="")["judge"]
+    return text
 
 
 def _with_sessions(trials: Sequence[tuple[int, DemoTrial]]) -> Iterator[tuple[int, Session]]:

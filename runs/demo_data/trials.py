@@ -42,6 +42,7 @@ class DemoTrial:
 
     result: TrialResult
     session: Session | None
+    judging: Judging | None = None
 
 
 def demo_trial(chapter: Chapter, place: int, difficulty: float, rng: Random) -> DemoTrial:
@@ -74,7 +75,7 @@ def demo_trial(chapter: Chapter, place: int, difficulty: float, rng: Random) -> 
             "attempts": played.attempts,
         },
     )
-    return DemoTrial(result, played)
+    return DemoTrial(result, played, judging)
 
 
 @cache

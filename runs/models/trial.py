@@ -191,11 +191,9 @@ def json_of(value: Any) -> Any:
 
 def scores_json(scores: tuple[Score, ...]) -> list[dict[str, Any]]:
     """Return scores as the trial's JSON; a judge's judging has its own table."""
-    rows = []
-    for score in scores:
-        row = json_of(score)
+    rows: list[dict[str, Any]] = json_of(scores)
+    for row in rows:
         row.pop("judging", None)
-        rows.append(row)
     return rows
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.conf import settings
 
+from evalhub.web.numbers import date_of
 from evaluators.redaction import redact_patterns
 from evaluators.regression import ChangeVerdict, MeasureChange
 from evaluators.verdict_sentences import explanation, interval, scenarios_worse, size
@@ -159,7 +160,7 @@ def _assigned(notification: Notification, alert: Alert, run: Run) -> Message:
     proof = "confirmed" if alert.evidence == Evidence.CONFIRMED else "suspected"
     lines = [f"{by} assigned the {proof} regression of run {run.pk} to {name}."]
     if alert.due:
-        lines.append(f"Due on {alert.due:%-d %b %Y}.")
+        lines.append(f"Due on {date_of(alert.due)}.")
     if alert.note:
         lines.append(f"Note: {redact_patterns(alert.note)[:LONGEST_ERROR]}")
     data = {**_data(run), "alert": alert.pk, "assignee": name, "by": by}

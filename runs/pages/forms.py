@@ -97,7 +97,7 @@ class AlertForm(forms.Form):
             if self._is_touched(name) and kept not in (self._was(name), _written(self.data[name])):
                 self.add_error(
                     name,
-                    f"Someone changed the {name} to “{kept}” in the meantime. Save again to overwrite it.",
+                    f"Someone changed the {'due date' if name == 'due' else name} to “{kept}” in the meantime. Save again to overwrite it.",
                 )
 
     def _was(self, name: str) -> str:

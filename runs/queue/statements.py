@@ -34,8 +34,7 @@ def claim_next(
     Return the trial, its earlier starts, its scenario version and its index.
     """
     vendor = connection.vendor
-    (adapt,) = _adapters(vendor, Trial, ("started",))
-    started = adapt(timezone.now())
+    (started,) = _adapted(_adapters(vendor, Trial, ("started",)), {"started": timezone.now()})
     own = storable_json(list(labels))
     rows = _rows(_claim_sql(vendor), [token, lease_seconds, started, worker, run_id, run_id, own])
     return next(((trial, starts - 1, version, index) for trial, starts, version, index in rows), None)
@@ -175,9 +174,12 @@ Adapter = Callable[[Any], Any]
 
 
 @cache
-def _adapters(vendor: str, model: type[models.Model], names: tuple[str, ...]) -> tuple[Adapter, ...]:
-    """Return the function that adapts values for each column."""
-    return tuple(_adapter(vendor, model._meta.get_field(name)) for name in names)
+def _adapters(
+    vendor: str, model: type[models.Model], names: tuple[str, ...]
+) -> tuple[tuple[int, Adapter], ...]:
+    """Return the columns whose values are adapted, by place, each with its function."""
+    found = ((place, _adapter(vendor, model._meta.get_field(name))) for place, name in enumerate(names))
+    return tuple((place, adapt) for place, adapt in found if adapt is not _same)
 
 
 def _adapter(vendor: str, field: Any) -> Adapter:
@@ -197,8 +199,11 @@ def _sqlite_time(value: datetime | None) -> str | None:
     return None if value is None else str(value.astimezone(UTC).replace(tzinfo=None))
 
 
-def _adapted(adapters: tuple[Adapter, ...], values: Mapping[str, Any]) -> list[Any]:
-    return [adapt(value) for adapt, value in zip(adapters, values.values(), strict=True)]
+def _adapted(adapters: tuple[tuple[int, Adapter], ...], values: Mapping[str, Any]) -> list[Any]:
+    row = list(values.values())
+    for place, adapt in adapters:
+        row[place] = adapt(row[place])
+    return row
 
 
 def storable(text: str) -> str:

@@ -10,6 +10,7 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from evalhub.teams import audit
+from evalhub.web.numbers import date_and_time
 from evaluators.judges.rubric import DEFAULT_THRESHOLD
 from evaluators.judges.rubric_judge import NAME, reaches
 from evaluators.model import Score
@@ -189,7 +190,7 @@ def _check_first(active: Sequence[Overrule], key: dict[str, Any]) -> None:
         if all(getattr(other, name) == value for name, value in key.items()):
             name = other.by.get_username() if other.by else "somebody"
             raise StaleReview(
-                f"{name} overruled this score on {other.at:%-d %b %Y, %H:%M}; nothing changed. Undo that first."
+                f"{name} overruled this score on {date_and_time(other.at)}; nothing changed. Undo that first."
             )
 
 

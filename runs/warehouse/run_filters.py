@@ -13,6 +13,7 @@ from django.db.models.sql.compiler import SQLCompiler
 from django.http import QueryDict
 
 from evalhub.teams.models import Project
+from evalhub.web.numbers import date_of
 from evalhub.web.paging import key_of
 from evaluators.regression import ChangeVerdict
 from runs.models import Run
@@ -191,8 +192,7 @@ def in_force(filters: RunListFilters, choices: Choices, left: dict[str, int] | N
 
 def _value_label(name: str, value: str, choices: Choices) -> str:
     if name in DAYS:
-        day = date.fromisoformat(value)
-        return f"{day.day} {day:%b %Y}"
+        return date_of(date.fromisoformat(value))
     known = {
         "suite": choices.suites,
         "guidance": [(str(pk), called) for pk, called in choices.guidance],

@@ -19,6 +19,7 @@ MEASURES = (
 )
 """The headline measures, in the order of the page."""
 _JUDGING = ("judge", "judging")
+_READ = frozenset((*MEASURES[1:], _JUDGING))
 
 
 class MeasureVariance(Struct, frozen=True):
@@ -49,30 +50,26 @@ class TrialValues(NamedTuple):
     passed: bool
     scores: Sequence[ReadScore]
 
-    def of(self, measure: tuple[str, str]) -> list[float]:
-        """Return the trial's values of a measure: of the judge's score one for each judging."""
-        if measure == ("trial", "pass"):
-            return [float(self.passed)]
-        judgings = self._values(_JUDGING) if measure == ("judge", "judge") else []
-        return judgings or self._values(measure)
-
-    def _values(self, measure: tuple[str, str]) -> list[float]:
-        return [
-            each.value
-            for each in self.scores
-            if (each.layer, each.name) == measure and each.value is not None
-        ]
+    def by_measure(self) -> dict[tuple[str, str], list[float]]:
+        """Return the trial's values of the headline measures: of the judge's score one for each judging."""
+        found: dict[tuple[str, str], list[float]] = {("trial", "pass"): [float(self.passed)]}
+        for each in self.scores:
+            key = each.layer, each.name
+            if key in _READ and each.value is not None:
+                found.setdefault(key, []).append(each.value)
+        if judgings := found.pop(_JUDGING, None):
+            found["judge", "judge"] = judgings
+        return found
 
 
 def variances(trials: Sequence[TrialValues]) -> list[MeasureVariance]:
     """Return the variance of each headline measure that these trials have."""
-    found = []
-    for measure in MEASURES:
-        by_scenario: defaultdict[int, list[list[float]]] = defaultdict(list)
-        for trial in trials:
-            if values := trial.of(measure):
-                by_scenario[trial.scenario].append(values)
-        if by_scenario:
-            split = variance_split(list(by_scenario.values()))
-            found.append(MeasureVariance("/".join(measure), split))
-    return found
+    found: dict[tuple[str, str], defaultdict[int, list[list[float]]]] = {}
+    for trial in trials:
+        for measure, values in trial.by_measure().items():
+            found.setdefault(measure, defaultdict(list))[trial.scenario].append(values)
+    return [
+        MeasureVariance("/".join(measure), variance_split(list(found[measure].values())))
+        for measure in MEASURES
+        if measure in found
+    ]

@@ -132,13 +132,28 @@ LOST = """() => [...document.querySelectorAll("[aria-describedby], [aria-labelle
       .map((id) => `${name} names #${id}, which is not there`)))"""
 
 
+SECOND_NOTATIONS = r"""() => {
+  const date = /\b\d{1,2} (Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)\b|\b\d{4}-\d\d-\d\d\b|\bjust now\b| ago\b/;
+  const elsewhere = "time, script, style, noscript, pre, code, .mono, option, textarea, svg, .diff, .plotly, .gates";
+  const found = [];
+  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  for (let node; (node = texts.nextNode()); ) {
+    const text = node.textContent.trim();
+    if (node.parentElement.closest(elsewhere)) continue;
+    if (date.test(text)) found.push(`a date outside of a time element: ${text.slice(0, 90)}`);
+    if (/^(-|—|n\/a|none|unknown|null|undefined|nan)$/i.test(text)) found.push(`another word for empty: ${text} in ${node.parentElement.outerHTML.slice(0, 120)}`);
+  }
+  return found;
+}"""
+
+
 def wrong_with(
     page: Page, complaints: list[str], name: str, scheme: str = "light", *, folder: Path = SCREENSHOTS
 ) -> list[str]:
     """Return what there is to complain of; then a picture of the page is put into the folder."""
     # Style sheets tell light and dark apart by colours only, so the other rules would find the same again.
     found = [*serious(page, colours_only=scheme == "dark"), *complaints, *page.evaluate("window.violations")]
-    found += page.evaluate(LOST)
+    found += [*page.evaluate(LOST), *page.evaluate(SECOND_NOTATIONS)]
     if page.evaluate("document.documentElement.scrollWidth > innerWidth"):
         found.append("the page scrolls sideways")
     complaints.clear()
@@ -200,6 +215,17 @@ def test_all_rules_about_colours_are_asked_in_the_dark(page: Page) -> None:
     page.goto("data:text/html,<html lang=en><title>A</title>")
     found = page.evaluate("axe.getRules(['cat.color'])")
     assert sorted(each["ruleId"] for each in found if "wcag2aaa" not in each["tags"]) == COLOUR_RULES
+
+
+def test_a_second_notation_is_found(page: Page) -> None:
+    shown = "<p>1 Nov 2026<p>2026-11-01<p>–<table><td>n/a<td>—<td><time>2 Nov 2026</time></table>"
+    page.goto(f"data:text/html;charset=utf-8,{quote(shown)}")
+    assert page.evaluate(SECOND_NOTATIONS) == [
+        "a date outside of a time element: 1 Nov 2026",
+        "a date outside of a time element: 2026-11-01",
+        "another word for empty: n/a",
+        "another word for empty: —",
+    ]
 
 
 FAULTY = """<html lang=en><meta name=color-scheme content="light dark"><title>A</title><img src=''>

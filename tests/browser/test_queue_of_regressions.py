@@ -87,6 +87,31 @@ def test_a_star_and_tags_follow_at_once(queue: Page, alerts: list[Alert]) -> Non
     assert (alerts[0].starred, alerts[0].tags, alerts[0].first_triaged) == (True, ["night", "flaky"], None)
 
 
+def test_assignee_and_due_date_follow_at_once(queue: Page, alerts: list[Alert]) -> None:
+    own = card(queue, alerts[0])
+    own.get_by_label("Note").fill("A new flag.")
+    own.get_by_label("Assignee").select_option("ada")
+    expect(own.locator("header")).to_contain_text(re.compile(r"Assignee\s+ada"))
+    expect(own.get_by_text("✓ Saved.")).to_be_visible()
+    own.get_by_label("Due").fill("2030-12-01")
+    expect(own.locator("header")).to_contain_text("1 Dec 2030")
+    alerts[0].refresh_from_db()
+    assert (str(alerts[0].assignee), str(alerts[0].due), alerts[0].note) == (
+        "ada",
+        "2030-12-01",
+        "A new flag.",
+    )
+
+
+def test_cards_are_compact_and_open_on_demand(queue: Page, alerts: list[Alert]) -> None:
+    own = card(queue, alerts[1])
+    expect(own.get_by_label("Note")).to_be_hidden()
+    expect(own).to_contain_text("file_exists failed in 12 trials: out.txt does not exist.")
+    own.get_by_text("2 scenarios, triage").click()
+    expect(own.get_by_label("Note")).to_be_visible()
+    expect(own.get_by_role("region", name=re.compile("Regressed scenarios"))).to_contain_text("export")
+
+
 def test_acknowledging_saves_what_was_typed(queue: Page, alerts: list[Alert]) -> None:
     own = card(queue, alerts[0])
     own.get_by_label("Note").fill("A new flag.")
@@ -125,6 +150,13 @@ def test_two_people_at_once_and_the_second_is_told(queue: Page, alerts: list[Ale
     Alert.objects.filter(pk=alerts[0].pk).update(state="fixed", revision=1)
     own.get_by_role("button", name="Acknowledge").first.click()
     expect(own).to_contain_text("Someone changed the state to “fixed” in the meantime.")
+
+
+def test_a_conflicting_due_date_is_refused_at_once(queue: Page, alerts: list[Alert]) -> None:
+    own = card(queue, alerts[0])
+    Alert.objects.filter(pk=alerts[0].pk).update(due="2030-12-01", revision=1)
+    own.get_by_label("Due").fill("2031-01-01")
+    expect(own).to_contain_text("Someone changed the due date to “2030-12-01” in the meantime.")
 
 
 def test_a_regression_is_copied(queue: Page, alerts: list[Alert]) -> None:

@@ -26,12 +26,18 @@ def page_of_runs(as_admin: Page, live_server: Any, runs: list[Run]) -> Page:
 
 def test_selected_runs_are_compared_from_a_bar(page_of_runs: Page, runs: list[Run]) -> None:
     compare = page_of_runs.get_by_role("button", name="Compare selected")
+    expect(page_of_runs.get_by_role("button", name="Clear")).to_be_hidden()
     newest, older = runs[-1].pk, runs[-3].pk
     page_of_runs.get_by_label(f"Select run {newest}").check()
     expect(compare).to_be_disabled()
     page_of_runs.get_by_label(f"Select run {older}").check()
     status = page_of_runs.get_by_text("2 of at most 10 runs selected")
     expect(status).to_be_in_viewport()
+    marked = page_of_runs.locator("tr.is-selected")
+    expect(marked).to_have_count(2)
+    expect(marked.first.get_by_label(f"Select run {newest}")).to_be_checked()
+    page_of_runs.mouse.wheel(0, 10_000)
+    expect(compare).to_be_in_viewport()
     compare.click()
     page_of_runs.wait_for_url(re.compile("/compare/"))
     for number in (newest, older):

@@ -14,6 +14,7 @@ from tests.builders import (
     make_suite,
     make_target,
     make_trial,
+    make_version,
 )
 from tests.diverging import ALIKE, GOOD, diverging_runs, run_commands
 from tests.web.html import parse
@@ -128,9 +129,10 @@ def test_judges_that_differ_are_a_text_difference(signed_in, version):
 
 
 def test_a_runs_page_links_hashes_to_their_text(signed_in, version):
-    names = ("guidance", "target_sha256", "judge_sha256", "tool_version", "fixture")
-    base = make_compared(version, {"create": "pass"}, fingerprint=dict.fromkeys(names, "old"))
-    run = make_compared(version, {"create": "pass"}, fingerprint=dict.fromkeys(names, "new"))
+    names = ("guidance", "target_sha256", "judge_sha256", "tool_version", "fixture", "suite_sha256", "rubric")
+    old, new = (dict.fromkeys(names, each) for each in ("old", "new"))
+    base = make_compared(version, {"create": "pass"}, fingerprint={**old, "suite_version": 1})
+    run = make_compared(version, {"create": "pass"}, fingerprint={**new, "suite_version": 3})
     assert run.baseline_id == base.pk
     table = parse(signed_in("viewer").get(f"/p/tools/runs/{run.pk}/")).table("What changed")
     linked = {row.header: row.links["as text"] for row in table.rows if row.links}
@@ -139,8 +141,17 @@ def test_a_runs_page_links_hashes_to_their_text(signed_in, version):
         "Guidance": f"{start}guidance#documents",
         "Target's definition": f"{start}target#documents",
         "Judge's definition": f"{start}judge#documents",
-        "Fixture": "/p/tools/suites/basics/difference/",
+        **dict.fromkeys(
+            ("Suite", "Fixture", "Rubric"), "/p/tools/suites/basics/difference/?since=1&version=3"
+        ),
     }
+
+
+def test_suite_versions_that_differ_link_to_their_difference(signed_in, version):
+    later = make_version(version.suite, create={"prompt": "Now."})
+    text = shown(signed_in("viewer"), [make_run(version), make_run(later)])
+    address = "/p/tools/suites/basics/difference/?since=1&version=2"
+    assert text.link("Suite difference").address == address
 
 
 def test_runs_with_the_same_documents_offer_no_difference(signed_in, runs):

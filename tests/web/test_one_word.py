@@ -33,6 +33,13 @@ def test_states_and_classes_have_badges(value):
     assert BADGES[value][1] == value.value
 
 
-def test_what_is_not_measured_has_one_notation():
+OTHER_NOTATIONS = {
+    "empty": r"\bn/a\b|\bN/A\b|>\s*(-|—|none|unknown)\s*<|\"(none|unknown|-|—)\", true\)",
+    "dates": r"\|date\(|strftime",
+}
+
+
+@pytest.mark.parametrize("pattern", OTHER_NOTATIONS.values(), ids=OTHER_NOTATIONS)
+def test_empty_values_and_dates_have_one_notation(pattern):
     texts = {each: each.read_text() for each in (settings.ASSETS / "templates").rglob("*.html")}
-    assert [each.name for each, text in texts.items() if re.search(r"\bn/a\b|\bN/A\b", text)] == []
+    assert [each.name for each, text in texts.items() if re.search(pattern, text)] == []

@@ -41,19 +41,19 @@ def test_untouched_fields_keep_someone_elses_changes(client, alert):
 
 
 @pytest.mark.parametrize(
-    ("name", "theirs", "mine"),
+    ("name", "label", "theirs", "mine"),
     [
-        ("note", "It is\nthe flag.", "Chance."),
-        ("state", "fixed", "acknowledged"),
-        ("due", "2026-12-01", "2027-01-01"),
+        ("note", "note", "It is\nthe flag.", "Chance."),
+        ("state", "state", "fixed", "acknowledged"),
+        ("due", "due date", "2026-12-01", "2027-01-01"),
     ],
 )
-def test_a_conflicting_change_is_refused_once_then_saved(client, alert, name, theirs, mine):
+def test_a_conflicting_change_is_refused_once_then_saved(client, alert, name, label, theirs, mine):
     sent = drawn(client)
     Alert.objects.update(**{name: theirs})
     refused = client.post(f"{ADDRESS}{alert.pk}/", {**sent, name: mine}, headers=HTMX)
     assert refused.status_code == 422
-    sentence = f"Someone changed the {name} to “{theirs}” in the meantime. Save again to overwrite it."
+    sentence = f"Someone changed the {label} to “{theirs}” in the meantime. Save again to overwrite it."
     assert sentence in unescape(refused.content.decode())
     assert f"{getattr(Alert.objects.get(), name)}" == theirs
     again = {**sent, f"was-{name}": theirs.replace("\n", "\r\n"), name: mine}

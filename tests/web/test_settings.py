@@ -308,6 +308,13 @@ def test_the_audit_log_pages_by_key(signed_in, project):
             "ada-admin uploaded the suite basics version 2",
         ),
         ("suite.upload", "basics", {}, "ada-admin uploaded the suite basics"),
+        (
+            "member.invite",
+            "grace@example.org",
+            {"role": "author"},
+            "ada-admin invited grace@example.org as author",
+        ),
+        ("suite.upload", "grace@example.org", {}, "ada-admin uploaded the suite [REDACTED_EMAIL]"),
         ("run.tags", "run 1", {"tags": ["a", "b"]}, "ada-admin changed the tags of run 1 to a, b"),
         ("sign-in.link", "", {}, "ada-admin signed in with a link"),
     ],

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from scenarios.formats.parsed import FixtureFile
+from scenarios.models import Fixture, ScenarioVersion
+from scenarios.storing import pack
 from tests.builders import close, make_project, make_run, make_suite, make_trial, make_version
 from tests.web.html import parse
 
@@ -64,6 +67,33 @@ def test_a_difference_is_shown_line_by_line(signed_in, versions):
     assert any("+ prompt: <b>Make</b>⟨U+202E⟩it." in each for each in page.all("tr.added"))
 
 
+@pytest.mark.parametrize(
+    ("query", "shown"),
+    [("since=1&version=3", "v1 → v3"), ("since=9&version=3", "v2 → v3"), ("since=x&version=2", "v1 → v2")],
+)
+def test_any_two_versions_are_compared(signed_in, versions, query, shown):
+    page = parse(signed_in().get(f"/p/tools/suites/basics/difference/?{query}"))
+    assert page.headings[0] == shown
+
+
+def test_fixture_files_that_differ_are_shown(signed_in, versions):
+    fixtures = [
+        Fixture.objects.create(
+            project=versions.project,
+            sha256=f"{number:064x}",
+            archive=pack((FixtureFile("todo.txt", text), FixtureFile("same.txt", b"a"))),
+        )
+        for number, text in enumerate((b"milk\n", b"bread\n"))
+    ]
+    for number, fixture in ((1, fixtures[0]), (3, fixtures[1])):
+        entry = versions.versions.get(number=number).entries.get(scenario_version__scenario__key="create")
+        ScenarioVersion.objects.filter(pk=entry.scenario_version_id).update(fixture=fixture)
+    page = parse(signed_in().get("/p/tools/suites/basics/difference/?since=1&version=3"))
+    assert "− milk" in page
+    assert "+ bread" in page
+    assert "same.txt" not in page
+
+
 def test_a_single_scenarios_difference_can_be_shown(signed_in, versions):
     response = signed_in().get("/p/tools/suites/basics/difference/?version=2&scenario=drop")
     assert [each.key for each in response.context["shown"]] == ["drop"]
@@ -75,7 +105,7 @@ def test_only_the_first_differences_are_on_the_page(signed_in, project):
     make_version(suite, **{f"made{n:02}": {} for n in range(25)})
     response = signed_in().get("/p/tools/suites/basics/difference/")
     assert (len(response.context["shown"]), len(response.context["rest"])) == (20, 6)
-    assert "version=2&amp;scenario=made20" in response.content.decode()
+    assert "since=1&amp;version=2&amp;scenario=made20" in response.content.decode()
 
 
 @pytest.mark.parametrize("page", ["", "difference/"])

@@ -42,6 +42,13 @@ def test_an_upload_becomes_a_version(signed_in):
     assert Suite.objects.get().versions.get().entries.count() == 1
 
 
+def test_a_first_upload_says_so(signed_in):
+    client = signed_in("author")
+    first = "This is the first version."
+    assert first in parse(upload(client, GOOD))
+    assert first not in parse(upload(client, GOOD))
+
+
 def test_the_same_file_again_stays_the_same_version(signed_in):
     client = signed_in("author")
     upload(client, GOOD)

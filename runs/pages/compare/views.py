@@ -13,6 +13,7 @@ from django.views.decorators.http import require_POST, require_safe
 from evalhub.teams.pages import ProjectRequest, project_page
 from evalhub.web.csv_export import chosen_table
 from evalhub.web.paging import key_of
+from runs.models import Run
 from runs.pages.compare.chosen_runs import ChosenRuns, chosen_runs
 from runs.pages.compare.compared_scenarios import (
     DIFFERING,
@@ -70,6 +71,10 @@ def _fresh(request: ProjectRequest, chosen: ChosenRuns, fresh: list[FreshRun]) -
     return response
 
 
+def _are_two_versions(base: Run, new: Run) -> bool:
+    return base.suite_id == new.suite_id and base.suite_version_id != new.suite_version_id
+
+
 def _two_runs(
     request: ProjectRequest, chosen: ChosenRuns, fresh: list[FreshRun], context: dict[str, object]
 ) -> HttpResponseBase:
@@ -99,6 +104,7 @@ def _two_runs(
         "values": scenario_values(compared.pools, measure) if measure else [],
         "parts": differing_parts(base, new),
         "part": part,
+        "versions": chosen.runs if _are_two_versions(base, new) else (),
         "documents": documents,
         "may_run": request.access.may("run"),
     }

@@ -12,7 +12,7 @@ from django.db.models import Count, F, OuterRef, Q, Subquery
 from django.db.models.functions import Coalesce
 
 from evalhub.teams.models import Project
-from evalhub.web.numbers import counted
+from evalhub.web.numbers import counted, date_of
 from runs.models import Alert, Target, TargetCheck
 from runs.models.comparison import OPEN_ALERTS, AlertState
 from runs.models.run import RunState
@@ -162,7 +162,7 @@ def _due(alert: OpenAlert, today: date) -> str:
     words = [alert.state if alert.state != AlertState.UNTRIAGED else "untriaged"]
     words.append(f"assigned to {alert.assignee}" if alert.assignee else "unassigned")
     if alert.due:
-        words.append(f"{'overdue since' if alert.is_late(today) else 'due'} {alert.due.day} {alert.due:%b}")
+        words.append(f"{'overdue since' if alert.is_late(today) else 'due'} {date_of(alert.due)}")
     sentence = ", ".join(words)
     return sentence[0].upper() + sentence[1:]
 

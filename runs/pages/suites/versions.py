@@ -17,7 +17,7 @@ MOST = 30
 
 @dataclass(frozen=True)
 class VersionChange:
-    """A suite's versions, newest first, and the changes between two consecutive ones."""
+    """A suite's versions, newest first, and the changes between two of them."""
 
     versions: Sequence[SuiteVersion]
     before: SuiteVersion | None = None
@@ -26,6 +26,17 @@ class VersionChange:
     """None for the first version."""
     standards: Mapping[int, Mapping[str, Standard]] = field(default_factory=dict)
     """Those of both versions' scenarios, by version and key."""
+
+
+def change_between(suite: Suite, before: str, after: str) -> VersionChange | None:
+    """Return the changes between any two versions, with the scenarios' contents; None if one is missing. Two queries."""
+    numbers = [int(each) for each in (before, after) if each.isdecimal() and len(each) < 9]
+    rows = suite.versions.select_related("created_by").defer("targets_text", "solutions", "config")
+    found = {str(each.number): each for each in rows.filter(number__in=numbers)}
+    if before == after or before not in found or after not in found:
+        return None
+    pair = found[before], found[after]
+    return VersionChange((), *pair, difference(*contents_of(*pair)))
 
 
 def version_change(suite: Suite, number: str = "", *, whole: bool = False) -> VersionChange:

@@ -17,8 +17,9 @@ from runs.pages.suites import proofs
 from runs.pages.suites import suite_list as lists
 from runs.pages.suites.suite_page import Shown, find_suite, suite_page
 from runs.pages.suites.tables import suite_table
-from runs.pages.suites.versions import version_change
+from runs.pages.suites.versions import change_between, version_change
 from runs.warehouse.release_rule import remove_release_rule, set_release_rule
+from scenarios.fixture_differences import fixture_differences
 from scenarios.formats.problems import Problem
 from scenarios.forms import UploadForm
 from scenarios.models import Suite, SuiteVersion
@@ -130,12 +131,14 @@ def suite_release_rule(request: ProjectRequest, suite: str) -> HttpResponse:
 @require_safe
 @project_page()
 def suite_difference(request: ProjectRequest, suite: str) -> HttpResponse:
-    """Show a version's changes line by line, of one scenario or of the first ones."""
+    """Show a version's changes line by line, since the version before or `since`, of one scenario or of the first ones."""
     found = find_suite_or_404(request, suite)
-    change = version_change(found, request.GET.get("version", ""), whole=True)
+    since, version = (request.GET.get(name, "") for name in ("since", "version"))
+    change = change_between(found, since, version) or version_change(found, version, whole=True)
     every = change.difference.scenarios if change.difference else ()
     key = request.GET.get("scenario", "")
     chosen = [each for each in every if each.key == key] if key else every[:MOST_DIFFERENCES]
     rest = [each for each in every if each not in chosen]
-    context = {"suite": found, "change": change, "shown": chosen, "rest": rest}
+    files = fixture_differences(change.before, change.after) if change.before and change.after else []
+    context = {"suite": found, "change": change, "shown": chosen, "rest": rest, "files": files}
     return render(request, "suites/difference.html", context)
