@@ -209,6 +209,7 @@ def evidence_of(
         workspace=workspace,
         bundle=bundle,
         tool=spec.criteria.tool,
+        key=spec.key,
         prompt=spec.prompt,
         answer=recording.answer if recording.answer is not None else transcript.answer,
         exit_code=recording.exit_code,
@@ -248,11 +249,12 @@ def _detail(
         "trace_summary": trace_summary(evidence.transcript),
         "composite_weights": evaluation.composite_weights,
         "scripts": [_post_json(each) for each in post],
-        "notes": [
-            *recording.notes,
-            *evidence.transcript.problems,
-            *(each.note for each in post if each.note),
-        ],
+        # The program and its stream may say the same.
+        "notes": list(
+            dict.fromkeys(
+                (*recording.notes, *evidence.transcript.problems, *(each.note for each in post if each.note))
+            )
+        ),
     }
 
 
