@@ -43,6 +43,9 @@ ALIASES: Mapping[str, str] = {
 MODELS = frozenset(("azure", "anthropic", "gemini", "litellm"))
 """Kinds that answer without calling tools."""
 
+JUDGES = MODELS | {"cli", "mock", "replay"}
+"""Kinds that can judge."""
+
 TAKE_MCP = frozenset(("codex", "claude_code", "opencode", "cli", "mock", "replay"))
 """Kinds that can be given an MCP server, or that only play back what was said."""
 

@@ -158,7 +158,7 @@ def _fill_in_text(given: QueryDict, offer: RunChoices) -> None:
 
 def _fill_in_descriptions(given: QueryDict, project: Project) -> None:
     """Put the tool descriptions of a run that is rerun into the form. One query."""
-    again = Run.objects.filter(project=project, pk=key_of(given["descriptions_of"])).first()
+    again = Run.objects.filter(project=project, pk=key_of(given.get("descriptions_of", "")) or 0).first()
     descriptions = RunOptions.model_validate(again.options).descriptions if again else None
     if descriptions:
         given["descriptions"] = yaml.safe_dump(
@@ -197,7 +197,7 @@ def _show(request: ProjectRequest, page: NewRunPage, planned: Plan, *, status: i
         "plan": planned,
         "offer": page.offer,
         "past": page.past,
-        "judges": sorted(page.offer.names.values()),
+        "judges": page.offer.judges,
         "chosen_targets": page.given.getlist("targets"),
         "chips": chips(page.scenarios, page.past.failed, page.given),
         "edits": bool(page.given.get("edit")),
