@@ -140,6 +140,4 @@ def test_the_documented_target_works(tmp_path, kind):
         keys = dict.fromkeys(("OPENAI_API_KEY", "ANTHROPIC_API_KEY"), KEY)
         recording = make_provider(resolve(target, keys), on_agents_path()).invoke(invocation(tmp_path, kind))
     assert parse(recording.parser, recording.raw).answer == ANSWER
-    assert {request.body["model"] for request in model.seen} == {
-        documented.entry["model"].rpartition("/")[2]
-    }
+    assert {request.body["model"] for request in model.seen} == {documented.entry["model"].rpartition("/")[2]}
