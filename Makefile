@@ -55,6 +55,7 @@ snapshot: dev  ## Write the OpenAPI document that the tests compare with
 
 screenshots: dev  ## Draw every page for docs/tour.md
 	@DJANGO_SETTINGS_MODULE=evalhub.settings $(PY) -m tests.tour
+	@EVALHUB_SCREENSHOTS=docs/images $(PY) -m pytest -q tests/real_agents/test_page.py
 
 format: dev  ## Format the code
 	@$(PY) -m ruff check --fix --quiet . ; $(PY) -m ruff format --quiet .

@@ -21,6 +21,8 @@ class Evidence:
     bundle: Workspace | None = None
     """The uploaded files next to the scenario, separate from the workspace; None without any."""
     tool: Tool | None = None
+    key: str = ""
+    """The scenario's."""
     prompt: str = ""
     answer: str = ""
     exit_code: int | None = None

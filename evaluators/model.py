@@ -206,6 +206,8 @@ class CompletionRequest(Struct, frozen=True):
     system: str = ""
     model: str = ""
     """A target's name or a litellm model id; empty for the judge's default."""
+    key: str = ""
+    """The scenario's key, by which recorded judges answer."""
 
 
 class Completion(Struct, frozen=True):

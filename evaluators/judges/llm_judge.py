@@ -60,7 +60,7 @@ def ask_judge(user: str, system: str, model: str, evidence: Evidence, *, rubric:
     if evidence.complete is None:
         return msgspec.structs.replace(asked, error=NO_MODEL)
     try:
-        answered = evidence.complete(CompletionRequest(user, system, model))
+        answered = evidence.complete(CompletionRequest(user, system, model, evidence.key))
     except CompletionError as error:
         return msgspec.structs.replace(asked, error=str(error))
     name = answered.model or model

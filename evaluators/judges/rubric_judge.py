@@ -85,12 +85,12 @@ def judge(criteria: JudgeCriteria, evidence: Evidence, complete: Complete) -> Ju
     )
     answers: list[Completion] = []
     try:
-        answers.append(complete(CompletionRequest(prompt, SYSTEM, criteria.model)))
+        answers.append(complete(CompletionRequest(prompt, SYSTEM, criteria.model, evidence.key)))
         try:
             reply = read_reply(answers[0].text, criteria.rubric)
         except BadReply as error:
             repair = repair_prompt(answers[0].text, str(error), criteria.rubric)
-            answers.append(complete(CompletionRequest(repair, SYSTEM, criteria.model)))
+            answers.append(complete(CompletionRequest(repair, SYSTEM, criteria.model, evidence.key)))
             reply = read_reply(answers[1].text, criteria.rubric)
     except CompletionError as error:
         return _answered(asked, answers, evidence, error=str(error))

@@ -47,8 +47,11 @@ class Reply(Struct, frozen=True):
     warnings: tuple[str, ...] = ()
 
 
-def first_object(text: str, *, repair: bool = True) -> dict[str, Json] | None:
-    """Return the first JSON object in a text, else None; `repair` also accepts broken JSON."""
+def first_object(text: str, *, repair: bool = True, field: str = "") -> dict[str, Json] | None:
+    """Return the first JSON object in a text, with this field if one is given, else None.
+
+    `repair` also accepts broken JSON, with or without the field.
+    """
     text = text[:_MAX_CHARACTERS]
     decoder = json.JSONDecoder(parse_constant=refuse_constant)
     for tried, brace in enumerate(_BRACE.finditer(text)):
@@ -58,7 +61,7 @@ def first_object(text: str, *, repair: bool = True) -> dict[str, Json] | None:
             value, _ = decoder.raw_decode(text, brace.start())
         except (ValueError, RecursionError):
             continue
-        if isinstance(value, dict):
+        if isinstance(value, dict) and (not field or field in value):
             return value
     return _repaired(text) if repair else None
 
@@ -79,7 +82,8 @@ def _repaired(text: str) -> dict[str, Json] | None:
 
 def read_reply(text: str, rubric: Rubric) -> Reply:
     """Return the answer in a text, validated against the rubric. Raises `BadReply`."""
-    found = first_object(text)
+    # An answer that is cut off has a whole object inside: its scores.
+    found = first_object(text, field="scores") or first_object(text)
     if found is None:
         raise BadReply("The answer contains no JSON object.")
     return validated_reply(found, rubric)

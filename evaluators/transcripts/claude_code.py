@@ -9,8 +9,20 @@ from msgspec import structs
 
 from evaluators.model import Event, Json, Transcript, Usage
 from evaluators.traces import shell_command, timestamp
-from evaluators.transcripts.stream import Object, known, mapping, objects, transcript, unknown, whole, words
+from evaluators.transcripts.stream import (
+    Object,
+    known,
+    mapping,
+    newer_version,
+    objects,
+    transcript,
+    unknown,
+    whole,
+    words,
+)
 
+NEWEST_MAJOR = 2
+"""The last major version whose stream is known."""
 _PASSING = frozenset(("system", "stream_event", "rate_limit_event"))
 _SILENT = _PASSING | {"assistant", "user", "result"}
 _EXIT_CODE = re.compile(r"Exit code (\d{1,5})\b")
@@ -31,7 +43,7 @@ def parse(raw: bytes) -> Transcript:
         answer=words(result.get("result")) or "",
         usage=usage_of(mapping(result["usage"])) if "usage" in result else _sum(lines),
         cost_usd=float(cost) if isinstance(cost, int | float) else None,
-        problems=problems,
+        problems=(*problems, *filter(None, [_newer(lines)])),
     )
 
 
@@ -58,6 +70,12 @@ def _read(lines: list[Object]) -> list[Event]:
         kind = words(line.get("type")) or ""
         turns.add(line, kind, _events(line, kind))
     return turns.events
+
+
+def _newer(lines: list[Object]) -> str:
+    """Return a note if the session's version is newer than the known ones."""
+    version = next((found for line in lines if (found := words(line.get("claude_code_version")))), "")
+    return newer_version("Claude Code", version, NEWEST_MAJOR)
 
 
 def _events(line: Object, kind: str) -> Iterator[Event]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, datetime
 
@@ -11,6 +12,7 @@ from evaluators.model import Event, Json, Transcript, Usage
 from evaluators.transcripts.reading import UnreadableTranscript, as_text, line_problems, no_events
 
 Object = dict[str, Json]
+VERSION = re.compile(r"(\d+)\.(\d+)(?:\.\d+)?")
 
 _decode = msgspec.json.Decoder().decode
 
@@ -93,6 +95,17 @@ def transcript(
         cost_usd=cost_usd,
         problems=problems,
         unknown_events=sum(event.type == "raw" for event in found),
+    )
+
+
+def newer_version(agent: str, version: str, newest_major: int) -> str:
+    """Return a note on a major version that is not known yet; empty for a known one."""
+    found = VERSION.search(version)
+    if found is None or int(found[1]) <= newest_major:
+        return ""
+    return (
+        f"{agent} {found[0]} is newer than the versions that evalhub knows (up to {newest_major}.x): "
+        "compare the commands with the raw output."
     )
 
 

@@ -29,9 +29,10 @@ from runs.execution.trial_folder import TrialFolder
 from runs.execution.trial_result import TrialResult
 from runs.execution.workspace import LocalWorkspace, PostResult
 from runs.models.trial import json_of
+from runs.providers import MODELS
 from runs.providers.base import Recording
 from runs.providers.options import ResolvedTarget
-from runs.providers.prices import cost_of, price_note, price_source, project_price
+from runs.providers.prices import cost_of, known_price, price_note, price_source, project_price
 from runs.warehouse.artifacts import Kept
 from scenarios.guidance import Guidance
 from scenarios.spec import ScenarioSpec
@@ -112,11 +113,14 @@ def transcript_of(recording: Recording) -> Transcript:
 
 
 def priced(recording: Recording, transcript: Transcript, target: ResolvedTarget, model: str) -> Recording:
-    """Return the recording with a cost by the project's own price if the agent reports none."""
+    """Return the recording with a cost by its tokens and the model's price if the agent reports none."""
     used = recording.usage or transcript.usage
-    price = project_price(target.prices, model) if model else None
-    reported = recording.cost_usd is not None or transcript.cost_usd is not None
-    if reported or used is None or price is None:
+    if recording.cost_usd is not None or transcript.cost_usd is not None or used is None:
+        return recording
+    # A model's provider has asked litellm already, and a mock's tokens are made up.
+    asks_litellm = target.kind not in MODELS and target.kind != "mock"
+    price = (known_price if asks_litellm else project_price)(target.prices, model) if model else None
+    if price is None:
         return recording
     notes = (*recording.notes, price_note(price))
     return replace(recording, cost_usd=cost_of(used, price), price=price, notes=notes)
@@ -209,6 +213,7 @@ def evidence_of(
         workspace=workspace,
         bundle=bundle,
         tool=spec.criteria.tool,
+        key=spec.key,
         prompt=spec.prompt,
         answer=recording.answer if recording.answer is not None else transcript.answer,
         exit_code=recording.exit_code,
@@ -248,11 +253,12 @@ def _detail(
         "trace_summary": trace_summary(evidence.transcript),
         "composite_weights": evaluation.composite_weights,
         "scripts": [_post_json(each) for each in post],
-        "notes": [
-            *recording.notes,
-            *evidence.transcript.problems,
-            *(each.note for each in post if each.note),
-        ],
+        # The program and its stream may say the same.
+        "notes": list(
+            dict.fromkeys(
+                (*recording.notes, *evidence.transcript.problems, *(each.note for each in post if each.note))
+            )
+        ),
     }
 
 

@@ -140,11 +140,15 @@ def make_complete(target: ResolvedTarget) -> Complete:
         from runs.providers.mock import complete_with_mock
 
         return complete_with_mock(target)
+    if target.kind == "replay":
+        from runs.providers.replay import complete_with_replay
+
+        return complete_with_replay(target, containment().for_target(target.options))
     if target.kind in MODELS:
         from runs.providers.language_model import complete_through_model
 
         return complete_through_model(target, containment().outbound)
     raise ProviderError(
-        f"The target '{target.name}' cannot judge: '{target.kind}' does tasks only. Name a model, or a cli or mock target.",
+        f"The target '{target.name}' cannot judge: '{target.kind}' does tasks only. Name a model, or a cli, mock or replay target.",
         kind="configuration",
     )

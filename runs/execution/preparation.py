@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import replace
 
 from django.conf import settings
@@ -27,7 +28,7 @@ from runs.execution.workspace import LocalWorkspace
 from runs.models import Run, Target, Trial
 from runs.models.run import RunState
 from runs.models.trial import TrialState
-from runs.providers import MODELS, TAKE_MCP
+from runs.providers import MODELS, TAKE_MCP, TAKE_STUBS
 from runs.queue import claims
 from runs.queue.disk import DiskFull, disk_full, room
 from runs.queue.heartbeat import heartbeat
@@ -122,7 +123,7 @@ def _check(context: RunContext, warnings: list[str]) -> tuple[str, str]:
         store_availability(context.run.target, availability)
     if not availability.available:
         raise NotReady(f"The target '{context.run.target.name}' cannot work: {availability.sentence}")
-    _check_registry(context)
+    _check_cases(context)
     _check_mcp(context)
     reported = ""
     for tool, files in context.tools:
@@ -162,21 +163,33 @@ def _check_mcp(context: RunContext) -> None:
         )
 
 
-def _check_registry(context: RunContext) -> None:
-    """Raise `NotReady` if cases expect tool calls of a model but no tools can be offered."""
-    if context.target.kind not in MODELS or (context.registry and context.registry.tools):
+def _check_cases(context: RunContext) -> None:
+    """Raise `NotReady` if cases have stubs that the target can't take, or expect calls of tools that no model is offered."""
+    target = context.target
+    takes_stubs = target.kind in TAKE_STUBS or getattr(target.options, "stubs_field", None) is not None
+    offers = target.kind not in MODELS or bool(context.registry and context.registry.tools)
+    if takes_stubs and offers:
         return
     queued = Trial.objects.filter(run=context.run, state=TrialState.QUEUED).values("scenario_version")
     versions = ScenarioVersion.objects.filter(pk__in=queued).order_by("pk")
-    contents = versions.values_list("content", flat=True)
-    named = [spec.key for spec in map(ScenarioSpec.model_validate, contents) if _routes(spec)]
-    if named:
-        listed = ", ".join(named[:3]) + (", …" if len(named) > 3 else "")
+    specs = [ScenarioSpec.model_validate(each) for each in versions.values_list("content", flat=True)]
+    stubbed = [spec.key for spec in specs if spec.stubs is not None]
+    if stubbed and not takes_stubs:
+        raise NotReady(
+            f"The target '{context.run.target.name}' ({target.kind}) can't take stubs, and {counted(len(stubbed), 'case')} "
+            f"with stubs would be run without them ({_listed(stubbed)}). Run them on a model, or on an http endpoint with `stubs_field`."
+        )
+    routed = [] if offers else [spec.key for spec in specs if _routes(spec)]
+    if routed:
         raise NotReady(
             f"A model calls no tools that it is not offered, and this run has no tool registry; "
-            f"{len(named)} of its cases expect calls ({listed}). Give the registry with --tool-registry on the "
+            f"{len(routed)} of its cases expect calls ({_listed(routed)}). Give the registry with --tool-registry on the "
             "command line or `registry` over REST, or give the cases `stubs`."
         )
+
+
+def _listed(keys: Sequence[str]) -> str:
+    return ", ".join(keys[:3]) + (", …" if len(keys) > 3 else "")
 
 
 def _routes(spec: ScenarioSpec) -> bool:

@@ -38,7 +38,9 @@ from runs.execution.trial_folder import trial_folder
 from runs.execution.trial_result import judging_row
 from runs.execution.workspace import PostResult
 from runs.models import Artifact, JudgingRecord, ReassessedTrial, Reassessment, Run, Trial
+from runs.models.run_options import RunOptions
 from runs.models.trial import TrialState, scores_json
+from runs.planning.selection import check_judge
 from runs.queue import wakeups
 from runs.queue.claims import worker_name
 from runs.queue.disk import DiskFull
@@ -173,6 +175,7 @@ def request_reassessment(
     chosen = ready_rubric(rubric)
     if max_usd is not None and not 0 < max_usd < 1_000_000:
         raise RequestError("The budget must be more than 0 dollars.")
+    check_judge(run.project, RunOptions(judge_model=judge_model.strip()))
     plan = plan_of(run, kind, chosen)
     if not plan.trials:
         raise RequestError(f"Run {run.pk} has no trials with a stored transcript.")
@@ -253,6 +256,7 @@ def _evidence(
         transcript=trial.transcript.unpack(),
         workspace=workspace,
         tool=context.criteria_of(criteria).tool,
+        key=trial.scenario_version.spec.key,
         prompt=str(trial.scenario_version.content.get("prompt", "")),
         answer=trial.answer,
         exit_code=trial.exit_code,

@@ -41,7 +41,7 @@ class Turn(Mirror):
 
 
 class Session(Mirror):
-    """The turns of the conversations whose first question contains `when`; without it, of all others."""
+    """The turns of the conversations whose question or instructions contain `when`; without it, of all others."""
 
     when: str = ""
     turns: list[Turn] = Field(min_length=1)

@@ -48,6 +48,7 @@ def _arguments(request: Request, guidance: Sequence[Guidance], document: str) ->
         ("--seed-manifest", _file("seed", request.options.seed)),
         ("--snapshot", _file("snapshot", request.options.snapshot)),
         ("--tool-registry", _file("registry", request.options.registry)),
+        ("--tool-descriptions", ["descriptions.yaml"] if request.options.descriptions else []),
     ):
         for value in values:
             yield from _option(name, value)

@@ -13,7 +13,7 @@ from evalhub.teams.models import Project
 from runs.errors import NothingToRun, RequestError, UnknownTarget
 from runs.models import Target
 from runs.models.run_options import RunOptions, Selection
-from runs.providers import OPTIONS
+from runs.providers import JUDGES, OPTIONS
 from scenarios.models import Guidance, Suite, SuiteEntry, SuiteVersion
 
 
@@ -197,9 +197,14 @@ def check_judge(project: Project, options: RunOptions) -> None:
     """
     if not (options.judge and options.judge_model) or "/" in options.judge_model:
         return
-    judge = Target.objects.filter(project=project, name=options.judge_model, accepted=False).first()
-    if judge is not None:
+    judge = Target.objects.filter(project=project, name=options.judge_model).first()
+    if judge is not None and not judge.accepted:
         raise UnknownTarget(_refusal(judge))
+    if judge is not None and judge.provider not in JUDGES:
+        raise UnknownTarget(
+            f"The target '{judge.name}' can't judge: {judge.provider} only does tasks. Choose a model, or a cli, mock or "
+            "replay target."
+        )
 
 
 STRICT = frozenset(("format/vacuous", "format/unknown-key", "format/case-without-expect"))

@@ -43,8 +43,14 @@ ALIASES: Mapping[str, str] = {
 MODELS = frozenset(("azure", "anthropic", "gemini", "litellm"))
 """Kinds that answer without calling tools."""
 
+JUDGES = MODELS | {"cli", "mock", "replay"}
+"""Kinds that can judge."""
+
 TAKE_MCP = frozenset(("codex", "claude_code", "opencode", "cli", "mock", "replay"))
 """Kinds that can be given an MCP server, or that only play back what was said."""
+
+TAKE_STUBS = MODELS | {"mock", "replay"}
+"""Kinds whose calls stubs can answer, or that only play back what was said; an `http` endpoint needs a `stubs_field`."""
 
 PROVIDERS: Mapping[str, Callable[[ResolvedTarget, Containment], Provider]] = ByKind(
     {

@@ -7,10 +7,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
+from evaluators.transcripts.stream import VERSION, newer_version
 from runs.containment.path_use import Use
 from runs.providers.options import RETRY_FIELDS, Options
 
-_VERSION = re.compile(r"(\d+)\.(\d+)(?:\.\d+)?")
 _CREDENTIAL = re.compile(r"(KEY|TOKEN|AUTH|CREDENTIALS?|_USE_[A-Z]+)(_|$)")
 
 
@@ -34,18 +34,12 @@ class AgentFacts:
 
     def too_old(self, version: str) -> bool:
         """Return whether its stream can't be read; an unreadable version is not too old."""
-        found = _VERSION.search(version)
+        found = VERSION.search(version)
         return found is not None and (int(found[1]), int(found[2])) < self.oldest
 
     def note(self, title: str, version: str) -> str:
         """Return a note on a major version that is not known yet; empty for a known one."""
-        found = _VERSION.search(version)
-        if found is None or int(found[1]) <= self.newest_major:
-            return ""
-        return (
-            f"{title} {found[0]} is newer than the versions that evalhub knows (up to {self.newest_major}.x): "
-            "compare the commands with the raw output."
-        )
+        return newer_version(title, version, self.newest_major)
 
 
 class AgentOptions(Options):

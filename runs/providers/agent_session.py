@@ -16,7 +16,7 @@ from runs.providers.agent_program import AgentProgram
 from runs.providers.base import Invocation, Recording
 from runs.providers.cost_limit import CostLimit
 from runs.providers.preread import preread_prompt
-from runs.providers.prices import project_price
+from runs.providers.prices import known_price
 from runs.providers.recent_lines import PrintedLines
 
 if TYPE_CHECKING:  # runs.containment.sandbox imports this package
@@ -43,7 +43,7 @@ def run_session(
     printed, calls = PrintedLines(), CallsSoFar(parser)
     version = program.version()
     model = invocation.model or program.target.options.asked_model
-    price = project_price(program.target.prices, model) if model else None
+    price = None if invocation.max_usd is None else known_price(program.target.prices, model)
     limit = CostLimit(parser, math.inf if invocation.max_usd is None else invocation.max_usd, price)
     invocation.watch(lambda: calls.read(printed.complete(), missed=printed.missed))
     result = program.run(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import AliasChoices, Field
 
+from evaluators.transcripts.claude_code import NEWEST_MAJOR
 from runs.providers.agent_options import AgentFacts, AgentOptions
 from runs.providers.agent_program import AgentProgram
 from runs.providers.agent_session import prompt_of, run_session
@@ -17,7 +18,9 @@ if TYPE_CHECKING:  # runs.containment.sandbox imports this package
     from runs.containment.sandbox import Containment, Sandbox
 
 COMMAND = ("-p", "--output-format", "stream-json", "--verbose")
-FACTS = AgentFacts("@anthropic-ai/claude-code", oldest=(1, 0), newest_major=2, variable="ANTHROPIC_API_KEY")
+FACTS = AgentFacts(
+    "@anthropic-ai/claude-code", oldest=(1, 0), newest_major=NEWEST_MAJOR, variable="ANTHROPIC_API_KEY"
+)
 OWN_PERMISSIONS = (
     "--permission-mode",
     "--dangerously-skip-permissions",

@@ -43,6 +43,11 @@ def litellm_price(model: str, *, batch: bool = False) -> Price | None:
     return Price(model, (read or 0.0) * MILLION, (written or 0.0) * MILLION, "litellm")
 
 
+def known_price(prices: Iterable[Price], model: str) -> Price | None:
+    """Return the price of a model: the project's, else the suite's, else litellm's; None for an unknown one."""
+    return (project_price(prices, model) or litellm_price(model)) if model else None
+
+
 def _per_token(info: dict[str, Any], direction: str, batch: bool) -> float | None:
     plain = info.get(f"{direction}_cost_per_token")
     found = info.get(f"{direction}_cost_per_token_batches") if batch else None

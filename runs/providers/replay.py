@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from evaluators.model import Json
+from evaluators.model import Complete, Completion, CompletionError, CompletionRequest, Json
+from evaluators.transcripts import UnreadableTranscript, parse
 from runs.containment.beneath import read_beneath
 from runs.containment.path_use import Use
 from runs.containment.target_roots import AllowedPath, PathRefused
@@ -76,6 +77,22 @@ class Replay:
             timed_out=self._options.timed_out,
         )
 
+    def reply(self, key: str) -> str:
+        """Return a scenario's recorded answer. Raises `ProviderError` if it is missing or unreadable."""
+        if self._options.response is not None:
+            return self._options.response
+        name = self._name_for(key)
+        if not (Path(name).is_absolute() or self._target.base_folder):
+            raise ProviderError(
+                f"The judge '{self._target.name}' has no workspace to read {name} from. Give it a `response` or an "
+                "absolute `path`.",
+                kind="configuration",
+            )
+        try:
+            return parse(self._options.parser, self._content(name, Path())).answer
+        except UnreadableTranscript as error:
+            raise ProviderError(str(error), kind="configuration") from error
+
     def _content(self, name: str, workspace: Path) -> bytes:
         try:
             if Path(name).is_absolute() or self._target.base_folder:
@@ -115,3 +132,16 @@ class Replay:
             f"The target '{self._target.name}' has no recording at {Path(base, name)}. "
             f"Record it, or correct `path` ({name}) in the targets file."
         )
+
+
+def complete_with_replay(target: ResolvedTarget, containment: Containment) -> Complete:
+    """Return recorded judgements as a model: the scenario's recording answers each request."""
+    replay = Replay(target, containment)
+
+    def complete(request: CompletionRequest) -> Completion:
+        try:
+            return Completion(text=replay.reply(request.key), model=target.name)
+        except ProviderError as error:
+            raise CompletionError(str(error)) from error
+
+    return complete

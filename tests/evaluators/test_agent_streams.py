@@ -66,6 +66,15 @@ def test_it_takes_costs_only_from_who_knows_them():
     assert costs == {"codex": None, "claude_code": 0.007, "opencode": None}
 
 
+@pytest.mark.parametrize(("version", "noted"), [("2.9.1", False), ("3.0.1", True)])
+def test_a_newer_claude_stream_is_read_with_a_note(version, noted):
+    raw = (STREAMS / "claude_code.jsonl").read_text().splitlines()
+    begin = json.dumps({"type": "system", "subtype": "init", "claude_code_version": version})
+    found = parse("claude_code", "\n".join([begin, *raw]).encode())
+    assert ([f"Claude Code {version} is newer" in problem for problem in found.problems] == [True]) is noted
+    assert found.answer == ANSWER
+
+
 def test_opencode_tells_times():
     call, result = [event for event in recorded("opencode").events if event.type.startswith("tool")][:2]
     assert call.timestamp == "2026-11-21T20:25:38.556000Z"

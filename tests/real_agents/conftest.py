@@ -6,6 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.browser.conftest import (  # noqa: F401  # fixtures
+    as_admin,
+    base_url,
+    browser_type_launch_args,
+    complaints,
+    live_server,
+    project,
+)
 from tests.real_agents.real import PROGRAMS
 from tests.requirements import missing
 

@@ -32,7 +32,6 @@ from tests.real_agents.real import (
     turns,
 )
 from tests.runs.carrying import launch
-from tests.runs.processes import pids_with
 from tests.static_files import plain_static_files  # noqa: F401  # a fixture
 from tests.web.html import parse
 
@@ -102,28 +101,42 @@ def test_three_agents_with_two_guidances_from_the_page(tmp_path, monkeypatch):
     assert Run.objects.filter(outcome="pass").count() == 6
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.django_db(transaction=True)
 def test_two_hundred_trials_leave_nothing_behind(tmp_path, monkeypatch):
     monkeypatch.setenv("SCRIPTED_KEY", KEY)
     project = make_project()
-    folder = tmp_path / "taskmgr"
+    folder, temporary = tmp_path / "taskmgr", tmp_path / "temporary"
     suite(folder)
+    temporary.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
     [imported] = import_files(read_path(folder), project=project, by=None)
-    with playing(*turns(*COMMANDS[:4])) as model:
-        content = json.dumps({"targets": [{**target("codex", model.url), "workers": 3}]}).encode()
-        import_targets(project, content, "targets.yaml", by=None)
-        run_here.run_here(launch(imported.version, targets=["codex"], trials=3))
-        before = (descriptors(), entries(Path(settings.WORK_DIR)), pids_with("codex"))
-        began = launch(imported.version, targets=["codex"], trials=200, concurrency=3)
-        run_here.run_here(began)
-    assert began.runs.get().trial_set.filter(outcome="pass").count() == 200
-    assert descriptors() <= before[0] + 3
-    assert entries(Path(settings.WORK_DIR)) == before[1]
-    assert entries(Path(tempfile.gettempdir()), "evalhub-version-*") == []
-    assert pids_with("codex") == before[2]
+    with playing(*turns(COMMANDS[3])) as model:
+        for kind, trials in {"codex": 165, "claude_code": 20, "opencode": 15}.items():
+            given = {**target(kind, model.url), "env": {"LEFT_BY": str(tmp_path)}}
+            import_targets(project, json.dumps({"targets": [given]}).encode(), "targets.yaml", by=None)
+            run_here.run_here(launch(imported.version, targets=[kind], trials=3, concurrency=3))
+            before = descriptors(), entries(Path(settings.WORK_DIR))
+            began = launch(imported.version, targets=[kind], trials=trials, concurrency=3)
+            run_here.run_here(began)
+            assert began.runs.get().trial_set.filter(outcome="pass").count() == trials
+            assert descriptors() <= before[0] + 3
+            assert entries(Path(settings.WORK_DIR)) == before[1]
+            assert entries(temporary) == []
+            assert started_with(f"LEFT_BY={tmp_path}") == []
 
 
-def entries(folder: Path, pattern: str = "*") -> list[str]:
-    return sorted(path.name for path in folder.glob(pattern))
+def entries(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def started_with(variable: str) -> list[str]:
+    """Processes alive with this variable; those of other tests don't have it."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if variable.encode() in (process / "environ").read_bytes():
+                found.append(process.name)
+        except OSError:
+            continue
+    return found

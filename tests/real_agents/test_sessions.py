@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,8 @@ import pytest
 from evaluators.calls import calls
 from evaluators.transcripts import parse
 from runs.containment.sandbox import Level
+from runs.providers import make_provider
+from runs.targets.definitions import define, read_targets, resolve
 from tests.real_agents.real import (
     AGENTS,
     ANSWER,
@@ -20,6 +23,7 @@ from tests.real_agents.real import (
     agent,
     files_of,
     invocation,
+    on_agents_path,
     playing,
     turns,
     user_home,
@@ -120,3 +124,20 @@ def test_the_agent_is_checked_with_its_version(kind):
     availability = agent(kind, "http://127.0.0.1:9/v1").check()
     assert availability.available
     assert availability.version
+
+
+def test_the_documented_target_works(tmp_path, kind):
+    text = (Path(__file__).parents[2] / "docs/providers.md").read_text()
+    entries = next(
+        read_targets(block.encode(), "t")
+        for block in re.findall(r"```yaml\n(targets:.*?)```", text, re.DOTALL)
+        if "provider: codex" in block
+    )
+    [documented] = [target for target in entries if target.kind == kind]
+    with playing(*turns(*COMMANDS[:1])) as model:
+        # Only the model service is another one.
+        target = define({**documented.entry, "base_url": model.url})
+        keys = dict.fromkeys(("OPENAI_API_KEY", "ANTHROPIC_API_KEY"), KEY)
+        recording = make_provider(resolve(target, keys), on_agents_path()).invoke(invocation(tmp_path, kind))
+    assert parse(recording.parser, recording.raw).answer == ANSWER
+    assert {request.body["model"] for request in model.seen} == {documented.entry["model"].rpartition("/")[2]}

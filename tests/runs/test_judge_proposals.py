@@ -7,7 +7,7 @@ from django.test import Client
 
 from evalhub.teams.models import ApiToken
 from runs.errors import UnknownTarget
-from runs.models import Run
+from runs.models import Run, Target
 from runs.models.run_options import RunOptions
 from runs.planning.request import Request, plan
 from tests.builders import make_member, make_project, make_suite, make_target
@@ -30,6 +30,13 @@ def test_a_proposed_target_cannot_be_asked_to_judge(project):
     with pytest.raises(UnknownTarget, match=r"The target 'grader' is a proposal\. Ask an admin to accept it"):
         asked(project, "grader")
     assert asked(project, "grader", judge=False)
+
+
+def test_a_target_that_only_does_tasks_cannot_be_asked_to_judge(project):
+    make_target(project)
+    Target.objects.create(project=project, name="coder", provider="codex", definition={})
+    with pytest.raises(UnknownTarget, match=r"'coder' can't judge: codex only does tasks\. Choose a model"):
+        asked(project, "coder")
 
 
 def test_a_proposal_does_not_hide_a_model(project):

@@ -27,6 +27,8 @@ from runs.planning.request import Request
 from runs.sources.reading import registry_from
 from runs.warehouse.baselines import LAST_PASS, check_choice
 from scenarios.bundle_limits import MAX_FILE_BYTES, MAX_PATH
+from scenarios.formats.problems import ScenarioFileError
+from scenarios.formats.tool_descriptions import ToolDescriptions, read_descriptions
 from scenarios.guidance import Unplaced
 from scenarios.models import Guidance, SuiteVersion
 
@@ -71,6 +73,23 @@ class JsonField(forms.CharField):
             raise forms.ValidationError(f"This is not JSON{place}. Correct it or leave it empty.") from error
 
 
+class DescriptionsField(forms.CharField):
+    """Descriptions for an MCP server's tools, as a file has them; None if it is empty."""
+
+    def __init__(self, **more: Any) -> None:
+        widget = forms.Textarea(attrs={"rows": 3, "spellcheck": "false"})
+        super().__init__(required=False, strip=False, max_length=MAX_FILE_BYTES, widget=widget, **more)
+
+    def clean(self, value: Any) -> ToolDescriptions | None:
+        text = super().clean(value)
+        try:
+            return read_descriptions(text.encode(), "") if text.strip() else None
+        except ScenarioFileError as error:
+            raise forms.ValidationError(
+                [f"Line {each.line}: {each.what} {each.fix}" for each in error.problems]
+            ) from error
+
+
 MORE = (
     *(
         "timeout_seconds",
@@ -82,7 +101,7 @@ MORE = (
         "branch",
         "commit",
     ),
-    *("seed", "snapshot", "registry"),
+    *("seed", "snapshot", "registry", "descriptions"),
 )
 """Fields that the page shows under *More*."""
 OPTIONS = (
@@ -96,6 +115,7 @@ OPTIONS = (
         "seed",
         "snapshot",
         "registry",
+        "descriptions",
     ),
 )
 """Fields that are options of the same name."""
@@ -215,6 +235,10 @@ class RunForm(forms.Form):
     snapshot = JsonField(help_text="JSON for {{snapshot:…}}.")
     registry = JsonField(
         label="Tool registry", help_text="JSON: a list of tools, or an MCP server's answer to tools/list."
+    )
+    descriptions = DescriptionsField(
+        label="Tool descriptions",
+        help_text="YAML: instructions and tools, in place of the MCP server's own. Default: the server's.",
     )
     use_cache = forms.BooleanField(required=False)
     experiment = forms.BooleanField(required=False)

@@ -12,6 +12,7 @@ from evalhub.teams.models import Project
 from runs.models import Run
 from runs.pages.targets.target_list import CheckedTarget, startable_targets
 from runs.planning.run_history import PastRun, RunHistory
+from runs.providers import JUDGES
 from scenarios.models import SESSIONS, Guidance, Suite, SuiteVersion, Upload
 
 MOST_BASELINES = 30
@@ -33,7 +34,9 @@ class RunChoices:
     targets: Sequence[CheckedTarget]
     """Targets that may run."""
     names: Mapping[int, str]
-    """Names of all targets, which may all judge, by key."""
+    """Names of all targets by key."""
+    judges: Sequence[str]
+    """Names of the targets that can judge."""
     usual: Mapping[str, str]
     """The target of a suite's last run, by slug, if it may still run."""
 
@@ -68,6 +71,7 @@ def run_choices(project: Project, *, now: datetime, keep: Collection[str] = ()) 
         {version.suite_id: by_key.get(getattr(version, "last_guidance", None) or 0) for version in versions},
         targets,
         names,
+        [each.target.name for each in startable if each.target.provider in JUDGES],
         {slug: names[key] for slug, key in ran_on.items() if key in names},
     )
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import yaml
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
@@ -22,7 +23,9 @@ from evalhub.teams.pages import ProjectRequest, project_page
 from evalhub.teams.priorities import Priority
 from evalhub.web.paging import key_of
 from runs.errors import RequestError
+from runs.models import Run
 from runs.models.run import Trigger
+from runs.models.run_options import RunOptions
 from runs.pages.new_run.forms import RunForm, edited_guidance
 from runs.pages.new_run.narrowing import FAILED_LAST, chips, failed_keys
 from runs.pages.new_run.run_choices import RunChoices, baselines_of, run_choices
@@ -101,6 +104,8 @@ def _new_run_page(
     given = _with_defaults(asked, offer) if is_new else asked
     if is_new and "edit" in given:
         _fill_in_text(given, offer)
+    if is_new and "descriptions_of" in given:
+        _fill_in_descriptions(given, project)
     targets = [each.target for each in offer.targets]
     reader = ProjectReader(project, targets=targets, guidance=offer.defaults)
     version = offer.versions.get(given.get("suite", ""))
@@ -151,6 +156,16 @@ def _fill_in_text(given: QueryDict, offer: RunChoices) -> None:
     given["document_path"], given["document_text"] = path, texts.get(path, "")
 
 
+def _fill_in_descriptions(given: QueryDict, project: Project) -> None:
+    """Put the tool descriptions of a run that is rerun into the form. One query."""
+    again = Run.objects.filter(project=project, pk=key_of(given.get("descriptions_of", "")) or 0).first()
+    descriptions = RunOptions.model_validate(again.options).descriptions if again else None
+    if descriptions:
+        given["descriptions"] = yaml.safe_dump(
+            descriptions.model_dump(exclude_defaults=True), sort_keys=False, allow_unicode=True
+        )
+
+
 @require_http_methods(["GET", "HEAD", "POST"])
 @project_page("run")
 def run_new(request: ProjectRequest) -> HttpResponse:
@@ -182,7 +197,7 @@ def _show(request: ProjectRequest, page: NewRunPage, planned: Plan, *, status: i
         "plan": planned,
         "offer": page.offer,
         "past": page.past,
-        "judges": sorted(page.offer.names.values()),
+        "judges": page.offer.judges,
         "chosen_targets": page.given.getlist("targets"),
         "chips": chips(page.scenarios, page.past.failed, page.given),
         "edits": bool(page.given.get("edit")),

@@ -16,7 +16,8 @@ from evalhub.web.numbers import counted
 from evaluators.judges.ready_rubrics import READY
 from runs.errors import RequestError
 from runs.execution.reassessing import plan_of, request_reassessment
-from runs.models import Reassessment, Run
+from runs.models import Reassessment, Run, Target
+from runs.providers import JUDGES
 from runs.warehouse.adopting import adopt
 from runs.warehouse.reassessed import comparisons
 
@@ -57,6 +58,9 @@ def run_again(request: ProjectRequest, pk: int) -> HttpResponse:
     context: dict[str, Any] = {
         "run": run,
         "form": form,
+        "judges": Target.objects.filter(project=project, accepted=True, provider__in=JUDGES)
+        .order_by("name")
+        .values_list("name", flat=True),
         "plans": [(kind.label, plan_of(run, kind)) for kind in Reassessment.Kind],
         "found": comparisons(run),
         "may_run": request.access.may("run"),

@@ -36,6 +36,8 @@ def again(run: Run, keys: Sequence[str] = ()) -> str:
         "models": run.model,
         "guidance": run.guidance_id or "",
         "only": ", ".join(keys),
+        # Too long for an address: the form takes them from the run.
+        "descriptions_of": run.pk if run.options.get("descriptions") else "",
     }
     query = "&".join([f"{name}={urlencode(value, '')}" for name, value in given.items() if value])
     return query if len(query) <= LONGEST else ""

@@ -86,6 +86,19 @@ def test_a_session_may_have_turns_of_its_own(path):
 
 
 @pytest.mark.parametrize("path", PATHS)
+def test_instructions_choose_a_session_too(path):
+    told = {
+        "/responses": {"instructions": "hard"},
+        "/messages": {"system": [{"type": "text", "text": "hard"}]},
+    }
+    with server() as (client, _):
+        body = request(path, **told.get(path, {}))
+        if path == "/chat/completions":
+            body["messages"] = [{"role": "system", "content": "hard"}, *QUESTION]
+        assert "Too hard." in client.post(path, json=body).text
+
+
+@pytest.mark.parametrize("path", PATHS)
 def test_a_fault_comes_as_often_as_asked(path):
     script = "turns: [{text: Fine., fault: 429, times: 2, retry_after_seconds: 3}]"
     with server(script) as (client, _):

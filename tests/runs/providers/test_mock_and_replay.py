@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from evaluators.model import CompletionRequest, Usage
+from evaluators.model import CompletionError, CompletionRequest, Usage
 from runs.errors import ProviderError
 from runs.providers import make_provider
 from runs.providers.base import Invocation, Provider
 from runs.providers.mock import complete_with_mock
+from runs.providers.replay import complete_with_replay
 from runs.targets.definitions import define, resolve
 from tests.runs.containments import containment
 
@@ -76,6 +77,19 @@ def test_it_replays_a_recording(tmp_path, path):
 def test_it_replays_what_lies_in_the_workspace(tmp_path):
     (tmp_path / "a.txt").write_text("x")
     assert provider("replay", path="a.txt").invoke(invocation(tmp_path)).raw == b"x"
+
+
+def test_a_replay_judges_each_scenario_by_its_recording(tmp_path):
+    (tmp_path / "a.txt").write_text('{"scores": {}}\n')
+    given = {"name": "j", "provider": "replay", "path": {"k": "a.txt", "l": "gone"}}
+    ask = complete_with_replay(resolve(define(given), {}, base_folder=str(tmp_path)), containment())
+    assert ask(CompletionRequest(user="?", key="k")).text == '{"scores": {}}'
+    for key in ("l", "m"):
+        with pytest.raises(CompletionError, match="has no recording"):
+            ask(CompletionRequest(user="?", key=key))
+    unplaced = complete_with_replay(resolve(define(given), {}), containment())
+    with pytest.raises(CompletionError, match="has no workspace"):
+        unplaced(CompletionRequest(user="?", key="k"))
 
 
 @pytest.mark.parametrize("path", ["gone", {"other": "gone"}], ids=["no file", "no entry"])

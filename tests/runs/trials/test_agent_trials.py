@@ -99,6 +99,12 @@ def test_the_project_s_price_comes_before_the_rates_of_the_suite(project, tmp_pa
     assert codex(project, tmp_path, DONE, config=RATES).cost_usd == pytest.approx(4.0)
 
 
+def test_without_a_price_of_the_project_litellm_s_makes_the_cost(project, tmp_path):
+    trial = codex(project, tmp_path, DONE, model="gpt-4o-mini")
+    assert trial.cost_usd == pytest.approx(0.45)
+    assert trial.detail["price_source"] == "litellm gpt-4o-mini 0.15/0.6"
+
+
 def test_without_a_price_the_cost_is_not_measured(project, tmp_path):
     trial = codex(project, tmp_path, DONE)
     assert (trial.cost_usd, trial.tokens_in) == (None, 1_000_000)

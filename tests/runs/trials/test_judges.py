@@ -106,6 +106,22 @@ def test_a_model_id_judges_where_its_provider_is(models, monkeypatch):
     assert models.script.seen[0].headers["authorization"] == "Bearer sk-allowed-here"
 
 
+COMMAND = {"name": "j", "provider": "cli", "command_template": "cat > prompt; echo Paris."}
+RECORDED = {"name": "j", "provider": "replay", "path": "unused", "response": "Paris."}
+
+
+@pytest.mark.parametrize("judge", [COMMAND, RECORDED], ids=["command", "replay"])
+@pytest.mark.parametrize("chosen_by", ["run", "scenario", "target", "project"])
+def test_a_command_and_a_recording_judge_wherever_they_are_chosen(judge, chosen_by):
+    run = running()
+    Target.objects.create(project=run.project, name="j", provider=judge["provider"], definition=judge)
+    run.project.judge = "j" if chosen_by == "project" else ""
+    options = RunOptions(judge_model="j" if chosen_by == "run" else "")
+    target = ResolvedTarget("local", "mock", MockOptions(judge_target="j" if chosen_by == "target" else ""))
+    request = CompletionRequest("Is it good?", model="j" if chosen_by == "scenario" else "")
+    assert judge_of(run, target, options, {})(request).text.strip() == "Paris."
+
+
 def test_an_unknown_judge_is_reported_with_a_fix():
     with pytest.raises(CompletionError, match=r"'nobody' is no target.*'openai/nobody'"):
         ask(running(), "nobody")

@@ -108,6 +108,31 @@ def test_a_run_without_registry_is_refused_with_a_fix(models, options):
     assert models.script.requests("/chat/completions") == []
 
 
+@pytest.mark.parametrize(
+    ("kind", "fields", "error"),
+    [
+        ("http", {"url": "http://127.0.0.1:9/"}, "1 case with stubs would be run without them (joke)"),
+        ("cli", {"command_template": "true"}, "(cli) can't take stubs"),
+        ("mock", {}, ""),
+    ],
+)
+def test_stubs_that_a_target_cannot_take_are_refused(models, kind, fields, error):
+    case = {"id": "joke", "description": "", "input": {"message": JOKE}, "stubs": {"get_time": 7}}
+    case["expect"] = {"responseNonEmpty": True}
+    project = make_project("default")
+    Target.objects.create(
+        project=project, name="t", provider=kind, definition={"name": "t", "provider": kind, **fields}
+    )
+    content = json.dumps([case]).encode()
+    (imported,) = import_files(Bundle("evals", {"evals.golden.json": content}), project=project, by=None)
+    run = request_runs(
+        project, Request([imported.version]), by=None, trigger=Trigger.CLI, wake=False
+    ).runs.get()
+    assert preparation.prepare_run(run.pk) is not bool(error)
+    run.refresh_from_db()
+    assert error in run.error
+
+
 def test_a_case_that_names_no_tool_needs_no_registry(models):
     case = {"id": "joke", "description": "", "input": {"message": JOKE}, "expect": {"responseNonEmpty": True}}
     run = requested(models, "litellm", [case], options={})

@@ -1,30 +1,95 @@
-"""A judge's answers cost money, usable or not."""
+"""Judges whose answers can't be used: one request to correct them, and what they cost."""
 
 from __future__ import annotations
+
+import json
+import os
 
 import pytest
 
 from runs.execution import run_here
-from runs.models import Target
+from runs.models import Target, Trial
 from tests.builders import make_project
+from tests.model_server import Answer, serving
 from tests.runs.carrying import launch, suite_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
-CRITERION = {"id": "good", "description": "It is good.", "weight": 1.0}
-RUBRIC = {"name": "r", "criteria": [CRITERION]}
+RUBRIC = {
+    "name": "r",
+    "criteria": [
+        {"id": "good", "description": "It is good.", "weight": 0.5},
+        {"id": "short", "description": "It is short.", "weight": 0.5},
+    ],
+}
+GIVEN = {"scores": {"good": 0.8, "short": 0.6}, "weighted_score": 0.7, "confidence": 0.9}
+USABLE = json.dumps({**GIVEN, "issues": ["It is slow."], "highlights": []})
+# In the shapes that users of other judges report of small models.
+REPLIES = {
+    "talks": ("Overall the agent did well. I would give it 8 out of 10.", "no JSON object"),
+    "asks back": ("Happy to help! Please paste the transcript, and I will rate it.", "no JSON object"),
+    "nothing": ("", "no JSON object"),
+    "own scale": (USABLE.replace("0.8", "8").replace("0.6", "6"), "'scores.good' is 8, outside 0 to 1"),
+    "repeats the shape": (
+        '```json\n{"scores": {"good": <0.0 to 1.0>, "short": <0.0 to 1.0>}, "weighted_score": <weighted>}\n```',
+        "lacks weighted_score, confidence, issues, highlights",
+    ),
+    "cut off": (USABLE[: USABLE.index('"issues"')], "lacks issues, highlights"),
+    "answers in a text": (json.dumps({"final": USABLE}), "lacks scores"),
+    "own fields": ('{"pass": true, "score": 0.8, "reason": "Good."}', "lacks scores"),
+    "words for numbers": (USABLE.replace("0.8", '"high"'), "'scores.good' is not a number"),
+    "other criteria": (USABLE.replace("good", "Quality").replace("short", "Brevity"), "No criterion has"),
+    "a list of scores": (
+        '{"scores": [0.8, 0.6], "weighted_score": 0.7, "confidence": 1, "issues": [], "highlights": []}',
+        "must map criteria to numbers",
+    ),
+}
 
 
-def test_unusable_answers_are_paid_for():
+def judged(judge: dict[str, object]) -> Trial:
+    """Run one trial with this judge."""
     project = make_project()
-    for name, more in (("local", {"cost_usd": 0.5}), ("judge", {"response": "I like it.", "cost_usd": 0.25})):
-        definition = {"name": name, "provider": "mock", **more}
-        Target.objects.create(project=project, name=name, provider="mock", definition=definition)
+    for name, fields in (("local", {"provider": "mock", "cost_usd": 0.5}), ("judge", judge)):
+        definition = {"name": name, **fields}
+        Target.objects.create(project=project, name=name, provider=fields["provider"], definition=definition)
     criteria = {"gates": [], "judge": {"rubric": RUBRIC, "model": "judge", "pass_threshold": 0.5}}
     run = launch(suite_of(project, one={"criteria": criteria}), targets=["local"]).runs.get()
     run_here.run_here(run.launch)
-    trial = run.trial_set.get()
+    return Trial.objects.select_related("run").get(run=run)
+
+
+def at(url: str, model: str = "small") -> dict[str, object]:
+    return {"provider": "litellm", "model": f"openai/{model}", "base_url": url}
+
+
+def test_unusable_answers_are_paid_for():
+    trial = judged({"provider": "mock", "response": "I like it.", "cost_usd": 0.25})
     assert trial.outcome == "error"
     assert "The judge's answer was unusable" in trial.error
     assert trial.judgings.get().cost_usd == 0.5
-    run.refresh_from_db()
-    assert run.cost_usd == 1.0
+    assert trial.run.cost_usd == 1.0
+
+
+@pytest.mark.parametrize(("reply", "complaint"), REPLIES.values(), ids=REPLIES)
+def test_a_small_model_is_asked_to_correct_its_reply(reply, complaint):
+    with serving() as server:
+        server.script.turns = [Answer(reply), Answer(f"Sorry! Here it is:\n```json\n{USABLE}\n```")]
+        trial = judged(at(f"{server.url}/v1"))
+        first, second = (seen.body["messages"][-1]["content"] for seen in server.script.seen)
+    judging = trial.judgings.get()
+    assert (trial.outcome, trial.error) == ("pass", "")
+    assert (judging.score, judging.content["repaired"]) == (0.7, True)
+    assert complaint in second
+    assert reply in second
+    assert '"good": <0.0 to 1.0>, "short": <0.0 to 1.0>' in second and first != second
+
+
+@pytest.mark.skipif(
+    "EVALHUB_TEST_JUDGE_URL" not in os.environ,
+    reason="EVALHUB_TEST_JUDGE_URL names no model server, such as http://127.0.0.1:11434/v1.",
+)
+def test_the_model_at_the_named_server_judges():
+    url, model = os.environ["EVALHUB_TEST_JUDGE_URL"], os.environ.get("EVALHUB_TEST_JUDGE_MODEL", "small")
+    trial = judged(at(url, model) | {"timeout_seconds": 300})
+    judging = trial.judgings.get()
+    assert trial.outcome in ("pass", "fail"), f"{trial.error}\n{judging.content['raw_answer']}"
+    assert 0 <= judging.score <= 1

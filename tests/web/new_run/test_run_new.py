@@ -262,6 +262,7 @@ EVERYTHING = {
     "seed": '{"id": 7}',
     "snapshot": "[1]",
     "registry": '[{"name": "search", "inputSchema": {}}]',
+    "descriptions": "tools:\n  put: Add a note.\n",
     "experiment": "on",
     "max_usd": "2.5",
 }
@@ -276,6 +277,7 @@ def test_the_page_takes_what_the_command_line_takes(signed_in, version):
         assert words in command
     for words in ("--commit abc123", "--snapshot snapshot.json", "--use-cache", "--experiment"):
         assert words in command
+    assert "--tool-descriptions descriptions.yaml" in command
     assert client.post(ADDRESS, form | {"start": "yes"}).status_code == 302
     run = Run.objects.latest("pk")
     assert (run.tool_version, run.branch, run.commit, run.is_experiment) == ("2.1", "main", "abc123", True)
@@ -283,6 +285,17 @@ def test_the_page_takes_what_the_command_line_takes(signed_in, version):
     assert (options["judge_model"], options["threshold"], options["use_cache"]) == ("local", 0.8, True)
     assert (options["seed"], options["snapshot"], options["baseline"]) == ({"id": 7}, [1], str(baseline.pk))
     assert options["registry"]["tools"]
+    assert options["descriptions"]["tools"]["put"]["description"] == "Add a note."
+
+
+def test_a_rerun_keeps_the_tool_descriptions(signed_in, version):
+    client = signed_in()
+    client.post(ADDRESS, given(start="yes", descriptions="tools: {put: Add a note.}"))
+    run = Run.objects.get()
+    link = parse(client.get(run.get_absolute_url())).link("Run again…")["href"]
+    form = client.get(link).context["form"]
+    assert form["descriptions"].value() == "tools:\n  put:\n    description: Add a note.\n"
+    assert client.get(f"{ADDRESS}?descriptions_of=x").status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -291,6 +304,7 @@ def test_the_page_takes_what_the_command_line_takes(signed_in, version):
         ("snapshot", "{", "This is not JSON at line 1."),
         ("seed", '"\\u0000"', "It holds a NUL"),
         ("registry", '{"a": 1}', "registry"),
+        ("descriptions", "tools:\n  put: 7", "Line 2"),
         ("threshold", "2", "Enter 1 or less."),
         ("baseline_run", "12345", "can't be the baseline"),
     ],
