@@ -9,7 +9,16 @@ from runs.queue.claims import MOST_STARTS
 from runs.reports.console import summary
 from runs.reports.document import run_digest
 from runs.warehouse.baselines import set_baseline
-from tests.builders import close, make_guidance, make_run, make_target, make_trial, used
+from tests.builders import (
+    close,
+    make_compared,
+    make_guidance,
+    make_run,
+    make_target,
+    make_trial,
+    make_version,
+    used,
+)
 from tests.runs.carrying import launch, lose_preparations
 from tests.trial_parts import make_judging
 from tests.web.html import main_of
@@ -91,6 +100,15 @@ def test_a_verdict_says_what_is_special_about_it(signed_in, version, changes, se
         changes = {"guidance": make_guidance(version.suite)}
     after = tried(version, "pass", "fail", trials=6, launch=launch, **changes)
     assert sentence.format(before.pk) in page(signed_in(), after)
+
+
+def test_a_run_that_shares_no_scenario_shows_both_rates(signed_in, version):
+    before = tried(version, "pass", "pass", trials=3)
+    changed = make_version(version.suite, create={"prompt": "Another."}, export={"prompt": "Another."})
+    after = make_compared(changed, {"create": "fail", "export": "pass"}, trials=3)
+    text = page(signed_in(), after)
+    assert f"Run {before.pk}: pass rate 100 % (6/6, 95 % interval 61 % to 100 %);" in text
+    assert f"Run {after.pk}: pass rate 50 % (3/6, 95 % interval 19 % to 81 %)." in text
 
 
 @pytest.mark.parametrize(("before", "now"), [("pass", "error"), ("error", "pass")])
