@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from django.db.models import QuerySet
+from django.utils import timezone
 
 from evalhub.teams.models import Project
 from runs.errors import ProviderError
 from runs.execution.assess import exposure_detail
 from runs.execution.context import load_run
 from runs.execution.task import lays_files, needs_workspace
-from runs.models import Trial
+from runs.models import Run, Trial
 from runs.models.trial import TrialState
 
 BATCH = 50
@@ -53,4 +54,5 @@ def measure_exposure(project: Project | None = None) -> ExposedAgain:
             trial.detail = {"exposure": {}, **trial.detail, **found}
             trial.save(update_fields=["detail"])
             done += 1
+        Run.objects.filter(pk=run).update(measured=timezone.now())
     return ExposedAgain(done, skipped)

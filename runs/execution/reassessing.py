@@ -216,9 +216,11 @@ def run_reassessment(key: int) -> None:
         )
         rows = assessable(made.run).select_related("scenario_version", "transcript")
         for trial in rows.iterator(chunk_size=50):
-            if judge and judge.spent >= judge.max_usd:
-                raise RequestError("The budget is spent; the other trials were not judged.")
+            if judge and judge.why_stopped:
+                raise RequestError(f"{judge.why_stopped} The other trials were not judged.")
             assess(trial)
+        if judge and judge.is_unpriced:
+            raise RequestError(judge.why_stopped)
         made.error = ""
     except (ProviderError, RequestError, DiskFull) as error:
         made.error = storable(str(error))

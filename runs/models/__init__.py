@@ -6,7 +6,7 @@ from runs.models.check import TargetCheck
 from runs.models.comparison import Alert, Baseline, Change
 from runs.models.grading import GradeRequest
 from runs.models.judging import JudgingRecord, Review
-from runs.models.measure import Measure, RunDigest, RunMeasure, SubcommandMeasure
+from runs.models.measure import GuidanceComparison, Measure, RunDigest, RunMeasure, SubcommandMeasure
 from runs.models.notification import Channel, Delivery, Notification
 from runs.models.price import ModelPrice
 from runs.models.proof import ScenarioProof, SuiteProof
@@ -42,6 +42,7 @@ __all__ = [
     "FlagConfusion",
     "GradeRequest",
     "GroupAssignment",
+    "GuidanceComparison",
     "ImportedSession",
     "JudgeCalibration",
     "JudgingRecord",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.db import models
 
 from runs.models.run import Run
+from scenarios.models import Guidance
 
 
 class Better(models.TextChoices):
@@ -94,3 +95,21 @@ class RunDigest(models.Model):
 
     def __str__(self) -> str:
         return f"digest of {self.run_id}"
+
+
+class GuidanceComparison(models.Model):
+    """Two versions of guidance compared, as their page shows them (`runs.pages.guidance.findings`)."""
+
+    before = models.ForeignKey(Guidance, on_delete=models.CASCADE, related_name="+")
+    after = models.ForeignKey(Guidance, on_delete=models.CASCADE, related_name="+")
+    basis = models.CharField(max_length=64)
+    """A hash of the compared runs, when each was measured, and the project's smallest effects."""
+    content = models.BinaryField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["before", "after", "basis"], name="one_comparison_a_basis")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.after_id} compared with {self.before_id}"

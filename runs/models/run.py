@@ -157,6 +157,8 @@ class Run(models.Model):
     created = models.DateTimeField(default=timezone.now)
     started = models.DateTimeField(null=True)
     finished = models.DateTimeField(null=True)
+    measured = models.DateTimeField(null=True)
+    """When its rollups or its trials' exposure were last written; None for runs of older releases."""
 
     class Meta:
         ordering = ["-pk"]

@@ -10,7 +10,7 @@ from django.db.models import Case, F, IntegerField, Sum, When
 from evaluators.comparability import Reasons, parts_of
 from evaluators.regression import MeasureChange, Sample, compare_measures, compare_scenarios
 from evaluators.significance import benjamini_hochberg
-from runs.models import Measure, Run, RunMeasure
+from runs.models import Run, RunMeasure
 from runs.warehouse.comparability import parts_changed_since
 from runs.warehouse.guidance_runs import ChosenRuns
 from runs.warehouse.measure_changes import HEADLINE, PASS, RunComparison, change_json, pooled, rule_of
@@ -27,7 +27,7 @@ Samples = dict[str, dict[str, Sample]]
 def compare_chosen(chosen: ChosenRuns) -> RunComparison:
     """Compare both sides' runs, pooled scenario by scenario by the database.
 
-    Up to four queries; for open runs one more each, and one.
+    Up to two queries; for open runs one more each, and one.
 
     A scenario of a run counts only where nothing that its measure depends on differs from the newest run.
     """
@@ -78,26 +78,22 @@ def _samples(chosen: ChosenRuns, changed: Mapping[int, Mapping[str, Reasons]]) -
 
 
 def _closed(classes: Sequence[Sequence[int]]) -> Iterator[tuple[int, str, str, Sample]]:
-    """Yield the pooled samples of closed runs by the position of their class. Three queries, none without runs."""
+    """Yield the pooled samples of closed runs by the position of their class. One query, none without runs."""
     runs = [run for own in classes for run in own]
     if not runs:
         return
     rows = RunMeasure.objects.filter(run__in=runs, n__gt=0).exclude(scenario=None)
     which = Case(*(When(run__in=own, then=n) for n, own in enumerate(classes)), output_field=IntegerField())
-    grouped = rows.values_list(which, "measure_id", "scenario_id").annotate(
+    grouped = rows.values_list(which, "measure__layer", "measure__name", "scenario__key").annotate(
         count=Sum("n"),
         total=Sum(F("n") * F("mean")),
         # The squares around 0; those around the mean are the rest (Chan, Golub and LeVeque 1983).
         squares=Sum(F("m2") + F("n") * F("mean") * F("mean")),
     )
-    sums = list(grouped.order_by())
-    names = {pk: f"{layer}/{name}" for pk, layer, name in Measure.objects.values_list("pk", "layer", "name")}
-    keys = dict(Scenario.objects.filter(pk__in={row[2] for row in sums}).values_list("pk", "key"))
-    for n, measure, scenario, count, total, squares in sums:
+    for n, layer, name, key, count, total, squares in grouped.order_by():
         mean = total / count
         apart = squares - count * mean * mean
-        sample = Sample(count, mean, apart if apart > ROUNDING * squares else 0.0)
-        yield n, names[measure], keys[scenario], sample
+        yield n, f"{layer}/{name}", key, Sample(count, mean, apart if apart > ROUNDING * squares else 0.0)
 
 
 def _open(runs: Sequence[Run]) -> Iterator[tuple[int, str, str, Sample]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db.models import Exists, OuterRef, QuerySet, Subquery
 
 from evalhub.teams.models import Project
-from runs.models import JudgeCalibration, JudgingRecord, Review, RoundItem, Run
+from runs.models import JudgeCalibration, JudgingRecord, Review, RoundItem, Run, Trial
 from runs.warehouse.calibrations import JudgeVersion
 
 
@@ -32,6 +32,12 @@ def with_facts(judgings: QuerySet[JudgingRecord], project: Project) -> QuerySet[
         waiting_round=Subquery(waiting),
         has_reviews=Exists(Review.objects.filter(judging=OuterRef("pk"))),
     )
+
+
+def waiting_round(trial: Trial) -> int | None:
+    """Return a review round in which a judging of the trial waits for a label. One query."""
+    items = RoundItem.objects.filter(judging__trial=trial, at=None)
+    return items.values_list("round", flat=True).first()
 
 
 class Facts:

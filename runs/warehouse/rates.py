@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from evaluators.statistics import pass_at_k, pass_hat_k, wilson
+from runs.models import Run
 
 
 @dataclass(frozen=True)
@@ -36,3 +37,8 @@ class Rate:
     def any_of(self, k: int) -> float | None:
         """Return pass@k, the chance that at least one of k trials drawn from these passes; None below k trials."""
         return pass_at_k(self.passed, self.n, k)
+
+
+def rates_of(*runs: Run) -> list[tuple[Run, Rate]]:
+    """Return runs with their pass rates over all scenarios."""
+    return [(run, Rate(run.passed, run.passed + run.failed)) for run in runs]

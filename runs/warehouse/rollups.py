@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 from django.db.models import QuerySet, TextField
 from django.db.models.functions import Cast
+from django.utils import timezone
 from msgspec import Struct
 
 from evaluators.attempts import Attempts
@@ -25,6 +26,7 @@ from runs.models import (
 )
 from runs.queue import statements
 from runs.warehouse.digests import FINISHED, read_scores, write_digest
+from runs.warehouse.guidance_stored import drop_comparisons
 from runs.warehouse.layer_totals import ReadScore
 from runs.warehouse.measures import measure_ids
 
@@ -198,9 +200,16 @@ def write_rollups(run: Run) -> None:
     _write_subcommands(run, kept, details)
     _write_confusions(run, details)
     run.price_source = "; ".join(sorted({each.price_source for each in details} - {""}))
-    run.save(update_fields=["price_source"])
+    _mark_measured(run)
     write_digest(run)
     _name_judges(run)
+
+
+def _mark_measured(run: Run) -> None:
+    """Store when the run was measured; comparisons of before are not shown again."""
+    run.measured = timezone.now()
+    run.save(update_fields=["price_source", "measured"])
+    drop_comparisons(run)
 
 
 def _name_judges(run: Run) -> None:
@@ -222,6 +231,7 @@ def add_measure(run: Run, key: Key) -> bool:
     rows = [_row(run, scenario, measure, each) for (scenario, _), each in series.items()]
     rows += [_row(run, None, measure, each) for each in over_scenarios(series).values()]
     statements.insert(RunMeasure, rows)
+    _mark_measured(run)
     return True
 
 

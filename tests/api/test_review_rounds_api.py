@@ -41,6 +41,22 @@ def test_a_round_is_drawn_and_labelled_blindly(api, project, run):
     assert (late.status_code, late.json()["id"]) == (422, "review/taken")
 
 
+def test_a_trial_hides_the_judge_until_it_is_labelled(api, run):
+    client = api("runner")
+    item = client.post("/review-rounds", {**JUDGE, "n": 1}).json()["items"][0]
+    trial = f"/trials/{item['trial']}"
+    hidden, scores = client.get(trial).json(), client.get(f"{trial}/scores").json()
+    assert (hidden["judgings"], hidden["outcome"], hidden["composite"]) == ([], None, None)
+    for document in (hidden, scores):
+        assert "review round" in document["judge_hidden"] and document["gates"]
+        assert not {"judge", "evaluators"} & {each["layer"] for each in document["scores"]}
+    for asked in ("?judge=show", ""):
+        shown, scores = client.get(trial + asked).json(), client.get(f"{trial}/scores{asked}").json()
+        assert shown["judgings"] and shown["outcome"] and not shown["judge_hidden"]
+        assert "judge" in {each["layer"] for each in scores["scores"]}
+        client.post(f"/review-items/{item['id']}/label", {"answer": "pass"})
+
+
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [

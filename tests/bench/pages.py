@@ -50,6 +50,7 @@ PAGES: dict[str, tuple[str, float, str]] = {
 COMPARISONS: dict[str, tuple[str, float, str]] = {
     "compare two runs": ("/p/demo-data/compare/?runs={before},{run}", 25.0, "-"),
     "compare four runs": ("/p/demo-data/compare/?runs={several}", 25.0, "-"),
+    "compare two guidance versions": ("/p/demo-data/guidance/{guidance}/", 25.0, "-"),
 }
 """Pages whose tests need scipy, which a web process loads with the first of them."""
 
@@ -60,6 +61,7 @@ from django.contrib.auth import get_user_model
 from evalhub.teams.access import local_owner
 from evalhub.teams.models import ApiToken, Membership, Project
 from runs.models import Run, Trial
+from runs.warehouse.guidance_runs import settings_of
 from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
 user, project = local_owner(), Project.objects.get(slug="demo-data")
 Membership.objects.get_or_create(project=project, user=user, defaults={"role": "admin"})
@@ -72,7 +74,10 @@ trial = Trial.objects.filter(run=run, outcome="fail").first() or Trial.objects.f
 token = ApiToken.issue(project, user, name="bench", role="viewer")[1]
 alike = Run.objects.filter(suite=run.suite, target=run.target, pk__lt=run.pk).order_by("-pk")
 alike = list(alike.exclude(pk=run.baseline_id).values_list("pk", flat=True)[:3])
-print(session.session_key, token, run.pk, trial.pk, alike[0], ",".join(map(str, [*alike[::-1], run.pk])))
+versions = list(run.suite.guidance.order_by("number"))
+old, new = next(pair for pair in zip(versions, versions[1:]) if settings_of(*pair))
+several = ",".join(map(str, [*alike[::-1], run.pk]))
+print(session.session_key, token, run.pk, trial.pk, alike[0], several, f"{old.pk}/against/{new.pk}")
 """
 
 
@@ -88,6 +93,8 @@ class Visitor:
     """An earlier run of the same suite and target that is not its baseline."""
     several: str
     """Four such runs."""
+    guidance: str
+    """Two versions of its suite's guidance that ran in one setting."""
 
     def milliseconds(self, address: str) -> float:
         """Return the server's time for one page. Raises `RuntimeError` for any answer but 200."""

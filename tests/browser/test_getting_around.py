@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
+from runs.warehouse.search_index import index_trials
 from tests.builders import close, make_run, make_suite, make_trial, used
 from tests.shell_events import shell
 from tests.trial_parts import make_command, make_judging, make_transcript
@@ -22,6 +23,23 @@ def test_keys_lead_to_the_search_and_the_next_trial(as_admin: Page, live_server:
     expect(as_admin.get_by_role("searchbox")).to_be_focused()
     as_admin.keyboard.type("j")
     expect(as_admin.get_by_role("searchbox")).to_have_value("j")
+
+
+def test_a_search_shows_the_passage_and_is_narrowed(as_admin: Page, live_server: Any, project: Any) -> None:
+    run = make_run(make_suite(project))
+    trials = [make_trial(run, outcome=outcome, answer="Shipped the ledger.") for outcome in ("pass", "fail")]
+    index_trials([trial.pk for trial in trials])
+    as_admin.goto(f"{live_server.url}/p/tools/runs/")
+    as_admin.keyboard.press("/")
+    as_admin.keyboard.type("shipped")
+    as_admin.keyboard.press("Enter")
+    found = as_admin.get_by_role("region", name="Trials")
+    expect(found.get_by_text("Shipped", exact=True)).to_have_count(2)
+    as_admin.get_by_label("Outcome").select_option("fail")
+    as_admin.get_by_role("button", name="Search", exact=True).click()
+    expect(found.get_by_text("Shipped", exact=True)).to_have_count(1)
+    found.get_by_role("link", name="create").click()
+    as_admin.wait_for_url(f"**/trials/{trials[1].pk}/")
 
 
 def test_the_keyboard_reaches_the_content_first(as_admin: Page, live_server: Any, project: Any) -> None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from runs.models import Run, SavedView
-from tests.builders import make_run, make_suite
+from tests.builders import make_member, make_run, make_suite
 
 
 @pytest.fixture
@@ -89,3 +91,24 @@ def test_several_values_filter_and_become_a_view(page_of_runs: Page, runs: list[
     page_of_runs.get_by_role("button", name="Save view").click()
     expect(page_of_runs.get_by_text("Saved the view Broken.")).to_be_visible()
     assert SavedView.objects.get().query.startswith("state=fail&state=error&col=")
+
+
+def test_runs_are_filtered_by_author_and_last_day(page_of_runs: Page, runs: list[Run]) -> None:
+    grace = make_member(runs[0].project, "runner", "grace")
+    Run.objects.filter(pk__in=[runs[0].pk, runs[1].pk]).update(by=grace)
+    Run.objects.filter(pk=runs[0].pk).update(created=timezone.now() - timedelta(days=3))
+    page_of_runs.reload()
+    page_of_runs.locator("summary").filter(has_text="Started by").click()
+    page_of_runs.get_by_label("grace", exact=True).check()
+    expect(page_of_runs.get_by_label(f"Select run {runs[2].pk}", exact=True)).to_have_count(0)
+    page_of_runs.get_by_label("Until").fill(f"{timezone.now() - timedelta(days=2):%Y-%m-%d}")
+    expect(page_of_runs.get_by_label(f"Select run {runs[1].pk}", exact=True)).to_have_count(0)
+    expect(page_of_runs.get_by_label(f"Select run {runs[0].pk}", exact=True)).to_be_visible()
+
+
+def test_columns_are_chosen(page_of_runs: Page, runs: list[Run]) -> None:
+    expect(page_of_runs.get_by_role("columnheader", name="First-try")).to_be_visible()
+    page_of_runs.locator("summary").filter(has_text="Columns").click()
+    page_of_runs.get_by_label("First-try", exact=True).uncheck()
+    expect(page_of_runs.get_by_role("columnheader", name="First-try")).to_have_count(0)
+    page_of_runs.wait_for_url(re.compile("col="))

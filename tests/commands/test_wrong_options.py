@@ -48,6 +48,18 @@ def test_several_targets_are_named_to_choose_from(suite):
     )
 
 
+@pytest.mark.parametrize(
+    ("words", "is_said"),
+    [([], True), (["--trials", "6"], False), (["--regression-rule", "pass-fail"], False)],
+    ids=["one trial", "six trials", "pass-fail"],
+)
+def test_a_plan_that_can_show_no_regression_says_so(suite, words, is_said):
+    ended = call("run_scenarios", suite, "--target", "one", "--fail-on-regression", *words)
+    sentence = "small: 2 scenarios with 1 trial each can't show a regression, whatever the results are."
+    assert (sentence in ended.err) is is_said
+    assert Launch.objects.exists()
+
+
 def test_guidance_that_is_too_large_is_reported(suite, tmp_path):
     large = tmp_path / "AGENTS.md"
     with large.open("wb") as file:

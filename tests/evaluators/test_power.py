@@ -32,6 +32,8 @@ def whole_of(scenarios, trials):
         (Spread(0.16, 0.01), 20, 3, (2.093 + 0.861) * sqrt((0.02 + 2 * 0.16 / 3) / 20)),
         (Spread(0.16, 0.0), 10, 10, (2.262 + 0.883) * sqrt(2 * 0.16 / 10 / 10)),
         (Spread(0.25, 0.0), 100, 1, (1.984 + 0.845) * sqrt(0.5 / 100)),
+        # Miller 2024, section 5: with ω² = 1/9 and no noise of trials, 969 questions show 3 points.
+        (Spread(0.0, 1 / 18), 969, 1, 0.03),
     ],
 )
 def test_the_smallest_change_follows_the_formula(spread, scenarios, trials, by_hand):

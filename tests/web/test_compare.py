@@ -327,6 +327,18 @@ def test_scenarios_with_changed_gates_are_not_comparable(signed_in, version):
     assert "! 1 scenario not comparable: gates changed." in text
 
 
+def test_runs_without_a_common_scenario_show_both_rates(signed_in, version, project):
+    base, new = (
+        make_compared(version, {"create": "pass"}, trials=3),
+        make_run(make_suite(project, ("other",))),
+    )
+    make_trial(new, "other", outcome="fail")
+    verdict = parse(compared(signed_in(), base, close(new))).region("Verdict")
+    assert "Not comparable" in verdict and "No scenario of both runs can be compared." in verdict
+    assert f"Run {base.pk}: pass rate 100 % (3/3, 95 % interval 44 % to 100 %)" in verdict
+    assert f"Run {new.pk}: pass rate 0 % (0/1, 95 % interval 0 % to 79 %)." in verdict
+
+
 def test_selected_runs_are_compared_older_first(signed_in, version):
     base, new = ran(version), ran(version)
     response = signed_in().get(f"{ADDRESS}?runs={new.pk}&runs={base.pk}")

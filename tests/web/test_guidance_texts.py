@@ -5,10 +5,20 @@ from __future__ import annotations
 import pytest
 
 from evalhub.teams.models import AuditEvent
-from runs.models import Launch, Run
+from runs.models import Launch, Run, Trial
 from runs.pages.guidance.rendered import rendered
+from runs.warehouse.overruling import overrule
 from scenarios.models import Guidance
-from tests.builders import close, make_guidance, make_project, make_run, make_suite, make_target, make_trial
+from tests.builders import (
+    close,
+    make_guidance,
+    make_member,
+    make_project,
+    make_run,
+    make_suite,
+    make_target,
+    make_trial,
+)
 from tests.trial_parts import make_judging
 from tests.web.html import parse
 from tests.web.new_run.form import ADDRESS, given
@@ -129,6 +139,41 @@ def test_two_versions_are_compared(signed_in, pair, compared):
     assert "export in B" in page.table("AGENTS.md").text
     assert "poor on export" in page and "good on export" in page
     assert "10/10" in page.table("Exposure").row("Quoted").text
+
+
+def test_a_comparison_is_read_as_it_was_stored(signed_in, pair, compared, django_assert_max_num_queries):
+    client, address = signed_in(), f"{LIST}{pair[0].pk}/against/{pair[1].pk}/"
+    first = parse(client.get(address))
+    Trial.objects.update(detail={})
+    with django_assert_max_num_queries(8):
+        again = parse(client.get(address))
+    assert again.region("Results").text == first.region("Results").text
+    assert "10/10" in again.table("Exposure").row("Quoted").text
+
+
+def test_an_overruled_score_changes_a_stored_comparison(signed_in, pair, compared, project):
+    client, address = signed_in(), f"{LIST}{pair[0].pk}/against/{pair[1].pk}/"
+    client.get(address)
+    position = next(at for at, each in enumerate(compared[-1].scores) if each["layer"] == "gates")
+    overrule(compared[-1], position, passed=False, reason="The file is empty.", by=make_member(project))
+    assert "Pass rate +90.0 points" in parse(client.get(address)).region("Verdict")
+
+
+def test_a_changed_threshold_changes_a_stored_comparison(signed_in, pair, compared, project):
+    client, address = signed_in(), f"{LIST}{pair[0].pk}/against/{pair[1].pk}/"
+    assert "Improved" in parse(client.get(address)).region("Verdict")
+    project.smallest_effects = {"trial/pass": 2.0}
+    project.save()
+    assert "Improved" not in parse(client.get(address)).region("Verdict")
+
+
+def test_exposure_is_counted_over_every_compared_run(signed_in, pair, version):
+    for guidance in (pair[0], *[pair[1]] * 7):
+        run = make_run(version, guidance=guidance)
+        make_trial(run, "create", detail={"exposure": {"delivered": True, "opened": True, "quoted": False}})
+        close(run)
+    page = parse(signed_in().get(f"{LIST}{pair[0].pk}/against/{pair[1].pk}/"))
+    assert "7/7" in page.table("Exposure").row("Opened").text
 
 
 def test_versions_without_runs_say_how_to_get_some(signed_in, pair):

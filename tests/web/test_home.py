@@ -67,6 +67,19 @@ def test_a_settled_regression_leaves_the_run_that_failed(signed_in, version):
     assert (row.page, row.key, row.detail) == ("run-detail", alert.run_id, "6 of 12 trials passed")
 
 
+def test_open_regressions_are_counted_alike(signed_in, project, version):
+    for number, state in enumerate(("untriaged", "untriaged", "investigating", "fixed")):
+        alert = lost(version, target=make_target(project, f"t{number}"))
+        Alert.objects.filter(pk=alert.pk).update(state=state)
+    client = signed_in()
+    home = parse(client.get(ADDRESS))
+    assert home.facts["Open regressions"] == "3 ! 2 untriaged"
+    assert "Regressions 2 untriaged" in home.links
+    tabs = parse(client.get(f"{ADDRESS}regressions/")).region("State")
+    assert "Untriaged 2" in tabs and "Investigating 1" in tabs and "Fixed 1" in tabs
+    assert len(parse(client.get(f"{ADDRESS}regressions/")).all("article")) == 2
+
+
 def test_many_regressions_are_summed_up(signed_in, project, version):
     for number in range(7):
         lost(version, target=make_target(project, f"t{number}"))

@@ -162,7 +162,9 @@ def test_the_judge_is_hidden_until_decided(signed_in: SignIn, run: Run) -> None:
     item = page.context["item"]
     assert "0 of 6" in parse(page)
     trial = f"/p/tools/trials/{item.judging.trial_id}/"
-    assert "the judge's answer is hidden" in parse(client.get(trial))
+    hidden = parse(client.get(trial))
+    assert "the judge's answer is hidden" in hidden
+    assert not {"Composite", "Last 20 trials"} & hidden.facts.keys()
     assert "Used search." not in parse(client.get(trial)) and "three times" not in parse(client.get(trial))
     sent = {"answer": "pass", "criterion-task": "fail", "criterion-clarity": "unclear", "note": "Fine."}
     client.post(f"/p/tools/reviews/items/{item.pk}/", sent)

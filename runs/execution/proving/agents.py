@@ -52,17 +52,24 @@ class JudgeBudget:
     ask: Complete
     max_usd: float
     spent: float = 0.0
+    is_unpriced: bool = False
+    """It answered without a cost."""
+
+    @property
+    def why_stopped(self) -> str:
+        """Return why it can't be asked any more; empty if it can."""
+        if self.is_unpriced:
+            return "The judge reports no cost, so no budget can be kept. Add a price for its model in the settings."
+        return "" if self.spent < self.max_usd else f"The judges' budget of {money(self.max_usd)} is spent."
 
     def __call__(self, request: CompletionRequest) -> Completion:
         """Return the judge's answer. Raises `CompletionError` if the budget is spent or can't be kept."""
-        if self.spent >= self.max_usd:
-            raise CompletionError(f"The judges' budget of {money(self.max_usd)} is spent.")
+        if self.why_stopped:
+            raise CompletionError(self.why_stopped)
         answer = self.ask(request)
         if answer.cost_usd is None:
-            self.spent = self.max_usd
-            raise CompletionError(
-                "The judge reports no cost, so no budget can be kept. Add a price for its model in the settings."
-            )
+            self.is_unpriced = True
+            raise CompletionError(self.why_stopped)
         self.spent += answer.cost_usd
         return answer
 

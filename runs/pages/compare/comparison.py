@@ -23,6 +23,7 @@ from runs.warehouse.measure_changes import (
     stored_scenario_changes,
 )
 from runs.warehouse.measures import label_of
+from runs.warehouse.rates import Rate, rates_of
 from runs.warehouse.side_by_side import measures_of
 
 
@@ -87,6 +88,11 @@ class ComparedRuns:
     """None where no scenario can be compared."""
     divergences: FirstDivergences = field(default_factory=FirstDivergences)
     pools: tuple[Pool, ...] = ()
+
+    @property
+    def apart(self) -> list[tuple[Run, Rate]]:
+        """Return both runs with their pass rates if no scenario can be compared, else nothing."""
+        return [] if self.comparable else rates_of(self.base, self.new)
 
     @property
     def headline(self) -> list[MeasureRow]:

@@ -79,7 +79,7 @@ def guidance_against_other(request: ProjectRequest, a: int, b: int) -> HttpRespo
     context = {
         "page": page,
         "launch": launch,
-        "others": list(others.filter(runs__launch=launch).distinct() if launch else others[:10]),
+        "others": list(others.filter(runs__launch=launch).distinct()) if launch else [],
         "may_run": request.access.may("run"),
         "expert": request.GET.get("columns") == "expert",
     }

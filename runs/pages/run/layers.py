@@ -17,7 +17,7 @@ from runs.models import Run, RunMeasure
 from runs.warehouse.layer_totals import GateKind, LayerTotals
 from runs.warehouse.measures import CRITERION, INTERACTION, unit_of
 from runs.warehouse.repeated_statements import Statement
-from runs.warehouse.rollups import so_far
+from runs.warehouse.rollups import FALSE_DONE, so_far
 from runs.warehouse.run_trials import RunTrials
 
 LAYER = "interaction"
@@ -55,6 +55,8 @@ class Layers:
     interaction: list[Mean]
     gates: list[GateKind]
     gate_trials: tuple[int, int]
+    false_done: Mean | None
+    """The share of trials that the agent completed and in which a gate failed; None if not measured."""
     evaluators: list[Mean]
     """Scores of an answer, the weighted mean first."""
     judge: Mean | None
@@ -104,6 +106,7 @@ def layers_of(run: Run, read: RunTrials) -> Layers:
         interaction=[means[LAYER, name] for name in INTERACTION if (LAYER, name) in means],
         gates=digest.gates,
         gate_trials=digest.gate_trials,
+        false_done=means.get(FALSE_DONE),
         evaluators=[means[key] for key in sorted(means, key=_aggregate_first) if key[0] == SCORING],
         judge=means.get(("judge", "judge")),
         criteria=[

@@ -22,6 +22,7 @@ from evalhub.teams.pages import ProjectRequest, project_page
 from evalhub.web.csv_export import chosen_table
 from evalhub.web.fragments import STOP_POLLING, page_or_fragment
 from evalhub.web.paging import key_of
+from evaluators.regression import ChangeVerdict
 from runs.execution.recording import cancel_run
 from runs.execution.retrying import offers
 from runs.labels import waits_for
@@ -49,6 +50,7 @@ from runs.warehouse.differences import fingerprint_parts
 from runs.warehouse.judging_facts import uncalibrated_judges
 from runs.warehouse.measure_changes import stored_changes
 from runs.warehouse.outcome_history import recent_runs
+from runs.warehouse.rates import rates_of
 from runs.warehouse.release_rule import by_rule
 from runs.warehouse.run_trials import RunTrials, trials_of
 from runs.warehouse.seals import passing_without_agent
@@ -84,6 +86,9 @@ def run_detail(request: ProjectRequest, pk: int) -> HttpResponseBase:
         "cut_offs": read.digest.cut_offs,
         "may_review": request.access.may("review"),
         "verdict": None if run.is_open else _verdict(run),
+        "apart": rates_of(run.baseline, run)
+        if run.baseline and run.verdict == ChangeVerdict.NOT_COMPARABLE
+        else [],
         "shared_error": _shared_error(run, read),
         "release": None if run.is_open else by_rule(run.suite, read.digest.outcomes),
         "against": None if run.is_open else against_baseline(run, read, rows, left_out),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from runs.models import JudgingRecord, Reassessment, Run, RunMeasure, Trial
+from runs.models import JudgingRecord, Reassessment, Run, RunMeasure, Target, TargetVersion, Trial
 from runs.pages.compare.compared_scenarios import sides_of
 from runs.warehouse.adopted_parts import adopted_parts
 from runs.warehouse.adopting import adopt
@@ -112,7 +112,17 @@ def test_a_spent_budget_stops_with_a_sentence(run: Run) -> None:
     record.pk = copy.pk
     record.save(force_insert=True)
     done = call("judge_again", str(run.pk), "--max-usd", "0.005")
-    assert done.code == 1 and "The budget is spent" in done.out
+    assert done.code == 1
+    assert "The judges' budget of $0.005 is spent. The other trials were not judged." in done.out
+
+
+def test_a_judge_without_a_cost_keeps_no_budget(run: Run) -> None:
+    for each in (*Target.objects.filter(name="kind"), *TargetVersion.objects.filter(target__name="kind")):
+        each.definition.pop("cost_usd", None)
+        each.save()
+    done = call("judge_again", str(run.pk), "--max-usd", "1")
+    assert done.code == 1 and "The judge reports no cost, so no budget can be kept." in done.out
+    assert Reassessment.objects.get().cost_usd == 0.0
 
 
 def test_grading_again_uses_the_newest_gates(run: Run, tmp_path: Path) -> None:

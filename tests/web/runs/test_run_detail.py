@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import pytest
 
-from runs.models import Change
+from runs.models import Change, Launch
 from runs.queue.claims import MOST_STARTS
 from runs.reports.console import summary
 from runs.reports.document import run_digest
 from runs.warehouse.baselines import set_baseline
-from tests.builders import close, make_run, make_target, make_trial, used
+from tests.builders import (
+    close,
+    make_compared,
+    make_guidance,
+    make_run,
+    make_target,
+    make_trial,
+    make_version,
+    used,
+)
 from tests.runs.carrying import launch, lose_preparations
 from tests.trial_parts import make_judging
 from tests.web.html import main_of
-from tests.web.runs.pages import address, page
+from tests.web.runs.pages import address, page, tried
 
 
 def test_it_works(signed_in, version):
@@ -70,6 +79,36 @@ def test_it_shows_what_regressed_since_the_baseline(signed_in, version):
     text = page(signed_in(), close(run))
     assert "1 scenario no longer passes" in text
     assert "▼ 1 of 1 regressed" in text
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        (
+            {"guidance": True},
+            "configuration changed Guidance, model or judge changed after run {}, so this difference raises no alert.",
+        ),
+        ({"options": {"baseline": "last-pass"}}, "against run {} (selected: the last run that passed)"),
+        ({"is_experiment": True}, "An experiment: it raises no alert and is never a baseline."),
+    ],
+    ids=["guidance", "last-pass", "experiment"],
+)
+def test_a_verdict_says_what_is_special_about_it(signed_in, version, changes, sentence):
+    launch = Launch.objects.create(project=version.suite.project, trigger="web")
+    before = tried(version, "pass", "pass", trials=6, launch=launch)
+    if changes.get("guidance"):
+        changes = {"guidance": make_guidance(version.suite)}
+    after = tried(version, "pass", "fail", trials=6, launch=launch, **changes)
+    assert sentence.format(before.pk) in page(signed_in(), after)
+
+
+def test_a_run_that_shares_no_scenario_shows_both_rates(signed_in, version):
+    before = tried(version, "pass", "pass", trials=3)
+    changed = make_version(version.suite, create={"prompt": "Another."}, export={"prompt": "Another."})
+    after = make_compared(changed, {"create": "fail", "export": "pass"}, trials=3)
+    text = page(signed_in(), after)
+    assert f"Run {before.pk}: pass rate 100 % (6/6, 95 % interval 61 % to 100 %);" in text
+    assert f"Run {after.pk}: pass rate 50 % (3/6, 95 % interval 19 % to 81 %)." in text
 
 
 @pytest.mark.parametrize(("before", "now"), [("pass", "error"), ("error", "pass")])

@@ -51,6 +51,16 @@ def test_the_gate_that_fails_most_often_leads_to_its_first_trial(signed_in, vers
     assert gates.link("2 trials").address == f"/p/tools/trials/{failed.pk}/#gates"
 
 
+@pytest.mark.parametrize("state", ["finished", "running"])
+def test_trials_that_were_falsely_done_are_shown(signed_in, version, state):
+    run = make_run(version, state=state)
+    for passed in (True, False):
+        completed = score("interaction", "completed", 1.0)
+        make_trial(run, "create", scores=[completed, score("gates", "script", float(passed), passed)])
+    shown = page(signed_in(), run if state == "running" else close(run))
+    assert "False done 50 %" in shown.region("Layer 2, gates")
+
+
 def test_the_judge_counts_trials_that_reach_its_threshold(signed_in, version):
     run = judged_run(version, fingerprint={"judge": "judge-1"})
     judge = page(signed_in(), run).region("Layer 3, judge")
