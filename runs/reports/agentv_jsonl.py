@@ -49,7 +49,9 @@ def record(run: Run, trial: Trial) -> dict[str, Json]:
         "error": trial.error or None,
         "trace_summary": _trace_summary(trial),
         "trial": trial.index if run.trials > 1 and trial.index else None,
-        # Not AgentV's fields: an import needs the threshold and the times.
+        # Not AgentV's fields: an import needs the threshold and the times; costs are in US dollars.
+        "cost_usd": trial.cost_usd,
+        "price_source": trial.detail.get("price_source") or None,
         "outcome": trial.outcome,
         "seconds": trial.seconds,
     }

@@ -11,6 +11,7 @@ import pytest
 
 from evaluators.model import Event, Transcript
 from runs.models import Run, TranscriptRecord
+from runs.reports import agentv_jsonl
 from runs.reports.exports import EXPORTS, exported, exported_bytes
 from tests.builders import close, make_project, make_run, make_suite, make_trial, score
 from tests.trial_parts import make_judging
@@ -40,7 +41,7 @@ def run() -> Run:
     TranscriptRecord.objects.create(
         trial=trial, source="trace", events=2, data=TranscriptRecord.pack(Transcript(events, "trace"))
     )
-    make_trial(run, "div", outcome="pass")
+    make_trial(run, "div", outcome="pass", cost_usd=0.25, detail={"price_source": "litellm m 1/2"})
     make_trial(run, "net", outcome="error", error="HTTP 500 at the endpoint.", error_kind="endpoint")
     return close(run)
 
@@ -101,3 +102,9 @@ def test_junit_survives_control_characters(run: Run) -> None:
     assert suite is not None
     assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("3", "1", "1")
     assert "<tag>" in suite.find("testcase/failure").text
+
+
+def test_agentv_rows_have_the_cost_where_it_is_known(run: Run) -> None:
+    rows = {row["eval_id"]: row for row in map(json.loads, agentv_jsonl.jsonl(run))}
+    assert (rows["div"]["cost_usd"], rows["div"]["price_source"]) == (0.25, "litellm m 1/2")
+    assert "cost_usd" not in rows["net"]
