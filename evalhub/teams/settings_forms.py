@@ -128,7 +128,7 @@ class ProjectForm(ProjectModelForm):
             self.fields[name].widget.attrs["aria-describedby"] = f"{name}-note"
         self.fields["judge"].widget.attrs["list"] = "offered-judges"
         for field in ("smallest_effects", "diagnosis_thresholds"):
-            named = getattr(self.instance, field).items()
+            named = sorted(getattr(self.instance, field).items())
             self.initial[field] = ", ".join(f"{name} {value:g}" for name, value in named)
 
     def clean_diagnosis_thresholds(self) -> dict[str, float]:

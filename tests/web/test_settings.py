@@ -351,5 +351,5 @@ def test_thresholds_of_the_diagnosis_are_changed_by_name(signed_in, project):
     project.refresh_from_db()
     assert project.diagnosis_thresholds == {"error_rate": 0.4, "commands": 30}
     page = parse(signed_in().get(ADDRESS))
-    assert page.all("[name=diagnosis_thresholds]")[0]["value"] == "error_rate 0.4, commands 30"
-    assert "error_rate 0.4, commands 30" in parse(signed_in("viewer").get(ADDRESS))
+    assert page.all("[name=diagnosis_thresholds]")[0]["value"] == "commands 30, error_rate 0.4"
+    assert "commands 30, error_rate 0.4" in parse(signed_in("viewer").get(ADDRESS))
