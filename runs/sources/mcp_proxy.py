@@ -140,7 +140,8 @@ def over_stdio(settings: dict[str, Any], record: Record) -> int:
     env = {**os.environ, **settings.get("env", {})}
     command = ["/bin/sh", "-c", settings["command"]]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env)
-    answering = threading.Thread(target=_pass_answers, args=(process, record))
+    ended = threading.Event()
+    answering = threading.Thread(target=_pass_answers, args=(process, record, ended))
     answering.start()
     try:
         for line in sys.stdin.buffer:
@@ -149,6 +150,9 @@ def over_stdio(settings: dict[str, Any], record: Record) -> int:
                 process.stdin.write(line)  # type: ignore[union-attr]
                 process.stdin.flush()  # type: ignore[union-attr]
             except BrokenPipeError:
+                ended.set()
+            if ended.is_set():
+                # Its pipe may take a request that nobody reads any more.
                 _send(record.abandoned("The server has ended."))
         process.stdin.close()  # type: ignore[union-attr]
         process.wait(LEAVE_SECONDS)
@@ -158,11 +162,12 @@ def over_stdio(settings: dict[str, Any], record: Record) -> int:
     return 0
 
 
-def _pass_answers(process: subprocess.Popen[bytes], record: Record) -> None:
+def _pass_answers(process: subprocess.Popen[bytes], record: Record, ended: threading.Event) -> None:
     for line in process.stdout or ():
         message = _decoded(line)
         if message is not None:
             _send([record.responded(message)])
+    ended.set()
     _send(record.abandoned("The server ended before its response."))
 
 

@@ -19,6 +19,10 @@ form?.addEventListener("submit", (event) => {
 document.addEventListener("htmx:beforeRequest", (event) => {
   if (isPlan(event)) [changed, planning] = [false, true];
 });
+document.addEventListener("htmx:beforeSwap", (event) => {
+  // The plan of an older form would put its choices back; the newer form's request follows.
+  if (isPlan(event) && changed) event.detail.shouldSwap = false;
+});
 document.addEventListener("htmx:afterSettle", (event) => {
   if (event.detail.elt.id !== "plan") return;
   planning = false;

@@ -254,7 +254,7 @@ OPERATIONS: dict[str, Operation] = {
     "GET /compare": Operation("viewer", query="?runs={run_id}"),
     "GET /changes": Operation("viewer"),
     "GET /alerts": Operation("viewer"),
-    "PATCH /alerts": Operation("runner", {"alerts": [{"id": 1}], "tag": "flaky"}),
+    "PATCH /alerts": Operation("runner", {"tag": "flaky"}),
     "GET /alerts/{alert_id}": Operation("viewer"),
     "POST /alerts/{alert_id}/confirm": Operation("runner"),
     "PATCH /alerts/{alert_id}": Operation("runner", {"state": "acknowledged"}),

@@ -24,6 +24,8 @@ def ask(client: Any, name: str, keys: dict[str, Any], base: str = "/api/v1") -> 
     body = operation.body
     if name == "POST /baselines":
         body = {"run": keys["run_id"]}
+    if name == "PATCH /alerts":
+        body = {**(body or {}), "alerts": [{"id": keys["alert_id"]}]}
     address = base + (path + operation.query).format(**keys)
     return read(client.generic(method, address, json.dumps(body) if body else "", "application/json"))
 

@@ -145,11 +145,12 @@ def test_it_cancels_a_run(api, suite):
 def test_it_gives_what_is_kept_of_a_trial(api, keys):
     viewer, trial = api("viewer"), f"/trials/{keys['trial_id']}"
     assert viewer.get(f"{trial}/commands").json()["items"][0]["subcommand"] == "export"
-    assert {each["layer"] for each in viewer.get(f"{trial}/scores").json()["scores"]} >= {"gates", "judge"}
+    scores = viewer.get(f"{trial}/scores", judge="show").json()["scores"]
+    assert {each["layer"] for each in scores} >= {"gates", "judge"}
     transcript = viewer.get(f"{trial}/transcript").json()
     assert (transcript["total_events"], transcript["text_complete"]) == (2, True)
     assert viewer.get(f"{trial}/transcript", start=1, limit=5).json()["events"] == transcript["events"][1:]
-    assert viewer.get(f"{trial}/judgings").json()["items"][0]["positives"]
+    assert viewer.get(f"{trial}/judgings", judge="show").json()["items"][0]["positives"]
 
 
 def test_artifacts_are_downloads_and_never_pages(api, keys):

@@ -223,8 +223,8 @@ def test_a_second_notation_is_found(page: Page) -> None:
     assert page.evaluate(SECOND_NOTATIONS) == [
         "a date outside of a time element: 1 Nov 2026",
         "a date outside of a time element: 2026-11-01",
-        "another word for empty: n/a",
-        "another word for empty: —",
+        "another word for empty: n/a in <td>n/a</td>",
+        "another word for empty: — in <td>—</td>",
     ]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from runs.models import Run
 from tests.builders import make_guidance, make_suite, make_target
@@ -195,3 +195,20 @@ def test_guidance_follows_the_suite_in_place(
     form.get_by_label("Threshold").press("Tab")
     form.get_by_text("As a command").click()
     expect(form.locator("#plan pre")).to_contain_text("--threshold 0.5")
+
+
+def test_an_older_plan_takes_no_choice_back(form: Page, project: Any, history: Any) -> None:
+    make_suite(project, name="Other")
+    chosen = make_guidance(history.suite, "own-guidance")
+    form.reload()
+    held: list[Route] = []
+    form.route("**/runs/new/", lambda route: route.continue_() if held else held.append(route))
+    form.locator("#id_suite").select_option("other")
+    form.wait_for_timeout(400)
+    assert len(held) == 1, "the plan of the other suite is on its way"
+    form.locator("#id_suite").select_option("basics")
+    form.locator("#id_guidance").select_option(str(chosen.pk))
+    held[0].continue_()
+    form.get_by_text("As a command").click()
+    expect(form.locator("#plan pre")).to_contain_text("--guidance ")
+    expect(form.locator("#id_guidance")).to_have_values([str(chosen.pk)])

@@ -6,6 +6,7 @@ import http.client
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +26,17 @@ ASKED = {
 
 def proxy(tmp_path: Path, agent: list[str] | None = None, stdin: str = "", **settings: Any) -> Any:
     """Run the proxy to its end; return the process and the record."""
+    words = [*command_of(tmp_path, **settings), *(["--", *agent] if agent else [])]
+    ended = subprocess.run(words, input=stdin, capture_output=True, text=True, timeout=30)
+    record = tmp_path / "record.jsonl"
+    return ended, read_record(record.read_bytes()) if record.exists() else ()
+
+
+def command_of(tmp_path: Path, **settings: Any) -> list[str]:
     record, config, file = (tmp_path / name for name in ("record.jsonl", "config.json", "settings.json"))
     config.write_text("{}")
     file.write_text(json.dumps({"record": str(record), "config": str(config), **settings}))
-    words = [sys.executable, "-IS", mcp_proxy.__file__, str(file), *(["--", *agent] if agent else [])]
-    ended = subprocess.run(words, input=stdin, capture_output=True, text=True, timeout=30)
-    return ended, read_record(record.read_bytes()) if record.exists() else ()
+    return [sys.executable, "-IS", mcp_proxy.__file__, str(file)]
 
 
 def answering(body: str) -> str:
@@ -53,6 +59,18 @@ def test_the_agent_gets_an_answer_whatever_the_server_does(tmp_path, server, fai
     assert (call.tool, call.arguments, call.failure, call.ended) == ("search", {"a": 1}, failure, True)
     assert call.seconds is not None and seen in ended.stdout
     assert [json.loads(line)["id"] for line in ended.stdout.splitlines()] == [7]
+
+
+def test_a_request_is_answered_after_the_server_went_silent(tmp_path):
+    hello = json.dumps({"jsonrpc": "2.0", "id": 6, "result": {}})
+    command = command_of(tmp_path, command=f"read -r line; echo '{hello}'; exec >&-; cat >/dev/null")
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as running:
+        for number in (6, 7):
+            running.stdin.write(json.dumps({**ASKED, "id": number}) + "\n")  # type: ignore[union-attr]
+            running.stdin.flush()  # type: ignore[union-attr]
+            assert json.loads(running.stdout.readline())["id"] == number  # type: ignore[union-attr]
+            time.sleep(0.5)
+        running.stdin.close()  # type: ignore[union-attr]
 
 
 def test_a_long_result_is_passed_on_and_recorded_in_short(tmp_path):

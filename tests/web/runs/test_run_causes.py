@@ -34,7 +34,8 @@ def test_one_press_queues_the_fresh_runs(signed_in, regressed):
     client = signed_in("runner")
     shown = page(client, regressed)
     assert (
-        "Plan: 2 runs, 40 trials, cost unknown: one like this run, one with the baseline's guidance." in shown
+        "Plan: 2 runs, 40 trials, cost not measured: one like this run, one with the baseline's guidance."
+        in shown
     )
     assert "Install 1.0 on a worker" in shown.facts["Tool: not by a fresh run"]
     answer = parse(client.post(address(regressed, "separate/"), follow=True))
