@@ -30,8 +30,10 @@ def cost_of(usage: Usage, price: Price) -> float:
 
 def litellm_price(model: str, *, batch: bool = False) -> Price | None:
     """Return the price from litellm's own map; None for an unknown model."""
-    import litellm
+    # Imported late, because it imports this module; litellm must not be loaded without its guard.
+    from runs.providers.completion import load_litellm
 
+    litellm = load_litellm()
     try:
         info: dict[str, Any] = dict(litellm.get_model_info(model))
     except Exception:
