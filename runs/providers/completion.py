@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from threading import Lock
 from typing import Any, TypeVar
 
 from evaluators.model import Json, Price, Usage
@@ -18,8 +17,6 @@ from runs.providers.retry import RequestFailed, RequestFailure, with_retry
 from runs.providers.waiting import Cancelled, TimeLimit, TimeLimitExceeded, within
 
 T = TypeVar("T")
-
-_guarding, _guarded = Lock(), list[bool]()
 
 Message = Mapping[str, Json]
 """A message of OpenAI's chat API."""
@@ -76,7 +73,7 @@ class Asking:
 
         Raises `ModelFailed`, and `AddressRefused` before anything is sent.
         """
-        from runs.providers.litellm_outbound import call_within
+        from runs.providers.litellm_outbound import call_within, load_litellm
 
         self.access.check_address()
         litellm = load_litellm()
@@ -134,21 +131,6 @@ class Asking:
                 f"The model of '{name}' did not answer{tries}: {describe(self.last)}. {advice(self.last)}"
             )
         return ModelFailed(sentence, kind=kind, failure=self.last, notes=notes)
-
-
-def load_litellm() -> Any:
-    """Return litellm, imported on first use because it takes seconds and a few hundred megabytes."""
-    import litellm
-
-    with _guarding:
-        if not _guarded:
-            from runs.providers.litellm_outbound import guard
-
-            litellm.suppress_debug_info = True
-            litellm.telemetry = False
-            guard(litellm)
-            _guarded.append(True)
-    return litellm
 
 
 def ask(

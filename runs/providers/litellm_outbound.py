@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
+from threading import Lock
 from typing import Any, TypeVar
 
 import httpx
@@ -15,6 +16,7 @@ from runs.containment.outbound_http import Backend, Resolve, Transport, resolve_
 
 T = TypeVar("T")
 
+_guarding, _guarded = Lock(), list[bool]()
 _outbound: ContextVar[Outbound] = ContextVar("outbound", default=Outbound())  # noqa: B039  # immutable
 """Addresses that this thread's request may call; by default public addresses only."""
 
@@ -64,6 +66,19 @@ def guard(litellm: Any, resolve: Resolve = resolve_host) -> None:
     # litellm created these on import, before the checked transport existed.
     litellm.module_level_client.client = shared
     litellm.in_memory_llm_clients_cache.flush_cache()
+
+
+def load_litellm() -> Any:
+    """Return litellm, guarded; imported on first use because it takes seconds and a few hundred megabytes."""
+    import litellm
+
+    with _guarding:
+        if not _guarded:
+            litellm.suppress_debug_info = True
+            litellm.telemetry = False
+            guard(litellm)
+            _guarded.append(True)
+    return litellm
 
 
 @contextmanager

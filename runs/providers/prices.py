@@ -30,8 +30,8 @@ def cost_of(usage: Usage, price: Price) -> float:
 
 def litellm_price(model: str, *, batch: bool = False) -> Price | None:
     """Return the price from litellm's own map; None for an unknown model."""
-    # Imported late, because it imports this module; litellm must not be loaded without its guard.
-    from runs.providers.completion import load_litellm
+    # Imported late, because pages import this module too.
+    from runs.providers.litellm_outbound import load_litellm
 
     litellm = load_litellm()
     try:

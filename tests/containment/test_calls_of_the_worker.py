@@ -20,15 +20,12 @@ from runs.errors import ProviderError
 from runs.providers import make_provider
 from runs.providers.access import resolve_access
 from runs.providers.batches import batching_of
-from runs.providers.completion import load_litellm
 from runs.providers.failures import refusal_in
 from runs.providers.language_model import LanguageModel, complete_through_model
-from runs.providers.litellm_outbound import calling
+from runs.providers.litellm_outbound import calling, load_litellm
 from tests.containment.test_one_door import ROOT
 from tests.model_server import Answer, serving
 from tests.runs.providers.model_targets import CONTAINMENT, KINDS, asked, target_of
-
-pytestmark = pytest.mark.filterwarnings("ignore:Item 'summary' on TypedDict:UserWarning")
 
 HERE = Outbound.of(["127.0.0.1/32"], loopback=False)
 """What an operator lists who has a model server of the team's own."""
