@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import ClassVar, Literal
 
 from pydantic import Field
@@ -25,9 +26,9 @@ class _McpGate(BaseGate):
             return self.score(None, NO_SERVER, error=NO_SERVER)
         return self.judge([each for each in evidence.interaction.commands if not each.help])
 
+    @abstractmethod
     def judge(self, calls: list[Command]) -> Score:
         """Return the score for the agent's calls."""
-        raise NotImplementedError
 
 
 class McpCalled(_McpGate):

@@ -34,7 +34,7 @@ def with_adopted(
 def record_adopted(run: Run, made: Reassessment, rows: Iterable[ReassessedTrial]) -> None:
     """Write in the run's fingerprint by which gates, rubric and judge its scores were made.
 
-    A scenario of which only some trials have new scores can't be compared with any other run.
+    If only some trials of a scenario have new scores, it isn't compared with other runs.
     """
     known = {each["pk"]: dict(each) for each in run.fingerprint.get(ADOPTED) or ()}
     done: dict[int, list[ReassessedTrial]] = {}

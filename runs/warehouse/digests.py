@@ -274,12 +274,17 @@ def _rows(run: int) -> QuerySet[Trial, Any]:
 def _trial(own: Sequence[Any], scores: Sequence[ReadScore], lost: tuple[str, ...]) -> DigestedTrial:
     key, progress, outcome, pk, scenario, index, seconds, cost_usd = own
     passed, total = _verdicts(scores)
-    judge, judged = _judge(scores)
     return DigestedTrial(
         *(key, progress, outcome, pk, scenario, index, seconds, cost_usd),
-        *(passed, total, judge, lost, total > 0 and judged is (passed < total)),
+        *(passed, total, _judge(scores)[0], lost, judge_disagrees(scores)),
         *_interaction(scores),
     )
+
+
+def judge_disagrees(scores: Sequence[ReadScore]) -> bool:
+    """Return whether the judge's verdict differs from that of all other deciding scores; false if one is missing."""
+    passed, total = _verdicts(scores)
+    return total > 0 and _judge(scores)[1] is (passed < total)
 
 
 def _interaction(scores: Iterable[ReadScore]) -> tuple[float | None, float | None]:

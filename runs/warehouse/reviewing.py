@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import msgspec
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
@@ -13,6 +14,8 @@ from evalhub.teams import audit
 from runs.errors import RequestError, StaleReview
 from runs.models import JudgingRecord, Resolution, Review, Trial
 from runs.models.review import Right
+from runs.warehouse.digests import judge_disagrees
+from runs.warehouse.layer_totals import ReadScore
 
 POLARITIES = ("negative", "positive", "criterion")
 
@@ -68,12 +71,15 @@ def reviews_of(judgings: Iterable[int]) -> dict[tuple[int, str, int], list[Revie
 def resolve(trial: Trial, *, right: str, note: str, by: User | None) -> Resolution:
     """Record who was right where judge and gates disagree.
 
-    Raises `StaleReview` if somebody else resolved it first; the same person may correct it.
+    Raises `RequestError` if they agree, and `StaleReview` if somebody else resolved it first; the same person may
+    correct it.
     """
     check_person(by)
     made, is_new = Resolution.objects.get_or_create(
         trial=trial, defaults={"right": right, "note": note, "by": by}
     )
+    if is_new and not judge_disagrees(msgspec.convert(trial.scores, list[ReadScore])):
+        raise RequestError(f"Judge and gates agree on trial {trial.pk}. There is nothing to resolve.")
     if not is_new:
         if made.by_id != (by.pk if by else None):
             name = made.by.get_username() if made.by else "Somebody"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from runs.execution.reassessing import run_reassessment
-from runs.models import JudgeCalibration, Run
+from runs.models import JudgeCalibration, Run, Trial
 from tests.builders import close, make_member, make_run, make_suite
 from tests.runs.reviewing.judged import judged_trial
 from tests.runs.reviewing.test_assessing_again import run as shell_run  # noqa: F401  # a fixture
@@ -35,6 +35,10 @@ def test_a_score_is_overruled_and_restored(api, project, trial):
 def test_a_disagreement_is_resolved_once(api, project, trial):
     sent = {"right": "gate_weak", "note": "It checks too little."}
     client = api("runner", owner=make_member(project, "runner", "ada"))
+    agreeing = client.post(f"/trials/{trial.pk}/resolution", sent)
+    assert (agreeing.status_code, "There is nothing to resolve." in agreeing.json()["detail"]) == (422, True)
+    passed = [each if each["layer"] == "judge" else {**each, "passed": True} for each in trial.scores]
+    Trial.objects.filter(pk=trial.pk).update(scores=passed)
     found = client.post(f"/trials/{trial.pk}/resolution", sent).json()
     assert (found["right"], found["by"], found["note"]) == ("gate_weak", "ada", "It checks too little.")
     again = api("runner", owner=make_member(project, "runner", "bob"))

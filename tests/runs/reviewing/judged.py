@@ -6,7 +6,7 @@ from typing import Any
 
 from runs.models import JudgingRecord, Run, Trial
 from runs.warehouse.calibrations import JudgeVersion
-from tests.builders import make_trial
+from tests.builders import make_trial, score
 
 VERSION = JudgeVersion("openai/judge-1", "abc123abc123")
 
@@ -27,6 +27,14 @@ def judging(trial: Trial, *, passed: bool = True, **changes: Any) -> JudgingReco
         "content": {**content, **changes.pop("content", {})},
     }
     return JudgingRecord.objects.create(trial=trial, **{**standard, **changes})
+
+
+def disagreed_trial(run: Run) -> Trial:
+    """Return a trial of the run whose gates failed and whose judge passed it."""
+    trial = run.trial_set.order_by("pk")[0]
+    trial.scores = [score("gates", "file_exists", 0.0, False), score("judge", "judge", 0.85, True)]
+    trial.save(update_fields=["scores"])
+    return trial
 
 
 def judged_trial(run: Run, key: str = "create", *, passed: bool = True, **changes: Any) -> JudgingRecord:

@@ -20,7 +20,7 @@ from runs.warehouse.calibrations import (
 from runs.warehouse.review_rounds import assign, decide, draw, next_item, rounds_of
 from runs.warehouse.reviewing import resolve, review
 from tests.builders import close, make_member, make_run, make_suite
-from tests.runs.reviewing.judged import VERSION, judged_trial, judging
+from tests.runs.reviewing.judged import VERSION, disagreed_trial, judged_trial, judging
 
 pytestmark = pytest.mark.django_db
 
@@ -95,8 +95,7 @@ def test_only_one_person_takes_an_item(project: Any, ada: Any, run: Run) -> None
 
 
 def test_disagreements_are_kept_apart_from_labels(project: Any, ada: Any, run: Run) -> None:
-    trial = run.trial_set.first()
-    assert trial is not None
+    trial = disagreed_trial(run)
     resolve(trial, right="judge_fooled", note="", by=ada)
     found = calibration_of(project, VERSION, repeated_judgings(project))
     assert found.whole.labels == 0
@@ -105,8 +104,7 @@ def test_disagreements_are_kept_apart_from_labels(project: Any, ada: Any, run: R
 
 def test_the_second_resolution_is_refused(project: Any, ada: Any, run: Run) -> None:
     bob = make_member(project, "runner", "bob")
-    trial = run.trial_set.first()
-    assert trial is not None
+    trial = disagreed_trial(run)
     resolve(trial, right="both_fine", note="", by=ada)
     with pytest.raises(StaleReview, match="ada resolved"):
         resolve(trial, right="gate_weak", note="", by=bob)
