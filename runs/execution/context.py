@@ -109,6 +109,10 @@ class RunContext:
         )
         return {each.server: each for each in decoded(stored.text)}
 
+    def prefetch(self) -> None:
+        """Read from the database what trials use after their agent, while a lost connection can be retried."""
+        _ = self.thresholds, self.layers, self.surfaces
+
     @cached_property
     def shared_pattern(self) -> str:
         """The `command_pattern` of scenarios without one: as of preparation; before, the target's, else the project's."""

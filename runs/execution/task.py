@@ -194,7 +194,8 @@ def load_task(
     stopped: Callable[[], bool] = lambda: False,
     watch: Callable[[Look], None] = lambda read_calls: None,
 ) -> Task:
-    """Return the claim's task."""
+    """Return the claim's task. What it needs after the agent is read before: the agent's work must not be lost."""
+    context.prefetch()
     spec, fixture_id = load_scenario(claim.scenario_version_id)
     spec = spec.model_copy(update={"criteria": context.criteria_of(spec.criteria)})
     return Task(claim, spec, lambda: load_fixture(fixture_id), context, stopped, watch)

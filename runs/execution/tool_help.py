@@ -21,6 +21,7 @@ from runs.execution.trial_result import TrialResult
 from runs.execution.workspace import LocalWorkspace
 from runs.models import ToolHelp
 from runs.models.trial import json_of
+from runs.queue.retry import retry_when_lost
 from runs.queue.statements import storable
 from scenarios.formats.parsed import Fixture
 
@@ -59,13 +60,17 @@ def _pages(context: RunContext, tool: Tool, files: Fixture, names: Iterable[str]
         "binary": tool.binary[:LONGEST_NAME],
         "tool_version": context.run.tool_version,
     }
-    rows = ToolHelp.objects.filter(**key, subcommand__in=names)
-    texts = dict(rows.values_list("subcommand", "text"))
+    rows = ToolHelp.objects.filter(**key, subcommand__in=names).values_list("subcommand", "text")
+    texts = retry_when_lost(lambda: dict(rows.all()))
     missing = [name for name in names if name not in texts]
     for name, text in _read(context, tool, files, missing).items():
-        ToolHelp.objects.get_or_create(**key, subcommand=name, defaults={"text": text})
+        _store(key | {"subcommand": name}, text)
         texts[name] = text
     return {name: parse_help(text) for name, text in texts.items()}
+
+
+def _store(key: dict[str, Any], text: str) -> None:
+    retry_when_lost(lambda: ToolHelp.objects.get_or_create(**key, defaults={"text": text}))
 
 
 def _read(context: RunContext, tool: Tool, files: Fixture, names: list[str]) -> dict[str, str]:

@@ -13,6 +13,7 @@ from scenarios.bundles import Bundle
 from scenarios.imports import import_files
 from tests.builders import make_project
 from tests.runs.carrying import launch, shell_target
+from tests.runs.lost_connections import result_with_lost_connections
 
 pytestmark = pytest.mark.django_db(transaction=True)
 SHIP = """#!/bin/sh
@@ -70,14 +71,19 @@ def project() -> Project:
     return project
 
 
-@pytest.fixture
-def run(project: Project) -> Run:
+def requested(project: Project, trials: int = 1) -> Run:
+    """A run of an agent that confuses options of its tool."""
     scripts = {"templates/box/ship": SHIP.encode(), "templates/box/step": STEP.encode()}
     files = {"deploying.yaml": SCENARIO.encode(), **scripts}
     (imported,) = import_files(
         Bundle("ship", files, executables=frozenset(scripts)), project=project, by=None
     )
-    made = launch(imported.version, targets=["shell"], trials=2).runs.get()
+    return launch(imported.version, targets=["shell"], trials=trials).runs.get()
+
+
+@pytest.fixture
+def run(project: Project) -> Run:
+    made = requested(project, trials=2)
     run_here.run_here(made.launch)
     made.refresh_from_db()
     assert made.passed == 2, made.error
@@ -114,3 +120,11 @@ def test_usage_counts_the_matching_runs_only(project, run):
     assert usage(project, RunListFilters(tool_version=("ship 2.0",))).runs == 0
     assert usage(project, RunListFilters(tool_version=("ship 1.2",))).runs == 1
     assert usage(make_project("other"), RunListFilters()).runs == 0
+
+
+def test_the_help_is_read_and_stored_also_when_connections_are_lost(project):
+    result, lost = result_with_lost_connections(requested(project))
+    assert (result.error, result.outcome) == ("", "pass")
+    assert len(result.detail["flags"]) == 3
+    assert ToolHelp.objects.count() == 3
+    assert any("runs_toolhelp" in query for query in lost)

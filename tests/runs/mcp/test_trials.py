@@ -18,6 +18,7 @@ from scenarios.imports import import_files
 from scenarios.models import SuiteVersion
 from tests.builders import make_project
 from tests.runs.carrying import launch, shell_target
+from tests.runs.lost_connections import result_with_lost_connections
 from tests.runs.mcp.servers import serving
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -88,6 +89,15 @@ def finished(version: SuiteVersion, **options: Any) -> Run:
 def commands(trial: Trial) -> list[tuple[str, bool, str]]:
     rows = CommandRecord.objects.filter(trial=trial)
     return [(row.subcommand, row.help, row.failure) for row in rows]
+
+
+def test_no_query_follows_the_agent_that_a_lost_connection_breaks(project):
+    project.only_calibrated_judges = True
+    project.save()
+    run = launch(suite(project, COMMAND), targets=["shell"]).runs.get()
+    result, _ = result_with_lost_connections(run)
+    assert (result.error, result.outcome) == ("", "pass")
+    assert len(result.detail["flags"]) == 4
 
 
 EXPECTED = [
