@@ -22,6 +22,8 @@ from tests.builders import make_member, make_project
 os.environ.setdefault("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
 
 SCREENSHOTS = Path(__file__).parents[2] / "artifacts" / "screenshots"
+BROWSERS = ("chromium-headless-shell", "chromium", "google-chrome")
+"""Programs to look for; the first is Chromium without windows, which needs a third less of the processors."""
 COLLECT_VIOLATIONS = """
     window.violations = [];
     document.addEventListener("securitypolicyviolation", (event) =>
@@ -39,7 +41,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[str, Any]:
-    chromium = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+    chromium = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, BROWSERS)), None)
     if not chromium:
         sentence = "There is no chromium on PATH. Install it, or set CHROMIUM to its path."
         if "browser" in os.environ.get("EVALHUB_TEST_REQUIRE", "").split(","):
