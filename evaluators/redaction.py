@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
-from functools import lru_cache
 
 import re2
 
@@ -18,54 +17,44 @@ from evaluators.model import Json
 REDACTED = "[REDACTED]"
 SHORTEST_VALUE = 6
 """Characters; masking shorter values would hide ordinary words."""
-SHORT_TEXT = 300
 
 _QUOTED = r"""(?:"(?:[^"\\\n]|\\.)*"|'[^'\n]*')"""
 _TOKEN_NAME = r"api[_-]?key|apikey|token"  # noqa: S105 the name of a field, not a password
 _PASSWORD_NAME = r"passwords?|passwd|passphrase|(?:client[_-])?secret(?:[_-]access)?(?:[_-]key)?"  # noqa: S105
 
-_RULES = tuple(
-    (re2.compile(pattern), replacement)
-    for pattern, replacement in (
-        (
-            r"(-----BEGIN [A-Z ]{0,20}PRIVATE KEY-----)[\s\S]*?(?:-----END [A-Z ]{0,20}PRIVATE KEY-----|\z)",
-            rf"\1{REDACTED}",
-        ),
-        (r"(?i)\b(sk-)[a-z0-9_-]{20,}", rf"\1{REDACTED}"),
-        (r"\b((?:sk|rk|pk)_(?:live|test)_)[A-Za-z0-9]{10,}", rf"\1{REDACTED}"),
-        (
-            r"\b(gh[pousr]_|github_pat_|glpat-|hf_|npm_|pypi-|xox[abeprs]-|xapp-)[A-Za-z0-9_-]{10,}",
-            rf"\1{REDACTED}",
-        ),
-        (r"\b(A[KS]IA)[0-9A-Z]{16}\b", rf"\1{REDACTED}"),
-        (r"\b(AIza)[0-9A-Za-z_-]{30,}", rf"\1{REDACTED}"),
-        (r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*", REDACTED),
-        (r"(?i)Bearer\s+[A-Za-z0-9\-._~+/]+=*", f"Bearer {REDACTED}"),
-        (r"(://[^/\s:@'\"]*:)[^/\s@'\"]+@", rf"\1{REDACTED}@"),
-        (rf'(?i)((?:{_TOKEN_NAME}|{_PASSWORD_NAME})"\s*:\s*)"(?:[^"\\]|\\.)*"', rf'\1"{REDACTED}"'),
-        (rf"(?i)((?:{_TOKEN_NAME}|{_PASSWORD_NAME})'\s*:\s*)'[^']*'", rf"\1'{REDACTED}'"),
-        (rf"(?i)({_TOKEN_NAME}):\s*(?:{_QUOTED}|['\"]?[A-Za-z0-9\-._~+/=]+['\"]?)", rf"\1: {REDACTED}"),
-        (rf"(?i)({_PASSWORD_NAME}):\s*(?:{_QUOTED}|['\"]?[^\s'\"]+['\"]?)", rf"\1: {REDACTED}"),
-        (rf"(?i)({_TOKEN_NAME}|{_PASSWORD_NAME})=(?:{_QUOTED}|[^\s'\"&;]+)", rf"\1={REDACTED}"),
-        (r"(?i)\b[A-Z0-9._%+-]+@[A-Z0-9.-]+\.[A-Z]{2,}\b", "[REDACTED_EMAIL]"),
-        (r"(/home/|/Users/)[^/\s'\":;,)\\]+", r"\1[REDACTED_USER]"),
-        (r"([A-Za-z]:\\+Users\\+)[^\\\s'\":;,)]+", r"\1[REDACTED_USER]"),
-    )
+_PATTERNS = (
+    (
+        r"(-----BEGIN [A-Z ]{0,20}PRIVATE KEY-----)[\s\S]*?(?:-----END [A-Z ]{0,20}PRIVATE KEY-----|\z)",
+        rf"\1{REDACTED}",
+    ),
+    (r"(?i)\b(sk-)[a-z0-9_-]{20,}", rf"\1{REDACTED}"),
+    (r"\b((?:sk|rk|pk)_(?:live|test)_)[A-Za-z0-9]{10,}", rf"\1{REDACTED}"),
+    (
+        r"\b(gh[pousr]_|github_pat_|glpat-|hf_|npm_|pypi-|xox[abeprs]-|xapp-)[A-Za-z0-9_-]{10,}",
+        rf"\1{REDACTED}",
+    ),
+    (r"\b(A[KS]IA)[0-9A-Z]{16}\b", rf"\1{REDACTED}"),
+    (r"\b(AIza)[0-9A-Za-z_-]{30,}", rf"\1{REDACTED}"),
+    (r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*", REDACTED),
+    (r"(?i)Bearer\s+[A-Za-z0-9\-._~+/]+=*", f"Bearer {REDACTED}"),
+    (r"(://[^/\s:@'\"]*:)[^/\s@'\"]+@", rf"\1{REDACTED}@"),
+    (rf'(?i)((?:{_TOKEN_NAME}|{_PASSWORD_NAME})"\s*:\s*)"(?:[^"\\]|\\.)*"', rf'\1"{REDACTED}"'),
+    (rf"(?i)((?:{_TOKEN_NAME}|{_PASSWORD_NAME})'\s*:\s*)'[^']*'", rf"\1'{REDACTED}'"),
+    (rf"(?i)({_TOKEN_NAME}):\s*(?:{_QUOTED}|['\"]?[A-Za-z0-9\-._~+/=]+['\"]?)", rf"\1: {REDACTED}"),
+    (rf"(?i)({_PASSWORD_NAME}):\s*(?:{_QUOTED}|['\"]?[^\s'\"]+['\"]?)", rf"\1: {REDACTED}"),
+    (rf"(?i)({_TOKEN_NAME}|{_PASSWORD_NAME})=(?:{_QUOTED}|[^\s'\"&;]+)", rf"\1={REDACTED}"),
+    (r"(?i)\b[A-Z0-9._%+-]+@[A-Z0-9.-]+\.[A-Z]{2,}\b", "[REDACTED_EMAIL]"),
+    (r"(/home/|/Users/)[^/\s'\":;,)\\]+", r"\1[REDACTED_USER]"),
+    (r"([A-Za-z]:\\+Users\\+)[^\\\s'\":;,)]+", r"\1[REDACTED_USER]"),
 )
+_RULES = tuple((re2.compile(pattern), replacement) for pattern, replacement in _PATTERNS)
+_ANY = re2.compile("|".join(f"(?:{pattern})" for pattern, _ in _PATTERNS))
 
 
 def redact_patterns(text: str) -> str:
     """Redact everything that looks like a key, password, e-mail address or home folder."""
-    # The trials of a run repeat the same short texts.
-    return _redacted_short(text) if len(text) <= SHORT_TEXT else _redacted(text)
-
-
-@lru_cache(maxsize=8192)
-def _redacted_short(text: str) -> str:
-    return _redacted(text)
-
-
-def _redacted(text: str) -> str:
+    if not _ANY.search(text):
+        return text
     for pattern, replacement in _RULES:
         text = pattern.sub(replacement, text)
     return text

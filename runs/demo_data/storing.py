@@ -40,7 +40,7 @@ from runs.targets.import_targets import import_targets
 from runs.warehouse.baselines import set_baseline
 from runs.warehouse.comparison import compare_with_baseline
 from runs.warehouse.rollups import write_rollups
-from runs.warehouse.search_index import FACETS, entry, facet, facets_of
+from runs.warehouse.search_index import entry, facets_by_outcome
 from scenarios.imports import Imported, import_files
 from scenarios.models import Guidance, ScenarioVersion
 
@@ -240,8 +240,7 @@ def _store_parts(run: Run, trials: Sequence[tuple[int, DemoTrial]]) -> None:
     statements.insert(JudgingRecord, judged)
     artifacts = [{"trial": pk, **vars(kept)} for pk, each in trials for kept in each.result.artifacts]
     statements.insert(Artifact, artifacts)
-    own = facets_of(run.pk, "")
-    facets = {each: f"{own} {facet(FACETS['outcome'], each)}" for each in ("pass", "fail", "error")}
+    facets = facets_by_outcome(run.pk, ("pass", "fail", "error"))
     statements.insert(SearchEntry, [_entry(pk, each, facets[each.result.outcome]) for pk, each in trials])
 
 

@@ -205,7 +205,12 @@ def write_digest(run: Run) -> None:
     """Store a closed run's digest. Requires a transaction."""
     digest = msgspec.structs.asdict(digest_of(run.pk))
     content = msgspec.json.encode(StoredDigest(**digest, commands=_command_sequences([run.pk])))
-    RunDigest.objects.update_or_create(run=run, defaults={"content": content})
+    RunDigest.objects.bulk_create(
+        [RunDigest(run=run, content=content)],
+        update_conflicts=True,
+        unique_fields=["run"],
+        update_fields=["content"],
+    )
 
 
 def command_sequences(runs: Sequence[int]) -> dict[int, tuple[str, ...]]:

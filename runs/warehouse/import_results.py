@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -19,7 +20,7 @@ from evaluators.diagnosis import diagnose, messages_of
 from evaluators.interaction import Interaction, analyse, scores
 from evaluators.patterns import pattern_budget
 from evaluators.waste import waste_scores
-from runs.models import CommandRecord, Launch, Run, Target, TranscriptRecord, Trial
+from runs.models import CommandRecord, Launch, Run, SearchEntry, Target, TranscriptRecord, Trial
 from runs.models.run import RunState, Trigger, run_with_uuid
 from runs.models.target import IMPORTED
 from runs.models.trial import TrialState, command_row, json_of, scores_json, transcript_row
@@ -29,7 +30,7 @@ from runs.warehouse.baselines import run_of_import
 from runs.warehouse.results_files import read_results
 from runs.warehouse.results_files.values import ExternalRun, ExternalTrial
 from runs.warehouse.rollups import write_rollups
-from runs.warehouse.search_index import BATCH, index_trials
+from runs.warehouse.search_index import entry, facets_by_outcome
 from scenarios.formats.parsed import ParsedSuite
 from scenarios.imports import store_suite
 from scenarios.models import ScenarioVersion, Suite, SuiteVersion
@@ -148,14 +149,31 @@ def _store_trials(run: Run, version: SuiteVersion, trials: tuple[ExternalTrial, 
         index = seen.get(trial.key, 0)
         seen[trial.key] = index + 1
         rows.append(_row(run, versions[trial.key], trial, interaction, index, position))
-    stored = Trial.objects.bulk_create(rows, batch_size=500)
-    for row, trial, interaction in zip(stored, trials, used, strict=True):
+    statements.insert(Trial, rows)
+    stored = list(run.trial_set.order_by("position").values_list("pk", flat=True))
+    for pk, trial, interaction in zip(stored, trials, used, strict=True):
         if trial.transcript is not None:
-            statements.insert(TranscriptRecord, [transcript_row(row.pk, trial.transcript)])
+            statements.insert(TranscriptRecord, [transcript_row(pk, trial.transcript)])
         if interaction is not None:
-            statements.insert(CommandRecord, [command_row(row.pk, each) for each in interaction.commands])
-    for start in range(0, len(stored), BATCH):
-        index_trials([trial.pk for trial in stored[start : start + BATCH]])
+            statements.insert(CommandRecord, [command_row(pk, each) for each in interaction.commands])
+    _index(run, stored, trials)
+
+
+def _index(run: Run, stored: Sequence[int], trials: Sequence[ExternalTrial]) -> None:
+    """Write what the search finds."""
+    facets = facets_by_outcome(run.pk, {trial.outcome for trial in trials})
+    entries = [
+        entry(
+            pk,
+            facets[trial.outcome],
+            transcript=trial.transcript,
+            judgings=(),
+            answer=trial.answer,
+            error=trial.error,
+        )
+        for pk, trial in zip(stored, trials, strict=True)
+    ]
+    statements.insert(SearchEntry, entries)
 
 
 def _used(trial: ExternalTrial, version: ScenarioVersion) -> Interaction | None:
@@ -199,28 +217,29 @@ def _row(
     interaction: Interaction | None,
     index: int,
     position: int,
-) -> Trial:
-    return Trial(
-        run=run,
-        scenario_version=version,
-        scenario_id=version.scenario_id,
-        index=index,
-        position=position,
-        state=TrialState.FINISHED,
-        outcome=trial.outcome,
-        seconds=trial.seconds,
-        answer=trial.answer,
-        error=trial.error,
-        error_kind=IMPORTED if trial.error else "",
-        completed=trial.completed,
-        timed_out=trial.timed_out,
-        exit_code=trial.exit_code,
-        composite=trial.composite,
-        cost_usd=trial.cost_usd,
-        tokens_in=trial.usage.input if trial.usage else None,
-        tokens_out=trial.usage.output if trial.usage else None,
-        scores=[*_measured(trial, interaction), *trial.scores],
-        detail=_detail(trial, interaction),
-        started=run.started,
-        finished=trial.finished or run.finished,
-    )
+) -> dict[str, Any]:
+    return {
+        **statements.blank(Trial),
+        "run": run.pk,
+        "scenario_version": version.pk,
+        "scenario": version.scenario_id,
+        "index": index,
+        "position": position,
+        "state": TrialState.FINISHED,
+        "outcome": trial.outcome,
+        "seconds": trial.seconds,
+        "answer": trial.answer,
+        "error": trial.error,
+        "error_kind": IMPORTED if trial.error else "",
+        "completed": trial.completed,
+        "timed_out": trial.timed_out,
+        "exit_code": trial.exit_code,
+        "composite": trial.composite,
+        "cost_usd": trial.cost_usd,
+        "tokens_in": trial.usage.input if trial.usage else None,
+        "tokens_out": trial.usage.output if trial.usage else None,
+        "scores": [*_measured(trial, interaction), *trial.scores],
+        "detail": _detail(trial, interaction),
+        "started": run.started,
+        "finished": trial.finished or run.finished,
+    }

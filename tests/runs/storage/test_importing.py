@@ -7,16 +7,17 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from django.db import connections
+from django.db import connections, transaction
 
 from evalhub.teams.models import Project
 from evaluators.suite_summary import suite_summary
 from runs.errors import RequestError
-from runs.models import Run, RunMeasure
+from runs.models import Run, RunMeasure, SearchEntry
 from runs.planning.selection import find_target
 from runs.reports.exports import exported
 from runs.reports.suite_result import suite_run
 from runs.warehouse.import_results import import_results
+from runs.warehouse.search_index import index_trials
 from scenarios.models import Suite
 from tests.builders import make_project, make_run, make_suite, make_trial
 
@@ -158,6 +159,31 @@ def test_a_file_without_results_is_refused_and_nothing_stored(content: bytes, se
     with pytest.raises(RequestError, match=sentence):
         stored(content, file="file.json")
     assert not Run.objects.exists()
+
+
+def test_imported_trials_are_searched_like_those_of_runs() -> None:
+    lines = [
+        {
+            "eval_id": "a",
+            "target": "agent",
+            "score": 1.0,
+            "candidate_answer": "Mail ada@example.com the milk.",
+        },
+        {
+            "eval_id": "b",
+            "target": "agent",
+            "score": 0.0,
+            "candidate_answer": "No milk.",
+            "error": "Too late.",
+        },
+    ]
+    content = "\n".join(json.dumps(line) for line in lines).encode()
+    import_results(make_project(), content, "results.jsonl", by=None)
+    written = list(SearchEntry.objects.order_by("trial").values())
+    assert [entry["answer"] for entry in written] == ["Mail [REDACTED_EMAIL] the milk.", "No milk."]
+    with transaction.atomic():
+        index_trials([entry["trial_id"] for entry in written])
+    assert list(SearchEntry.objects.order_by("trial").values()) == written
 
 
 def test_an_imported_target_cannot_run() -> None:
