@@ -71,42 +71,49 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.CreateModel(
-            name='Trial',
+            name='Launch',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('index', models.PositiveIntegerField(default=0)),
-                ('position', models.PositiveIntegerField(default=0)),
-                ('state', models.CharField(choices=[('queued', 'Queued'), ('running', 'Running'), ('finished', 'Finished'), ('cancelled', 'Cancelled')], default='queued', max_length=10)),
-                ('outcome', models.CharField(blank=True, max_length=5)),
-                ('token', models.CharField(blank=True, max_length=32)),
-                ('lease_until', models.FloatField(default=0.0)),
-                ('starts', models.PositiveIntegerField(default=0)),
-                ('put_back', models.PositiveSmallIntegerField(db_default=0, default=0)),
-                ('worker', models.CharField(blank=True, db_default='', default='', max_length=200)),
-                ('activity', models.CharField(blank=True, db_default='', default='', max_length=200)),
-                ('calls_so_far', models.PositiveIntegerField(null=True)),
-                ('activity_exit_code', models.IntegerField(null=True)),
-                ('completed', models.BooleanField(null=True)),
-                ('timed_out', models.BooleanField(default=False)),
-                ('exit_code', models.IntegerField(null=True)),
-                ('composite', models.FloatField(null=True)),
-                ('seconds', models.FloatField(null=True)),
-                ('cost_usd', models.FloatField(null=True)),
-                ('tokens_in', models.BigIntegerField(null=True)),
-                ('tokens_out', models.BigIntegerField(null=True)),
-                ('tokens_estimated', models.BooleanField(default=False)),
-                ('error', models.TextField(blank=True)),
-                ('error_kind', models.CharField(blank=True, max_length=20)),
-                ('answer', models.TextField(blank=True)),
-                ('scores', models.JSONField(default=list)),
-                ('detail', models.JSONField(default=dict)),
-                ('started', models.DateTimeField(null=True)),
-                ('finished', models.DateTimeField(null=True)),
-                ('scenario', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='trials', to='scenarios.scenario')),
-                ('scenario_version', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='scenarios.scenarioversion')),
+                ('trigger', models.CharField(choices=[('web', 'Web'), ('api', 'Api'), ('cli', 'Cli'), ('import', 'Import'), ('confirm', 'Confirm')], max_length=10)),
+                ('request', models.JSONField(default=dict)),
+                ('priority', models.SmallIntegerField(choices=[(-1, 'low'), (0, 'normal'), (1, 'high')], db_default=0, default=0)),
+                ('created', models.DateTimeField(default=django.utils.timezone.now)),
+                ('by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, to=settings.AUTH_USER_MODEL)),
+                ('project', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='launches', to='teams.project')),
+            ],
+        ),
+        migrations.CreateModel(
+            name='Target',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('name', models.CharField(max_length=120)),
+                ('provider', models.CharField(max_length=40)),
+                ('definition', models.JSONField()),
+                ('base_folder', models.CharField(blank=True, max_length=500)),
+                ('workers', models.PositiveIntegerField(null=True)),
+                ('labels', models.JSONField(default=list)),
+                ('accepted', models.BooleanField(default=True)),
+                ('changed', models.DateTimeField(default=django.utils.timezone.now)),
+                ('changed_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, to=settings.AUTH_USER_MODEL)),
+                ('project', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='targets', to='teams.project')),
             ],
             options={
-                'ordering': ['position', 'pk'],
+                'ordering': ['name'],
+                'constraints': [models.UniqueConstraint(fields=('project', 'name'), name='one_target_a_name')],
+            },
+        ),
+        migrations.CreateModel(
+            name='TargetVersion',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('sha256', models.CharField(max_length=64)),
+                ('definition', models.JSONField()),
+                ('created', models.DateTimeField(default=django.utils.timezone.now)),
+                ('target', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='versions', to='runs.target')),
+            ],
+            options={
+                'ordering': ['-pk'],
+                'constraints': [models.UniqueConstraint(fields=('target', 'sha256'), name='one_version_a_definition')],
             },
         ),
         migrations.CreateModel(
@@ -155,9 +162,60 @@ class Migration(migrations.Migration):
                 ('baseline', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='runs.run')),
                 ('by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, to=settings.AUTH_USER_MODEL)),
                 ('guidance', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='runs', to='scenarios.guidance')),
+                ('launch', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='runs', to='runs.launch')),
+                ('more_of', models.ForeignKey(db_index=False, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='runs.run')),
+                ('project', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='runs', to='teams.project')),
+                ('suite', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='runs', to='scenarios.suite')),
+                ('suite_version', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='runs', to='scenarios.suiteversion')),
+                ('target', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='runs', to='runs.target')),
+                ('judge_versions', models.ManyToManyField(related_name='judged_runs', to='runs.targetversion')),
+                ('target_version', models.ForeignKey(db_index=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='runs', to='runs.targetversion')),
             ],
             options={
                 'ordering': ['-pk'],
+                'indexes': [models.Index(fields=['project', '-id'], name='run_by_project'), models.Index(fields=['suite', 'target', '-id'], name='run_by_suite'), models.Index(fields=['project', 'created'], name='run_by_day'), models.Index(fields=['project', 'state'], name='run_by_state'), models.Index(fields=['project', 'verdict', '-id'], name='run_by_verdict'), models.Index(condition=models.Q(('cache_key', ''), _negated=True), fields=['cache_key'], name='run_by_cache_key'), models.Index(condition=models.Q(('more_of__isnull', False)), fields=['more_of'], name='run_more_of'), models.Index(condition=models.Q(('aa_scenarios__isnull', False)), fields=['suite', 'target'], name='run_aa'), models.Index(condition=models.Q(('state__in', ['queued', 'preparing', 'running'])), fields=['state'], name='run_open')],
+            },
+        ),
+        migrations.CreateModel(
+            name='Trial',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('index', models.PositiveIntegerField(default=0)),
+                ('position', models.PositiveIntegerField(default=0)),
+                ('state', models.CharField(choices=[('queued', 'Queued'), ('running', 'Running'), ('finished', 'Finished'), ('cancelled', 'Cancelled')], default='queued', max_length=10)),
+                ('outcome', models.CharField(blank=True, max_length=5)),
+                ('token', models.CharField(blank=True, max_length=32)),
+                ('lease_until', models.FloatField(default=0.0)),
+                ('starts', models.PositiveIntegerField(default=0)),
+                ('put_back', models.PositiveSmallIntegerField(db_default=0, default=0)),
+                ('worker', models.CharField(blank=True, db_default='', default='', max_length=200)),
+                ('activity', models.CharField(blank=True, db_default='', default='', max_length=200)),
+                ('calls_so_far', models.PositiveIntegerField(null=True)),
+                ('activity_exit_code', models.IntegerField(null=True)),
+                ('completed', models.BooleanField(null=True)),
+                ('timed_out', models.BooleanField(default=False)),
+                ('exit_code', models.IntegerField(null=True)),
+                ('composite', models.FloatField(null=True)),
+                ('seconds', models.FloatField(null=True)),
+                ('cost_usd', models.FloatField(null=True)),
+                ('tokens_in', models.BigIntegerField(null=True)),
+                ('tokens_out', models.BigIntegerField(null=True)),
+                ('tokens_estimated', models.BooleanField(default=False)),
+                ('error', models.TextField(blank=True)),
+                ('error_kind', models.CharField(blank=True, max_length=20)),
+                ('answer', models.TextField(blank=True)),
+                ('scores', models.JSONField(default=list)),
+                ('detail', models.JSONField(default=dict)),
+                ('started', models.DateTimeField(null=True)),
+                ('finished', models.DateTimeField(null=True)),
+                ('scenario', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='trials', to='scenarios.scenario')),
+                ('scenario_version', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='scenarios.scenarioversion')),
+                ('run', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='trial_set', to='runs.run')),
+            ],
+            options={
+                'ordering': ['position', 'pk'],
+                'indexes': [models.Index(condition=models.Q(('state', 'queued')), fields=['run', 'position'], name='trial_queued'), models.Index(fields=['scenario', '-id'], name='trial_by_scenario'), models.Index(fields=['run', 'scenario', 'index', 'state', 'outcome'], name='trial_of_run'), models.Index(condition=models.Q(('state', 'running')), fields=['lease_until'], name='trial_running')],
+                'constraints': [models.UniqueConstraint(fields=('run', 'scenario_version', 'index'), name='one_trial_an_index')],
             },
         ),
         migrations.CreateModel(
@@ -221,6 +279,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['name', 'pk'],
+                'constraints': [models.UniqueConstraint(fields=('project', 'name'), name='one_channel_a_name')],
             },
         ),
         migrations.CreateModel(
@@ -240,6 +299,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['n'],
+                'constraints': [models.UniqueConstraint(fields=('trial', 'n'), name='one_command_a_number')],
             },
         ),
         migrations.CreateModel(
@@ -255,6 +315,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['-pk'],
+                'indexes': [models.Index(fields=['created'], name='grade_by_age')],
             },
         ),
         migrations.CreateModel(
@@ -268,6 +329,9 @@ class Migration(migrations.Migration):
                 ('by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('project', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='group_assignments', to='teams.project')),
             ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('project', 'polarity', 'wording'), name='one_assignee_a_wording')],
+            },
         ),
         migrations.CreateModel(
             name='ImportedSession',
@@ -278,6 +342,9 @@ class Migration(migrations.Migration):
                 ('suite', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='scenarios.suite')),
                 ('trial', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='runs.trial')),
             ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('suite', 'session_id'), name='one_session_an_id')],
+            },
         ),
         migrations.CreateModel(
             name='JudgeCalibration',
@@ -290,6 +357,9 @@ class Migration(migrations.Migration):
                 ('lower', models.FloatField(default=0.0)),
                 ('project', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='judge_calibrations', to='teams.project')),
             ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('project', 'model', 'rubric'), name='one_calibration_a_version')],
+            },
         ),
         migrations.CreateModel(
             name='JudgingRecord',
@@ -308,19 +378,8 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['pk'],
+                'indexes': [models.Index(condition=models.Q(('counts', False)), fields=['id', 'trial'], name='judged_again')],
             },
-        ),
-        migrations.CreateModel(
-            name='Launch',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('trigger', models.CharField(choices=[('web', 'Web'), ('api', 'Api'), ('cli', 'Cli'), ('import', 'Import'), ('confirm', 'Confirm')], max_length=10)),
-                ('request', models.JSONField(default=dict)),
-                ('priority', models.SmallIntegerField(choices=[(-1, 'low'), (0, 'normal'), (1, 'high')], db_default=0, default=0)),
-                ('created', models.DateTimeField(default=django.utils.timezone.now)),
-                ('by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, to=settings.AUTH_USER_MODEL)),
-                ('project', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='launches', to='teams.project')),
-            ],
         ),
         migrations.CreateModel(
             name='Alert',
@@ -341,9 +400,11 @@ class Migration(migrations.Migration):
                 ('assignee', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('project', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='alerts', to='teams.project')),
                 ('confirmation', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='confirms', to='runs.launch')),
+                ('run', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='alert', to='runs.run')),
             ],
             options={
                 'ordering': ['-pk'],
+                'indexes': [models.Index(fields=['project', 'state', '-id'], name='alert_by_state'), models.Index(condition=models.Q(('evidence', 'confirming')), fields=['evidence'], name='alert_confirming')],
             },
         ),
         migrations.CreateModel(
@@ -372,6 +433,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['model', '-since'],
+                'constraints': [models.UniqueConstraint(fields=('project', 'model', 'since'), name='one_price_a_day'), models.CheckConstraint(condition=models.Q(('input_per_million__gte', 0), ('output_per_million__gte', 0)), name='price_not_negative')],
             },
         ),
         migrations.CreateModel(
@@ -386,6 +448,7 @@ class Migration(migrations.Migration):
                 ('by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('project', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='notifications', to='teams.project')),
                 ('to', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
+                ('run', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='runs.run')),
             ],
         ),
         migrations.CreateModel(
@@ -407,6 +470,8 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['-pk'],
+                'indexes': [models.Index(condition=models.Q(('state__in', ['queued', 'sending'])), fields=['next_attempt'], name='delivery_open')],
+                'constraints': [models.UniqueConstraint(fields=('notification', 'channel'), name='one_delivery_a_channel')],
             },
         ),
         migrations.CreateModel(
@@ -429,6 +494,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['pk'],
+                'constraints': [models.UniqueConstraint(condition=models.Q(('undone', None)), fields=('trial', 'layer', 'name', 'nth', 'criterion'), name='one_overrule_a_score')],
             },
         ),
         migrations.CreateModel(
@@ -448,9 +514,11 @@ class Migration(migrations.Migration):
                 ('adopted', models.DateTimeField(null=True)),
                 ('adopted_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
+                ('run', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='reassessments', to='runs.run')),
             ],
             options={
                 'ordering': ['-pk'],
+                'indexes': [models.Index(condition=models.Q(('finished', None)), fields=['created'], name='reassessment_unfinished')],
             },
         ),
         migrations.CreateModel(
@@ -467,6 +535,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['pk'],
+                'constraints': [models.UniqueConstraint(fields=('reassessment', 'trial'), name='one_reassessment_a_trial')],
             },
         ),
         migrations.CreateModel(
@@ -492,6 +561,9 @@ class Migration(migrations.Migration):
                 ('by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, to=settings.AUTH_USER_MODEL)),
                 ('judging', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='reviews', to='runs.judgingrecord')),
             ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('judging', 'polarity', 'position', 'by'), name='one_word_each')],
+            },
         ),
         migrations.CreateModel(
             name='ReviewRound',
@@ -528,6 +600,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['position'],
+                'constraints': [models.UniqueConstraint(fields=('round', 'judging'), name='one_item_a_judging')],
             },
         ),
         migrations.CreateModel(
@@ -536,41 +609,6 @@ class Migration(migrations.Migration):
                 ('run', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='digest', serialize=False, to='runs.run')),
                 ('content', models.BinaryField()),
             ],
-        ),
-        migrations.AddField(
-            model_name='trial',
-            name='run',
-            field=models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='trial_set', to='runs.run'),
-        ),
-        migrations.AddField(
-            model_name='run',
-            name='launch',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='runs', to='runs.launch'),
-        ),
-        migrations.AddField(
-            model_name='run',
-            name='more_of',
-            field=models.ForeignKey(db_index=False, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='runs.run'),
-        ),
-        migrations.AddField(
-            model_name='run',
-            name='project',
-            field=models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='runs', to='teams.project'),
-        ),
-        migrations.AddField(
-            model_name='run',
-            name='suite',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='runs', to='scenarios.suite'),
-        ),
-        migrations.AddField(
-            model_name='run',
-            name='suite_version',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='runs', to='scenarios.suiteversion'),
-        ),
-        migrations.AddField(
-            model_name='reassessment',
-            name='run',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='reassessments', to='runs.run'),
         ),
         migrations.CreateModel(
             name='ProviderBatch',
@@ -585,16 +623,9 @@ class Migration(migrations.Migration):
                 ('next_look', models.FloatField(default=0.0)),
                 ('run', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='batches', to='runs.run')),
             ],
-        ),
-        migrations.AddField(
-            model_name='notification',
-            name='run',
-            field=models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='runs.run'),
-        ),
-        migrations.AddField(
-            model_name='launch',
-            name='separates',
-            field=models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='separations', to='runs.run'),
+            options={
+                'constraints': [models.UniqueConstraint(fields=('run',), name='one_batch_a_run')],
+            },
         ),
         migrations.CreateModel(
             name='FlagConfusion',
@@ -619,6 +650,9 @@ class Migration(migrations.Migration):
                 ('by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('run', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='diagnosis_reviews', to='runs.run')),
             ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('run', 'pattern'), name='one_review_a_finding')],
+            },
         ),
         migrations.CreateModel(
             name='Change',
@@ -633,11 +667,9 @@ class Migration(migrations.Migration):
                 ('baseline', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='runs.run')),
                 ('run', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='changes', to='runs.run')),
             ],
-        ),
-        migrations.AddField(
-            model_name='alert',
-            name='run',
-            field=models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='alert', to='runs.run'),
+            options={
+                'constraints': [models.UniqueConstraint(fields=('run', 'measure', 'scenario'), name='one_change_each')],
+            },
         ),
         migrations.CreateModel(
             name='RunMeasure',
@@ -651,6 +683,10 @@ class Migration(migrations.Migration):
                 ('run', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='measures', to='runs.run')),
                 ('scenario', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='scenarios.scenario')),
             ],
+            options={
+                'indexes': [models.Index(condition=models.Q(('scenario', None)), fields=['measure', 'run'], name='rollup_by_measure')],
+                'constraints': [models.UniqueConstraint(fields=('run', 'scenario', 'measure'), name='one_rollup_each')],
+            },
         ),
         migrations.CreateModel(
             name='RunSlot',
@@ -661,6 +697,9 @@ class Migration(migrations.Migration):
                 ('lease_until', models.FloatField(default=0.0)),
                 ('run', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='slots', to='runs.run')),
             ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('run', 'n'), name='one_lane_a_number')],
+            },
         ),
         migrations.CreateModel(
             name='SavedView',
@@ -675,6 +714,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['name'],
+                'constraints': [models.UniqueConstraint(fields=('project', 'owner', 'name'), name='one_own_view_a_name'), models.UniqueConstraint(condition=models.Q(('owner', None)), fields=('project', 'name'), name='one_team_view_a_name')],
             },
         ),
         migrations.CreateModel(
@@ -693,6 +733,9 @@ class Migration(migrations.Migration):
                 ('run', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='subcommands', to='runs.run')),
                 ('scenario', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='scenarios.scenario')),
             ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('run', 'scenario', 'subcommand'), name='one_subcommand_each')],
+            },
         ),
         migrations.CreateModel(
             name='SuiteProof',
@@ -709,6 +752,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['-pk'],
+                'indexes': [models.Index(condition=models.Q(('finished', None)), fields=['created'], name='proof_unfinished')],
             },
         ),
         migrations.CreateModel(
@@ -725,31 +769,8 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['pk'],
+                'constraints': [models.UniqueConstraint(fields=('proof', 'scenario_version'), name='one_proof_a_scenario')],
             },
-        ),
-        migrations.CreateModel(
-            name='Target',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.CharField(max_length=120)),
-                ('provider', models.CharField(max_length=40)),
-                ('definition', models.JSONField()),
-                ('base_folder', models.CharField(blank=True, max_length=500)),
-                ('workers', models.PositiveIntegerField(null=True)),
-                ('labels', models.JSONField(default=list)),
-                ('accepted', models.BooleanField(default=True)),
-                ('changed', models.DateTimeField(default=django.utils.timezone.now)),
-                ('changed_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, to=settings.AUTH_USER_MODEL)),
-                ('project', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='targets', to='teams.project')),
-            ],
-            options={
-                'ordering': ['name'],
-            },
-        ),
-        migrations.AddField(
-            model_name='run',
-            name='target',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='runs', to='runs.target'),
         ),
         migrations.CreateModel(
             name='Baseline',
@@ -762,6 +783,9 @@ class Migration(migrations.Migration):
                 ('run', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='baseline_of', to='runs.run')),
                 ('target', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='baselines', to='runs.target')),
             ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('suite', 'target', 'branch'), name='one_baseline_each')],
+            },
         ),
         migrations.CreateModel(
             name='TargetCheck',
@@ -778,6 +802,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['-pk'],
+                'indexes': [models.Index(condition=models.Q(('at', None)), fields=['asked'], name='check_unanswered')],
             },
         ),
         migrations.CreateModel(
@@ -789,6 +814,9 @@ class Migration(migrations.Migration):
                 ('lease_until', models.FloatField(default=0.0)),
                 ('target', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='slots', to='runs.target')),
             ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('target', 'n'), name='one_place_a_number')],
+            },
         ),
         migrations.CreateModel(
             name='TargetTry',
@@ -808,30 +836,8 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['-pk'],
+                'indexes': [models.Index(fields=['created'], name='try_by_age')],
             },
-        ),
-        migrations.CreateModel(
-            name='TargetVersion',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('sha256', models.CharField(max_length=64)),
-                ('definition', models.JSONField()),
-                ('created', models.DateTimeField(default=django.utils.timezone.now)),
-                ('target', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='versions', to='runs.target')),
-            ],
-            options={
-                'ordering': ['-pk'],
-            },
-        ),
-        migrations.AddField(
-            model_name='run',
-            name='judge_versions',
-            field=models.ManyToManyField(related_name='judged_runs', to='runs.targetversion'),
-        ),
-        migrations.AddField(
-            model_name='run',
-            name='target_version',
-            field=models.ForeignKey(db_index=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='runs', to='runs.targetversion'),
         ),
         migrations.CreateModel(
             name='ToolHelp',
@@ -844,6 +850,9 @@ class Migration(migrations.Migration):
                 ('created', models.DateTimeField(default=django.utils.timezone.now)),
                 ('project', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='teams.project')),
             ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('project', 'binary', 'tool_version', 'subcommand'), name='one_help_page_each')],
+            },
         ),
         migrations.CreateModel(
             name='TrialAttempt',
@@ -864,6 +873,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['number'],
+                'constraints': [models.UniqueConstraint(fields=('trial', 'number'), name='one_attempt_a_number')],
             },
         ),
         migrations.CreateModel(
@@ -881,209 +891,10 @@ class Migration(migrations.Migration):
                 'constraints': [models.UniqueConstraint(fields=('trial', 'name'), name='one_artifact_a_name')],
             },
         ),
-        migrations.AddConstraint(
-            model_name='channel',
-            constraint=models.UniqueConstraint(fields=('project', 'name'), name='one_channel_a_name'),
-        ),
-        migrations.AddConstraint(
-            model_name='commandrecord',
-            constraint=models.UniqueConstraint(fields=('trial', 'n'), name='one_command_a_number'),
-        ),
-        migrations.AddIndex(
-            model_name='graderequest',
-            index=models.Index(fields=['created'], name='grade_by_age'),
-        ),
-        migrations.AddConstraint(
-            model_name='groupassignment',
-            constraint=models.UniqueConstraint(fields=('project', 'polarity', 'wording'), name='one_assignee_a_wording'),
-        ),
-        migrations.AddConstraint(
-            model_name='importedsession',
-            constraint=models.UniqueConstraint(fields=('suite', 'session_id'), name='one_session_an_id'),
-        ),
-        migrations.AddConstraint(
-            model_name='judgecalibration',
-            constraint=models.UniqueConstraint(fields=('project', 'model', 'rubric'), name='one_calibration_a_version'),
-        ),
-        migrations.AddIndex(
-            model_name='judgingrecord',
-            index=models.Index(condition=models.Q(('counts', False)), fields=['id', 'trial'], name='judged_again'),
-        ),
-        migrations.AddConstraint(
-            model_name='modelprice',
-            constraint=models.UniqueConstraint(fields=('project', 'model', 'since'), name='one_price_a_day'),
-        ),
-        migrations.AddConstraint(
-            model_name='modelprice',
-            constraint=models.CheckConstraint(condition=models.Q(('input_per_million__gte', 0), ('output_per_million__gte', 0)), name='price_not_negative'),
-        ),
-        migrations.AddIndex(
-            model_name='delivery',
-            index=models.Index(condition=models.Q(('state__in', ['queued', 'sending'])), fields=['next_attempt'], name='delivery_open'),
-        ),
-        migrations.AddConstraint(
-            model_name='delivery',
-            constraint=models.UniqueConstraint(fields=('notification', 'channel'), name='one_delivery_a_channel'),
-        ),
-        migrations.AddConstraint(
-            model_name='overrule',
-            constraint=models.UniqueConstraint(condition=models.Q(('undone', None)), fields=('trial', 'layer', 'name', 'nth', 'criterion'), name='one_overrule_a_score'),
-        ),
-        migrations.AddConstraint(
-            model_name='reassessedtrial',
-            constraint=models.UniqueConstraint(fields=('reassessment', 'trial'), name='one_reassessment_a_trial'),
-        ),
-        migrations.AddConstraint(
-            model_name='review',
-            constraint=models.UniqueConstraint(fields=('judging', 'polarity', 'position', 'by'), name='one_word_each'),
-        ),
-        migrations.AddConstraint(
-            model_name='rounditem',
-            constraint=models.UniqueConstraint(fields=('round', 'judging'), name='one_item_a_judging'),
-        ),
-        migrations.AddIndex(
-            model_name='trial',
-            index=models.Index(condition=models.Q(('state', 'queued')), fields=['run', 'position'], name='trial_queued'),
-        ),
-        migrations.AddIndex(
-            model_name='trial',
-            index=models.Index(fields=['scenario', '-id'], name='trial_by_scenario'),
-        ),
-        migrations.AddIndex(
-            model_name='trial',
-            index=models.Index(fields=['run', 'scenario', 'index', 'state', 'outcome'], name='trial_of_run'),
-        ),
-        migrations.AddIndex(
-            model_name='trial',
-            index=models.Index(condition=models.Q(('state', 'running')), fields=['lease_until'], name='trial_running'),
-        ),
-        migrations.AddConstraint(
-            model_name='trial',
-            constraint=models.UniqueConstraint(fields=('run', 'scenario_version', 'index'), name='one_trial_an_index'),
-        ),
-        migrations.AddIndex(
-            model_name='reassessment',
-            index=models.Index(condition=models.Q(('finished', None)), fields=['created'], name='reassessment_unfinished'),
-        ),
-        migrations.AddConstraint(
-            model_name='providerbatch',
-            constraint=models.UniqueConstraint(fields=('run',), name='one_batch_a_run'),
-        ),
-        migrations.AddConstraint(
-            model_name='diagnosisreview',
-            constraint=models.UniqueConstraint(fields=('run', 'pattern'), name='one_review_a_finding'),
-        ),
-        migrations.AddConstraint(
-            model_name='change',
-            constraint=models.UniqueConstraint(fields=('run', 'measure', 'scenario'), name='one_change_each'),
-        ),
-        migrations.AddIndex(
-            model_name='alert',
-            index=models.Index(fields=['project', 'state', '-id'], name='alert_by_state'),
-        ),
-        migrations.AddIndex(
-            model_name='alert',
-            index=models.Index(condition=models.Q(('evidence', 'confirming')), fields=['evidence'], name='alert_confirming'),
-        ),
-        migrations.AddIndex(
-            model_name='runmeasure',
-            index=models.Index(condition=models.Q(('scenario', None)), fields=['measure', 'run'], name='rollup_by_measure'),
-        ),
-        migrations.AddConstraint(
-            model_name='runmeasure',
-            constraint=models.UniqueConstraint(fields=('run', 'scenario', 'measure'), name='one_rollup_each'),
-        ),
-        migrations.AddConstraint(
-            model_name='runslot',
-            constraint=models.UniqueConstraint(fields=('run', 'n'), name='one_lane_a_number'),
-        ),
-        migrations.AddConstraint(
-            model_name='savedview',
-            constraint=models.UniqueConstraint(fields=('project', 'owner', 'name'), name='one_own_view_a_name'),
-        ),
-        migrations.AddConstraint(
-            model_name='savedview',
-            constraint=models.UniqueConstraint(condition=models.Q(('owner', None)), fields=('project', 'name'), name='one_team_view_a_name'),
-        ),
-        migrations.AddConstraint(
-            model_name='subcommandmeasure',
-            constraint=models.UniqueConstraint(fields=('run', 'scenario', 'subcommand'), name='one_subcommand_each'),
-        ),
-        migrations.AddIndex(
-            model_name='suiteproof',
-            index=models.Index(condition=models.Q(('finished', None)), fields=['created'], name='proof_unfinished'),
-        ),
-        migrations.AddConstraint(
-            model_name='scenarioproof',
-            constraint=models.UniqueConstraint(fields=('proof', 'scenario_version'), name='one_proof_a_scenario'),
-        ),
-        migrations.AddConstraint(
-            model_name='target',
-            constraint=models.UniqueConstraint(fields=('project', 'name'), name='one_target_a_name'),
-        ),
-        migrations.AddConstraint(
-            model_name='baseline',
-            constraint=models.UniqueConstraint(fields=('suite', 'target', 'branch'), name='one_baseline_each'),
-        ),
-        migrations.AddIndex(
-            model_name='targetcheck',
-            index=models.Index(condition=models.Q(('at', None)), fields=['asked'], name='check_unanswered'),
-        ),
-        migrations.AddConstraint(
-            model_name='targetslot',
-            constraint=models.UniqueConstraint(fields=('target', 'n'), name='one_place_a_number'),
-        ),
-        migrations.AddIndex(
-            model_name='targettry',
-            index=models.Index(fields=['created'], name='try_by_age'),
-        ),
-        migrations.AddConstraint(
-            model_name='targetversion',
-            constraint=models.UniqueConstraint(fields=('target', 'sha256'), name='one_version_a_definition'),
-        ),
-        migrations.AddIndex(
-            model_name='run',
-            index=models.Index(fields=['project', '-id'], name='run_by_project'),
-        ),
-        migrations.AddIndex(
-            model_name='run',
-            index=models.Index(fields=['suite', 'target', '-id'], name='run_by_suite'),
-        ),
-        migrations.AddIndex(
-            model_name='run',
-            index=models.Index(fields=['project', 'created'], name='run_by_day'),
-        ),
-        migrations.AddIndex(
-            model_name='run',
-            index=models.Index(fields=['project', 'state'], name='run_by_state'),
-        ),
-        migrations.AddIndex(
-            model_name='run',
-            index=models.Index(fields=['project', 'verdict', '-id'], name='run_by_verdict'),
-        ),
-        migrations.AddIndex(
-            model_name='run',
-            index=models.Index(condition=models.Q(('cache_key', ''), _negated=True), fields=['cache_key'], name='run_by_cache_key'),
-        ),
-        migrations.AddIndex(
-            model_name='run',
-            index=models.Index(condition=models.Q(('more_of__isnull', False)), fields=['more_of'], name='run_more_of'),
-        ),
-        migrations.AddIndex(
-            model_name='run',
-            index=models.Index(condition=models.Q(('aa_scenarios__isnull', False)), fields=['suite', 'target'], name='run_aa'),
-        ),
-        migrations.AddIndex(
-            model_name='run',
-            index=models.Index(condition=models.Q(('state__in', ['queued', 'preparing', 'running'])), fields=['state'], name='run_open'),
-        ),
-        migrations.AddConstraint(
-            model_name='toolhelp',
-            constraint=models.UniqueConstraint(fields=('project', 'binary', 'tool_version', 'subcommand'), name='one_help_page_each'),
-        ),
-        migrations.AddConstraint(
-            model_name='trialattempt',
-            constraint=models.UniqueConstraint(fields=('trial', 'number'), name='one_attempt_a_number'),
+        migrations.AddField(
+            model_name='launch',
+            name='separates',
+            field=models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='separations', to='runs.run'),
         ),
         migrations.RunPython(search.add_index, search.remove_index),
     ]
