@@ -16,7 +16,6 @@ from django.db.models.functions import Cast
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evalhub.teams.models import Project
 from evaluators.attempts import Attempts
 from evaluators.command_alignment import command_key
 from evaluators.interaction import Interaction
@@ -203,7 +202,7 @@ def read_digest(content: bytes | memoryview) -> Digest:
 
 def write_digest(run: Run) -> None:
     """Store a closed run's digest. Requires a transaction."""
-    digest = msgspec.structs.asdict(digest_of(run.pk))
+    digest = msgspec.structs.asdict(digest_of(run))
     content = msgspec.json.encode(StoredDigest(**digest, commands=_command_sequences([run.pk])))
     RunDigest.objects.bulk_create(
         [RunDigest(run=run, content=content)],
@@ -233,13 +232,13 @@ def _command_sequences(runs: Sequence[int]) -> CommandSequences:
     return CommandSequences(list(places), trials)
 
 
-def digest_of(run: int) -> Digest:
+def digest_of(run: Run) -> Digest:
     """Return a run's digest so far. At most six queries.
 
     JSON columns are read as text and decoded with msgspec, which is ten times as fast.
     """
     trials, scores, diagnosed, used, totalled, values = [], [], [], [], [], []
-    for *own, error, scores_text, detail_text in _rows(run):
+    for *own, error, scores_text, detail_text in _rows(run.pk):
         decoded = read_scores(scores_text)
         trial = _trial(own, decoded, _lost(error, decoded, scores_text))
         trials.append(trial)
@@ -253,8 +252,9 @@ def digest_of(run: int) -> Digest:
                 totalled.append(TotalledTrial(trial.pk, decoded, detail.interaction))
             if trial.outcome in ("pass", "fail"):
                 values.append(TrialValues(trial.scenario, trial.outcome == "pass", decoded))
-    issues, highlights, judged = statements([run])
-    limits = cut_offs(Project.objects.filter(runs=run).first(), before=run)
+    issues, highlights, judged = statements([run.pk])
+    # A proof's run belongs to no project.
+    limits = cut_offs(run.project if run.project_id else None, before=run.pk)
     return Digest(
         trials=trials,
         gates=gate_kinds(scores),
@@ -262,10 +262,10 @@ def digest_of(run: int) -> Digest:
         issues=issues[:MOST_STATEMENTS],
         highlights=highlights[:MOST_STATEMENTS],
         judged=judged,
-        diagnosis=diagnose_run(_with_failed(run, diagnosed), limits.limits),
+        diagnosis=diagnose_run(_with_failed(run.pk, diagnosed), limits.limits),
         cut_offs=limits,
         subcommands=totals(used),
-        layers=layer_totals(run, totalled),
+        layers=layer_totals(run.pk, totalled),
         variance=variances(values),
     )
 

@@ -39,7 +39,7 @@ def trials_of(run: Run, also: Iterable[int] = ()) -> RunTrials:
     """
     keys = {run.pk, *([run.baseline_id] if run.baseline_id else []), *also}
     kept = digests_of(sorted(keys))
-    digest = kept[run.pk] if not run.is_open and run.pk in kept else digest_of(run.pk)
+    digest = kept[run.pk] if not run.is_open and run.pk in kept else digest_of(run)
     if not run.baseline_id:
         return RunTrials(digest, kept=kept)
     baseline = kept.get(run.baseline_id)

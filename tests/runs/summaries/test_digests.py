@@ -33,13 +33,13 @@ def run_of_three(version, **fields):
 
 def test_what_is_kept_is_what_is_read_while_the_run_is_open(version):
     run = run_of_three(version)
-    read = digest_of(run.pk)
+    read = digest_of(run)
     close(run)
     assert digests_of([run.pk]) == {run.pk: read}
 
 
 def test_it_has_the_trials_outcomes(version):
-    digest = digest_of(run_of_three(version).pk)
+    digest = digest_of(run_of_three(version))
     failed, errored, cancelled = digest.trials
     assert (failed.mark, failed.gates_passed, failed.gates_total, failed.judge) == ("fail", 1, 2, 0.4)
     assert failed.lost[0] == "No file 'out.txt'."
@@ -59,7 +59,7 @@ def test_a_trial_keeps_how_its_commands_went(version):
     run = make_run(version)
     make_trial(run, "create", scores=[score("interaction", "total_commands", 7.0)])
     make_trial(run, "export", detail=used({"name": "list", "calls": 8, "errors": 2, "first_tries": 2}))
-    told = [(trial.first_try, trial.commands) for trial in digest_of(run.pk).trials]
+    told = [(trial.first_try, trial.commands) for trial in digest_of(run).trials]
     assert told == [(None, 7.0), (0.5, 4.0)]
 
 
@@ -114,7 +114,7 @@ def test_it_totals_subcommands_without_errors(version):
     attempts = {"tries": {"1": 2, "4": 1}, "errors": {"no flag": 2}}
     for outcome in ("pass", "fail", "error"):
         make_trial(run, "create", outcome=outcome, detail=used(export, {"name": "list"}, export=attempts))
-    assert digest_of(run.pk).subcommands == [
+    assert digest_of(run).subcommands == [
         SubcommandTotal("export", 6, 4, 2, 2, 2, 1.0, "no flag", 4),
         SubcommandTotal("list"),
     ]
@@ -141,7 +141,7 @@ def test_it_totals_layers_without_errors(version):
     ended(run, lost("No b."), source="transcript", completed=None)
     ended(run, lost("No c."), source="none")
     ended(run, lost("No c."), *judged(0.1, False), outcome="error")
-    told = digest_of(run.pk).layers
+    told = digest_of(run).layers
     assert (told.trials, told.completed, told.known) == (4, 2, 3)
     assert (told.structured, told.text) == (2, 1)
     second, third = sorted(run.trial_set.values_list("pk", flat=True))[1:3]
@@ -153,7 +153,7 @@ def test_criteria_with_differing_weights_have_no_share(version):
     run = make_run(version)
     ended(run, *judged(0.4, False, right=1, quick=1, short=2))
     ended(run, *judged(0.4, False, right=2, quick=0, short=2))
-    assert digest_of(run.pk).layers.judge.shares == {"criterion.short": 0.5}
+    assert digest_of(run).layers.judge.shares == {"criterion.short": 0.5}
 
 
 @pytest.mark.parametrize("asked", [[0.7], [0.9, 0.7], []], ids=["one", "two", "none"])
@@ -170,7 +170,7 @@ def test_it_has_the_judges_thresholds(project, asked):
     run = make_run(version)
     for key in "ab":
         make_trial(run, key)
-    judge = digest_of(run.pk).layers.judge
+    judge = digest_of(run).layers.judge
     assert judge.thresholds == tuple(sorted(asked))
     assert judge.threshold == (asked[0] if len(asked) == 1 else None)
 
@@ -179,7 +179,7 @@ def test_it_has_the_judges_thresholds(project, asked):
 def test_layers_without_data_are_empty(version, outcome):
     run = make_run(version)
     make_trial(run, outcome=outcome, scores=[], detail={})
-    told = digest_of(run.pk).layers
+    told = digest_of(run).layers
     assert (told.known, told.structured, told.text, told.lost, told.judge) == (0, 0, 0, None, JudgeTotals())
 
 
@@ -223,7 +223,7 @@ def test_a_trial_knows_whether_gates_and_judge_disagree(version, gates, judge, d
     run = make_run(version)
     scores = [score("gates", "script", None, passed) for passed in gates]
     make_trial(run, scores=[*scores, score("judge", "judge", 0.5, judge)])
-    (read,) = digest_of(run.pk).trials
+    (read,) = digest_of(run).trials
     assert read.disagrees is disagrees
     # An older digest does not tell.
     older = msgspec.json.decode(msgspec.json.encode(read))[:12]
