@@ -115,18 +115,25 @@ def _result(alert: Alert, new: Run, old: Run | None) -> tuple[Evidence, str, Seq
             return Evidence.NOT_CONFIRMED, TOO_THIN, ()
         tests = confirm_measures(_joined(rules, before, after))
         against = f"{len(earlier)} earlier run{'s' if len(earlier) > 1 else ''}"
+    confirmed = any(each.confirms for each in tests)
+    if not confirmed and _is_cut_short([each for each in (new, old) if each]):
+        # Without its tests, so that it can be confirmed again.
+        return Evidence.NOT_CONFIRMED, "The budget was reached before the fresh trials could decide.", ()
     if not tests:
         return (
             Evidence.NOT_CONFIRMED,
             "No fresh trial could be compared: they ended as errors or were cancelled.",
             (),
         )
-    confirmed = any(each.confirms for each in tests)
-    if not confirmed and any(each.cancelled for each in (new, old) if each):
-        # Without its tests, so that it can be confirmed again.
-        return Evidence.NOT_CONFIRMED, "The budget was reached before the fresh trials could decide.", ()
     evidence = Evidence.CONFIRMED if confirmed else Evidence.NOT_CONFIRMED
     return evidence, f"Fresh trials against {against}: {'; '.join(map(_sentence, tests))}.", tests
+
+
+def _is_cut_short(arms: Sequence[Run]) -> bool:
+    """Return whether the budget cancelled trials."""
+    limit = arms[0].max_usd
+    spent = sum(each.cost_usd or 0.0 for each in arms)
+    return limit is not None and spent >= limit and any(each.cancelled for each in arms)
 
 
 def earlier_runs(run: Run) -> QuerySet[Run]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from django.db import transaction
 from django.utils import timezone
 
 from evalhub.teams.models import Project
@@ -16,7 +17,7 @@ from runs.pages.home.project_home import project_summary
 from runs.planning.confirmation import plan_confirmation, start_confirmation
 from runs.warehouse.baselines import set_baseline
 from runs.warehouse.comparison import compare_with_baseline
-from runs.warehouse.confirmation import TOO_THIN
+from runs.warehouse.confirmation import TOO_THIN, conclude
 from runs.warehouse.trend_runs import TrendFilters, newest_runs
 from tests.builders import make_project
 from tests.runs.carrying import suite_of
@@ -197,13 +198,28 @@ def test_another_model_or_judge_is_a_changed_configuration(project, part):
     assert (run.configuration_changed, Alert.objects.exists()) == (True, False)
 
 
+BUDGET_REACHED = "The budget was reached before the fresh trials could decide."
+
+
 def test_a_budget_stops_both_sides(project):
     Project.objects.update(confirm_usd=0.5)
     alert, launch = confirmed(regressed(project, cost_usd=0.25))
     assert sum(run.cost_usd or 0 for run in arms(launch)) <= 0.75
     assert Trial.objects.filter(run__launch=launch, error="The budget of $0.500 was reached.").count() >= 5
-    sentence = "The budget was reached before the fresh trials could decide."
-    assert (alert.evidence, alert.reason, alert.fresh) == ("not_confirmed", sentence, [])
+    assert (alert.evidence, alert.reason, alert.fresh) == ("not_confirmed", BUDGET_REACHED, [])
+
+
+def test_a_budget_spent_on_one_side_is_the_reason(project):
+    Project.objects.update(confirm_usd=0.5)
+    alert, launch = confirmed(regressed(project, cost_usd=0.25))
+    new, old = arms(launch)
+    old.trial_set.update(state="cancelled", outcome="")
+    Run.objects.filter(pk=new.pk).update(cost_usd=0.5)
+    Alert.objects.update(evidence="confirming")
+    with transaction.atomic():
+        conclude(launch.pk)
+    alert.refresh_from_db()
+    assert (alert.evidence, alert.reason) == ("not_confirmed", BUDGET_REACHED)
 
 
 def test_confirmations_are_no_part_of_a_trend_or_the_home(project):

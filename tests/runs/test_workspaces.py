@@ -247,6 +247,7 @@ def test_many_trials_leave_nothing(tmp_path):
     before = open_descriptors()
     for _ in range(200):
         trial()
-    assert open_descriptors() == before
+    # Less if garbage of an earlier test was collected.
+    assert open_descriptors() <= before
     assert list((tmp_path / "root").iterdir()) == []
     assert nothing_left("sleep\00052.25")
