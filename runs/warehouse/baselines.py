@@ -97,13 +97,17 @@ def baseline_of(run: Run, choice: str = "") -> Run | None:
 
 def pinned_of(suite: int, target: int, branch: str) -> Baseline | None:
     """Return what is pinned for a suite and target, the branch's own before the general one. One query."""
-    pins = Baseline.objects.filter(suite=suite, target=target, branch__in={branch, ""})
-    return pins.order_by("-branch").select_related("run").first()
+    return _pins(suite, target, branch).select_related("run").first()
+
+
+def _pins(suite: int, target: int, branch: str) -> QuerySet[Baseline]:
+    return Baseline.objects.filter(suite=suite, target=target, branch__in={branch, ""}).order_by("-branch")
 
 
 def _pinned(run: Run) -> Run | None:
-    pin = pinned_of(run.suite_id, run.target_id, run.branch)
-    return pin.run if pin and pin.run_id != run.pk else None
+    pins = _pins(run.suite_id, run.target_id, run.branch).values_list("run", flat=True)
+    pinned = pins.first()
+    return Run.objects.get(pk=pinned) if pinned and pinned != run.pk else None
 
 
 def _line(run: Run) -> QuerySet[Run]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from evaluators.comparability import Reasons, outcome_reasons
 from evaluators.regression import ChangeVerdict, MeasureChange
@@ -26,11 +26,16 @@ PASS_KEY = ("trial", "pass")
 
 def passes(run_id: int) -> dict[str, bool]:
     """Return for each scenario whether it passed, in the order of the suite. One query."""
-    rows = Trial.objects.filter(run=run_id, state=TrialState.FINISHED).order_by("position")
-    outcomes: dict[str, list[str]] = {}
-    for key, outcome in rows.values_list("scenario__key", "outcome"):
-        outcomes.setdefault(key, []).append(outcome)
-    return passed_of(outcomes)
+    return passes_of([run_id])[run_id]
+
+
+def passes_of(runs: Collection[int]) -> dict[int, dict[str, bool]]:
+    """Return what `passes` returns for each of several runs. One query."""
+    rows = Trial.objects.filter(run__in=runs, state=TrialState.FINISHED).order_by("position")
+    outcomes: dict[int, dict[str, list[str]]] = {run: {} for run in runs}
+    for run, key, outcome in rows.values_list("run", "scenario__key", "outcome"):
+        outcomes[run].setdefault(key, []).append(outcome)
+    return {run: passed_of(own) for run, own in outcomes.items()}
 
 
 def passed_of(outcomes: Mapping[str, Iterable[str]]) -> dict[str, bool]:
@@ -58,7 +63,8 @@ def comparison_of(run: Run) -> Comparison:
 
 def comparison_between(before: Run, after: Run) -> Comparison:
     """Return the comparable scenarios that regressed and those that improved."""
-    return compare_passes(passes(before.pk), passes(after.pk), incomparable(before, after))
+    found = passes_of([before.pk, after.pk])
+    return compare_passes(found[before.pk], found[after.pk], incomparable(before, after))
 
 
 def compare_with_baseline(run: Run) -> None:
@@ -84,7 +90,8 @@ def _count_aa(baseline: Run, run: Run) -> None:
     """Count what differs from a baseline of the same fingerprint, where only chance can differ."""
     if not same_fingerprint(baseline.fingerprint, run.fingerprint):
         return
-    before, after = passes(baseline.pk), passes(run.pk)
+    found = passes_of([baseline.pk, run.pk])
+    before, after = found[baseline.pk], found[run.pk]
     shared = before.keys() & after.keys()
     run.aa_scenarios = len(shared)
     run.aa_differing = sum(before[key] != after[key] for key in shared)

@@ -45,7 +45,7 @@ def import_results(project: Project, content: bytes, file: str, *, by: User | No
     `ScenarioFileError` for a broken archive, and stores nothing.
     """
     # A concurrent import of the same content waits; rows that refer to the project don't.
-    Project.objects.select_for_update(no_key=True).get(pk=project.pk)
+    Project.objects.select_for_update(no_key=True).only("pk").get(pk=project.pk)
     sha256 = hashlib.sha256(content).hexdigest()
     before = Run.objects.filter(project=project, trigger=Trigger.IMPORT, options__import__sha256=sha256)
     if before.exists():

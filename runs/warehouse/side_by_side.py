@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from runs.models import Measure, Run, RunMeasure
-from runs.warehouse.comparison import passes
+from runs.warehouse.comparison import passes_of
 
 MOST_COMPARED = 10
 """The most runs of one comparison."""
@@ -31,8 +31,8 @@ class SideBySide:
 
 
 def side_by_side(runs: Sequence[Run]) -> SideBySide:
-    """Return the runs' rollups and passed scenarios. One query, and one for each run."""
-    passed = [passes(run.pk) for run in runs]
+    """Return the runs' rollups and passed scenarios. Two queries."""
+    passed = list(passes_of([run.pk for run in runs]).values())
     keys = sorted({key for each in passed for key in each})
     return SideBySide(
         list(runs), measures_of(runs), [(key, [each.get(key) for each in passed]) for key in keys]

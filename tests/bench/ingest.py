@@ -30,25 +30,29 @@ def ingest() -> Iterator[Figure]:
         token = run([*MANAGE, "shell", "--no-imports", "-c", _TOKEN], data, **env).output.strip()
         with served(data, env):
             connection = http.client.HTTPConnection("127.0.0.1", PORT, timeout=60)
-            for number in range(WARM_UP):
-                _post(connection, token, number)
+            bodies = [_body(number) for number in range(WARM_UP + BATCHES)]
+            for body in bodies[:WARM_UP]:
+                _post(connection, token, body)
             began = time.perf_counter()
-            for number in range(WARM_UP, WARM_UP + BATCHES):
-                _post(connection, token, number)
+            for body in bodies[WARM_UP:]:
+                _post(connection, token, body)
             spent = time.perf_counter() - began
     yield Figure("results over HTTP, batches of 100", BATCH * BATCHES / spent, "a second", 5000.0, more=True)
 
 
-def _post(connection: http.client.HTTPConnection, token: str, number: int) -> None:
-    body = (
+def _body(number: int) -> bytes:
+    return (
         f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="file"; filename="results-{number}.jsonl"\r\n'
         f"Content-Type: application/json\r\n\r\n{_results(number)}\r\n--{BOUNDARY}--\r\n"
-    )
+    ).encode()
+
+
+def _post(connection: http.client.HTTPConnection, token: str, body: bytes) -> None:
     headers = {
         "Authorization": f"Bearer {token}",
         "Content-Type": f"multipart/form-data; boundary={BOUNDARY}",
     }
-    connection.request("POST", "/api/v1/results", body.encode(), headers)
+    connection.request("POST", "/api/v1/results", body, headers)
     answer = connection.getresponse()
     text = answer.read()
     if answer.status != 201:
