@@ -36,7 +36,7 @@ class Conversation:
     """What a request says about its conversation."""
 
     asked: str
-    """The instructions and all that the user's side has said, tool results aside."""
+    """The instructions and all texts of the user's side, tool results aside."""
     passed: int
     """Turns of the model so far that called a tool."""
     shell: Shell | None
@@ -61,8 +61,8 @@ def read_conversation(body: dict[str, Any], session: str = "") -> Conversation:
     messages = _dicts(body.get("input") if "input" in body else body.get("messages"))
     if isinstance(body.get("input"), str):
         messages = [{"role": "user", "content": body["input"]}]
-    said = [_text(each.get("content")) for each in messages if each.get("role") in ASKING]
-    asked = "\n".join([*said, _text(body.get("instructions")), _text(body.get("system"))])
+    texts = [_text(each.get("content")) for each in messages if each.get("role") in ASKING]
+    asked = "\n".join([*texts, _text(body.get("instructions")), _text(body.get("system"))])
     metadata, tools = body.get("metadata"), _dicts(body.get("tools"))
     id = body.get("prompt_cache_key") or (metadata.get("user_id") if isinstance(metadata, dict) else "")
     names = tuple(name for tool in tools for name, _ in _named(tool))

@@ -63,23 +63,23 @@ class ScriptPlayer:
             self.seen.append(request)
             self.record(request)
 
-    def turn(self, told: Conversation) -> tuple[Turn, bool] | None:
+    def turn(self, conversation: Conversation) -> tuple[Turn, bool] | None:
         """Return the turn of a request and whether its fault is due; None if the script has none."""
-        turns = self.script.turns_for(told.asked)
+        turns = self.script.turns_for(conversation.asked)
         if not turns:
             return None
-        if told.shell is None:
+        if conversation.shell is None:
             # A title, a summary or a judgment: the last thing the model says.
             return next(
                 (turn for turn in reversed(turns) if turn.text is not None), Turn(text="Done.")
             ), False
-        number = min(told.passed, len(turns) - 1)
-        turn = turns[number] if told.passed < len(turns) else _ended(turns[-1])
+        number = min(conversation.passed, len(turns) - 1)
+        turn = turns[number] if conversation.passed < len(turns) else _ended(turns[-1])
         if turn.fault is None:
             return turn, False
         with self._lock:
-            self._faults[told.id, number] += 1
-            due = self._faults[told.id, number] <= turn.times or (
+            self._faults[conversation.id, number] += 1
+            due = self._faults[conversation.id, number] <= turn.times or (
                 turn.command is turn.tool is turn.text is None
             )
         return turn, due
@@ -117,13 +117,15 @@ class _Handler(BaseHTTPRequestHandler):
             return self._send(200, {"input_tokens": self.player.script.usage.input_tokens})
         if wire is None:
             return self._error(404, f"This model server has no address {path}.")
-        told = read_conversation(body, self.headers.get("x-session-id") or "")
-        found = self.player.turn(told)
+        conversation = read_conversation(body, self.headers.get("x-session-id") or "")
+        found = self.player.turn(conversation)
         if found is None:
             return self._error(400, "No session of the script fits this question, and it has no `turns`.")
-        return self._play(*found, told, wire, body)
+        return self._play(*found, conversation, wire, body)
 
-    def _play(self, turn: Turn, due: bool, told: Conversation, wire: Wire, body: dict[str, Any]) -> None:
+    def _play(
+        self, turn: Turn, due: bool, conversation: Conversation, wire: Wire, body: dict[str, Any]
+    ) -> None:
         fault = turn.fault if due else None
         if isinstance(fault, int):
             after = turn.retry_after_seconds
@@ -134,20 +136,22 @@ class _Handler(BaseHTTPRequestHandler):
             self.player.stopped.wait(600)
             self.close_connection = True
             return None
-        reply = self._reply(turn, told, str(body.get("model") or "scripted"), nonsense=fault == "nonsense")
+        reply = self._reply(
+            turn, conversation, str(body.get("model") or "scripted"), nonsense=fault == "nonsense"
+        )
         if body.get("stream"):
             return self._stream(wire, reply, cut=fault == "cut")
         return self._cut(b"") if fault == "cut" else self._send(200, wire.whole(reply))
 
-    def _reply(self, turn: Turn, told: Conversation, model: str, *, nonsense: bool) -> Reply:
+    def _reply(self, turn: Turn, conversation: Conversation, model: str, *, nonsense: bool) -> Reply:
         usage = self.player.script.usage
         reply = Reply(
             secrets.token_hex(8), model, turn.text or "", "", "{}", usage.input_tokens, usage.output_tokens
         )
-        if told.shell is None or (turn.command is turn.tool is None and not nonsense):
+        if conversation.shell is None or (turn.command is turn.tool is None and not nonsense):
             return reply
-        name, namespace = told.spelled(turn.tool) if turn.tool else (told.shell.name, "")
-        given = turn.arguments if turn.tool else told.shell.arguments(turn.command or "")
+        name, namespace = conversation.spelled(turn.tool) if turn.tool else (conversation.shell.name, "")
+        given = turn.arguments if turn.tool else conversation.shell.arguments(turn.command or "")
         arguments = NONSENSE if nonsense else as_json(given)
         return replace(reply, text="", tool=name, namespace=namespace, arguments=arguments)
 
