@@ -132,15 +132,15 @@ INTERACTION: dict[str, Any] = {
         {"name": "export", "calls": 3, "errors": 1, "first_tries": 1, "helps": 1, "retries_after_failure": 1}
     ],
 }
-"""Three calls of a subcommand and one for its help, as layer 1 tells them of a trial."""
+"""Three calls of a subcommand and one for its help, as layer 1 stores them of a trial."""
 
 
-def interaction_scores(told: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return layer 1's scores of a trial that tells this of its commands."""
-    total = told["total_commands"]
+def interaction_scores(metrics: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return layer 1's scores of a trial with these metrics of its commands."""
+    total = metrics["total_commands"]
     return [
-        score("interaction", "first_try_success_rate", told["first_try_success_rate"]),
-        score("interaction", "error_rate", told["error_count"] / total),
+        score("interaction", "first_try_success_rate", metrics["first_try_success_rate"]),
+        score("interaction", "error_rate", metrics["error_count"] / total),
         score("interaction", "total_commands", float(total)),
     ]
 
@@ -162,8 +162,8 @@ def scores_of(outcome: str) -> list[dict[str, Any]]:
 
 def used(*subcommands: dict[str, Any], **attempts: dict[str, dict[str, int]]) -> dict[str, Any]:
     """Return the detail of a trial that called these subcommands, and how the attempts at them went."""
-    told = {**INTERACTION, **(_sums(subcommands) if subcommands else {}), "subcommands": list(subcommands)}
-    return {"interaction": told, "attempts": attempts}
+    sums = _sums(subcommands) if subcommands else {}
+    return {"interaction": {**INTERACTION, **sums, "subcommands": list(subcommands)}, "attempts": attempts}
 
 
 def _sums(subcommands: Sequence[dict[str, Any]]) -> dict[str, Any]:

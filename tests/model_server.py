@@ -1,4 +1,4 @@
-"""A server that speaks as OpenAI, Azure OpenAI and Anthropic do, and fails as it is told to: real HTTP on loopback."""
+"""A server that speaks as OpenAI, Azure OpenAI and Anthropic do, and fails on request: real HTTP on loopback."""
 
 from __future__ import annotations
 

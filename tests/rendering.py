@@ -1,4 +1,4 @@
-"""Templates that tell Django's test client what they are given, as Django's own do."""
+"""Templates that report their context to Django's test client, as Django's own do."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from jinja2 import Environment, Template
 from evalhub import template_engine
 
 
-class Told(Template):
-    """A template whose context stands in `response.context`."""
+class ReportingTemplate(Template):
+    """A template whose context is in `response.context`."""
 
     def render(self, *args: Any, **kwargs: Any) -> str:
         template_rendered.send(sender=self, template=self, context=dict(*args, **kwargs))
@@ -19,7 +19,7 @@ class Told(Template):
 
 
 def environment(**options: Any) -> Environment:
-    """Return evalhub's environment with such templates."""
+    """Return evalhub's environment with these templates."""
     made = template_engine.environment(**options)
-    made.template_class = Told
+    made.template_class = ReportingTemplate
     return made

@@ -32,10 +32,10 @@ def ask(client: Any, name: str, keys: dict[str, Any], base: str = "/api/v1") -> 
 
 def assert_refused(response: Any, status: int) -> None:
     assert response.status_code == status
-    told = response.json()
-    assert set(told) == {"detail", "id", "problems"}
-    assert told["detail"].endswith(".")
-    assert told["id"]
+    body = response.json()
+    assert set(body) == {"detail", "id", "problems"}
+    assert body["detail"].endswith(".")
+    assert body["id"]
 
 
 def test_every_operation_is_in_the_table():

@@ -16,7 +16,7 @@ from tests.kept_files import path_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-TELLS = """import json, pathlib, sys
+PRINTS_ARGUMENTS = """import json, pathlib, sys
 output, *words = sys.argv[1:]
 pathlib.Path(output).write_text(json.dumps({"text": json.dumps([output, *words])}))
 print("this is noise")
@@ -42,7 +42,7 @@ def cli(template: str, **more: object) -> dict[str, object]:
 
 @pytest.fixture
 def folder(tmp_path):
-    files = {"style.instructions.md": "Be brief.", "two words.txt": "1, 2", "tell.py": TELLS}
+    files = {"style.instructions.md": "Be brief.", "two words.txt": "1, 2", "print.py": PRINTS_ARGUMENTS}
     return put(tmp_path, {f"evals/{name}": text for name, text in files.items()})
 
 
@@ -50,7 +50,7 @@ class TestCliTemplateExecution:
     @pytest.mark.spec("agentv", "Rendering and running a template")
     def test_render_and_execute_template(self, folder):
         template = (
-            "python3 tell.py {OUTPUT_FILE} {PROMPT} {GUIDELINES} {EVAL_ID} {ATTEMPT} {FILES}; echo noise >&2"
+            "python3 print.py {OUTPUT_FILE} {PROMPT} {GUIDELINES} {EVAL_ID} {ATTEMPT} {FILES}; echo noise >&2"
         )
         called = run_folder(folder, EVAL, cli(template, filesFormat="--file={path}", timeoutSeconds=20))
         assert called.code == 0, called.out
@@ -65,7 +65,7 @@ class TestCliTemplateExecution:
         run_folder(folder, EVAL, cli("pwd; ls", **cwd))
         where, *listed = records()[0]["candidate_answer"].split("\n")
         assert where.endswith("/evals")
-        assert {"style.instructions.md", "tell.py", "two words.txt"} <= set(listed)
+        assert {"style.instructions.md", "print.py", "two words.txt"} <= set(listed)
 
     def test_a_relative_folder_is_inside_the_uploaded_files(self, folder, tmp_path):
         put(folder, {"evals/tools/here.txt": "", "evals/work.yaml": EVAL})
@@ -76,7 +76,7 @@ class TestCliTemplateExecution:
         assert records()[0]["candidate_answer"] == "here.txt\n"
 
     @pytest.mark.parametrize(
-        ("template", "said"),
+        ("template", "message"),
         [
             ("echo no such model >&2; exit 4", "exit code 4: no such model."),
             ("echo -n > {OUTPUT_FILE}; echo too bad; exit 4", "exit code 4: too bad."),
@@ -84,10 +84,10 @@ class TestCliTemplateExecution:
         ],
         ids=["stderr", "with an output file", "no answer"],
     )
-    def test_errors_include_stderr_and_exit_code(self, folder, template, said):
+    def test_errors_include_stderr_and_exit_code(self, folder, template, message):
         assert run_folder(folder, EVAL, cli(template)).code == 1
         (record,) = records()
-        assert said in record["error"]
+        assert message in record["error"]
         assert record["score"] == 0
 
     @pytest.mark.parametrize("secret", ["sesame-open-wide", "sesame'open wide"])

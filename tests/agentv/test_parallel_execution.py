@@ -30,7 +30,7 @@ def most_at_once() -> int:
         (3, ("--concurrency", "2"), 2),
         (2, ("--concurrency", "6"), 2),
     ],
-    ids=["nothing said", "workers", "a request", "a request below workers", "workers cap a request"],
+    ids=["the default", "workers", "a request", "a request below workers", "workers cap a request"],
 )
 @pytest.mark.spec("agentv", "Cases at once")
 def test_configurable_concurrency(tmp_path, workers, words, expected):

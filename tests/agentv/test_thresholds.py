@@ -22,7 +22,7 @@ MOCK = {
 
 
 @pytest.mark.parametrize(
-    ("own", "words", "code", "told"),
+    ("own", "words", "code", "shown"),
     [
         (None, (), 1, None),
         (0.5, (), 0, "0.5"),
@@ -41,14 +41,14 @@ MOCK = {
     ],
 )
 @pytest.mark.spec("agentv", "Mean of scores, and its status")
-def test_a_trial_passes_at_its_threshold_shown_by_the_run(tmp_path, own, words, code, told):
+def test_a_trial_passes_at_its_threshold_shown_by_the_run(tmp_path, own, words, code, shown):
     document = json.loads(cases("half", evaluators=HALF))
     if own is not None:
         document["execution"] = {"threshold": own}
     assert run_folder(tmp_path, json.dumps(document), MOCK, words=words).code == code
     run = the_run()
-    assert run.fingerprint.get("threshold") == told
-    assert {part.label: part.text for part in fingerprint_parts(run)}.get("Judge threshold") == told
+    assert run.fingerprint.get("threshold") == shown
+    assert {part.label: part.text for part in fingerprint_parts(run)}.get("Judge threshold") == shown
     scores = run.trial_set.get().scores
     (aggregate,) = (score for score in scores if (score["layer"], score["name"]) == ("evaluators", "score"))
     assert (aggregate["value"], aggregate["passed"]) == (0.5, code == 0)

@@ -28,15 +28,15 @@ def alerts(project):
 
 def test_one_alert_has_its_evidence(api, alerts):
     answer = api("viewer").get(f"/alerts/{alerts[0].pk}")
-    told = answer.json()
-    assert (told["evidence"], told["fresh"], told["tags"], told["starred"]) == ("suspected", [], [], False)
+    body = answer.json()
+    assert (body["evidence"], body["fresh"], body["tags"], body["starred"]) == ("suspected", [], [], False)
     assert api("viewer").get("/alerts/999").status_code == 404
 
 
 def test_a_star_and_tags_are_set(api, alerts):
     answer = api("runner").patch(f"/alerts/{alerts[0].pk}", {"starred": True, "tags": ["night"]})
-    told = answer.json()
-    assert (told["starred"], told["tags"], told["revision"], told["first_triaged"]) == (
+    body = answer.json()
+    assert (body["starred"], body["tags"], body["revision"], body["first_triaged"]) == (
         True,
         ["night"],
         1,
@@ -60,8 +60,8 @@ def test_several_change_and_the_stale_one_is_listed(api, project, alerts):
     Alert.objects.filter(pk=alerts[1].pk).update(revision=4)
     chosen = [{"id": alert.pk, "revision": 0} for alert in alerts]
     answer = api("runner").patch("/alerts", {"alerts": chosen, "assignee": "grace", "tag": "night"})
-    told = answer.json()
-    assert (told["changed"], len(told["left"])) == (1, 1)
+    body = answer.json()
+    assert (body["changed"], len(body["left"])) == (1, 1)
     assert Alert.objects.get(pk=alerts[0].pk).assignee.username == "grace"
     assert api("runner").patch("/alerts", {"alerts": chosen}).status_code == 422
 
@@ -70,10 +70,10 @@ def test_a_confirmation_starts_and_says_what_it_can_show(api, alerts):
     address = f"/alerts/{alerts[1].pk}/confirm"
     assert api("viewer").post(address).status_code == 403
     answer = api("runner").post(address)
-    told = answer.json()
-    assert (answer.status_code, told["trials"], told["warning"]) == (202, 4, "")
-    assert told["plan"].startswith("2 scenarios × 2 trials on the new configuration: 4 trials.")
-    assert list(Run.objects.filter(launch=told["launch"]).values_list("pk", flat=True)) == told["runs"]
+    body = answer.json()
+    assert (answer.status_code, body["trials"], body["warning"]) == (202, 4, "")
+    assert body["plan"].startswith("2 scenarios × 2 trials on the new configuration: 4 trials.")
+    assert list(Run.objects.filter(launch=body["launch"]).values_list("pk", flat=True)) == body["runs"]
     again = api("runner").post(address)
     assert (again.status_code, again.json()["id"]) == (422, "alert/unconfirmable")
     assert "being confirmed already" in again.json()["detail"]

@@ -49,7 +49,7 @@ def test_it_compares_up_to_ten_runs_with_the_first(api, runs, django_assert_max_
     )
 
 
-def test_it_pools_further_trials_unless_told_otherwise(api, runs):
+def test_it_pools_further_trials_by_default(api, runs):
     base, new = runs
     more = make_run(base.suite_version, more_of=new, is_experiment=True)
     for index in range(5):

@@ -17,12 +17,12 @@ OPERATIONS = [
 
 
 def assert_shape(response: Any, status: int, id: str) -> dict[str, Any]:
-    told = response.json()
+    body = response.json()
     assert response.status_code == status
-    assert set(told) == {"detail", "id", "problems"}
-    assert told["id"] == id
-    assert told["detail"].endswith(".")
-    return told
+    assert set(body) == {"detail", "id", "problems"}
+    assert body["id"] == id
+    assert body["detail"].endswith(".")
+    return body
 
 
 @pytest.mark.parametrize(("method", "path"), OPERATIONS)
@@ -72,8 +72,8 @@ def test_a_body_that_is_not_json(api, client, body):
     ids=["missing", "misspelt", "too small", "NUL"],
 )
 def test_it_names_the_wrong_field(api, body, where, what):
-    told = assert_shape(api().post("/runs", body), 422, "api/invalid")
-    assert (where, what) in [(each["where"], each["what"]) for each in told["problems"]]
+    refusal = assert_shape(api().post("/runs", body), 422, "api/invalid")
+    assert (where, what) in [(each["where"], each["what"]) for each in refusal["problems"]]
 
 
 def test_a_body_that_is_too_large(api, settings):

@@ -70,10 +70,10 @@ def answer_of(case: Any, client: Client, headers: dict[str, str]) -> Response:
     client.cookies.clear()
     given = case.as_transport_kwargs(base_url="http://localhost/api/v1", headers=headers)
     asked = requests.Request(**given).prepare()
-    told = {name: value for name, value in asked.headers.items() if name.lower() != "content-length"}
+    sent_headers = {name: value for name, value in asked.headers.items() if name.lower() != "content-length"}
     body = asked.body.encode() if isinstance(asked.body, str) else asked.body or b""
-    content_type = told.pop("Content-Type", "application/octet-stream")
-    found = client.generic(asked.method, asked.path_url, body, content_type, headers=told)
+    content_type = sent_headers.pop("Content-Type", "application/octet-stream")
+    found = client.generic(asked.method, asked.path_url, body, content_type, headers=sent_headers)
     return Response(
         status_code=found.status_code,
         headers={name: [value] for name, value in found.headers.items()},

@@ -24,9 +24,9 @@ def keys(project):
 def test_it_starts_runs(api, suite):
     response = api("runner").post("/runs", {"suites": ["basics"], "targets": ["local"], "trials": 2})
     assert response.status_code == 202
-    told = response.json()
-    run = Run.objects.get(pk=told["runs"][0])
-    assert (run.launch_id, run.state, run.trials, run.trigger) == (told["launch"], "queued", 4, "api")
+    body = response.json()
+    run = Run.objects.get(pk=body["runs"][0])
+    assert (run.launch_id, run.state, run.trials, run.trigger) == (body["launch"], "queued", 4, "api")
 
 
 def test_it_runs_the_guidance_and_version_that_are_named(api, suite):

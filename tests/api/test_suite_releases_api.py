@@ -24,9 +24,9 @@ def test_classes_are_those_of_one_target(api, project):
     assert found["scenarios"][0]["pass_hat_k"] == found["scenarios"][0]["pass_at_k"] == 1.0
     assert api("viewer").get("/suites/basics/classes").json()["target"] == "codex"
     assert api("viewer").get("/suites/basics/classes?target=none").status_code == 404
-    told = api("viewer").get(f"/runs/{run.pk}").json()["run"]
-    assert told["scenarios"] == found["scenarios"]
-    assert told["release_rule"] is None
+    reported_run = api("viewer").get(f"/runs/{run.pk}").json()["run"]
+    assert reported_run["scenarios"] == found["scenarios"]
+    assert reported_run["release_rule"] is None
 
 
 def test_a_release_rule_is_set_read_and_removed(api, project):

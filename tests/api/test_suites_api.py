@@ -46,10 +46,10 @@ def test_it_lists_every_problem_of_a_file_with_its_line(api):
     broken = SCENARIO.replace(b"file_exists", b"file_exist").replace(b"  prompt: Say hello.\n", b"  {}\n")
     response = api("author").upload("/suites", SimpleUploadedFile("greet.yaml", broken))
     assert response.status_code == 422
-    told = response.json()
-    assert told["id"] == "files/refused"
-    assert {problem["file"] for problem in told["problems"]} == {"greet.yaml"}
-    assert all(problem["line"] and problem["what"].endswith(".") for problem in told["problems"])
+    body = response.json()
+    assert body["id"] == "files/refused"
+    assert {problem["file"] for problem in body["problems"]} == {"greet.yaml"}
+    assert all(problem["line"] and problem["what"].endswith(".") for problem in body["problems"])
     assert not Suite.objects.exists()
 
 

@@ -32,26 +32,26 @@ def served(settings):
     settings.EMBEDDED = False
 
 
-def told(response):
+def uploaded_targets(response):
     assert response.status_code == 201
     return [(each["name"], each["accepted"]) for each in response.json()["targets"]]
 
 
 def test_an_embedded_evalhub_takes_them_over(api):
-    assert told(api("author").upload("/suites", bundle())) == [("local", True)]
+    assert uploaded_targets(api("author").upload("/suites", bundle())) == [("local", True)]
     assert Target.objects.get().workers == 3
 
 
 @pytest.mark.parametrize("role", ["author", "admin"])
 def test_on_a_server_they_are_proposals_for_every_role(api, served, role):
-    assert told(api(role).upload("/suites", bundle())) == [("local", False)]
+    assert uploaded_targets(api(role).upload("/suites", bundle())) == [("local", False)]
     assert not Target.objects.get().accepted
 
 
 @pytest.mark.parametrize("role", ["author", "admin"])
 def test_on_a_server_a_target_in_use_stays_as_it_is(api, served, project, role):
     make_target(project)
-    assert told(api(role).upload("/suites", bundle())) == [("local", True)]
+    assert uploaded_targets(api(role).upload("/suites", bundle())) == [("local", True)]
     assert Target.objects.get().workers is None
 
 

@@ -1,6 +1,6 @@
 """Pages over 1,000 runs of 100 trials, the same over ten times as many runs, and over a million trials.
 
-Server time is what the WSGI application takes, told by `tests.bench.timed` in a `Server-Timing` header: no socket and
+Server time is what the WSGI application takes, from the `Server-Timing` header of `tests.bench.timed`: no socket and
 no client is in it. EVALHUB_BENCH_DATA keeps the generated histories between two calls; without it they are made anew.
 """
 

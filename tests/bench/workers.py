@@ -85,10 +85,10 @@ def claim_to_start() -> Iterator[Figure]:
                 "agent",
             ]
             run([*command, "--trials", str(TRIALS), "--wait"], data)
-            told = run([*MANAGE, "shell", "--no-imports", "-c", _TIMES], data).output.split()
+            printed = run([*MANAGE, "shell", "--no-imports", "-c", _TIMES], data).output.split()
     finally:
         del os.environ["EVALHUB_SANDBOX"]
-    delays = sorted(float(each) for each in told)[: TRIALS - 1]
+    delays = sorted(float(each) for each in printed)[: TRIALS - 1]
     bare = _bare_start()
     yield Figure(
         "from claim to the agent's start in a warm worker", 1000 * median(delays), "ms", 50.0, 1000 * bare

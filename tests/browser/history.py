@@ -95,7 +95,7 @@ def fill(project: Project) -> dict[str, Any]:
         "runs": runs,
         "running": _running(version, target),
         "unprepared": failed,
-        "trial": told(runs[-1]),
+        "trial": failed_trial(runs[-1]),
         "errored": runs[1].trial_set.get(outcome="error"),
         "channel": _channel(project),
     }
@@ -158,7 +158,7 @@ def _finished(version: Any, number: int, **changes: Any) -> Run:
             outcome = "fail" if worse else "error" if (place, index, number) == (3, 2, 2) else "pass"
             detail = _used(number, first=(place, index) == (0, 0))
             trial = make_trial(
-                *(run, key), outcome=outcome, index=index, cost_usd=0.12, **_told(outcome, detail)
+                *(run, key), outcome=outcome, index=index, cost_usd=0.12, **_measured(outcome, detail)
             )
             if outcome != "error":
                 make_judging(trial)
@@ -175,7 +175,7 @@ def _used(number: int, *, first: bool) -> dict[str, Any]:
     return used(*(_called(*each) for each in (*counts, *seldom)), export=attempts)
 
 
-def _told(outcome: str, detail: dict[str, Any]) -> dict[str, Any]:
+def _measured(outcome: str, detail: dict[str, Any]) -> dict[str, Any]:
     """Return a trial's detail, and its scores, which agree with it; an error has neither."""
     if outcome == "error":
         return {}
@@ -249,7 +249,7 @@ def _leave_files(trial: Trial) -> None:
     trial.detail = {**trial.detail, "workspace": {**counts, "files": files}}
 
 
-def told(run: Run) -> Any:
+def failed_trial(run: Run) -> Any:
     """Return a failed trial of a run, with a transcript, commands and everything a trial can have."""
     trial = run.trial_set.filter(outcome="fail").first()
     assert trial is not None
@@ -270,7 +270,7 @@ def told(run: Run) -> Any:
     evidence = ["The one error is about --output-format."]
     sentence = "The agent believes it knows the syntax; likely an example in the guidance is wrong."
     called = {"name": "export", "calls": 2, "errors": 1, "helps": 1, "retries_after_failure": 1}
-    for name, value in _told("fail", used(called)).items():
+    for name, value in _measured("fail", used(called)).items():
         setattr(trial, name, value)
     _leave_files(trial)
     trial.detail = {

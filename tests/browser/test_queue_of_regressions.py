@@ -145,7 +145,7 @@ def test_the_selected_change_without_a_script(
     expect(card(page, alerts[0]).locator(".tag")).to_have_text("night")
 
 
-def test_two_people_at_once_and_the_second_is_told(queue: Page, alerts: list[Alert]) -> None:
+def test_the_second_of_two_people_at_once_is_warned(queue: Page, alerts: list[Alert]) -> None:
     own = card(queue, alerts[0])
     Alert.objects.filter(pk=alerts[0].pk).update(state="fixed", revision=1)
     own.get_by_role("button", name="Acknowledge").first.click()

@@ -96,7 +96,7 @@ def test_a_disagreement_is_resolved_without_script(without_script: Page, live_se
     assert Resolution.objects.get().by is not None
 
 
-def test_a_number_is_overruled_and_the_second_person_is_told(
+def test_a_number_is_overruled_and_the_second_person_is_warned(
     as_admin: Page, live_server: Any, run: Run, project: Any, complaints: list[str]
 ) -> None:
     trial = run.trial_set.last()

@@ -1,4 +1,4 @@
-"""Uploading files: dropped, chosen, told of in place, kept, also without a script."""
+"""Uploading files: dropped, chosen, reported in place, kept, also without a script."""
 
 from __future__ import annotations
 

@@ -139,15 +139,15 @@ def test_each_run_is_reported_once_as_it_ends() -> None:
         make_target(project, name)
     started = launch(targets=("quick", "slow"))
     quick, slow = started.runs.order_by("pk")
-    told: list[tuple[int, bool]] = []
+    reported: list[tuple[int, bool]] = []
     Run.objects.filter(pk=quick.pk).update(state="finished")
 
     def ended(run_id: int) -> None:
-        told.append((run_id, run_here.open_runs(started).exists()))
+        reported.append((run_id, run_here.open_runs(started).exists()))
         Run.objects.filter(pk=slow.pk).update(state="finished")
 
     wait.wait_for(started, ended)
-    assert told == [(quick.pk, True), (slow.pk, False)]
+    assert reported == [(quick.pk, True), (slow.pk, False)]
 
 
 @pytest.mark.django_db(transaction=True)

@@ -55,9 +55,9 @@ def test_it_grades_with_commands_and_stores_nothing(db, tmp_path, content, outco
 def test_it_reports_what_is_wrong_with_the_request(db, tmp_path, request_, id):
     code, out, _ = grade(tmp_path, request_)
     assert code == 2
-    told = json.loads(out)
-    assert told["id"] == id
-    assert told["detail"].endswith(".")
+    report = json.loads(out)
+    assert report["id"] == id
+    assert report["detail"].endswith(".")
 
 
 def test_it_prints_for_people(db, tmp_path):

@@ -53,7 +53,7 @@ def test_wrong_use_is_one_sentence(tmp_path: Path, words: tuple[str, ...], sente
     assert sentence in called.err
 
 
-def test_nothing_that_matches_is_said(tmp_path: Path) -> None:
+def test_no_match_is_reported(tmp_path: Path) -> None:
     (tmp_path / "transcript.txt").write_text(TEXT)
     called = call("try_pattern", "--binary", "absent", "--file", str(tmp_path / "transcript.txt"))
     assert called.out.startswith("No command matches.")

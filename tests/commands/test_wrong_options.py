@@ -49,14 +49,14 @@ def test_several_targets_are_named_to_choose_from(suite):
 
 
 @pytest.mark.parametrize(
-    ("words", "is_said"),
+    ("words", "is_warned"),
     [([], True), (["--trials", "6"], False), (["--regression-rule", "pass-fail"], False)],
     ids=["one trial", "six trials", "pass-fail"],
 )
-def test_a_plan_that_can_show_no_regression_says_so(suite, words, is_said):
+def test_a_plan_that_can_show_no_regression_says_so(suite, words, is_warned):
     ended = call("run_scenarios", suite, "--target", "one", "--fail-on-regression", *words)
     sentence = "small: 2 scenarios with 1 trial each can't show a regression, whatever the results are."
-    assert (sentence in ended.err) is is_said
+    assert (sentence in ended.err) is is_warned
     assert Launch.objects.exists()
 
 

@@ -38,9 +38,9 @@ def _analysed(given: Any) -> Interaction:
     return analyse(parse("plain_text", given["transcript"].encode()), tool, completed=True)
 
 
-def _metrics(told: Interaction) -> dict[str, Any]:
-    fields = told.as_json()
-    return {**fields, "command_count": told.total_commands, "help_invocations": told.help_seeking}
+def _metrics(counts: Interaction) -> dict[str, Any]:
+    fields = counts.as_json()
+    return {**fields, "command_count": counts.total_commands, "help_invocations": counts.help_seeking}
 
 
 def _extract(given: Any) -> Any:

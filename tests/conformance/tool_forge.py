@@ -47,13 +47,13 @@ def _case(given: Any) -> Any:
     file = json.dumps([given["case"]]).encode()
     (suite,) = parse_files({_FILE: file}, name="cases")
     done = evaluate(suite.scenarios[0].criteria, _evidence(given))
-    told = next(score.detail for score in done.scores if score.name == VERDICT)
+    detail = next(score.detail for score in done.scores if score.name == VERDICT)
     return {
         "passed": done.outcome == "pass",
-        "failedAssertion": told["failed_assertion"] or None,
-        "assertionsRun": told["assertions_run"],
-        "assertionsSkipped": told["assertions_skipped"],
-        "skippedTokens": told["skipped_tokens"],
+        "failedAssertion": detail["failed_assertion"] or None,
+        "assertionsRun": detail["assertions_run"],
+        "assertionsSkipped": detail["assertions_skipped"],
+        "skippedTokens": detail["skipped_tokens"],
     }
 
 

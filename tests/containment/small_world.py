@@ -174,8 +174,8 @@ def main(asked: dict[str, Any]) -> None:
         command = asked["command"] or [sys.executable, "-IS", "-c", PROBE, probes()]
         result = run_process(command, cwd=workspace, env={}, timeout_seconds=90, sandbox=sandbox)
         world.kill()
-    said = {"worker": json.loads(outside.stdout), "stderr": result.stderr.decode(), "code": result.exit_code}
-    print(json.dumps({**said, "sandbox": result.stdout.decode()}))
+    facts = {"worker": json.loads(outside.stdout), "stderr": result.stderr.decode(), "code": result.exit_code}
+    print(json.dumps({**facts, "sandbox": result.stdout.decode()}))
 
 
 if __name__ == "__main__":

@@ -112,7 +112,7 @@ def test_the_environment_of_bubblewrap_has_no_variable(folders):
 
 @pytest.mark.parametrize("level", HELD_BACK)
 @pytest.mark.parametrize(
-    ("env", "said"),
+    ("env", "message"),
     [
         pytest.param({"A": "x\0--bind\0/\0/workspace"}, "A contains a null byte", id="a NUL in the value"),
         pytest.param({"A\0--bind\0/\0/": "x"}, "not a valid variable name", id="a NUL in the name"),
@@ -121,10 +121,10 @@ def test_the_environment_of_bubblewrap_has_no_variable(folders):
         pytest.param({"A": "x" * 140_000}, "longer than the system allows", id="too long"),
     ],
 )
-def test_a_variable_that_cannot_be_is_refused(folders, level, env, said):
+def test_a_variable_that_cannot_be_is_refused(folders, level, env, message):
     with pytest.raises(ProviderError, match="cannot start") as caught:
         run(level, folders, "true", env=env)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 @pytest.mark.parametrize("level", HELD_BACK)

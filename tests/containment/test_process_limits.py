@@ -130,15 +130,15 @@ def test_the_kernel_ends_commands_before_the_worker(folders, level):
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"max_processes": 513}, "max_processes 513, and this worker allows 512"),
         ({"max_memory_mb": 5000}, "max_memory_mb 5,000, and this worker allows 4,096"),
     ],
     ids=["processes", "memory"],
 )
-def test_a_target_gets_no_more_than_the_operator_allows(options, said):
-    with pytest.raises(ProviderError, match=said) as caught:
+def test_a_target_gets_no_more_than_the_operator_allows(options, message):
+    with pytest.raises(ProviderError, match=message) as caught:
         allowing(**options)
     assert caught.value.kind == "configuration"
 
@@ -171,8 +171,8 @@ def test_a_trial_says_which_limit_it_hit():
     project = carried.make_project("default")
     shell_target(project, max_processes=20)
     trials = carried.carried(project, agent={"prompt": SLEEPERS}, setup={"setup": [SLEEPERS]})
-    said = "The command ran more than 20 processes at once and was ended"
-    assert any(said in note for note in trials["agent"].detail["notes"])
+    message = "The command ran more than 20 processes at once and was ended"
+    assert any(message in note for note in trials["agent"].detail["notes"])
     assert trials["setup"].outcome == "error"
-    assert said in trials["setup"].error
+    assert message in trials["setup"].error
     assert nothing_left("63.5")

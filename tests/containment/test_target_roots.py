@@ -55,7 +55,7 @@ def test_paths_beneath_what_is_listed_are_allowed(world, path, use):
 
 
 @pytest.mark.parametrize(
-    ("path", "use", "said"),
+    ("path", "use", "message"),
     [
         ("elsewhere/b.txt", Use.READ, "may not read"),
         ("read", Use.WRITE, "EVALHUB_TARGET_ROOTS lists, or list it there with ':rw'"),
@@ -68,8 +68,8 @@ def test_paths_beneath_what_is_listed_are_allowed(world, path, use):
         ("listed/data/tool", Use.RUN, "evalhub's own data"),
     ],
 )
-def test_other_paths_are_refused(world, path, use, said):
-    with pytest.raises(PathRefused, match=said):
+def test_other_paths_are_refused(world, path, use, message):
+    with pytest.raises(PathRefused, match=message):
         roots(world).place(f"{world}/{path}", use)
 
 
@@ -209,8 +209,8 @@ def test_a_working_folder_is_writable_only_if_listed(world, level):
         definition = define(
             {"name": "t", "provider": "cli", "command_template": "touch made; pwd", "cwd": f"{world}/{name}"}
         )
-        said = make_provider(resolve(definition, {}), contained).invoke(invocation(world)).answer
-        assert (said or "").strip() == f"{world}/{name}"
+        answer = make_provider(resolve(definition, {}), contained).invoke(invocation(world)).answer
+        assert (answer or "").strip() == f"{world}/{name}"
         assert (world / name / "made").exists() is kept
 
 

@@ -55,15 +55,15 @@ class Stack:
         self.broker = broker
         secrets = folder / "secrets"
         secrets.mkdir()
-        told = {
+        values = {
             "database_url": database,
             "broker_url": broker,
             "secret_key": "s" * 50,
-            "metrics_token": "told",
+            "metrics_token": "token",
             "store_access_key": "key",
             "store_secret_key": "secret",
         }
-        for name, value in told.items():
+        for name, value in values.items():
             (secrets / name).write_text(value + "\n")
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
 
@@ -74,14 +74,14 @@ class Stack:
         return word.replace("0.0.0.0", LOOPBACK)
 
     def env(self, name: str) -> dict[str, str]:
-        told = {key: self.here(value) for key, value in self.services[name]["environment"].items()}
+        declared = {key: self.here(value) for key, value in self.services[name]["environment"].items()}
         bin_ = str(Path(sys.executable).parent)
         inherited = {"PATH": f"{bin_}:{os.environ['PATH']}", "HOSTNAME": socket.gethostname()}
         # No engine here: what this machine offers as a sandbox has to do.
         ours = {"EVALHUB_SANDBOX": "prefer"}
         return (
             inherited
-            | told
+            | declared
             | ours
             | {"EVALHUB_DATA": str(self.disk(name)), "EVALHUB_STATIC": str(self.folder / "static")}
         )
@@ -135,7 +135,7 @@ class Stack:
         end = time.monotonic() + seconds
         while not ready():
             log = (self.folder / f"{name}.log").read_text(errors="replace")[-3000:]
-            assert time.monotonic() < end, f"{name} was not ready within {seconds:g} s. It said: {log}"
+            assert time.monotonic() < end, f"{name} was not ready within {seconds:g} s. Its log: {log}"
             time.sleep(0.2)
 
     def stop(self) -> None:

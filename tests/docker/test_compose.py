@@ -205,7 +205,7 @@ def test_redis_gets_its_password_outside_its_arguments(services):
 
 def test_redis_with_that_configuration_refuses_strangers(services, tmp_path):
     config = tmp_path / "broker_conf"
-    config.write_text("requirepass told-to-nobody\n")
+    config.write_text("requirepass known-to-nobody\n")
     command = [
         str(config) if word == "/run/secrets/broker_conf" else word for word in services["redis"]["command"]
     ]
@@ -218,7 +218,7 @@ def test_redis_with_that_configuration_refuses_strangers(services, tmp_path):
             time.sleep(0.05)
         with pytest.raises(redis.AuthenticationError), redis.Redis(unix_socket_path=str(socket)) as stranger:
             stranger.ping()
-        with redis.Redis(unix_socket_path=str(socket), password="told-to-nobody") as friend:
+        with redis.Redis(unix_socket_path=str(socket), password="known-to-nobody") as friend:
             assert friend.ping()
     finally:
         server.terminate()

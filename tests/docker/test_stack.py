@@ -76,7 +76,7 @@ def test_web_answers_and_its_health_check_agrees(stack):
 def test_web_takes_its_secrets_from_files(stack):
     stack.until(lambda: stack.healthy("web"), 60, "web")
     assert stack.get("/metrics")[0] == 403
-    assert stack.get("/metrics", Authorization="Bearer told")[0] == 200
+    assert stack.get("/metrics", Authorization="Bearer token")[0] == 200
 
 
 def test_the_worker_carries_a_run(stack):

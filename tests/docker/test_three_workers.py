@@ -77,5 +77,5 @@ def test_the_profile_runs_trials_and_shares_no_disk(stack: Stack, store: str, tm
     keys = {"aws_access_key_id": "key", "aws_secret_access_key": "secret", "region_name": "us-east-1"}
     kept = boto3.client("s3", endpoint_url=store, **keys).list_objects_v2(Bucket="evalhub")["KeyCount"]
     assert kept > 1
-    status, text = stack.get("/healthz", Authorization="Bearer told")
+    status, text = stack.get("/healthz", Authorization="Bearer token")
     assert (status, json.loads(text)["store"]) == (http.client.OK, "ok")

@@ -80,5 +80,5 @@ def judged(
     return evaluator.evaluate(Criteria(**CASE).case, evidence)[0]
 
 
-def said(value: Any, **more: Any) -> CommandResult:
+def printed(value: Any, **more: Any) -> CommandResult:
     return CommandResult(0, json.dumps(value), **more)

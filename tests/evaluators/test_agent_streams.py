@@ -45,12 +45,12 @@ def read(agent: str, *lines: dict[str, Any]) -> Transcript:
 
 @pytest.mark.parametrize("agent", AGENTS)
 def test_it_finds_the_commands_of_a_recorded_session(agent):
-    told = analyse(recorded(agent), Tool(binary="x", command_pattern=r"taskmgr\s+(\S+)"), completed=True)
-    counts = (told.total_commands, told.error_count, told.help_seeking, told.unique_commands)
-    assert (told.source, *counts) == ("stream", 6, 2, 1, 5)
-    assert [command.exit_code for command in told.commands] == [0, 1, 1, 0, 0, 0]
-    calls = {each.name: each.calls for each in told.subcommands}
-    helps = sum(command.help for command in told.commands)
+    metrics = analyse(recorded(agent), Tool(binary="x", command_pattern=r"taskmgr\s+(\S+)"), completed=True)
+    counts = (metrics.total_commands, metrics.error_count, metrics.help_seeking, metrics.unique_commands)
+    assert (metrics.source, *counts) == ("stream", 6, 2, 1, 5)
+    assert [command.exit_code for command in metrics.commands] == [0, 1, 1, 0, 0, 0]
+    calls = {each.name: each.calls for each in metrics.subcommands}
+    helps = sum(command.help for command in metrics.commands)
     assert (calls.get("creat"), calls.get("create"), calls.get("list"), helps) == (1, 2, 2, 1)
 
 
@@ -75,7 +75,7 @@ def test_a_newer_claude_stream_is_read_with_a_note(version, noted):
     assert found.answer == ANSWER
 
 
-def test_opencode_tells_times():
+def test_opencode_events_have_times():
     call, result = [event for event in recorded("opencode").events if event.type.startswith("tool")][:2]
     assert call.timestamp == "2026-11-21T20:25:38.556000Z"
     assert result.seconds == pytest.approx(0.903)
@@ -203,21 +203,21 @@ def test_codex_may_print_one_json_value(value, answer):
     assert parse("codex", json.dumps(value, indent=2).encode()).answer == answer
 
 
-def test_codex_adds_up_the_turns_and_tells_of_a_failed_one():
+def test_codex_adds_up_the_turns_and_reports_a_failed_one():
     turn = {"type": "turn.completed", "usage": {"input_tokens": 3, "output_tokens": 2}}
     found = read("codex", turn, turn, {"type": "turn.failed", "error": {"message": "quota"}})
     assert found.usage == Usage(6, 4)
     assert found.events == (Event("error", text="quota"),)
 
 
-def said(id: str, *blocks: dict[str, Any]) -> dict[str, Any]:
+def assistant(id: str, *blocks: dict[str, Any]) -> dict[str, Any]:
     usage = {"input_tokens": 1, "cache_read_input_tokens": 4, "output_tokens": 2}
     return {"type": "assistant", "message": {"id": id, "content": list(blocks), "usage": usage}}
 
 
 def test_a_claude_session_that_was_ended_counts_each_message_once():
     text, thought = {"type": "text", "text": "hi"}, {"type": "thinking", "thinking": "hm"}
-    found = read("claude_code", said("m", thought), said("m", text), said("n", text))
+    found = read("claude_code", assistant("m", thought), assistant("m", text), assistant("n", text))
     assert found.usage == Usage(10, 4)
     assert [event.type for event in found.events] == ["model_step", "message", "message"]
 
@@ -230,7 +230,7 @@ def test_claude_reads_results_in_blocks_and_failed_sessions():
     assert found.events[1] == Event("error", text="error_max_turns")
 
 
-def test_opencode_tells_of_failed_tools_errors_and_costs():
+def test_opencode_reports_failed_tools_errors_and_costs():
     state = {"status": "error", "error": "no such file", "input": {"path": "a"}}
     found = read(
         "opencode",

@@ -10,7 +10,7 @@ from evaluators.model import Event, Transcript
 from evaluators.tool import Tool
 
 
-def told(*lines: tuple[str, object, int | None]) -> dict[str, Attempts]:
+def tries(*lines: tuple[str, object, int | None]) -> dict[str, Attempts]:
     """Return the attempts in a session of these commands, each with output and exit code."""
     events: list[Event] = []
     for number, (line, output, code) in enumerate(lines):
@@ -22,7 +22,7 @@ def told(*lines: tuple[str, object, int | None]) -> dict[str, Attempts]:
 
 
 def test_tries_are_counted_until_one_works() -> None:
-    assert told(
+    assert tries(
         ("tool export --bad", "error: unexpected argument '--bad' found", 2),
         ("tool export --help", "Usage: tool export", 0),
         ("tool export --worse", "error: unexpected argument '--worse' found", 2),
@@ -39,16 +39,16 @@ def test_tries_are_counted_until_one_works() -> None:
 
 
 def test_a_subcommand_that_never_worked_has_no_tries() -> None:
-    assert told(("tool export", "no", 1), ("tool export", "no", 1)) == {"export": Attempts({}, {"no": 2})}
+    assert tries(("tool export", "no", 1), ("tool export", "no", 1)) == {"export": Attempts({}, {"no": 2})}
 
 
 def test_an_exit_code_that_is_not_known_is_no_success() -> None:
-    assert told(("tool export", "?", None)) == {}
+    assert tries(("tool export", "?", None)) == {}
 
 
 def test_the_messages_that_come_most_often_are_kept() -> None:
     lines = [("tool export", f"error: {n}", 1) for n in range(MOST_ERRORS + 3)]
-    (found,) = told(*lines, ("tool export", f"error: {MOST_ERRORS + 2}", 1)).values()
+    (found,) = tries(*lines, ("tool export", f"error: {MOST_ERRORS + 2}", 1)).values()
     assert len(found.errors) == MOST_ERRORS
     assert found.errors[str(MOST_ERRORS + 2)] == 2
 

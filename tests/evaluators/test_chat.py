@@ -64,7 +64,7 @@ def test_calls_may_be_names_only():
 
 
 @pytest.mark.parametrize(
-    ("told", "success"),
+    ("fields", "success"),
     [
         ({"success": True}, True),
         ({"success": False, "error": None}, False),
@@ -79,8 +79,8 @@ def test_calls_may_be_names_only():
     ],
     ids=json.dumps,
 )
-def test_it_knows_whether_a_call_succeeded(told, success):
-    (call,) = tool_calls(read({"response": "", "toolCalls": [{"name": "w", **told}]}))
+def test_it_knows_whether_a_call_succeeded(fields, success):
+    (call,) = tool_calls(read({"response": "", "toolCalls": [{"name": "w", **fields}]}))
     assert call.success is success
 
 
@@ -123,7 +123,7 @@ def test_a_given_path_that_leads_nowhere_leaves_the_known_names():
 
 
 @pytest.mark.parametrize(
-    ("raw", "told"),
+    ("raw", "message"),
     [
         (b'{"reply": "hi"}', "no field for its text .its fields: reply."),
         (b"{}", "its fields: none"),
@@ -132,8 +132,8 @@ def test_a_given_path_that_leads_nowhere_leaves_the_known_names():
         (b'event: error\ndata: {"message": "quota"}\n\n', "error: quota"),
     ],
 )
-def test_it_refuses_texts_without_an_answer(raw, told):
-    with pytest.raises(UnreadableTranscript, match=told):
+def test_it_refuses_texts_without_an_answer(raw, message):
+    with pytest.raises(UnreadableTranscript, match=message):
         parse("chat", raw)
 
 

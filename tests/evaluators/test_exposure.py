@@ -17,8 +17,8 @@ GUIDE = Document(
 )
 
 
-def ran(*lines: str, said: str = "") -> Transcript:
-    events = [Event("message", role="assistant", text=said)] if said else []
+def ran(*lines: str, message: str = "") -> Transcript:
+    events = [Event("message", role="assistant", text=message)] if message else []
     for number, line in enumerate(lines):
         events += shell(line, "", 0, number)
     return Transcript(tuple(events), source="events")
@@ -56,9 +56,9 @@ def test_a_skill_call_opens_its_document(skill: str, opened: bool) -> None:
     [
         (ran("taskmgr export --format json out.json"), [3]),
         (ran("taskmgr export --format jsonl"), []),
-        (ran("true", said="I never delete. Never delete the store without a *backup* of it, so"), [4]),
+        (ran("true", message="I never delete. Never delete the store without a *backup* of it, so"), [4]),
         (ran("taskmgr sync --all"), [7]),
-        (ran(said="short line"), []),
+        (ran(message="short line"), []),
         (Transcript(tuple(shell("ls", "taskmgr sync --all", 0, 1)), source="events"), []),
     ],
 )

@@ -150,6 +150,6 @@ def test_a_subcommand_that_does_not_exist_is_named(typed, meant):
     assert found == [Confusion(typed, "unknown_command", typed, meant)]
 
 
-def test_without_a_help_page_nothing_is_said():
+def test_without_a_help_page_no_confusion_is_reported():
     assert confusions([failed("ship deploy --fmt")], {}) == []
     assert confusions([failed("ship deploy --fmt")], {"deploy": HelpPage()}) == []

@@ -24,7 +24,7 @@ def seen(*commands: tuple[str, int | None]) -> Interaction:
     return metrics(number_commands((one, None) for one in found), source="events", completed=True)
 
 
-def told(*lines: tuple[str, int | None], tool: Tool | None = TOOL) -> Interaction:
+def analysed(*lines: tuple[str, int | None], tool: Tool | None = TOOL) -> Interaction:
     return analyse(events(*lines), tool, completed=True)
 
 
@@ -71,19 +71,21 @@ def test_first_tries(commands: list[tuple[str, int | None]], expected: float) ->
 
 @pytest.mark.spec("llm-tool-test", "Subcommands by the pattern's group")
 def test_without_a_subcommand_the_line_is_the_key() -> None:
-    found = told(("t add x", 1), ("t add y", 0), ("t add x", 0), tool=Tool(command_pattern=r"t\s"))
+    found = analysed(("t add x", 1), ("t add y", 0), ("t add x", 0), tool=Tool(command_pattern=r"t\s"))
     assert found.retries_after_failure == 1
     assert found.subcommands == ()
 
 
 def test_a_retry_names_the_failure_it_follows() -> None:
-    found = told(("t add", 1), ("t list", 0), ("t add x", 2), ("t add y", 0), ("t add z", 0))
+    found = analysed(("t add", 1), ("t list", 0), ("t add x", 2), ("t add y", 0), ("t add z", 0))
     assert [command.retry_of for command in found.commands] == [None, None, 0, 2, None]
 
 
 @pytest.mark.spec("llm-tool-test", "Subcommands by the pattern's group")
 def test_it_lists_subcommands_with_their_helps() -> None:
-    found = told(("t add", 1), ("t add --help", 0), ("t help list", 0), ("t --help", 0), ("t add x", None))
+    found = analysed(
+        ("t add", 1), ("t add --help", 0), ("t help list", 0), ("t --help", 0), ("t add x", None)
+    )
     assert found.help_seeking == 3
     assert [command.subcommand for command in found.commands] == ["add", "help", "help", "help", "add"]
     add, listing = found.subcommands
@@ -93,7 +95,7 @@ def test_it_lists_subcommands_with_their_helps() -> None:
 
 
 def test_a_real_line_of_codex() -> None:
-    found = told(
+    found = analysed(
         ("/bin/bash -lc 'cat README.md | head -3 && ./t list'", 0), ("/bin/bash -lc './t creat \"x y\"'", 1)
     )
     assert [(one.line, one.subcommand, one.exit_code) for one in found.commands] == [
@@ -114,17 +116,17 @@ def test_a_real_line_of_codex() -> None:
 )
 @pytest.mark.spec("llm-tool-test", "The command pattern, per scenario or for all")
 def test_a_pattern_matches_the_unwrapped_line(pattern: str, line: str, expected: str) -> None:
-    (command,) = told((line, 0), tool=Tool(binary="other", command_pattern=pattern)).commands
+    (command,) = analysed((line, 0), tool=Tool(binary="other", command_pattern=pattern)).commands
     assert command.subcommand == expected
 
 
 def test_the_binary_may_be_several_words() -> None:
-    found = told(("python -m tasks add", 0), ("python x.py", 0), tool=Tool(binary="python -m tasks"))
+    found = analysed(("python -m tasks add", 0), ("python x.py", 0), tool=Tool(binary="python -m tasks"))
     assert [command.subcommand for command in found.commands] == ["add"]
 
 
 def test_the_program_alone_is_a_command() -> None:
-    assert [command.subcommand for command in told(("./t", 0)).commands] == [None]
+    assert [command.subcommand for command in analysed(("./t", 0)).commands] == [None]
 
 
 @pytest.mark.spec("llm-tool-test", "Structured events come first")
@@ -175,7 +177,7 @@ def test_without_calls_and_tool_nothing_is_found(tool: Tool | None) -> None:
 
 
 def test_a_bad_pattern_is_reported() -> None:
-    found = told(("t add", 0), tool=Tool(command_pattern="t("))
+    found = analysed(("t add", 0), tool=Tool(command_pattern="t("))
     assert not found.available
     assert "not a regular expression" in found.problem
 
@@ -219,21 +221,21 @@ def test_a_pattern_without_a_literal_checks_every_line() -> None:
 
 
 def test_rates_of_no_commands_are_not_measured() -> None:
-    found = {score.name: score.value for score in scores(told(("ls", 0)))}
+    found = {score.name: score.value for score in scores(analysed(("ls", 0)))}
     assert {found[name] for name in RATES} == {None}
     assert (found["total_commands"], found["completed"]) == (0.0, 1.0)
 
 
 @pytest.mark.spec("llm-tool-test", "Interaction informs and never decides")
 def test_scores_inform_and_never_decide() -> None:
-    found = tuple(scores(told(("t add", 1))))
+    found = tuple(scores(analysed(("t add", 1))))
     assert {score.passed for score in found} == {None}
     assert next(score.value for score in found if score.name == "error_rate") == 1.0
 
 
 @pytest.mark.spec("llm-tool-test", "The metrics as data")
 def test_its_json_leaves_the_commands_out() -> None:
-    fields = told(("t add", 0)).as_json()
+    fields = analysed(("t add", 0)).as_json()
     assert "commands" not in fields
     assert fields["subcommands"][0]["name"] == "add"
 

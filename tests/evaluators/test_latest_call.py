@@ -1,4 +1,4 @@
-"""What an agent did last, told from a part of its stream."""
+"""The agent's latest call, read from a part of its stream."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ STREAMS = Path(__file__).parents[1] / "files" / "streams"
 AGENTS = ["codex", "claude_code", "opencode"]
 
 
-def lines(*told: dict[str, Any]) -> bytes:
-    return b"".join(json.dumps(each).encode() + b"\n" for each in told)
+def lines(*events: dict[str, Any]) -> bytes:
+    return b"".join(json.dumps(each).encode() + b"\n" for each in events)
 
 
 def latest_call(parser: str, raw: bytes) -> str:
@@ -38,8 +38,8 @@ def test_it_is_the_last_call_of_a_recorded_session_at_any_moment(agent: str) -> 
 
 
 def test_a_call_that_is_no_command_is_its_tool_with_what_it_was_given() -> None:
-    told = lines(call("ls"), {"type": "tool_call", "name": "Read", "input": {"path": "a.txt"}})
-    assert latest_call("events", told) == 'Read {"path":"a.txt"}'
+    stream = lines(call("ls"), {"type": "tool_call", "name": "Read", "input": {"path": "a.txt"}})
+    assert latest_call("events", stream) == 'Read {"path":"a.txt"}'
     assert latest_call("events", lines({"type": "tool_call", "name": "Stop"})) == "Stop"
     assert latest_call("events", lines({"type": "tool_call"})) == "tool"
 
@@ -50,8 +50,8 @@ def test_of_several_calls_in_one_message_it_is_the_last() -> None:
 
 
 def test_what_follows_a_call_does_not_hide_it() -> None:
-    told = lines(call("ls"), {"type": "tool_result", "output": "a"}, {"type": "message", "text": "I see."})
-    assert latest_call("events", told) == "ls"
+    stream = lines(call("ls"), {"type": "tool_result", "output": "a"}, {"type": "message", "text": "I see."})
+    assert latest_call("events", stream) == "ls"
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_lines_that_cannot_be_read_are_passed_over(parser: str, broken: bytes) -
 
 
 @pytest.mark.parametrize("parser", ["plain_text", "trace", "chat", "otel", "unheard of"])
-def test_a_format_without_events_in_lines_tells_nothing(parser: str) -> None:
+def test_a_format_without_events_in_lines_has_no_latest_call(parser: str) -> None:
     assert latest_call(parser, lines(call("ls"))) == ""
 
 
@@ -102,10 +102,10 @@ def test_a_recorded_sessions_calls_are_counted_in_any_parts(agent: str) -> None:
         each = raw.splitlines(keepends=True)
         calls = CallsSoFar(agent)
         for at in range(0, len(each), size):
-            told = calls.read(b"".join(each[at : at + size]))
+            latest = calls.read(b"".join(each[at : at + size]))
             so_far = parse(agent, b"".join(each[: at + size])).events
-            assert told.count == sum(event.type == "tool_call" for event in so_far)
-        assert told.count
+            assert latest.count == sum(event.type == "tool_call" for event in so_far)
+        assert latest.count
 
 
 def test_other_events_report_no_calls() -> None:
@@ -139,8 +139,8 @@ def test_once_something_was_not_seen_the_calls_are_not_counted(flood: bytes, mis
 def test_more_calls_than_are_remembered_are_not_counted() -> None:
     calls = CallsSoFar("events")
     for n in range(0, MOST_CALLS, MOST_LINES):
-        told = calls.read(lines(*(call("ls", id=str(each)) for each in range(n, n + MOST_LINES))))
-    assert told.count == MOST_CALLS
+        latest = calls.read(lines(*(call("ls", id=str(each)) for each in range(n, n + MOST_LINES))))
+    assert latest.count == MOST_CALLS
     assert calls.read(lines(call("ls", id="one more"))).count is None
 
 
@@ -163,7 +163,7 @@ def result(code: int, **changes: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("told", "code"),
+    ("events", "code"),
     [
         ([call("ls"), result(2)], 2),
         ([call("ls"), result(2), call("pwd")], None),
@@ -176,7 +176,7 @@ def result(code: int, **changes: Any) -> dict[str, Any]:
         ([result(2)], None),
     ],
     ids=[
-        "told",
+        "of the only call",
         "running",
         "of the first",
         "of both",
@@ -188,11 +188,11 @@ def result(code: int, **changes: Any) -> dict[str, Any]:
     ],
 )
 def test_an_exit_code_is_reported_for_the_last_call_only(
-    told: list[dict[str, Any]], code: int | None
+    events: list[dict[str, Any]], code: int | None
 ) -> None:
-    assert CallsSoFar("events").read(lines(*told)).exit_code == code
+    assert CallsSoFar("events").read(lines(*events)).exit_code == code
 
 
 def test_a_result_without_id_is_ignored_after_a_gap() -> None:
-    told = CallsSoFar("events").read(lines(call("ls"), result(2)), missed=True)
-    assert (told.last, told.exit_code) == ("ls", None)
+    latest = CallsSoFar("events").read(lines(call("ls"), result(2)), missed=True)
+    assert (latest.last, latest.exit_code) == ("ls", None)

@@ -27,7 +27,7 @@ def test_only_scenarios_that_both_have_are_named():
 
 
 @pytest.mark.parametrize(
-    ("reasons", "said"),
+    ("reasons", "expected"),
     [
         ([], ""),
         ([("gates",)], "1 scenario not comparable: gates changed"),
@@ -38,8 +38,8 @@ def test_only_scenarios_that_both_have_are_named():
         ),
     ],
 )
-def test_one_line_says_how_many_and_why(reasons, said):
-    assert sentence(reasons) == said
+def test_one_line_says_how_many_and_why(reasons, expected):
+    assert sentence(reasons) == expected
 
 
 def test_the_scenarios_can_be_named_with_it():

@@ -124,14 +124,14 @@ def test_fields_are_in_the_contracts_order():
         "baselineRunId regressions newPasses"
     )
     assert list(result(case()))[:12] == contract.split()
-    told = "id description passed durationMs assertionsRun assertionsSkipped error details"
-    assert list(result(case(FAILED))["cases"][0]) == told.split()
+    fields = "id description passed durationMs assertionsRun assertionsSkipped error details"
+    assert list(result(case(FAILED))["cases"][0]) == fields.split()
 
 
 def test_an_unreachable_endpoint_is_marked_infrastructure():
-    (told,) = result(case(DOWN))["cases"]
-    assert (told["passed"], told["error"]) == (False, "agent error: connection refused")
-    assert told["details"]["infrastructure"] is True
+    (entry,) = result(case(DOWN))["cases"]
+    assert (entry["passed"], entry["error"]) == (False, "agent error: connection refused")
+    assert entry["details"]["infrastructure"] is True
 
 
 def test_an_endpoint_that_is_down_is_listed_as_a_regression():
@@ -140,11 +140,11 @@ def test_an_endpoint_that_is_down_is_listed_as_a_regression():
 
 
 def test_several_trials_have_their_mean_duration_and_are_listed():
-    (told,) = result(case(PASSED, FAILED))["cases"]
-    assert (told["passed"], told["durationMs"]) == (False, 1675)
-    assert told["error"] == FAILED.error
-    assert [trial["passed"] for trial in told["details"]["trials"]] == [True, False]
-    assert told["details"]["trials"][1]["error"] == FAILED.error
+    (entry,) = result(case(PASSED, FAILED))["cases"]
+    assert (entry["passed"], entry["durationMs"]) == (False, 1675)
+    assert entry["error"] == FAILED.error
+    assert [trial["passed"] for trial in entry["details"]["trials"]] == [True, False]
+    assert entry["details"]["trials"][1]["error"] == FAILED.error
 
 
 @pytest.mark.parametrize(
@@ -163,15 +163,15 @@ def test_a_case_passed_when_every_trial_without_error_did(trials, passed):
 
 
 def test_the_first_failed_trial_represents_the_case():
-    (told,) = result(case(DOWN, PASSED, FAILED))["cases"]
-    assert told["error"] == FAILED.error
+    (entry,) = result(case(DOWN, PASSED, FAILED))["cases"]
+    assert entry["error"] == FAILED.error
 
 
 def test_details_list_later_failures_and_vacuous_passes():
-    (told,) = result(case(TrialResult("pass", vacuous=True)))["cases"]
-    assert told["details"]["vacuous"] is True
-    (told,) = result(case(TrialResult("fail", all_failures=("a: x", "b: y"))))["cases"]
-    assert told["details"]["allFailures"] == ["a: x", "b: y"]
+    (entry,) = result(case(TrialResult("pass", vacuous=True)))["cases"]
+    assert entry["details"]["vacuous"] is True
+    (entry,) = result(case(TrialResult("fail", all_failures=("a: x", "b: y"))))["cases"]
+    assert entry["details"]["allFailures"] == ["a: x", "b: y"]
 
 
 @pytest.mark.parametrize(
@@ -251,7 +251,7 @@ def test_a_trial_with_an_error_has_a_reason():
 )
 def test_an_unknown_time_is_null(seconds, milliseconds, total):
     found = result(case(*(TrialResult("pass", each) for each in seconds)))
-    (told,) = found["cases"]
-    assert (told["durationMs"], found["summary"]["totalDurationMs"]) == (milliseconds, total)
-    each = [trial["durationMs"] for trial in told["details"].get("trials", ())]
+    (entry,) = found["cases"]
+    assert (entry["durationMs"], found["summary"]["totalDurationMs"]) == (milliseconds, total)
+    each = [trial["durationMs"] for trial in entry["details"].get("trials", ())]
     assert each == ([None if one is None else one * 1000 for one in seconds] if len(seconds) > 1 else [])

@@ -116,8 +116,8 @@ def test_an_endpoint_that_is_down_is_reported():
 @pytest.mark.spec("tool-forge", "Skipped values come with a warning")
 def test_skipped_values_are_shown_below_their_case():
     skipped = "responseContains: '{{seed:a}}' was skipped: {{seed:a}} unresolved."
-    told = TrialResult("pass", 0, assertions_skipped=1, warnings=(skipped,), vacuous=True)
-    lines = suite_summary(run(CaseResult("a", "", (told,)), case("b"))).splitlines()
+    trial = TrialResult("pass", 0, assertions_skipped=1, warnings=(skipped,), vacuous=True)
+    lines = suite_summary(run(CaseResult("a", "", (trial,)), case("b"))).splitlines()
     assert lines[2:4] == [f"    ⚠ {skipped}", "    ⚠ Nothing was asserted, so it passed as vacuous."]
     assert lines[4].startswith("  ✓ b")
 

@@ -51,8 +51,8 @@ def test_it_reads_events_of_the_second_family() -> None:
         ),
     )
     assert [event.name for event in found.events] == ["setup_command", "execution"]
-    told = analyse(found, Tool(binary="t"), completed=True)
-    assert (told.source, [command.exit_code for command in told.commands]) == ("transcript", [2])
+    metrics = analyse(found, Tool(binary="t"), completed=True)
+    assert (metrics.source, [command.exit_code for command in metrics.commands]) == ("transcript", [2])
 
 
 @pytest.mark.parametrize(
@@ -95,8 +95,8 @@ def test_a_kind_means_the_same_in_both_families(kind: str) -> None:
 
 
 def test_what_an_event_says_goes_before_its_type() -> None:
-    told = {"type": "message", "event": "tool_call", "name": "a"}
-    for log in (lines(told), lines({"type": "message"}, told), lines({"event": "message"}, told)):
+    event = {"type": "message", "event": "tool_call", "name": "a"}
+    for log in (lines(event), lines({"type": "message"}, event), lines({"event": "message"}, event)):
         assert parse("events", log).events[-1] == Event("tool_call", name="a")
 
 

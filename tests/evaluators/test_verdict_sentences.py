@@ -1,4 +1,4 @@
-"""How verdicts are said."""
+"""The wording of verdicts."""
 
 from __future__ import annotations
 

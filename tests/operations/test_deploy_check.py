@@ -15,10 +15,10 @@ from tests.docker.stack import compose
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs/operations.md").read_text()
 SECRETS = {
-    "database_url": "postgresql://evalhub:told@127.0.0.1:1/evalhub",
+    "database_url": "postgresql://evalhub:password@127.0.0.1:1/evalhub",
     "secret_key": "".join(chr(ord("!") + n) for n in range(64)),
-    "metrics_token": "told",
-    "broker_url": "redis://:told@127.0.0.1:1/0",
+    "metrics_token": "token",
+    "broker_url": "redis://:password@127.0.0.1:1/0",
 }
 
 

@@ -24,14 +24,14 @@ def settings_read() -> set[str]:
     return set(re.findall(rf'environment\.(?:{kinds})\(\s*"(\w+)"', text))
 
 
-def settings_told() -> set[str]:
+def settings_documented() -> set[str]:
     section = PAGE.split("## Settings")[1].split("\n## ")[0]
     return set(re.findall(r"^\| `(\w+)`", section, re.MULTILINE))
 
 
 def test_every_setting_is_documented_and_no_other():
     assert len(settings_read()) > 12
-    assert settings_told() == settings_read()
+    assert settings_documented() == settings_read()
 
 
 @pytest.mark.parametrize("command", sorted(set(re.findall(r"manage\.py (\w+)", PAGE))))

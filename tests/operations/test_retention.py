@@ -57,8 +57,8 @@ def aged(path: Path) -> None:
 
 def test_transcripts_and_files_of_old_runs_go_and_results_stay(artifacts):
     run = old_run()
-    told = prune("--older-than", "90")
-    assert (told["runs"], told["transcripts"], told["artifacts"], told["files"]) == (1, 1, 1, 1)
+    counts = prune("--older-than", "90")
+    assert (counts["runs"], counts["transcripts"], counts["artifacts"], counts["files"]) == (1, 1, 1, 1)
     assert not TranscriptRecord.objects.exists()
     assert not Artifact.objects.exists()
     assert [path for path in artifacts.rglob("*") if path.is_file()] == []
@@ -99,8 +99,8 @@ def test_without_an_age_only_unused_files_are_removed(artifacts):
     run = old_run()
     orphan = path_of(keep("events", b"nobody names this").sha256)
     aged(orphan)
-    told = prune()
-    assert (told["runs"], told["files"]) == (0, 1)
+    counts = prune()
+    assert (counts["runs"], counts["files"]) == (0, 1)
     assert not orphan.exists()
     assert path_of(run.trial_set.get().artifacts.get().sha256).exists()
 

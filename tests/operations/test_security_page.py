@@ -27,29 +27,29 @@ def test_every_role_has_a_line():
 
 
 def test_it_names_the_limits_of_patterns():
-    told = section("Patterns")
-    assert f"{patterns.LONGEST:,} bytes" in told
-    assert f"| {patterns.MOST_REPEATS:,} |" in told
-    assert f"{patterns.SECONDS:g} s of processor time, 1 GB" in told
-    assert f"| {patterns.SECONDS_IN_ALL:g} s of processor time |" in told
+    text = section("Patterns")
+    assert f"{patterns.LONGEST:,} bytes" in text
+    assert f"| {patterns.MOST_REPEATS:,} |" in text
+    assert f"{patterns.SECONDS:g} s of processor time, 1 GB" in text
+    assert f"| {patterns.SECONDS_IN_ALL:g} s of processor time |" in text
 
 
 def test_it_names_the_limits_of_guesses():
-    told = section("Sign-in")
+    text = section("Sign-in")
     assert throttle.FREE_PER_PAIR == 5
-    assert "Five wrong guesses per account and address are free" in told
-    assert f"Each address has {throttle.FREE_PER_ADDRESS} free guesses" in told
-    assert f"wait {throttle.FIRST_DELAY.seconds} s" in told
+    assert "Five wrong guesses per account and address are free" in text
+    assert f"Each address has {throttle.FREE_PER_ADDRESS} free guesses" in text
+    assert f"wait {throttle.FIRST_DELAY.seconds} s" in text
     assert throttle.LONGEST_DELAY.seconds == 3600
-    assert f"for {SignInLink.LIFETIME.seconds // 60} minutes" in told
+    assert f"for {SignInLink.LIFETIME.seconds // 60} minutes" in text
 
 
 @pytest.mark.django_db
 def test_pages_have_the_headers_that_it_names(client):
-    told = section("Headers and cookies")
+    text = section("Headers and cookies")
     headers = client.get("/sign-in/").headers
-    for name in re.findall(r"`([A-Z][\w-]+): ", told):
-        value = re.search(rf"`{name}: ([^`]+)`", told)
+    for name in re.findall(r"`([A-Z][\w-]+): ", text):
+        value = re.search(rf"`{name}: ([^`]+)`", text)
         assert value and headers[name] == value[1]
     assert {"Content-Security-Policy", "Permissions-Policy"} <= set(headers)
-    assert f"{LONGEST_ADDRESS:,} characters" in told
+    assert f"{LONGEST_ADDRESS:,} characters" in text

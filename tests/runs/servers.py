@@ -61,7 +61,7 @@ def serving(answer: Callable[[Request], Reply] | Reply) -> Iterator[Server]:
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             headers = {name.lower(): value for name, value in self.headers.items()}
             request = Request(self.command, self.path, headers, body)
-            told.requests.append(request)
+            server.requests.append(request)
             self._send(answer if isinstance(answer, Reply) else answer(request))
 
         do_GET = do_POST = do_PUT = _answer
@@ -83,14 +83,14 @@ def serving(answer: Callable[[Request], Reply] | Reply) -> Iterator[Server]:
 
         def log_message(self, *_: Any) -> None: ...
 
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        server.daemon_threads = True
-        told = Server(server.server_port)
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as listener:
+        listener.daemon_threads = True
+        server = Server(listener.server_port)
+        thread = threading.Thread(target=listener.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
         thread.start()
         try:
-            yield told
+            yield server
         finally:
             # Also where the block fails: over a closed socket the loop would turn without a pause.
-            server.shutdown()
+            listener.shutdown()
             thread.join()

@@ -82,13 +82,13 @@ def test_gates_commands_and_judge_of_a_trial_agree(history: Project) -> None:
         gates = {score["name"]: score["passed"] for score in trial.scores if score["layer"] == "gates"}
         commands = list(trial.commands.values_list("line", "failed"))
         (judging,) = trial.judgings.all()
-        said = {text for kind in ("negatives", "positives") for text in judging.content.get(kind) or ()}
+        statements = {text for kind in ("negatives", "positives") for text in judging.content.get(kind) or ()}
         written = any(">result.json" in line and not failed for line, failed in commands)
         assert gates["file_exists"] == written
         assert gates["file_exists"] or not gates["file_contains"]
         assert judging.passed == (trial.outcome == "pass") == all(gates.values())
-        assert ("Never wrote result.json." in said) == (not written)
-        assert any(failed for _, failed in commands) or not said & {
+        assert ("Never wrote result.json." in statements) == (not written)
+        assert any(failed for _, failed in commands) or not statements & {
             "Repeated a failing command without changing it.",
             "Failed commands without opening help.",
             "Opened the help of the subcommand after a failure.",

@@ -64,9 +64,9 @@ def test_no_tool_errors_means(
     run: Any, calls: tuple[dict[str, Any], ...], stubs: Any, passed: bool, error: str | None
 ) -> None:
     case = {} if stubs is None else {"stubs": stubs}
-    (told,) = run(reply(calls=calls), {"noToolErrors": True}, **case)["cases"]
-    assert (told["passed"], told.get("error")) == (passed, error)
-    assert told["assertionsSkipped"] == (1 if calls == (SILENT,) else 0)
+    (entry,) = run(reply(calls=calls), {"noToolErrors": True}, **case)["cases"]
+    assert (entry["passed"], entry.get("error")) == (passed, error)
+    assert entry["assertionsSkipped"] == (1 if calls == (SILENT,) else 0)
 
 
 def test_stubs_go_to_the_endpoint_that_takes_them(run: Any) -> None:
@@ -97,11 +97,11 @@ def test_tokens_and_latency_are_bounds(
 ) -> None:
     given = reply("Blue.", **({"usage": usage} if usage else {}))
     given.delay = 0.06  # before the answer and after its only piece
-    (told,) = run(given, expect)["cases"]
-    assert told["passed"] is passed
-    assert told["durationMs"] >= 100 or "maxTokens" in expect
+    (entry,) = run(given, expect)["cases"]
+    assert entry["passed"] is passed
+    assert entry["durationMs"] >= 100 or "maxTokens" in expect
     if not passed:
-        assert told["error"].startswith(f"{next(iter(expect))}: ")
+        assert entry["error"].startswith(f"{next(iter(expect))}: ")
 
 
 @pytest.mark.spec("tool-forge", "A case that takes too long fails with timeout")
@@ -109,8 +109,8 @@ def test_a_case_that_takes_too_long_fails_with_the_contracts_word(run: Any) -> N
     found = run(
         Reply({"response": "late"}, delay=5), {"responseNonEmpty": True}, options=("--timeout-seconds", "0.3")
     )
-    (told,) = found["cases"]
-    assert (told["passed"], told["error"], told["durationMs"], told["assertionsRun"]) == (
+    (entry,) = found["cases"]
+    assert (entry["passed"], entry["error"], entry["durationMs"], entry["assertionsRun"]) == (
         False,
         "timeout",
         300,
@@ -121,9 +121,9 @@ def test_a_case_that_takes_too_long_fails_with_the_contracts_word(run: Any) -> N
 def test_a_broken_endpoint_regresses_the_result_not_the_verdict(run: Any) -> None:
     first = run(reply(), {"responseNonEmpty": True})
     found = run(Reply({}, status=500), {"responseNonEmpty": True}, options=("--baseline", first["runId"]))
-    (told,) = found["cases"]
-    assert told["error"].startswith("agent error: ")
-    assert told["details"]["infrastructure"] is True
+    (entry,) = found["cases"]
+    assert entry["error"].startswith("agent error: ")
+    assert entry["details"]["infrastructure"] is True
     assert (found["baselineRunId"], found["regressions"]) == (first["runId"], ["one"])
     assert Run.objects.latest("pk").errors == 1
     assert not Change.objects.exists()
@@ -168,5 +168,5 @@ def test_a_tokenizer_of_ones_own_counts_tokens(
     run: Any, tokenizers: None, settings: Any, chosen: str, error: str
 ) -> None:
     settings.TOKENIZER = chosen
-    (told,) = run(reply("one two three four"), {"maxTokens": 3})["cases"]
-    assert told["error"].startswith(error)
+    (entry,) = run(reply("one two three four"), {"maxTokens": 3})["cases"]
+    assert entry["error"].startswith(error)

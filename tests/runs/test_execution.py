@@ -93,7 +93,7 @@ def test_output_that_is_not_utf8_is_kept_as_it_came(project):
 @pytest.mark.parametrize(
     "asked",
     [
-        pytest.param({"post": [{"command": "cat $LLM_TOOL_TEST_TRANSCRIPT > told.txt"}]}, id="post script"),
+        pytest.param({"post": [{"command": "cat $LLM_TOOL_TEST_TRANSCRIPT > copy.txt"}]}, id="post script"),
         pytest.param(gate(type="script", command="grep -q spoken $LLM_TOOL_TEST_TRANSCRIPT"), id="gate"),
     ],
 )

@@ -1,4 +1,4 @@
-"""What a trial tells of the files that its agent left."""
+"""What a trial stores about the files that its agent left."""
 
 from __future__ import annotations
 
@@ -51,20 +51,20 @@ def test_an_emptied_workspace_is_recorded_as_empty(project):
 
 def test_a_file_too_large_to_keep_is_named(project):
     trial = one(project, prompt="head -c 6000000 /dev/zero > large.bin; echo x > small.txt")
-    told = trial.detail["workspace"]
-    assert (told["added"], told["left_out"]) == (2, ["large.bin"])
+    workspace = trial.detail["workspace"]
+    assert (workspace["added"], workspace["left_out"]) == (2, ["large.bin"])
 
 
 def test_lines_are_counted_of_texts_alone_that_are_not_too_long(project):
     prompt = (
         r"printf 'a\nb' > text; printf '\0' > bytes; head -c 200000 /dev/zero | tr '\0' x > long; : > none"
     )
-    told = one(project, prompt=prompt).detail["workspace"]
-    counted = {each["path"]: (each["added"], each["removed"]) for each in told["files"]}
+    workspace = one(project, prompt=prompt).detail["workspace"]
+    counted = {each["path"]: (each["added"], each["removed"]) for each in workspace["files"]}
     assert counted == {"text": (2, 0), "bytes": (None, None), "long": (None, None), "none": (0, 0)}
 
 
 def test_files_of_gits_bookkeeping_are_counted_apart(project):
-    told = one(project, prompt="git init -q . && echo x > new.txt").detail["workspace"]
-    assert (told["added"], [each["path"] for each in told["files"]]) == (1, ["new.txt"])
-    assert told["git"] > 3
+    workspace = one(project, prompt="git init -q . && echo x > new.txt").detail["workspace"]
+    assert (workspace["added"], [each["path"] for each in workspace["files"]]) == (1, ["new.txt"])
+    assert workspace["git"] > 3

@@ -89,9 +89,9 @@ def test_a_suite_result_names_the_endpoint_of_its_run(run: Run) -> None:
     run.target.definition = {"url": "http://now:1/chat"}
     run.target.save()
     assert endpoint() == "http://now:1/chat"
-    for kept, told in (("http://then:1/chat", "http://then:1/chat"), ("", run.target.name)):
+    for kept, expected in (("http://then:1/chat", "http://then:1/chat"), ("", run.target.name)):
         Run.objects.filter(pk=run.pk).update(fingerprint={"endpoint": kept})
-        assert endpoint() == told
+        assert endpoint() == expected
 
 
 def test_junit_survives_control_characters(run: Run) -> None:

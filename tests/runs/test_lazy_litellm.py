@@ -79,15 +79,15 @@ def test_a_mock_run_loads_no_unused_reader_or_provider(loaded_by_a_mock_run: set
 
 
 def test_the_import_does_not_count_as_the_models_time():
-    whole, counted = map(float, _said(FIRST_REQUEST).split())
+    whole, counted = map(float, _printed(FIRST_REQUEST).split())
     assert counted < whole / 10
 
 
 def _loaded(code: str) -> set[str]:
-    return set(_said(f"{code}\nimport sys\nprint(*sys.modules)").split())
+    return set(_printed(f"{code}\nimport sys\nprint(*sys.modules)").split())
 
 
-def _said(code: str) -> str:
+def _printed(code: str) -> str:
     """Return the last line that a process of this code prints."""
     ended = subprocess.run(
         [sys.executable, "-c", code],

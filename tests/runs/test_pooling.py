@@ -42,6 +42,6 @@ def test_more_trials_of_more_scenarios_show_smaller_changes():
     assert none > some > each > many > 0
 
 
-def test_without_a_test_nothing_is_said_of_more_trials():
+def test_without_a_test_more_trials_have_no_forecast():
     change = compare_measures([(MeasureRule("judge/judge"), {"a": Sample(3, 0.5)}, {"a": Sample(3, 0.6)})])[0]
     assert detectable_with(change, {"a": Sample(3, 0.5)}, {"a": Sample(3, 0.6)}, 5, ["a"]) is None

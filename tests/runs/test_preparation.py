@@ -34,9 +34,9 @@ def test_the_fingerprint_names_fixtures_and_rubrics():
         stored[key].save()
     started = launch(version)
     run_here.run_here(started)
-    told = started.runs.get().fingerprint
-    assert told["names"] == {"fixture": "garden, shop", "rubric": "capture"}
-    assert told["rubric"] == rubric.sha256
+    fingerprint = started.runs.get().fingerprint
+    assert fingerprint["names"] == {"fixture": "garden, shop", "rubric": "capture"}
+    assert fingerprint["rubric"] == rubric.sha256
     plain = launch(make_suite(project, **NO_GATES))
     run_here.run_here(plain)
     assert plain.runs.get().fingerprint["names"] == {}
@@ -46,7 +46,7 @@ def test_a_targets_workers_do_not_change_the_fingerprint():
     project = make_project()
     target, version = shell_target(project), suite_of(project, a={"prompt": "true"})
 
-    def told() -> str:
+    def target_hash() -> str:
         started = launch(version, targets=["shell"])
         run_here.run_here(started)
         return str(started.runs.get().fingerprint["target_sha256"])
@@ -54,9 +54,9 @@ def test_a_targets_workers_do_not_change_the_fingerprint():
     def edited(**changes: object) -> str:
         target.definition = {**target.definition, **changes}
         target.save()
-        return told()
+        return target_hash()
 
-    first = told()
+    first = target_hash()
     assert len(first) == 64
     assert edited(workers=3) == first
     assert edited(timeout_seconds=30) != first
@@ -95,7 +95,7 @@ def test_the_fingerprint_changes_with_the_judges_definition():
     judge = shell_target(project, name="judge")
     shell_target(project, judge_target="judge")
 
-    def told(*, asks: bool = True) -> tuple[str, str]:
+    def judge_parts(*, asks: bool = True) -> tuple[str, str]:
         launched = launch(version, targets=["shell"])
         run = launched.runs.get()
         run.options = {**run.options, "judge": asks}
@@ -104,12 +104,12 @@ def test_the_fingerprint_changes_with_the_judges_definition():
         run.refresh_from_db()
         return run.fingerprint["judge"], run.fingerprint["judge_sha256"]
 
-    name, before = told()
+    name, before = judge_parts()
     judge.definition = {**judge.definition, "timeout_seconds": 30}
     judge.save()
     assert name == "judge"
-    assert told() == ("judge", definition_hash(judge.definition)) != ("judge", before)
-    assert told(asks=False) == ("", "")
+    assert judge_parts() == ("judge", definition_hash(judge.definition)) != ("judge", before)
+    assert judge_parts(asks=False) == ("", "")
 
 
 def test_trials_use_the_target_version_of_their_preparation():

@@ -15,8 +15,8 @@ AT = datetime(2026, 11, 9, 12, tzinfo=UTC)
 
 
 def recent(**changes):
-    told = {"run": 1, "at": AT, "passed": 3, "n": 4, "cost_usd": 1.2, "first_try": Spread(2, 0.5, 0.02)}
-    return Recent(**{**told, "regressed": False, **changes})
+    figures = {"run": 1, "at": AT, "passed": 3, "n": 4, "cost_usd": 1.2, "first_try": Spread(2, 0.5, 0.02)}
+    return Recent(**{**figures, "regressed": False, **changes})
 
 
 def titles(*runs, baseline=None):

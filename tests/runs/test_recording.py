@@ -128,8 +128,8 @@ def test_what_no_database_holds_is_replaced_and_the_rest_kept():
 def test_a_text_that_only_looks_like_an_escape_is_kept():
     run = running()
     claim = claimed(run)
-    recording.record(claim, passed(detail={"said": r"\u0000 and \ud800"}))
-    assert Trial.objects.get(pk=claim.trial_id).detail == {"said": r"\u0000 and \ud800"}
+    recording.record(claim, passed(detail={"note": r"\u0000 and \ud800"}))
+    assert Trial.objects.get(pk=claim.trial_id).detail == {"note": r"\u0000 and \ud800"}
 
 
 def test_the_reason_of_a_failed_preparation_may_hold_anything():

@@ -161,8 +161,8 @@ def test_post_scripts_all_run_and_failures_are_noted(tmp_path):
 @pytest.mark.parametrize("level", list(Level))
 def test_commands_know_their_files_by_the_inside_path(tmp_path, level):
     here = workspace(tmp_path, level)
-    (here.scratch / "events.jsonl").write_text("told")
-    assert here.run(f"cat {here.inside(here.scratch / 'events.jsonl')}", timeout_seconds=10).stdout == "told"
+    (here.scratch / "events.jsonl").write_text("line")
+    assert here.run(f"cat {here.inside(here.scratch / 'events.jsonl')}", timeout_seconds=10).stdout == "line"
 
 
 def test_it_lists_what_changed(tmp_path):

@@ -116,7 +116,7 @@ def test_a_document_takes_the_place_of_the_suites_own(path, own, place):
 
 
 @pytest.mark.parametrize(
-    ("path", "own", "said"),
+    ("path", "own", "message"),
     [
         ("good.md", TWO, "'good.md' could take the place of several documents: AGENTS.md, docs/RULES.md."),
         ("CLAUDE.md", TWO, "'CLAUDE.md' could take the place of several"),
@@ -124,8 +124,8 @@ def test_a_document_takes_the_place_of_the_suites_own(path, own, place):
         ("good.md", (), "no agent looks for that name"),
     ],
 )
-def test_a_document_without_one_clear_place_is_refused(path, own, said):
-    with pytest.raises(Unplaced, match=said):
+def test_a_document_without_one_clear_place_is_refused(path, own, message):
+    with pytest.raises(Unplaced, match=message):
         placed(files(**{path: "new"}), own)
 
 

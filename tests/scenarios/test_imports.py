@@ -91,7 +91,7 @@ def test_nothing_is_stored_when_there_is_a_problem(project):
     files = suite(two_yaml=b"name: two\ntask: 5\nevaluation:\n  gates: [{type: file_exist}]\n")
     with pytest.raises(ScenarioFileError) as refused:
         import_files(Bundle("box", files), project=project, by=None)
-    assert len(refused.value.problems) >= 2, "every problem is told"
+    assert len(refused.value.problems) >= 2, "every problem is listed"
     assert {problem.file for problem in refused.value.problems if not problem.lint} == {"two.yaml"}
     assert not Suite.objects.exists()
 

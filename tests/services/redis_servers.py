@@ -129,11 +129,11 @@ class RedisServers:
         return found
 
 
-def until(ready: Callable[[], bool], seconds: float, told: Callable[[], str] = str) -> None:
+def until(ready: Callable[[], bool], seconds: float, output: Callable[[], str] = str) -> None:
     """Wait for something to become true. Raises `AssertionError` with what a server printed."""
     end = time.monotonic() + seconds
     while not ready():
-        assert time.monotonic() < end, f"It did not become true within {seconds:g} s. {told()}"
+        assert time.monotonic() < end, f"It did not become true within {seconds:g} s. {output()}"
         time.sleep(0.05)
 
 

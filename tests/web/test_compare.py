@@ -249,8 +249,8 @@ def test_a_part_unknown_in_both_fingerprints_is_left_out(signed_in, version):
 
 def test_an_edited_target_definition_is_a_difference(signed_in, version):
     def differing(before: str, after: str) -> list[tuple[str, str, str]]:
-        told = [{"target": "agent", "target_sha256": each} for each in (before, after)]
-        base, new = (ran(version, fingerprint=each) for each in told)
+        fingerprints = [{"target": "agent", "target_sha256": each} for each in (before, after)]
+        base, new = (ran(version, fingerprint=each) for each in fingerprints)
         rows = compared(signed_in(), base, new).context["compared"].fingerprint
         return [(row.label, row.before, row.after) for row in rows if not row.same]
 
@@ -268,9 +268,9 @@ def test_a_targets_edits_are_shown_by_field(signed_in, version):
         Run.objects.filter(pk=run.pk).update(target_version=version_of(run.target))
     text = compared(signed_in(), base, new)
     rows = {row.label: (row.before, row.after) for row in text.context["compared"].fingerprint}
-    told = f'{{"A": "{"x" * 400}'[:300] + "…"
+    shortened = f'{{"A": "{"x" * 400}'[:300] + "…"
     assert rows == {
-        "Target's timeout_seconds": ("30", "60"), "Target's model": ("small", ""), "Target's env": ("", told),
+        "Target's timeout_seconds": ("30", "60"), "Target's model": ("small", ""), "Target's env": ("", shortened),
     }  # fmt: skip
     again = compared(signed_in(), base, ran(version)).context["compared"]
     assert again.fingerprint == []
@@ -280,7 +280,7 @@ def test_a_judges_edits_are_shown_by_field(signed_in, project, version):
     base, new = ran(version), ran(version)
     strict, mild = (make_target(project, name=name) for name in ("strict", "mild"))
 
-    def told(*judges: Target) -> dict[str, tuple[str, str]]:
+    def judge_differences(*judges: Target) -> dict[str, tuple[str, str]]:
         for run, model in ((base, "small"), (new, "large")):
             for judge in judges:
                 judge.definition = {"name": judge.name, "model": model if judge == strict else "one"}
@@ -288,9 +288,9 @@ def test_a_judges_edits_are_shown_by_field(signed_in, project, version):
         found = compared(signed_in(), base, new).context["compared"].fingerprint
         return {row.label: (row.before, row.after) for row in found}
 
-    assert told() == {}
-    assert told(strict) == {"Judge's model": ("small", "large")}
-    assert told(strict, mild) == {"Judge strict's model": ("small", "large")}
+    assert judge_differences() == {}
+    assert judge_differences(strict) == {"Judge's model": ("small", "large")}
+    assert judge_differences(strict, mild) == {"Judge strict's model": ("small", "large")}
     base.judge_versions.clear()
     assert compared(signed_in(), base, new).context["compared"].fingerprint == []
 

@@ -100,7 +100,7 @@ def test_the_link_is_sent_where_mail_is_set_up(admin, settings, server, sentence
     assert [link in each.body for each in mail.outbox] == [True] * sent
 
 
-def test_a_refused_mail_is_said(admin, settings):
+def test_a_refused_mail_is_reported(admin, settings):
     settings.MAIL_SERVER, settings.EMAIL_PORT = True, 1
     settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
     assert "The mail server didn't accept" in invited(admin, email="grace@example.org")[1]

@@ -68,7 +68,7 @@ def test_a_missing_mail_server_is_named(signed_in: Any, settings: Any) -> None:
         ("name", "taken", "Name", "There is already a channel “taken”."),
     ],
 )
-def test_what_is_wrong_is_said_beside_its_field(
+def test_an_error_is_shown_beside_its_field(
     signed_in: Any, project: Any, field: str, value: str, label: str, sentence: str
 ) -> None:
     mail(project, name="taken")

@@ -62,8 +62,8 @@ def test_a_viewer_sees_the_rule_without_a_form(signed_in, version):
 )
 def test_a_run_is_judged_by_the_mean_of_pass_k(threshold, outcomes, state, words):
     names = {"p": "pass", "f": "fail", "e": "error"}
-    told = {key: [names[each] for each in own] for key, own in outcomes.items()}
-    found = by_rule(Suite(release_k=2, release_threshold=threshold), told)
+    by_scenario = {key: [names[each] for each in own] for key, own in outcomes.items()}
+    found = by_rule(Suite(release_k=2, release_threshold=threshold), by_scenario)
     assert found.state == state
     assert words in found.sentence
 

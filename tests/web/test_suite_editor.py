@@ -95,7 +95,7 @@ def test_a_check_marks_lines_and_saves_nothing(signed_in, suite):
     assert SuiteVersion.objects.count() == 1
 
 
-def test_a_second_editor_is_told_and_keeps_the_others_files(signed_in, suite):
+def test_a_second_editor_is_warned_and_keeps_the_others_files(signed_in, suite):
     mine, other = signed_in("author"), signed_in("admin")
     fields = given(mine, text=GOOD.replace("Say", "Shout"), save="yes")
     part = FILES["part.yaml"].decode().replace("Say", "Sing")

@@ -14,7 +14,7 @@ from tests.web.html import parse
 @pytest.fixture
 def versions(project):
     suite = make_suite(project, ("create", "export", "drop"), name="Basics").suite
-    make_version(suite, create={"prompt": "<b>Make</b>\u202eit."}, export={"description": "Said better."})
+    make_version(suite, create={"prompt": "<b>Make</b>\u202eit."}, export={"description": "Reworded."})
     make_version(suite, create={"prompt": "Make it."}, export={}, fresh={})
     return suite
 

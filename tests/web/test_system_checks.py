@@ -1,4 +1,4 @@
-"""Mistakes in the settings are told with what to do."""
+"""Mistakes in the settings are reported with what to do."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_the_embedded_mode_is_fine(settings):
         "perhaps a filter",
     ],
 )
-def test_it_tells(settings, changes, expected):
+def test_a_wrong_setting_is_reported(settings, changes, expected):
     settings.DATABASE_URL = ""
     for name, value in changes.items():
         setattr(settings, name, value)

@@ -56,7 +56,7 @@ def test_it_calls_only_what_there_is(name):
 def test_a_page_escapes_automatically(value, shown):
     engine = engines["jinja2"]
     assert engine.from_string("{{ value }}").render({"value": value}) == shown
-    macro = "{% macro said(value) %}{{ value }}{% endmacro %}{{ said(value) }}"
+    macro = "{% macro echo(value) %}{{ value }}{% endmacro %}{{ echo(value) }}"
     assert engine.from_string(macro).render({"value": value}) == shown
     assert (
         engine.from_string("{% set text %}{{ value }}{% endset %}{{ text }}").render({"value": value})
@@ -67,11 +67,11 @@ def test_a_page_escapes_automatically(value, shown):
 @pytest.mark.parametrize(
     ("call", "shown"),
     [
-        ("said(1, 2)", "1-2"),
-        ("said(*[1, 2])", "1-2"),
-        ("said(1, second=2)", "1-2"),
-        ("at.said(1, 2)", "1-2"),
-        ("said(said(1, 2), '<')", "1-2-&lt;"),
+        ("joined(1, 2)", "1-2"),
+        ("joined(*[1, 2])", "1-2"),
+        ("joined(1, second=2)", "1-2"),
+        ("at.joined(1, 2)", "1-2"),
+        ("joined(joined(1, 2), '<')", "1-2-&lt;"),
         ("from_macro(1, 2)", "1+2"),
         ("current('run')", " aria-current=&#34;page&#34;"),
     ],
@@ -80,12 +80,12 @@ def test_what_is_called_gets_its_arguments(call, shown, rf):
     request = rf.get("/")
     request.resolver_match = SimpleNamespace(url_name="run-list")
 
-    def said(first, second):
+    def joined(first, second):
         return f"{first}-{second}"
 
     macro = "{% macro from_macro(first, second) %}{{ first }}+{{ second }}{% endmacro %}"
     page = engines["jinja2"].from_string(macro + "{% for _ in [0] %}{{ " + call + " }}{% endfor %}")
-    context = {"said": said, "at": SimpleNamespace(said=said)}
+    context = {"joined": joined, "at": SimpleNamespace(joined=joined)}
     assert page.render(context, request).replace('"', "&#34;") == shown
 
 

@@ -137,7 +137,7 @@ class Stand:
         while not ready():
             if time.monotonic() > end:
                 log = (self.folder / "worker.log").read_text(errors="replace")[-4000:]
-                raise AssertionError(f"It did not become true within {seconds:g} s. The workers said: {log}")
+                raise AssertionError(f"It did not become true within {seconds:g} s. The workers' log: {log}")
             time.sleep(0.05)
 
     def stop(self) -> None:

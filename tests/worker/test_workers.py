@@ -40,7 +40,7 @@ def test_a_worker_with_a_wrong_setting_ends_with_a_sentence(
 
 AT_WORK = """
 name: works
-description: Tells of a call and goes on.
+description: Reports a call and goes on.
 task:
   prompt: >-
     echo '{"type":"tool_call","command":"taskmgr list"}' >> "$EVENTS"; sleep 60

@@ -12,7 +12,7 @@ from evaluators.evaluator import Case
 from evaluators.evidence import Evidence
 from evaluators.model import CommandResult, Score, Transcript
 from evaluators.scores import EVALUATORS
-from tests.evaluators.agentv_samples import CASE, Scripts, called, said, score_of
+from tests.evaluators.agentv_samples import CASE, Scripts, called, printed, score_of
 
 
 def run_script(
@@ -27,7 +27,7 @@ def run_script(
 
 class TestCodeJudge:
     def test_it_takes_score_hits_misses_and_reasoning_from_stdout(self):
-        score, _ = run_script(said({"score": 0.5, "hits": [" h "], "misses": ["m"], "reasoning": "r"}))
+        score, _ = run_script(printed({"score": 0.5, "hits": [" h "], "misses": ["m"], "reasoning": "r"}))
         assert score.value == 0.5
         assert (score.detail["hits"], score.detail["misses"], score.detail["reasoning"]) == (
             ["h"],
@@ -36,7 +36,7 @@ class TestCodeJudge:
         )
 
     def test_it_gives_the_case_the_answer_and_the_trace_on_stdin(self):
-        _, place = run_script(said({"score": 1}), called("a"))
+        _, place = run_script(printed({"score": 1}), called("a"))
         given_ = json.loads(place.asked[0]["stdin"])
         assert given_["question"] == "What is six times seven?"
         assert given_["candidate_answer"] == "It is 42."
@@ -46,12 +46,12 @@ class TestCodeJudge:
         assert given_["input_segments"] == [{"type": "text", "value": "What is six times seven?"}]
 
     def test_the_trace_is_null_when_there_is_none(self):
-        _, place = run_script(said({"score": 1}))
+        _, place = run_script(printed({"score": 1}))
         given_ = json.loads(place.asked[0]["stdin"])
         assert (given_["candidate_trace"], given_["candidate_trace_summary"]) == (None, None)
 
     def test_it_runs_in_its_folder_with_paths_from_there(self):
-        _, place = run_script(said({"score": 1}), cwd="evals/it's")
+        _, place = run_script(printed({"score": 1}), cwd="evals/it's")
         assert place.asked[0]["command"] == "cd 'evals/it'\"'\"'s' || exit 127\npython check.py"
         assert place.asked[0]["env"] == {"A": "b"}
         given_ = json.loads(place.asked[0]["stdin"])
@@ -80,8 +80,8 @@ class TestCodeJudge:
         ("result", "value"),
         [
             (CommandResult(0, "all good"), 0.0),
-            (said({"score": "high"}), 0.0),
-            (said({"score": 9}), 1.0),
+            (printed({"score": "high"}), 0.0),
+            (printed({"score": 9}), 1.0),
             (CommandResult(0, 'checking…\n{"score": 0.5}\n'), 0.5),
         ],
     )
@@ -93,7 +93,7 @@ class TestCodeJudge:
         assert score.error == "Not run: needs a workspace on a worker."
 
     def test_it_runs_in_the_workspace_without_uploaded_files(self):
-        place = Scripts(said({"score": 1}))
+        place = Scripts(printed({"score": 1}))
         evaluator = EVALUATORS["code_judge"].model_validate(
             {"type": "code_judge", "script": "x", "cwd": "evals"}
         )

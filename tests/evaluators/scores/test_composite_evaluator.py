@@ -10,7 +10,7 @@ from evaluators.evaluate import evaluate
 from evaluators.evidence import Evidence
 from evaluators.model import Score
 from evaluators.scores import EVALUATORS
-from tests.evaluators.agentv_samples import CASE, Judge, Scripts, called, said
+from tests.evaluators.agentv_samples import CASE, Judge, Scripts, called, printed
 
 MEMBERS = [
     {"type": "tool_trajectory", "name": "one", "mode": "any_order", "minimums": {"a": 1}, "weight": 3},
@@ -36,7 +36,7 @@ class TestComposite:
         assert self.scores(Evidence(called("a")), aggregator=aggregator)[0].value == 0.5
 
     def test_a_script_may_aggregate(self):
-        place = Scripts(said({"score": 0.3}))
+        place = Scripts(printed({"score": 0.3}))
         aggregator = {"type": "code_judge", "path": "node sum.js"}
         own = self.scores(Evidence(called("a"), workspace=place), aggregator=aggregator)[0]
         assert own.value == 0.3

@@ -87,12 +87,12 @@ def test_a_session_may_have_turns_of_its_own(path):
 
 @pytest.mark.parametrize("path", PATHS)
 def test_instructions_choose_a_session_too(path):
-    told = {
+    instructions = {
         "/responses": {"instructions": "hard"},
         "/messages": {"system": [{"type": "text", "text": "hard"}]},
     }
     with server() as (client, _):
-        body = request(path, **told.get(path, {}))
+        body = request(path, **instructions.get(path, {}))
         if path == "/chat/completions":
             body["messages"] = [{"role": "system", "content": "hard"}, *QUESTION]
         assert "Too hard." in client.post(path, json=body).text

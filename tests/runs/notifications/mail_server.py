@@ -1,4 +1,4 @@
-"""A mail server on loopback: enough of SMTP (RFC 5321) for one mail at a time, and it fails as it is told to."""
+"""A mail server on loopback: enough of SMTP (RFC 5321) for one mail at a time, and it fails on request."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class MailServer:
 @contextmanager
 def mail_server() -> Iterator[MailServer]:
     """Serve in a thread until the block is left."""
-    told = MailServer()
+    server = MailServer()
 
     class Handler(socketserver.StreamRequestHandler):
         def handle(self) -> None:
@@ -34,14 +34,14 @@ def mail_server() -> Iterator[MailServer]:
             for raw in self.rfile:
                 line = raw.decode().strip()
                 verb = line.split(" ")[0].split(":")[0].upper()
-                if verb == "RCPT" and told.refusal:
-                    self._say(told.refusal)
+                if verb == "RCPT" and server.refusal:
+                    self._say(server.refusal)
                 elif verb == "RCPT":
                     recipients.append(line.partition("<")[2].partition(">")[0])
                     self._say("250 OK")
                 elif verb == "DATA":
                     self._say("354 Go on.")
-                    told.mails.append((recipients, self._mail()))
+                    server.mails.append((recipients, self._mail()))
                     self._say("250 OK")
                 elif verb == "QUIT":
                     self._say("221 Bye.")
@@ -59,13 +59,13 @@ def mail_server() -> Iterator[MailServer]:
             assert isinstance(message, EmailMessage)
             return message
 
-    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler) as server:
-        server.daemon_threads = True
-        told.port = server.server_address[1]
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler) as listener:
+        listener.daemon_threads = True
+        server.port = listener.server_address[1]
+        thread = threading.Thread(target=listener.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
         thread.start()
         try:
-            yield told
+            yield server
         finally:
-            server.shutdown()
+            listener.shutdown()
             thread.join()

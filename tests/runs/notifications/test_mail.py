@@ -84,7 +84,7 @@ def test_an_assignment_is_mailed_to_the_assignee_alone(project: Any, server: Mai
     assert "/p/tools/regressions/?assignee=grace" in text
 
 
-def test_an_assignee_without_an_address_is_told_of(project: Any, server: MailServer) -> None:
+def test_an_assignee_without_an_address_is_reported(project: Any, server: MailServer) -> None:
     alert = Alert.objects.get(run=regressed(project))
     mail(project, "assigned")
     triage(alert, by=None, assignee=make_member(project, name="grace"))

@@ -104,18 +104,18 @@ def test_it_understands_an_answer_with_a_trace(tmp_path):
     recording = provider(f"echo '{printed}'").invoke(invocation(tmp_path))
     assert recording.answer == "42"
     assert recording.events_are_trace
-    said = parse(recording.parser, recording.raw, recording.events, events_are_trace=True)
-    assert [(event.type, event.name) for event in said.events] == [("tool_call", "s"), ("raw", "nonsense")]
-    assert said.unknown_events == 1
+    trace = parse(recording.parser, recording.raw, recording.events, events_are_trace=True)
+    assert [(event.type, event.name) for event in trace.events] == [("tool_call", "s"), ("raw", "nonsense")]
+    assert trace.unknown_events == 1
 
 
 def test_a_trace_without_a_call_is_a_trace(tmp_path):
     trace = [{"type": "error", "timestamp": "2026-01-01T00:00:00Z", "metadata": {"n": 1}, "text": "oops"}]
     recording = provider(f"echo '{json.dumps({'text': '42', 'trace': trace})}'").invoke(invocation(tmp_path))
-    said = parse(
+    transcript = parse(
         recording.parser, recording.raw, recording.events, events_are_trace=recording.events_are_trace
     )
-    assert (said.source, as_trace(said.events)) == ("trace", trace)
+    assert (transcript.source, as_trace(transcript.events)) == ("trace", trace)
 
 
 @pytest.mark.parametrize(
@@ -268,9 +268,9 @@ def test_a_file_that_the_sandbox_hides_is_named_with_the_setting(tmp_path, templ
     agent.parent.mkdir()
     agent.write_text("#!/bin/sh\necho hi\n")
     agent.chmod(0o755)
-    said = provider(template.format(file=agent), Level.BWRAP).check().sentence
-    assert f"{agent} exists on the worker, but not inside the sandbox" in said
-    assert f"EVALHUB_SANDBOX_READ={agent.parent}" in said
+    sentence = provider(template.format(file=agent), Level.BWRAP).check().sentence
+    assert f"{agent} exists on the worker, but not inside the sandbox" in sentence
+    assert f"EVALHUB_SANDBOX_READ={agent.parent}" in sentence
     with pytest.raises(ProviderError, match="exists on the worker, but not inside the sandbox") as error:
         provider(template.format(file=agent), Level.BWRAP).invoke(invocation(tmp_path))
     assert error.value.kind == "start"

@@ -35,8 +35,8 @@ def codex(level: Level | None = None, *, does: str = "", **fields: Any):
     return agent("codex", "codex", level, env=env, **fields)
 
 
-def told(tmp_path: Path) -> str:
-    return (tmp_path / "workspace/told.txt").read_text()
+def recorded_call(tmp_path: Path) -> str:
+    return (tmp_path / "workspace/call.txt").read_text()
 
 
 @pytest.mark.parametrize("level", list(Level))
@@ -66,13 +66,13 @@ def test_it_works(tmp_path, level):
 )
 def test_its_command_line_is_the_specified_one(tmp_path, fields, changes, line):
     codex(**fields).invoke(invocation(tmp_path, **changes))
-    assert told(tmp_path).startswith(f"arguments: {line}\n")
+    assert recorded_call(tmp_path).startswith(f"arguments: {line}\n")
 
 
 def test_the_prompt_comes_on_standard_input_with_what_is_to_be_read(tmp_path):
     rules, code = beside(tmp_path, "a.instructions.md"), beside(tmp_path, "m.py")
     codex().invoke(invocation(tmp_path, guideline_files=(rules,), files=(code, code)))
-    prompt = told(tmp_path).split("\n", 2)[2]
+    prompt = recorded_call(tmp_path).split("\n", 2)[2]
     assert prompt == preread_prompt("Implement it.", guidelines=[str(rules)], files=[str(code)])
     assert f"* [m.py](file://{code})" in prompt
     assert prompt.count("m.py](") == 1
@@ -105,7 +105,7 @@ def test_prompt_md_lies_in_the_workspace_only_where_that_is_its_own(tmp_path, fi
 def test_it_works_in_the_folder_that_the_target_names(tmp_path):
     (tmp_path / "elsewhere").mkdir()
     codex(cwd=str(tmp_path / "elsewhere")).invoke(invocation(tmp_path))
-    assert (tmp_path / "elsewhere/told.txt").exists()
+    assert (tmp_path / "elsewhere/call.txt").exists()
 
 
 def log_of(recording: Recording) -> str:

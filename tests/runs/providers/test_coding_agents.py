@@ -58,7 +58,7 @@ def test_a_session_works_in_the_workspace_and_its_stream_is_read(tmp_path, kind)
 )  # fmt: skip
 def test_it_is_started_as_its_program_expects(tmp_path, kind, fields, words, stdin):
     session(kind, **fields).invoke(invocation(tmp_path))
-    assert read(tmp_path, "told.txt") == "\n".join(words) + "\n"
+    assert read(tmp_path, "call.txt") == "\n".join(words) + "\n"
     assert read(tmp_path, "read.txt") == stdin
 
 
@@ -66,7 +66,7 @@ def test_the_prompt_names_what_is_to_be_read_and_the_run_its_model(tmp_path):
     file = beside(tmp_path, "m.py")
     session("claude_code", model="m").invoke(invocation(tmp_path, files=(file,), model="other"))
     assert f"[m.py](file://{file})" in read(tmp_path, "read.txt")
-    assert "--model\nother\n" in read(tmp_path, "told.txt")
+    assert "--model\nother\n" in read(tmp_path, "call.txt")
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -160,7 +160,7 @@ def test_without_a_sandbox_the_home_is_the_trial_s_own(tmp_path):
 @pytest.mark.spec("llm-tool-test", "A session's turns")
 def test_a_scenario_limits_the_turns_of_its_session(tmp_path):
     session("claude_code", max_turns=9).invoke(invocation(tmp_path, max_turns=3))
-    assert "--max-turns\n3\n" in read(tmp_path, "told.txt")
+    assert "--max-turns\n3\n" in read(tmp_path, "call.txt")
 
 
 @pytest.mark.parametrize(("cost", "stopped"), [(0.6, True), (0.4, False)])

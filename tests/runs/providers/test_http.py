@@ -94,11 +94,11 @@ def test_stubs_go_to_an_endpoint_that_takes_them(fields, sent):
 
 
 def test_it_reads_the_answer_at_the_targets_path():
-    told = {"data": {"say": "hi", "used": [{"name": "w", "durationMs": 5}]}}
-    _, recording = asked(Reply(told), outputField="data.say", toolCallsField="data.used")
+    payload = {"data": {"say": "hi", "used": [{"name": "w", "durationMs": 5}]}}
+    _, recording = asked(Reply(payload), outputField="data.say", toolCallsField="data.used")
     assert recording.answer == "hi"
     assert judged(recording, tools_called=["w"], response_contains=["hi"]).outcome == "pass"
-    assert json.loads(recording.raw) == told
+    assert json.loads(recording.raw) == payload
 
 
 def test_it_reads_a_streamed_answer():

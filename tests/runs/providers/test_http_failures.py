@@ -36,7 +36,7 @@ def test_it_stops_when_it_is_cancelled():
 
 
 @pytest.mark.parametrize(
-    ("reply", "told"),
+    ("reply", "message"),
     [
         (Reply({"error": "boom"}, status=500), "answered HTTP 500 Internal Server Error: .*boom"),
         (Reply({"resumeToken": "t"}, status=409), "HTTP 409"),
@@ -47,8 +47,8 @@ def test_it_stops_when_it_is_cancelled():
     ],
     ids=["500", "409", "redirect", "unknown shape", "cut", "flood"],
 )
-def test_an_endpoint_that_does_not_answer_properly_is_an_error(reply, told):
-    with pytest.raises(ProviderError, match=told) as caught:
+def test_an_endpoint_that_does_not_answer_properly_is_an_error(reply, message):
+    with pytest.raises(ProviderError, match=message) as caught:
         asked(reply)
     assert caught.value.kind == "endpoint"
 
@@ -77,13 +77,13 @@ def test_it_checks_its_address(url, well):
 
 
 @pytest.mark.parametrize(
-    ("fields", "told"),
+    ("fields", "message"),
     [
         ({"inputField": "a..b"}, "is no path"),
         ({"method": "BREW"}, "method"),
         ({"apiKey": "literal"}, "api_key|apiKey"),
     ],
 )
-def test_a_wrong_setting_is_refused(fields, told):
-    with pytest.raises(ScenarioFileError, match=told):
+def test_a_wrong_setting_is_refused(fields, message):
+    with pytest.raises(ScenarioFileError, match=message):
         define({"name": "agent", "provider": "http", "url": "http://h", **fields})

@@ -160,5 +160,5 @@ def test_an_unreachable_address_is_a_connection_error():
 )
 def test_a_health_check_is_held_to_it(reply, outbound, reason):
     with serving(reply) as server:
-        told = ask_address(server.url, 0.3, outbound)
-    assert reason in told if reason else told == ""
+        problem = ask_address(server.url, 0.3, outbound)
+    assert reason in problem if reason else problem == ""

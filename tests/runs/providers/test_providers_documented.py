@@ -66,11 +66,11 @@ def test_an_agent_starts_as_documented(tmp_path, kind, program, more):
     agent(kind, "codex" if kind == "codex" else "session", **given).invoke(
         invocation(tmp_path, prompt="Go.", in_workspace=True)
     )
-    told = (tmp_path / "workspace/told.txt").read_text()
+    call = (tmp_path / "workspace/call.txt").read_text()
     words = re.sub(r"\[(--[\w-]+ [MN]|args)\]", r"\1", " ".join(started.split()))
     for name, value in {" M": " m", " N": " 9", " args": " --own", " PROMPT": ""}.items():
         words = words.replace(name, value)
-    arguments = told.split("\n")[0].removeprefix("arguments: ") if kind == "codex" else " ".join(told.split())
+    arguments = call.split("\n")[0].removeprefix("arguments: ") if kind == "codex" else " ".join(call.split())
     assert arguments.startswith(words.removeprefix(f"{program} "))
 
 

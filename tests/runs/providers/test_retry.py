@@ -19,7 +19,7 @@ from runs.targets.definitions import define, resolve
 
 
 class Calls:
-    """Fails as it is told to, then answers."""
+    """Fails with the given failures, then answers."""
 
     def __init__(self, *failures: RequestFailure) -> None:
         self.failures = list(failures)

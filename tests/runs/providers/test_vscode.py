@@ -92,9 +92,9 @@ def test_a_dry_run_describes_itself_without_text(tmp_path):
     dry = code(Level.OFF, dry_run=True, vscode_cmd="/no/such/code")
     assert dry.check().available
     recording = dry.invoke(invocation(tmp_path))
-    told = json.loads(recording.raw)
-    assert (recording.answer, told["dry_run"], len(told["commands"])) == ("", True, 2)
-    assert Path(told["request_file"]).is_file()
+    description = json.loads(recording.raw)
+    assert (recording.answer, description["dry_run"], len(description["commands"])) == ("", True, 2)
+    assert Path(description["request_file"]).is_file()
     assert not (tmp_path / "workspace/calls.txt").exists()
 
 

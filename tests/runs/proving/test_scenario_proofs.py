@@ -165,14 +165,14 @@ def test_a_later_proof_replaces_the_earlier_one(suite_folder):
 
 
 def reply(score: float) -> str:
-    told = {
+    assessment = {
         "scores": {"tone": score},
         "weighted_score": score,
         "confidence": 1,
         "issues": [],
         "highlights": [],
     }
-    return json.dumps(told)
+    return json.dumps(assessment)
 
 
 def judge_of_prompts(*, kind_words: tuple[str, ...], cost_usd: float | None = 0.01) -> Complete:

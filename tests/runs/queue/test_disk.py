@@ -1,4 +1,4 @@
-"""Full disks: what goes back, what is said, and that nothing is claimed meanwhile."""
+"""Full disks: what goes back to the queue, its message, and that nothing is claimed meanwhile."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a process hears and tells while it holds claims."""
+"""What a process receives and reports while it holds claims."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_the_heartbeat_keeps_a_claim_beyond_its_lease(claim):
         assert not beat.stopped(claim.token)
 
 
-TOLD_CALLS = """
+REPORTED_CALLS = """
 echo '{"type":"tool_call","name":"bash","command":"taskmgr list --all"}' >> "$EVENTS"
 echo '{"type":"tool_result","output":"none"}' >> "$EVENTS"
 sleep 60
@@ -63,7 +63,7 @@ sleep 60
 def test_a_running_trial_has_worker_calls_and_last_command():
     project = make_project()
     shell_target(project)
-    run = running(suite_of(project, works={"prompt": TOLD_CALLS}), targets=["shell"])
+    run = running(suite_of(project, works={"prompt": REPORTED_CALLS}), targets=["shell"])
     with carrying(run):
         until(lambda: Trial.objects.filter(run=run).exclude(activity="").exists())
         assert at_work(run) == ("taskmgr list --all", 1, worker_name())
@@ -93,9 +93,9 @@ def test_what_an_agent_did_last_is_stored_without_secrets(monkeypatch):
 def test_the_heartbeat_writes_down_what_changed_and_only_that():
     claim = claimed(running())
     beat = Heartbeat()
-    told = iter([("", None), ("", 0), ("one", 1), ("one", 1), ("one", 1, 7), ("one", 2), ("two", 3)])
+    calls = iter([("", None), ("", 0), ("one", 1), ("one", 1), ("one", 1, 7), ("one", 2), ("two", 3)])
     beat._tokens[claim.token] = "trial"
-    beat.watch(claim.trial_id, claim.token, lambda: LatestCalls(*next(told)))
+    beat.watch(claim.trial_id, claim.token, lambda: LatestCalls(*next(calls)))
     trial = Trial.objects.filter(pk=claim.trial_id)
     as_it_was, none = ("as it was", 99, 5), None
     then = [("", 0, none), ("one", 1, none), as_it_was, ("one", 1, 7), ("one", 2, none), ("two", 3, none)]

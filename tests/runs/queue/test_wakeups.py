@@ -30,7 +30,7 @@ class Silent:
         with suppress(OSError):
             while True:
                 asking, _ = self.listening.accept()
-                # Counted before the asker is told, and looks.
+                # Counted before the connection closes, when the asker checks the count.
                 self.asked += 1
                 asking.close()
 

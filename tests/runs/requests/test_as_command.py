@@ -37,7 +37,7 @@ def version(project):
 
 
 def asked(project, version, **fields):
-    """Return what the form asks for, and the line that is said to do the same."""
+    """Return the form's request and the command line that does the same."""
     given = QueryDict(mutable=True)
     for name, value in {
         "suite": version.suite.slug,

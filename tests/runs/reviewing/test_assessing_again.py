@@ -138,8 +138,8 @@ def test_grading_again_uses_the_newest_gates(run: Run, tmp_path: Path) -> None:
 def test_without_a_workspace_grading_says_so(run: Run) -> None:
     Trial.objects.get().artifacts.all().delete()
     plan = call("grade_again", str(run.pk), "--plan")
-    said = "good, 1 trial not graded: The workspace is not stored. Needed by file_exists out.txt."
-    assert said in plan.out
+    sentence = "good, 1 trial not graded: The workspace is not stored. Needed by file_exists out.txt."
+    assert sentence in plan.out
     done = call("grade_again", str(run.pk))
     assert "The workspace is not stored. 1 of 1 checks need it (file_exists out.txt)" in done.out
     assert "no scores to adopt" in call("grade_again", str(run.pk), "--adopt").err

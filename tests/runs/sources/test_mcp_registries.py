@@ -87,10 +87,10 @@ def test_an_address_that_just_holds_a_registry_is_read(run: Any) -> None:
 def test_a_server_that_knows_tools_only_needs_no_handshake(run: Any) -> None:
     def answer(request: Request) -> Reply:
         message: Any = request.json
-        told = {"error": {"code": -32601, "message": "Method not found"}}
+        body = {"error": {"code": -32601, "message": "Method not found"}}
         if message["method"] == "tools/list":
-            told = {"result": {"tools": TOOLS}}
-        return Reply({"jsonrpc": "2.0", "id": message["id"], **told})
+            body = {"result": {"tools": TOOLS}}
+        return Reply({"jsonrpc": "2.0", "id": message["id"], **body})
 
     with serving(answer) as server:
         assert names(run(server.url + "/mcp")) == ["add", "count"]

@@ -228,9 +228,9 @@ def test_missing_times_stay_unknown_in_exports() -> None:
     lines = "".join(json.dumps(each) + "\n" for each in records)
     (run,) = stored(lines.encode(), project, "results.jsonl")
     assert run.suite_id == suite.suite_id
-    told = json.loads(exported(run.pk, "suite-result"))
-    assert [case["durationMs"] for case in told["cases"]] == [None, None]
-    assert told["summary"]["totalDurationMs"] is None
+    report = json.loads(exported(run.pk, "suite-result"))
+    assert [case["durationMs"] for case in report["cases"]] == [None, None]
+    assert report["summary"]["totalDurationMs"] is None
     assert "time=" not in exported(run.pk, "junit")
     assert json.loads(exported(run.pk, "json"))["run"]["seconds"] is None
     assert "0ms" not in suite_summary(suite_run(run))

@@ -173,9 +173,9 @@ def run() -> Run:
     made = make_run(version, model="small", tool_version="task 2.0")
     call, failed = shell("task add", "no name", 2)
     events = (replace(call, usage=Usage(90, 10)), failed, *shell("task add milk", "ok", 0))
-    told = Event("message", role="assistant", text="Done. Mail me at ann@example.org.")
+    last = Event("message", role="assistant", text="Done. Mail me at ann@example.org.")
     for key in ("create", "create", "export"):
-        trial = used_trial(made, key, Transcript(events=(*events, told), source="events", text="Done."), tool)
+        trial = used_trial(made, key, Transcript(events=(*events, last), source="events", text="Done."), tool)
         found = analyse(trial.transcript.unpack(), tool, completed=True).commands
         for each in found:
             CommandRecord.objects.create(

@@ -59,8 +59,8 @@ def test_a_trial_keeps_how_its_commands_went(version):
     run = make_run(version)
     make_trial(run, "create", scores=[score("interaction", "total_commands", 7.0)])
     make_trial(run, "export", detail=used({"name": "list", "calls": 8, "errors": 2, "first_tries": 2}))
-    told = [(trial.first_try, trial.commands) for trial in digest_of(run).trials]
-    assert told == [(None, 7.0), (0.5, 4.0)]
+    figures = [(trial.first_try, trial.commands) for trial in digest_of(run).trials]
+    assert figures == [(None, 7.0), (0.5, 4.0)]
 
 
 def test_the_page_of_a_closed_run_reads_no_trial(version, django_assert_num_queries):
@@ -141,12 +141,12 @@ def test_it_totals_layers_without_errors(version):
     ended(run, lost("No b."), source="transcript", completed=None)
     ended(run, lost("No c."), source="none")
     ended(run, lost("No c."), *judged(0.1, False), outcome="error")
-    told = digest_of(run).layers
-    assert (told.trials, told.completed, told.known) == (4, 2, 3)
-    assert (told.structured, told.text) == (2, 1)
+    layers = digest_of(run).layers
+    assert (layers.trials, layers.completed, layers.known) == (4, 2, 3)
+    assert (layers.structured, layers.text) == (2, 1)
     second, third = sorted(run.trial_set.values_list("pk", flat=True))[1:3]
-    assert told.lost == LostGate("file_exists", "No b.", (second, third))
-    assert told.judge == JudgeTotals(1, 2, (), {"criterion.right": 0.75, "criterion.quick": 0.25})
+    assert layers.lost == LostGate("file_exists", "No b.", (second, third))
+    assert layers.judge == JudgeTotals(1, 2, (), {"criterion.right": 0.75, "criterion.quick": 0.25})
 
 
 def test_criteria_with_differing_weights_have_no_share(version):
@@ -179,8 +179,9 @@ def test_it_has_the_judges_thresholds(project, asked):
 def test_layers_without_data_are_empty(version, outcome):
     run = make_run(version)
     make_trial(run, outcome=outcome, scores=[], detail={})
-    told = digest_of(run).layers
-    assert (told.known, told.structured, told.text, told.lost, told.judge) == (0, 0, 0, None, JudgeTotals())
+    layers = digest_of(run).layers
+    assert (layers.known, layers.structured, layers.text) == (0, 0, 0)
+    assert (layers.lost, layers.judge) == (None, JudgeTotals())
 
 
 def kept_again(run, content):

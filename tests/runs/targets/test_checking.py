@@ -42,7 +42,7 @@ def test_a_target_that_can_work_is_available():
 
 
 @pytest.mark.parametrize(
-    ("definition", "said"),
+    ("definition", "message"),
     [
         ({"provider": "replay", "path": "/nowhere/recorded.jsonl"}, "recorded.jsonl"),
         ({"provider": "mock", "env": {"A": "${{ NOT_SET_HERE }}"}}, "needs the variable NOT_SET_HERE"),
@@ -50,10 +50,10 @@ def test_a_target_that_can_work_is_available():
     ],
     ids=["missing file", "missing variable", "unknown provider"],
 )
-def test_what_is_wrong_is_a_sentence(definition, said):
+def test_what_is_wrong_is_a_sentence(definition, message):
     check = checked(changed(definition))
     assert check.available is False
-    assert said in check.sentence
+    assert message in check.sentence
 
 
 def test_what_only_a_trial_can_show_is_not_checked():

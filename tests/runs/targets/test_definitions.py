@@ -178,7 +178,7 @@ def test_it_refuses_what_cannot_work_with_its_line(lines, line, id):
         pytest.param({"max_retries": 2, "maxRetries": 7}, "max_retries", 2, id="snake_case first"),
         pytest.param({"maxRetries": 7, "max_retries": 2}, "max_retries", 2, id="snake_case later"),
         pytest.param({"max_retries": None, "maxRetries": 7}, "max_retries", 7, id="the other is null"),
-        pytest.param({"model": "b", "deployment": "c"}, "model", "b", id="the name that is told first"),
+        pytest.param({"model": "b", "deployment": "c"}, "model", "b", id="the name that is listed first"),
         pytest.param({"variant": "c", "model": None}, "model", "c", id="a later name, the first null"),
     ],
 )

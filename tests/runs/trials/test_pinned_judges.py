@@ -25,8 +25,8 @@ GRADED: dict[str, Any] = {"evaluators": [{"name": "grade", "type": "llm_judge", 
 
 def _answer(score: float) -> dict[str, Any]:
     """Return what a judge and an evaluator understand."""
-    told = {"scores": {"quality": score}, "weighted_score": score, "confidence": 1.0, "score": score}
-    return {"response": json.dumps({**told, "issues": [], "highlights": [], "hits": [], "misses": []})}
+    scores = {"scores": {"quality": score}, "weighted_score": score, "confidence": 1.0, "score": score}
+    return {"response": json.dumps({**scores, "issues": [], "highlights": [], "hits": [], "misses": []})}
 
 
 def _judge(project: Project, name: str) -> Target:

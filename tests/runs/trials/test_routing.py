@@ -51,7 +51,7 @@ CASES = [
         "expect": {"toolsAcceptable": [["__none__"]]},
     },
 ]
-SAID = {
+ANSWERS = {
     WEATHER: Answer("", calls=(("get_weather", {"city": "Lima"}),)),
     JOKE: Answer("Why?", calls=(("get_time", {}),)),
 }
@@ -61,7 +61,7 @@ SAID = {
 def models(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer]:
     monkeypatch.setenv("MODEL_KEY", KEY)
     with serving() as server:
-        server.script.answer = SAID.__getitem__
+        server.script.answer = ANSWERS.__getitem__
         yield server
 
 

@@ -64,8 +64,8 @@ def test_strips_are_the_same_from_trials_as_from_digests(version, kept):
     found = strips(version.suite)
     assert {key: [pk for pk in strip.trials if pk] for key, strip in found.items()} == expected
     for key, strip in found.items():
-        told = dict(zip(strip.trials, strip.outcomes, strict=True))
-        assert all(Trial.objects.get(pk=pk).outcome == told[pk] for pk in expected[key])
+        outcomes = dict(zip(strip.trials, strip.outcomes, strict=True))
+        assert all(Trial.objects.get(pk=pk).outcome == outcomes[pk] for pk in expected[key])
 
 
 def test_a_strip_ends_at_the_run_it_is_asked_for(version):

@@ -66,5 +66,5 @@ class TestGuidelinePatternConfiguration:
     def test_a_broken_config_is_reported_with_its_line(self, text, line, id):
         with pytest.raises(ScenarioFileError) as refused:
             read(**{"evals/.agentv.yaml": text})
-        told = [(one.file, one.line, one.id) for one in refused.value.problems]
-        assert ("evals/.agentv.yaml", line, id) in told
+        problems = [(one.file, one.line, one.id) for one in refused.value.problems]
+        assert ("evals/.agentv.yaml", line, id) in problems

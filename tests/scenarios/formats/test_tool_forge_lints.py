@@ -1,4 +1,4 @@
-"""What is hardly meant in tool-forge's files, and told without refusing it."""
+"""Likely mistakes in tool-forge's files, reported without refusing the file."""
 
 import pytest
 

@@ -218,25 +218,25 @@ def test_it_shows_what_each_evaluator_scores(signed_in, version):
 
 
 def test_the_fingerprint_shows_every_part_in_two_columns(signed_in, version):
-    told = {"tool": "taskmgr 2.4.0", "guidance": "a41f7d20", "judge": "judge-1"}
-    fingerprint = page(signed_in(), make_run(version, fingerprint=told)).region("Fingerprint")
+    parts = {"tool": "taskmgr 2.4.0", "guidance": "a41f7d20", "judge": "judge-1"}
+    fingerprint = page(signed_in(), make_run(version, fingerprint=parts)).region("Fingerprint")
     assert [len(column.facts) for column in fingerprint.all("dl")] == [2, 1]
-    assert set(fingerprint.facts.values()) == set(told.values())
+    assert set(fingerprint.facts.values()) == set(parts.values())
     one = page(signed_in(), make_run(version, fingerprint={"tool": "taskmgr 2.4.0"}))
     assert len(one.region("Fingerprint").all("dl")) == 1
 
 
 def test_the_fingerprint_shows_names_before_hashes(signed_in, version):
-    told = {
+    fingerprint = {
         "suite_version": 7,
         "suite_sha256": "c91e04b7" * 8,
         "fixture": "70b2d9e1" * 8,
         "rubric": "e2c8105f" * 8,
     }
-    told |= {"provider": "claude_code", "provider_version": "2.1.197"}
-    told |= {"target": "claude-code", "target_sha256": "5d1f9a02" * 8}
+    fingerprint |= {"provider": "claude_code", "provider_version": "2.1.197"}
+    fingerprint |= {"target": "claude-code", "target_sha256": "5d1f9a02" * 8}
     names = {"fixture": "workspace <b>", "rubric": "capture"}
-    text = page(signed_in(), make_run(version, fingerprint={**told, "names": names}))
+    text = page(signed_in(), make_run(version, fingerprint={**fingerprint, "names": names}))
     assert text.region("Fingerprint").facts == {
         "Suite version": f"{version.suite.name} v7 c91e04b7",
         "Fixture": "workspace <b> 70b2d9e1",
@@ -244,7 +244,7 @@ def test_the_fingerprint_shows_names_before_hashes(signed_in, version):
         "Target": "claude-code 5d1f9a02",
         "Provider": "claude_code 2.1.197",
     }
-    older = page(signed_in(), make_run(version, fingerprint=told)).region("Fingerprint")
+    older = page(signed_in(), make_run(version, fingerprint=fingerprint)).region("Fingerprint")
     assert older.facts["Fixture"] == "70b2d9e1"
 
 

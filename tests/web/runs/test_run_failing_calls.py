@@ -51,8 +51,8 @@ def test_the_command_it_leads_to_is_on_the_page_of_the_trial(signed_in, version)
     run = make_run(version)
     trial = make_trial(run, outcome="fail")
     events = [event for n in range(230) for event in shell(f"ls {n}", number=n)]
-    said = [Event("message", role="assistant", text="Now."), Event("raw", text="noise")]
-    make_transcript(trial, [*said, *events, *shell("tool export", "no", 2, number=230)])
+    preamble = [Event("message", role="assistant", text="Now."), Event("raw", text="noise")]
+    make_transcript(trial, [*preamble, *events, *shell("tool export", "no", 2, number=230)])
     make_command(trial, 0, "tool export", **FAILED, event=462)
     client = signed_in()
     link = panel(client, run).link("tool export").address

@@ -73,8 +73,8 @@ def test_the_judge_counts_trials_that_reach_its_threshold(signed_in, version):
 def first_try(run, **values):
     """Add a trial with this rate for each scenario, without one where it is None, and close the run."""
     for key, value in values.items():
-        told = [] if value is None else [score("interaction", "first_try_success_rate", value)]
-        make_trial(run, key, scores=[score("gates", "script", 1.0, True), *told])
+        interaction = [] if value is None else [score("interaction", "first_try_success_rate", value)]
+        make_trial(run, key, scores=[score("gates", "script", 1.0, True), *interaction])
     return close(run)
 
 
@@ -104,8 +104,8 @@ def test_a_mean_without_baseline_has_no_column(signed_in, version):
 def test_a_mean_without_a_counterpart_is_not_comparable(signed_in, version):
     run = first_try(make_run(version), create=0.5)
     new = make_run(version, baseline=run)
-    told = [score("interaction", name, 0.5) for name in ("first_try_success_rate", "error_rate")]
-    make_trial(new, "create", scores=told)
+    scores = [score("interaction", name, 0.5) for name in ("first_try_success_rate", "error_rate")]
+    make_trial(new, "create", scores=scores)
     row = page(signed_in(), close(new)).table("1 Interaction").row("Error rate")
     assert row.cell("Compared with baseline").text == "not comparable"
 

@@ -165,21 +165,21 @@ def test_without_running_trials_there_is_no_table(signed_in, version):
 
 
 @pytest.mark.parametrize(
-    ("workers", "said"),
+    ("workers", "sentence"),
     [
         (0, "2 queued: 3 at a time. No worker is running. Start one with make worker."),
         (1, "2 queued: 3 at a time, 1 worker online. The verdict follows the last trial."),
         (2, "2 queued: 3 at a time, 2 workers online. The verdict follows the last trial."),
     ],
 )
-def test_it_shows_queued_trials_and_workers(signed_in, version, workers, said):
+def test_it_shows_queued_trials_and_workers(signed_in, version, workers, sentence):
     run = make_run(version, state="running", concurrency=3)
     for _ in range(2):
         make_trial(run, "create", outcome="")
     Worker.objects.create(name="lost:1", seen=timezone.now() - timedelta(minutes=2))
     for n in range(workers):
         Worker.objects.create(name=f"here:{n}")
-    assert said in page(signed_in(), run)
+    assert sentence in page(signed_in(), run)
 
 
 def test_it_names_the_full_disk(signed_in, version):

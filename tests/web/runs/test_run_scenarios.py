@@ -76,9 +76,9 @@ def cells(shown):
 def test_a_scenario_shows_mean_first_try_rate_and_commands(signed_in, version):
     run = make_run(version)
     for rate, commands in ((0.25, 4.0), (1.0, 1203.0)):
-        told = [score("interaction", "first_try_success_rate", rate)]
-        told += [score("interaction", "total_commands", commands), score("gates", "script", 1.0, True)]
-        make_trial(run, "create", scores=told, seconds=None)
+        scores = [score("interaction", "first_try_success_rate", rate)]
+        scores += [score("interaction", "total_commands", commands), score("gates", "script", 1.0, True)]
+        make_trial(run, "create", scores=scores, seconds=None)
     make_trial(run, "export", scores=[])
     client = signed_in()
     head, first, *trials, last = cells(page(client, close(run), "?open=create"))
@@ -125,13 +125,13 @@ def test_a_column_in_which_nothing_was_measured_is_left_out(signed_in, version):
     assert {len(row) for row in rows} == {len(head), len(head) - 2}
 
 
-def test_a_run_of_an_older_digest_lacks_what_it_does_not_tell(signed_in, version):
+def test_a_run_of_an_older_digest_lacks_newer_columns(signed_in, version):
     run = make_run(version)
     make_trial(run, "create")
     kept = RunDigest.objects.get(run=close(run))
-    told = json.loads(bytes(kept.content))
-    told["trials"] = [trial[:-2] for trial in told["trials"]]
-    RunDigest.objects.update(content=json.dumps(told).encode())
+    content = json.loads(bytes(kept.content))
+    content["trials"] = [trial[:-2] for trial in content["trials"]]
+    RunDigest.objects.update(content=json.dumps(content).encode())
     assert cells(page(signed_in(), run))[0][-2:] == ["Judge", "Time"]
 
 

@@ -1,4 +1,4 @@
-"""The page of targets, a file of them, and what the audit tells of it."""
+"""The targets page, uploads of a targets file, and their audit entries."""
 
 from __future__ import annotations
 

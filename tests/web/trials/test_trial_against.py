@@ -96,28 +96,28 @@ def test_commands_that_do_not_fit_a_page_are_counted(signed_in, run, base):
 
 def test_gates_are_paired_by_what_they_check(signed_in, run, base):
     def gate(path, *, passed):
-        told = {"layer": "gates", "name": "file_exists", "value": float(passed), "passed": passed}
-        return {**told, "message": "" if passed else f"{path} is missing.", "detail": {"path": path}}
+        score = {"layer": "gates", "name": "file_exists", "value": float(passed), "passed": passed}
+        return {**score, "message": "" if passed else f"{path} is missing.", "detail": {"path": path}}
 
     base.scores = [gate("a.txt", passed=True), gate("b.txt", passed=True)]
     base.save()
     new = make_trial(run, scores=[gate("b.txt", passed=False), gate("c.txt", passed=True)])
     found = against(signed_in(), new, base).context["compared"].gates
-    told = [
+    paired = [
         (each.gate["detail"]["path"], each.base and each.base["passed"], each.new and each.new["passed"])
         for each in found
     ]
-    assert told == [("b.txt", True, False), ("c.txt", None, True), ("a.txt", True, None)]
+    assert paired == [("b.txt", True, False), ("c.txt", None, True), ("a.txt", True, None)]
 
 
 def test_measures_of_either_side_are_shown(signed_in, run, base):
     new = make_trial(run, seconds=2.5, cost_usd=None)
     base.seconds, base.cost_usd, base.tokens_in = None, 0.25, None
     base.save()
-    told = {each.label: each[2:] for each in against(signed_in(), new, base).context["compared"].measures}
-    assert told["Time"] == (None, 2.5)
-    assert told["Cost"] == (0.25, None)
-    assert "Input tokens" not in told
+    measures = {each.label: each[2:] for each in against(signed_in(), new, base).context["compared"].measures}
+    assert measures["Time"] == (None, 2.5)
+    assert measures["Cost"] == (0.25, None)
+    assert "Input tokens" not in measures
 
 
 def test_a_changed_scenario_is_not_comparable(signed_in, run, base):

@@ -24,7 +24,7 @@ def test_a_normalised_command_is_cited_as_typed(signed_in, run):
 
 
 @pytest.mark.parametrize(
-    ("statement", "told", "addresses"),
+    ("statement", "citation", "addresses"),
     [
         ("Used the flag `--output-format`.", "in", ["#c2"]),
         ("Used --output-format, which does not exist.", "in", ["#c2"]),
@@ -34,11 +34,11 @@ def test_a_normalised_command_is_cited_as_typed(signed_in, run):
         ("Did not read the documentation.", "no command cited", []),
     ],
 )
-def test_a_judge_statement_links_to_quoted_commands(signed_in, run, statement, told, addresses):
+def test_a_judge_statement_links_to_quoted_commands(signed_in, run, statement, citation, addresses):
     trial = with_commands(run)
     make_judging(trial, content={"negatives": [statement], "positives": []})
     (issue,) = page(signed_in(), trial).all("li.is-issue")
-    assert told in issue
+    assert citation in issue
     assert issue.addresses == addresses
 
 

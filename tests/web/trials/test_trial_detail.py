@@ -145,11 +145,11 @@ def test_it_shows_notes_of_scripts(signed_in, run):
 
 
 def test_it_shows_metrics_and_warnings_of_evaluator_scripts(signed_in, run):
-    said = {
+    detail = {
         "metrics": {"coverage": 0.75, "files": ["a.py"]},
         "warnings": ["The score 3 is outside 0 to 1; 1 was used."],
     }
-    trial = make_trial(run, scores=[score("scripts", "quality", 1.0, message="Fine.", detail=said)])
+    trial = make_trial(run, scores=[score("scripts", "quality", 1.0, message="Fine.", detail=detail)])
     scripts = page(signed_in(), trial).region("Scripts")
     assert all(text in scripts for text in ("coverage", "0.75", '["a.py"]', "The score 3 is outside 0 to 1"))
 

@@ -1,4 +1,4 @@
-"""A trial that ended in an error: what is said, and how to start it again."""
+"""A trial that ended in an error: its message, and how to start it again."""
 
 from __future__ import annotations
 

@@ -114,8 +114,8 @@ def test_a_file_that_is_not_there_is_not_found(signed_in, project):
 
 def test_the_page_of_a_trial_names_what_changed(signed_in, project):
     files = [{"path": f"{HOSTILE}.json", "change": "added", "size": 1200}]
-    told = {"added": 1, "changed": 0, "removed": 2, "files": files, "left_out": []}
-    trial = trial_of(project, detail={"workspace": told})
+    workspace = {"added": 1, "changed": 0, "removed": 2, "files": files, "left_out": []}
+    trial = trial_of(project, detail={"workspace": workspace})
     page = parse(signed_in().get(address(trial)))
     assert "1 added, 2 removed" in page.links
     assert SHOWN in page
@@ -129,8 +129,8 @@ def test_a_changed_file_counts_lines_and_links_to_its_diff(signed_in, project):
         {"path": "picture.png", "change": "added", "size": 1200, "added": None, "removed": None},
         {"path": "old.txt", "change": "removed", "size": None, "added": 0, "removed": 1},
     ]
-    told = {"added": 1, "changed": 1, "removed": 1, "files": files, "left_out": []}
-    trial = trial_of(project, start={path: b"1\n"}, kept={path: b"2\n"}, detail={"workspace": told})
+    workspace = {"added": 1, "changed": 1, "removed": 1, "files": files, "left_out": []}
+    trial = trial_of(project, start={path: b"1\n"}, kept={path: b"2\n"}, detail={"workspace": workspace})
     client = signed_in()
     rows = parse(client.get(address(trial))).region("Workspace").table("Workspace").rows
     assert [row.texts[-1] for row in rows] == ["+1,118 −4", "1.2 kB", "−1"]

@@ -82,15 +82,15 @@ def test_it_shows_that_setup_ran_before(signed_in, project):
 
 
 def test_a_workspace_that_was_emptied_lost_everything(signed_in, project):
-    told = {"added": 0, "changed": 0, "removed": 3, "files": [], "left_out": [], "empty": True}
-    found = changes(signed_in(), trial_of(project, detail={"workspace": told}))
+    workspace = {"added": 0, "changed": 0, "removed": 3, "files": [], "left_out": [], "empty": True}
+    found = changes(signed_in(), trial_of(project, detail={"workspace": workspace}))
     assert {each.change for each in found.values()} == {"removed"}
     assert len(found) == 3
 
 
 def test_a_pruned_workspace_is_not_shown_as_empty(signed_in, project):
-    told = {"added": 1, "changed": 0, "removed": 0, "files": [], "left_out": []}
-    trial = trial_of(project, kept=START | {"new.txt": b"x"}, detail={"workspace": told})
+    workspace = {"added": 1, "changed": 0, "removed": 0, "files": [], "left_out": []}
+    trial = trial_of(project, kept=START | {"new.txt": b"x"}, detail={"workspace": workspace})
     trial.artifacts.all().delete()
     assert reader.NONE_KEPT in page(signed_in(), trial)
 
@@ -100,10 +100,10 @@ def test_an_unchanged_workspace_is_labelled(signed_in, project):
 
 
 def test_files_too_large_to_store_are_not_compared(signed_in, project):
-    told = {"added": 1, "changed": 1, "removed": 0, "files": [], "left_out": ["old.txt", "huge.bin"]}
+    workspace = {"added": 1, "changed": 1, "removed": 0, "files": [], "left_out": ["old.txt", "huge.bin"]}
     kept = {name: content for name, content in START.items() if name != "old.txt"}
     client = signed_in()
-    trial = trial_of(project, kept=kept, detail={"workspace": told})
+    trial = trial_of(project, kept=kept, detail={"workspace": workspace})
     assert changes(client, trial) == {}
     assert "huge.bin" in page(client, trial)
 

@@ -8,9 +8,9 @@ from tests.web.trials.pages import address, page
 
 def interaction(value):
     """Return what a trial keeps of layer 1 with this error rate; None is a trial without commands."""
-    told = {"available": value is not None, "source": "events", "error_rate": value or 0.0}
+    metrics = {"available": value is not None, "source": "events", "error_rate": value or 0.0}
     score = {"layer": "interaction", "name": "error_rate", "value": value, "passed": None}
-    return {"scores": [score], "detail": {"interaction": told}}
+    return {"scores": [score], "detail": {"interaction": metrics}}
 
 
 def typical(client, trial):

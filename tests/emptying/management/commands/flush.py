@@ -17,7 +17,7 @@ KEPT = {ContentType._meta.db_table, Permission._meta.db_table}
 
 
 class Command(flush.Command):
-    """Takes what Django's takes; sequences go on, and nothing is asked or told."""
+    """Takes the options of Django's command; sequences go on, and it neither asks nor prints anything."""
 
     def handle(self, **options: Any) -> None:
         connection = connections[options["database"]]
