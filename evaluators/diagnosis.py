@@ -51,16 +51,16 @@ def diagnose(
     """
     if not metrics.available:
         return ()
-    said = messages or {}
-    missing = [each for each in metrics.commands if is_missing(each, said.get(each.n, ""))]
+    messages = messages or {}
+    missing = [each for each in metrics.commands if is_missing(each, messages.get(each.n, ""))]
     # The docs can't be judged by calls that never reached the tool.
-    not_found = (_not_found(metrics, missing, said),) if missing else ()
+    not_found = (_not_found(metrics, missing, messages),) if missing else ()
     if 2 * len(missing) >= metrics.error_count > 0 and missing:
         return not_found
     problems = (
         *not_found,
-        *_errors_and_help(metrics, thresholds, {each.n for each in missing}, said),
-        *_retries(metrics, thresholds, said),
+        *_errors_and_help(metrics, thresholds, {each.n for each in missing}, messages),
+        *_retries(metrics, thresholds, messages),
         *_many_commands(metrics, thresholds),
     )
     return problems or tuple(_clear(metrics, thresholds))
@@ -94,7 +94,7 @@ def is_missing(command: Command, message: str) -> bool:
     return script is not None and script[1].rpartition("/")[2] in message
 
 
-def _not_found(metrics: Interaction, missing: list[Command], said: Mapping[int, str]) -> Diagnosis:
+def _not_found(metrics: Interaction, missing: list[Command], messages: Mapping[int, str]) -> Diagnosis:
     sentence = (
         "The tool or its script was not found, so this says nothing about the docs. Install it on the worker, or fix"
         " the scenario's workspace."
@@ -102,14 +102,14 @@ def _not_found(metrics: Interaction, missing: list[Command], said: Mapping[int, 
     first = missing[0]
     code = f"exit code {first.exit_code}"
     evidence = f"{len(missing)} of {metrics.total_commands} commands ended with {code}: {first.line}"
-    return Diagnosis(NOT_FOUND, sentence, (evidence, *_quotes(missing, said)))
+    return Diagnosis(NOT_FOUND, sentence, (evidence, *_quotes(missing, messages)))
 
 
-def _quotes(commands: Iterable[Command], said: Mapping[int, str]) -> tuple[str, ...]:
+def _quotes(commands: Iterable[Command], messages: Mapping[int, str]) -> tuple[str, ...]:
     """Return different error messages with their first command."""
     lines: dict[str, str] = {}
     for each in commands:
-        if message := said.get(each.n):
+        if message := messages.get(each.n):
             lines.setdefault(message, f"`{each.line}`: {message}")
     return tuple(lines.values())[:MOST_QUOTED]
 
@@ -134,7 +134,7 @@ def _percent(share: float) -> str:
 
 
 def _errors_and_help(
-    metrics: Interaction, limit: Thresholds, missing: set[int], said: Mapping[int, str]
+    metrics: Interaction, limit: Thresholds, missing: set[int], messages: Mapping[int, str]
 ) -> Iterator[Diagnosis]:
     errors = metrics.error_count - len(missing)
     rate = errors / metrics.total_commands if missing else metrics.error_rate
@@ -143,7 +143,7 @@ def _errors_and_help(
     failed = [each for each in metrics.commands if each.failed and each.n not in missing]
     evidence = (
         *_error_and_help_evidence(errors, metrics, limit),
-        *(_quotes(failed, said) if erring else ()),
+        *(_quotes(failed, messages) if erring else ()),
     )
 
     if erring and not seeking:
@@ -157,7 +157,7 @@ def _errors_and_help(
         yield Diagnosis("help-instead-of-docs", sentence, evidence)
 
 
-def _retries(metrics: Interaction, limit: Thresholds, said: Mapping[int, str]) -> Iterator[Diagnosis]:
+def _retries(metrics: Interaction, limit: Thresholds, messages: Mapping[int, str]) -> Iterator[Diagnosis]:
     retried = {
         sub.name: f"{sub.name}: {sub.retries_after_failure} of {sub.calls} calls were retries."
         for sub in metrics.subcommands
@@ -167,7 +167,7 @@ def _retries(metrics: Interaction, limit: Thresholds, said: Mapping[int, str]) -
     if retried:
         sentence = "These error messages don't help the agent recover."
         failed = [each for each in metrics.commands if each.failed and each.subcommand in retried]
-        yield Diagnosis(RETRIES, sentence, (*retried.values(), *_quotes(failed, said)))
+        yield Diagnosis(RETRIES, sentence, (*retried.values(), *_quotes(failed, messages)))
 
 
 def _many_commands(metrics: Interaction, limit: Thresholds) -> Iterator[Diagnosis]:

@@ -87,7 +87,7 @@ def quotes(documents: Sequence[Document], transcript: Transcript, prompt: str = 
     A line of prose counts as a whole; of code, the part before its first placeholder. What the task's prompt says
     is not distinctive.
     """
-    spoken = [(index, text) for index, event in enumerate(transcript.events) if (text := _said(event))]
+    spoken = [(index, text) for index, event in enumerate(transcript.events) if (text := _own_text(event))]
     starts = [0, *accumulate(len(text) + 1 for _, text in spoken)]
     whole, asked = "\n".join(text for _, text in spoken)[:LONGEST_TEXT], _plain(prompt)
     found = []
@@ -131,7 +131,7 @@ def _texts(value: Json) -> Iterator[str]:
             yield from _texts(each)
 
 
-def _said(event: Event) -> str:
+def _own_text(event: Event) -> str:
     """Return what the agent said or ran in an event; empty for what it was told."""
     if event.type == "tool_call":
         return _plain(event.command or "")

@@ -103,7 +103,7 @@ def member_invite(request: ProjectRequest) -> HttpResponse:
     if not form.is_valid():
         return _show(request, invitation_form=form, status=422)
     made, link = invite(request.access, **form.cleaned_data)
-    response = _show(request, invited=made, link=link, invited_said=send_invitation(made, link))
+    response = _show(request, invited=made, link=link, invitation_message=send_invitation(made, link))
     response["Cache-Control"] = "no-store"
     return response
 
@@ -124,7 +124,7 @@ def member_uninvite(request: ProjectRequest, pk: int) -> HttpResponse:
 
 def _changed(request: ProjectRequest, sentence: str) -> HttpResponse:
     if request.htmx:
-        return _show(request, member_said=sentence)
+        return _show(request, member_message=sentence)
     messages.success(request, sentence)
     return redirect("project-settings", request.access.project.slug)
 

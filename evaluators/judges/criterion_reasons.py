@@ -1,4 +1,4 @@
-"""Find what a judge said of a single criterion."""
+"""Find a judge's statements about a single criterion."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def names(text: str, criterion: str) -> bool:
     return len(list(filter(None, words))) > 1 and re.search(rf"(?<!\w){written}(?!\w)", shown) is not None
 
 
-def said_of(criterion: str, reason: str, statements: Sequence[str]) -> list[int]:
+def statements_about(criterion: str, reason: str, statements: Sequence[str]) -> list[int]:
     """Return the positions of statements that name a criterion and don't repeat its reason."""
     return [
         position

@@ -190,14 +190,20 @@ def list_alerts(request: ApiRequest, filters: Query[AlertFilters]) -> dict[str, 
     return page_of(request, rows, filters, lambda alerts: [_alert(each) for each in alerts])
 
 
-@router.patch("/alerts/{alert_id}", auth=Bearer("triage"), response=answers(AlertOut), tags=["alerts"])
+@router.patch(
+    "/alerts/{alert_id}", auth=Bearer("triage"), response=answers(AlertOut, refusals=[409]), tags=["alerts"]
+)
 def change_alert(request: ApiRequest, alert_id: Path[Key], given: AlertIn) -> dict[str, Any]:
     """Triage an alert: set its state, assignee, note, link, due date, star or tags."""
     alert = _find(request, alert_id)
     changes = {name: value for name, value in given if name in given.model_fields_set and name != "revision"}
     nullable = ("due", "assignee")
     if not changes or any(value is None for name, value in changes.items() if name not in nullable):
-        raise ApiError(422, "Send at least one field to change; only `due` may be null.", id="alert/nothing")
+        raise ApiError(
+            422,
+            "Send at least one field to change; only `due` and `assignee` may be null.",
+            id="alert/nothing",
+        )
     if "assignee" in changes:
         changes["assignee"] = _member(request, changes["assignee"])
     if "link" in changes:

@@ -16,7 +16,7 @@ from msgspec import Struct
 from rapidfuzz import fuzz, process
 
 from evalhub.teams.models import Project
-from evaluators.judges.criterion_reasons import said_of
+from evaluators.judges.criterion_reasons import statements_about
 from runs.models import JudgingRecord, Review, Run
 from runs.warehouse.address_filters import AddressFilters
 from runs.warehouse.calibrations import JudgeVersion
@@ -141,7 +141,9 @@ class ReadContent(Struct, gc=False):
             return every
         reason = self.reasons.get(criterion, "")
         own = [("criterion", sorted(self.criteria).index(criterion), reason)] if reason else []
-        named = [(side, n, texts[n]) for side, texts in sides for n in said_of(criterion, reason, texts)]
+        named = [
+            (side, n, texts[n]) for side, texts in sides for n in statements_about(criterion, reason, texts)
+        ]
         return own + named or every
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from evalhub.api import openapi_document
 from runs.models import Alert, Run
 from tests.builders import make_compared, make_member, make_suite
 
@@ -53,6 +54,8 @@ def test_a_stale_revision_is_refused(api, alerts):
     answer = client.patch(address, {"state": "invalid", "revision": 0})
     assert (answer.status_code, answer.json()["id"]) == (409, "alert/stale")
     assert Alert.objects.get(pk=alerts[0].pk).state == "fixed"
+    documented = openapi_document()["paths"]["/alerts/{alert_id}"]["patch"]["responses"]
+    assert str(answer.status_code) in map(str, documented)
 
 
 def test_several_change_and_the_stale_one_is_listed(api, project, alerts):

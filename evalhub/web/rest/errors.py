@@ -46,9 +46,12 @@ REFUSALS = frozenset((400, 401, 403, 404, 405, 413, 414, 422))
 """The statuses that any operation may answer with beside its own."""
 
 
-def answers(schema: Any, *, status: int = 200) -> dict[Any, Any]:
-    """Return what an operation declares: its own answer, and the one shape of every refusal."""
-    return {status: schema, REFUSALS: ErrorOut}
+def answers(schema: Any, *, status: int = 200, refusals: Iterable[int] = ()) -> dict[Any, Any]:
+    """Return what an operation declares: its own answer, and the one shape of every refusal.
+
+    `refusals` are the statuses that only this operation refuses with.
+    """
+    return {status: schema, REFUSALS.union(refusals): ErrorOut}
 
 
 def not_found(what: str, key: object) -> ApiError:
