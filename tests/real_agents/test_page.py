@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +23,23 @@ from tests.real_agents.test_runs import guidance, suite, target
 WRONG, RIGHT = turns(*COMMANDS[1:3], COMMANDS[5]), turns(COMMANDS[0], *COMMANDS[3:])
 
 
+PATIENCE_MS = 60_000
+"""Agents and the slow tests run beside it."""
+
+
+@pytest.fixture(autouse=True)
+def _patience() -> Iterator[None]:
+    expect.set_options(timeout=PATIENCE_MS)
+    yield
+    expect.set_options(timeout=None)
+
+
 @pytest.mark.timeout(300)
 def test_three_agents_with_two_guidances_in_a_browser(
     as_admin: Page, live_server: Any, project: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SCRIPTED_KEY", KEY)
+    as_admin.set_default_timeout(PATIENCE_MS)
     suite(tmp_path / "taskmgr")
     [imported] = import_files(read_path(tmp_path / "taskmgr"), project=project, by=None)
     for rule in ("Guess the syntax.", "Read --help first."):
