@@ -30,6 +30,8 @@ from evalhub.web.checks import TAG
 from evalhub.web.commands import HIGHEST_PORT, WRONG_USE, HelpfulCommand, port_number
 
 LOOPBACK = "127.0.0.1"
+START_SECONDS = 90
+"""For a process to answer; a first start on a busy machine also compiles every module."""
 
 
 class Command(HelpfulCommand):
@@ -97,8 +99,10 @@ class Command(HelpfulCommand):
         connections.close_all()
 
     def _wait(self, supervisor: Supervisor, ready: Any, name: str, logs: Path) -> None:
-        if not supervisor.wait_until(ready, 30) and not supervisor.stopping:
-            raise CommandError(f"{name} did not start within 30 seconds. Look into {logs / f'{name}.log'}.")
+        if not supervisor.wait_until(ready, START_SECONDS) and not supervisor.stopping:
+            raise CommandError(
+                f"{name} did not start within {START_SECONDS} seconds. Look into {logs / f'{name}.log'}."
+            )
 
     def _examples(self, supervisor: Supervisor) -> int:
         """Run the examples in a process of their own; return its exit code."""
