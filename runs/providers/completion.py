@@ -104,9 +104,7 @@ class Asking:
         except Exception as error:
             # Broad because litellm raises exceptions of a dozen libraries; all of them are failed requests.
             if refused := refusal_in(error):
-                raise AddressRefused(
-                    f"The target '{self.access.name}' cannot be call_within: {refused}"
-                ) from error
+                raise AddressRefused(f"The target '{self.access.name}' can't be called: {refused}") from error
             self.last = failure_of(error, self.access.secrets)
             self.notes.append(f"Attempt {self.attempts} failed: {describe(self.last)}.")
             if self.last.network and not self.repeats_lost:

@@ -58,8 +58,9 @@ def _per_token(info: dict[str, Any], direction: str, batch: bool) -> float | Non
 
 def litellm_cost(response: Any, model: str) -> float | None:
     """Return a response's cost by litellm, with its rates for cached and reasoning tokens; None if unknown."""
-    import litellm
+    from runs.providers.litellm_outbound import load_litellm
 
+    litellm = load_litellm()
     try:
         return float(litellm.completion_cost(response, model=model))
     except Exception:
