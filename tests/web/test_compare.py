@@ -36,9 +36,9 @@ def compared(client, base, new):
 def test_changed_scenarios_come_first(signed_in, version):
     base, new = ran(version, "list"), ran(version, "export")
     found = compared(signed_in("viewer"), base, new).context["compared"]
-    assert [(each.key, each.verdict) for each in found.scenarios] == [
-        ("export", "regressed"),
-        ("list", "improved"),
+    assert [(each.key, each.kind) for each in found.scenarios] == [
+        ("export", "worse"),
+        ("list", "better"),
         ("create", "same"),
     ]
 
@@ -54,10 +54,10 @@ def test_chips_count_scenarios_and_narrow_them_by_the_address(signed_in, version
     client = signed_in("viewer")
     chips = compared(client, base, new).context["facets"].chips
     assert [(chip.name, chip.n) for chip in chips] == [
-        ("differing", 2), ("regressed", 1), ("improved", 1), ("same", 1), ("all", 3),
+        ("differing", 2), ("worse", 1), ("better", 1), ("same", 1), ("all", 3),
     ]  # fmt: skip
     assert narrowed(client, base, new, "differing")[0] == ["export", "list"]
-    assert narrowed(client, base, new, "regressed")[0] == ["export"]
+    assert narrowed(client, base, new, "worse")[0] == ["export"]
     assert narrowed(client, base, new, "same")[0] == ["create"]
     assert narrowed(client, base, new, "all")[0] == ["export", "list", "create"]
     assert narrowed(client, base, removed, "removed")[0] == ["list"]
@@ -73,7 +73,7 @@ def test_a_scenario_with_errors_only_is_not_compared(signed_in, version, outcome
         close(run)
     client = signed_in()
     found = compared(client, *runs).context["compared"].scenarios
-    assert [(each.key, each.verdict) for each in found] == [("create", "unmeasured"), ("list", "same")]
+    assert [(each.key, each.kind) for each in found] == [("create", "unmeasured"), ("list", "same")]
     assert narrowed(client, *runs, "differing")[0] == []
     keys, text = narrowed(client, *runs, "unmeasured")
     assert keys == ["create"]
@@ -82,7 +82,7 @@ def test_a_scenario_with_errors_only_is_not_compared(signed_in, version, outcome
 
 def test_a_chip_without_scenarios_leads_back_to_all(signed_in, version):
     base, new = ran(version), ran(version)
-    keys, text = narrowed(signed_in(), base, new, "regressed")
+    keys, text = narrowed(signed_in(), base, new, "worse")
     assert keys == []
     assert parse(text).link("Show all 3").address == f"?runs={base.pk},{new.pk}&show=all#scenarios"
 
@@ -99,8 +99,8 @@ def test_only_what_differs_is_listed_unless_all_is_chosen(signed_in, version):
 def test_the_chips_of_the_header_narrow_the_list(signed_in, version):
     base, new = ran(version, "list"), ran(version, "export")
     (chips,) = parse(compared(signed_in(), base, new)).all('[aria-label="Scenarios by change"]')
-    assert [each.text for each in chips.all("a")] == ["▼ Regressed 1", "▲ Improved 1", "= Same 1"]
-    assert chips.all("a")[0].address == f"?runs={base.pk},{new.pk}&show=regressed#scenarios"
+    assert [each.text for each in chips.all("a")] == ["▼ Worse 1", "▲ Better 1", "= Same 1"]
+    assert chips.all("a")[0].address == f"?runs={base.pk},{new.pk}&show=worse#scenarios"
 
 
 def test_a_chip_that_does_not_exist_shows_all(signed_in, version):
@@ -114,7 +114,7 @@ def test_a_chip_that_does_not_exist_shows_all(signed_in, version):
 def test_a_chip_swaps_the_scenarios_only(signed_in, version):
     base, new = ran(version), ran(version, "export")
     asked = {"HTTP_HX_REQUEST": "true", "HTTP_HX_TARGET": "scenarios"}
-    keys, text = narrowed(signed_in(), base, new, "regressed", **asked)
+    keys, text = narrowed(signed_in(), base, new, "worse", **asked)
     assert keys == ["export"]
     assert "<html" not in text
     assert parse(text).headings == ["Scenarios"]
@@ -208,7 +208,7 @@ def test_how_to_read_it_is_open_until_it_is_dismissed(signed_in, version):
 
 def test_a_scenario_of_few_trials_is_tagged_as_noise(signed_in, version):
     few = parse(compared(signed_in(), ran(version), ran(version, "export")))
-    assert few.table("Scenarios").row("export").cell("Status").text == "▼ regressed noise"
+    assert few.table("Scenarios").row("export").cell("Status").text == "▼ worse noise"
     many = parse(compared(signed_in(), ran(version, trials=9), ran(version, "export", trials=9)))
     assert many.table("Scenarios").row("export").cell("Status").text == "▼ regressed"
 

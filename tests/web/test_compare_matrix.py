@@ -71,7 +71,7 @@ def test_scenarios_show_the_trials_of_each_run_as_dots(signed_in, version):
         "2 failed",
         "2 passed",
     ]
-    assert "▼ regressed" in cells[2]
+    assert "▼ worse" in cells[2]
     assert table.row("list").cells[3].text == "–"
     every = shown(client, runs, "&layout=scenarios&show=all").table("Scenarios")
     assert len(every.rows) == 3

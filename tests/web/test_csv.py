@@ -122,7 +122,7 @@ def test_a_comparisons_measures(signed_in: SignIn, compared: tuple[Run, Run]) ->
 
 
 def test_a_comparisons_scenarios_follow_the_chip(signed_in: SignIn, compared: tuple[Run, Run]) -> None:
-    address = f"/p/tools/compare/?runs={compared[0].pk},{compared[1].pk}&show=regressed&format=csv"
+    address = f"/p/tools/compare/?runs={compared[0].pk},{compared[1].pk}&show=worse&format=csv"
     (row,) = table(signed_in("viewer"), f"{address}&table=scenarios")
     assert (row["scenario"], row["difference"], row["comparable"]) == ("create", "-1.0", "true")
 

@@ -40,7 +40,7 @@ class ComparedScenario:
         return _rate(self.marks[0]), _rate(self.marks[1])
 
     @property
-    def verdict(self) -> str:
+    def kind(self) -> str:
         """Return the change by counts; `unmeasured` if a side has only errors, `incomparable` if it changed."""
         if not self.base or not self.new:
             return "removed" if self.base else "added"
@@ -57,9 +57,7 @@ class ComparedScenario:
     def is_noise(self) -> bool:
         """Return whether its pass rates differ by no more than chance explains, or by an unknown measure of it."""
         decided = (ChangeVerdict.REGRESSED, ChangeVerdict.IMPROVED)
-        return self.verdict in ("regressed", "improved") and not (
-            self.change and self.change.verdict in decided
-        )
+        return self.kind in ("worse", "better") and not (self.change and self.change.verdict in decided)
 
     @property
     def points(self) -> float:
@@ -69,12 +67,12 @@ class ComparedScenario:
 
 
 def by_counts(before: Rate, after: Rate) -> str:
-    """Return how a pass rate changed, by counts alone; `unmeasured` if a side has only errors."""
+    """Return how a pass rate changed, by counts and without a test; `unmeasured` if a side has only errors."""
     if not before.n or not after.n:
         return "unmeasured"
     if before.share == after.share:
         return "same"
-    return "regressed" if after.share < before.share else "improved"
+    return "worse" if after.share < before.share else "better"
 
 
 def _outcomes(trials: Sequence[EndedTrial]) -> tuple[str, ...]:
@@ -85,7 +83,7 @@ def _rate(outcomes: tuple[str, ...]) -> Rate:
     return Rate(outcomes.count("pass"), outcomes.count("pass") + outcomes.count("fail"))
 
 
-ORDER = ("regressed", "improved", "unmeasured", "incomparable", "added", "removed", "same")
+ORDER = ("worse", "better", "unmeasured", "incomparable", "added", "removed", "same")
 
 
 @dataclass
@@ -134,18 +132,18 @@ def changed_parts(before: ScenarioSide | None, after: ScenarioSide | None) -> Re
 Test = Callable[[ComparedScenario], bool]
 DIFFERING = "differing"
 FACETS: dict[str, tuple[str, str, str, Test]] = {
-    "regressed": ("Regressed", "▼", "worse", lambda each: each.verdict == "regressed"),
-    "improved": ("Improved", "▲", "better", lambda each: each.verdict == "improved"),
-    "same": ("Same", "=", "muted", lambda each: each.verdict == "same"),
-    "unmeasured": ("Errors only", "!", "caution", lambda each: each.verdict == "unmeasured"),
-    "added": ("Only in the new run", "", "", lambda each: each.verdict == "added"),
-    "removed": ("Only in the base", "", "", lambda each: each.verdict == "removed"),
+    "worse": ("Worse", "▼", "worse", lambda each: each.kind == "worse"),
+    "better": ("Better", "▲", "better", lambda each: each.kind == "better"),
+    "same": ("Same", "=", "muted", lambda each: each.kind == "same"),
+    "unmeasured": ("Errors only", "!", "caution", lambda each: each.kind == "unmeasured"),
+    "added": ("Only in the new run", "", "", lambda each: each.kind == "added"),
+    "removed": ("Only in the base", "", "", lambda each: each.kind == "removed"),
     "incomparable": ("Not comparable", "!", "caution", lambda each: not each.is_comparable),
     DIFFERING: (
         "What differs",
         "",
         "",
-        lambda each: each.verdict not in ("same", "unmeasured", "incomparable"),
+        lambda each: each.kind not in ("same", "unmeasured", "incomparable"),
     ),
 }
 

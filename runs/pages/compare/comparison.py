@@ -167,7 +167,7 @@ def compare_runs(base: Run, new: Run, fresh: Sequence[FreshRun] = ()) -> Compare
         list(counted), {each.key: (each.base, each.new) for each in scenarios if each.is_comparable}
     )
     scenarios = [replace(each, diverging=divergences.scenarios.get(each.key)) for each in scenarios]
-    scenarios.sort(key=lambda each: (ORDER.index(each.verdict), -each.points))
+    scenarios.sort(key=lambda each: (ORDER.index(each.kind), -each.points))
     fingerprint = [*edited(base, new), *fingerprint_rows(base, new)]
     return ComparedRuns(
         *(base, new, fingerprint, _measures(base, new, changes), scenarios, shown_verdict(changes)),

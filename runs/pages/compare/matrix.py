@@ -82,7 +82,7 @@ class MatrixScenario:
 
     @property
     def differs(self) -> bool:
-        return any(cell.change in ("regressed", "improved", "absent") for cell in self.cells)
+        return any(cell.change in ("worse", "better", "absent") for cell in self.cells)
 
     @property
     def worst(self) -> float:

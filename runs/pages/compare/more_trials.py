@@ -84,7 +84,7 @@ def _more_page(request: ProjectRequest, given: QueryDict) -> MorePage:
     keys = [
         each.key
         for each in scenarios
-        if (each.key in asked if "scenario" in given else each.verdict in ("regressed", "improved"))
+        if (each.key in asked if "scenario" in given else each.kind in ("worse", "better"))
     ]
     trials = _number(given.get("trials", str(USUAL)))
     return MorePage(

@@ -52,7 +52,7 @@ def _scenario(each: ComparedScenario) -> tuple[Cell, ...]:
     sides = [side.count(word) for side in each.marks for word in ("pass", "fail", "error")]
     apart = each.diverging.divergence if each.diverging else None
     return (
-        *(each.key, *sides, difference, each.verdict, each.is_comparable, " ".join(each.changed)),
+        *(each.key, *sides, difference, each.kind, each.is_comparable, " ".join(each.changed)),
         *(each.is_noise, apart.label if apart else None),
     )
 

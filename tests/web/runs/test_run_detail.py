@@ -78,7 +78,8 @@ def test_it_shows_what_regressed_since_the_baseline(signed_in, version):
     make_trial(run, "create", outcome="fail")
     text = page(signed_in(), close(run))
     assert "1 scenario no longer passes" in text
-    assert "▼ 1 of 1 regressed" in text
+    assert "▼ lost 1 of 1 passes" in text
+    assert text.table("Changed scenarios").row("create").cell("Change").text == "▼ no longer passes"
 
 
 @pytest.mark.parametrize(
@@ -123,7 +124,7 @@ def test_a_scenario_with_errors_only_has_no_verdict(signed_in, version, before, 
     assert [(each.key, each.verdict) for each in against.changed] == [("create", "unmeasured")]
     assert (against.regressions, against.new_passes, against.unmeasured) == (0, 0, 1)
     assert "No scenario stopped passing, ! 1 with errors only." in text
-    assert text.table("Changed scenarios").row("create").cell("Verdict").text == "errors only"
+    assert text.table("Changed scenarios").row("create").cell("Change").text == "errors only"
     assert [row.change for row in response.context["rows"]] == [""]
     assert not {"regressed", "improved"} & set(text.badges)
     for word in ("newly passing", "No scenario changed"):

@@ -145,7 +145,7 @@ def test_a_scenario_that_lost_all_trials_is_marked(signed_in, version):
         make_trial(run, key, outcome="fail")
     client = signed_in()
     text = page(client, close(run))
-    assert text.count("▼ 3 of 3 regressed") == text.count("▼ worse") == 1
+    assert text.count("▼ lost 3 of 3 passes") == text.count("▼ worse") == 1
     rows = client.get(address(run) + "?show=worse").context["rows"]
     assert [row.key for row in rows] == ["create", "export"]
 
@@ -153,10 +153,10 @@ def test_a_scenario_that_lost_all_trials_is_marked(signed_in, version):
 @pytest.mark.parametrize(
     ("before", "now", "sentence"),
     [
-        ("pass pass pass", "pass fail fail", "▼ 2 of 3 regressed"),
-        ("pass pass fail", "pass fail fail", "▼ 1 of 2 regressed"),
+        ("pass pass pass", "pass fail fail", "▼ lost 2 of 3 passes"),
+        ("pass pass fail", "pass fail fail", "▼ lost 1 of 2 passes"),
         ("pass pass fail", "pass fail", "▼ worse"),
-        ("pass pass", "fail fail fail error", "▼ 3 of 3 regressed"),
+        ("pass pass", "fail fail fail error", "▼ lost 3 of 3 passes"),
         ("pass fail", "pass pass", "▲ better"),
         ("pass fail", "fail pass", "="),
         ("error", "fail", "–"),
