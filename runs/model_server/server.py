@@ -206,6 +206,8 @@ class _Handler(BaseHTTPRequestHandler):
 
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
+    # Five connections wait by default; agents that start at once would be reset.
+    request_queue_size = 128
 
     def handle_error(self, request: object, client_address: object) -> None:
         """Ignore clients that hang up."""

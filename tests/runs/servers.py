@@ -52,6 +52,12 @@ class Server:
         return f"http://127.0.0.1:{self.port}"
 
 
+class _Listener(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+    # Five connections wait by default; more at once would be reset.
+    request_queue_size = 128
+
+
 @contextmanager
 def serving(answer: Callable[[Request], Reply] | Reply) -> Iterator[Server]:
     """Serve in a thread until the block is left, however it is left."""
@@ -83,8 +89,7 @@ def serving(answer: Callable[[Request], Reply] | Reply) -> Iterator[Server]:
 
         def log_message(self, *_: Any) -> None: ...
 
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as listener:
-        listener.daemon_threads = True
+    with _Listener(("127.0.0.1", 0), Handler) as listener:
         server = Server(listener.server_port)
         thread = threading.Thread(target=listener.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
         thread.start()

@@ -100,5 +100,11 @@ class Handler(BaseHTTPRequestHandler):
         """Say nothing: every trial would be a line."""
 
 
+class Server(ThreadingHTTPServer):
+    """Lets more than the default of five trials connect at once."""
+
+    request_queue_size = 128
+
+
 if __name__ == "__main__":
-    ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
+    Server(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+import select
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -137,6 +139,18 @@ def test_what_it_does_not_serve_is_an_error_in_json(method, path, content, statu
         answer = client.request(method, path, content=content)
     assert answer.status_code == status
     assert isinstance(answer.json(), dict)
+
+
+def test_many_agents_connect_at_once():
+    with server() as (client, _), ExitStack() as stack:
+        agents = [stack.enter_context(socket.socket()) for _ in range(100)]
+        for agent in agents:
+            agent.setblocking(False)
+            agent.connect_ex((client.base_url.host, client.base_url.port))
+        # A connection that found no place is tried again after a second.
+        time.sleep(0.5)
+        connected = select.select([], agents, [], 0)[1]
+    assert len(connected) == 100
 
 
 def test_a_question_that_no_session_fits_is_an_error():
