@@ -5,6 +5,8 @@ import django.utils.timezone
 from django.conf import settings
 from django.db import migrations, models
 
+from evalhub.teams.create_models import CreateModels
+
 
 class Migration(migrations.Migration):
 
@@ -25,184 +27,154 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
-        migrations.CreateModel(
-            name='Scenario',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('key', models.CharField(max_length=200)),
-                ('retired', models.BooleanField(default=False)),
+        CreateModels(
+            models=[
+                migrations.CreateModel(
+                    name='Scenario',
+                    fields=[
+                        ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                        ('key', models.CharField(max_length=200)),
+                        ('retired', models.BooleanField(default=False)),
+                        ('suite', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='scenarios', to='scenarios.suite')),
+                    ],
+                    options={
+                        'ordering': ['key'],
+                        'constraints': [models.UniqueConstraint(fields=('suite', 'key'), name='one_scenario_a_key')],
+                    },
+                ),
+                migrations.CreateModel(
+                    name='Fixture',
+                    fields=[
+                        ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                        ('sha256', models.CharField(max_length=64)),
+                        ('archive', models.BinaryField()),
+                        ('files', models.JSONField(default=list)),
+                        ('project', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='fixtures', to='teams.project')),
+                    ],
+                    options={
+                        'constraints': [models.UniqueConstraint(fields=('project', 'sha256'), name='one_fixture_a_content')],
+                    },
+                ),
+                migrations.CreateModel(
+                    name='Rubric',
+                    fields=[
+                        ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                        ('sha256', models.CharField(max_length=64)),
+                        ('name', models.CharField(max_length=200)),
+                        ('content', models.JSONField()),
+                        ('created', models.DateTimeField(default=django.utils.timezone.now)),
+                        ('project', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='rubrics', to='teams.project')),
+                    ],
+                    options={
+                        'constraints': [models.UniqueConstraint(fields=('project', 'sha256'), name='one_rubric_a_content')],
+                    },
+                ),
+                migrations.CreateModel(
+                    name='ScenarioVersion',
+                    fields=[
+                        ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                        ('sha256', models.CharField(max_length=64)),
+                        ('content', models.JSONField()),
+                        ('task_hash', models.CharField(max_length=64)),
+                        ('command_pattern', models.TextField(blank=True, default='')),
+                        ('gates_hash', models.CharField(max_length=64)),
+                        ('judge_hash', models.CharField(blank=True, max_length=64)),
+                        ('created', models.DateTimeField(default=django.utils.timezone.now)),
+                        ('fixture', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='scenarios.fixture')),
+                        ('rubric', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='scenarios.rubric')),
+                        ('scenario', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='versions', to='scenarios.scenario')),
+                    ],
+                    options={
+                        'constraints': [models.UniqueConstraint(fields=('scenario', 'sha256'), name='one_scenario_version_a_content')],
+                    },
+                ),
+                migrations.CreateModel(
+                    name='Suite',
+                    fields=[
+                        ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                        ('slug', models.SlugField(max_length=120)),
+                        ('name', models.CharField(max_length=200)),
+                        ('format', models.CharField(max_length=30)),
+                        ('release_k', models.PositiveSmallIntegerField(null=True)),
+                        ('release_threshold', models.FloatField(null=True)),
+                        ('created', models.DateTimeField(default=django.utils.timezone.now)),
+                        ('project', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='suites', to='teams.project')),
+                    ],
+                    options={
+                        'ordering': ['name'],
+                        'constraints': [models.UniqueConstraint(fields=('project', 'slug'), name='one_suite_a_slug')],
+                    },
+                ),
+                migrations.CreateModel(
+                    name='Guidance',
+                    fields=[
+                        ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                        ('number', models.PositiveIntegerField()),
+                        ('sha256', models.CharField(max_length=64)),
+                        ('name', models.CharField(blank=True, max_length=120)),
+                        ('files', models.JSONField(default=list)),
+                        ('laid_file', models.CharField(blank=True, db_default='', default='', max_length=120)),
+                        ('laid_path', models.CharField(blank=True, db_default='', default='', max_length=1000)),
+                        ('created', models.DateTimeField(default=django.utils.timezone.now)),
+                        ('created_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, to=settings.AUTH_USER_MODEL)),
+                        ('suite', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='guidance', to='scenarios.suite')),
+                    ],
+                    options={
+                        'ordering': ['-number'],
+                        'constraints': [models.UniqueConstraint(fields=('suite', 'sha256'), name='one_guidance_a_content'), models.UniqueConstraint(fields=('suite', 'number'), name='one_guidance_a_number')],
+                    },
+                ),
+                migrations.CreateModel(
+                    name='SuiteEntry',
+                    fields=[
+                        ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                        ('position', models.PositiveIntegerField()),
+                        ('scenario_version', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='entries', to='scenarios.scenarioversion')),
+                        ('suite_version', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='entries', to='scenarios.suiteversion')),
+                    ],
+                    options={
+                        'ordering': ['position'],
+                        'constraints': [models.UniqueConstraint(fields=('suite_version', 'scenario_version'), name='each_scenario_once')],
+                    },
+                ),
+                migrations.CreateModel(
+                    name='SuiteVersion',
+                    fields=[
+                        ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                        ('number', models.PositiveIntegerField()),
+                        ('sha256', models.CharField(max_length=64)),
+                        ('targets_text', models.TextField(blank=True)),
+                        ('targets_file', models.CharField(blank=True, max_length=300)),
+                        ('solutions', models.JSONField(default=dict)),
+                        ('source_name', models.CharField(blank=True, db_default='', default='', max_length=300)),
+                        ('config', models.JSONField(default=dict)),
+                        ('lints', models.JSONField(default=list)),
+                        ('created', models.DateTimeField(default=django.utils.timezone.now)),
+                        ('created_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, to=settings.AUTH_USER_MODEL)),
+                        ('guidance', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='scenarios.guidance')),
+                        ('scenario_versions', models.ManyToManyField(related_name='suite_versions', through='scenarios.SuiteEntry', to='scenarios.scenarioversion')),
+                        ('source', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='scenarios.fixture')),
+                        ('suite', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='versions', to='scenarios.suite')),
+                    ],
+                    options={
+                        'ordering': ['-number'],
+                        'constraints': [models.UniqueConstraint(fields=('suite', 'sha256'), name='one_version_a_content'), models.UniqueConstraint(fields=('suite', 'number'), name='one_version_a_number')],
+                    },
+                ),
+                migrations.CreateModel(
+                    name='Upload',
+                    fields=[
+                        ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                        ('created', models.DateTimeField(default=django.utils.timezone.now)),
+                        ('created_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, to=settings.AUTH_USER_MODEL)),
+                        ('guidance', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='scenarios.guidance')),
+                        ('suite', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='uploads', to='scenarios.suite')),
+                        ('suite_version', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='uploads', to='scenarios.suiteversion')),
+                    ],
+                    options={
+                        'ordering': ['-pk'],
+                    },
+                ),
             ],
-            options={
-                'ordering': ['key'],
-            },
-        ),
-        migrations.CreateModel(
-            name='Fixture',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('sha256', models.CharField(max_length=64)),
-                ('archive', models.BinaryField()),
-                ('files', models.JSONField(default=list)),
-                ('project', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='fixtures', to='teams.project')),
-            ],
-        ),
-        migrations.CreateModel(
-            name='Rubric',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('sha256', models.CharField(max_length=64)),
-                ('name', models.CharField(max_length=200)),
-                ('content', models.JSONField()),
-                ('created', models.DateTimeField(default=django.utils.timezone.now)),
-                ('project', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='rubrics', to='teams.project')),
-            ],
-        ),
-        migrations.CreateModel(
-            name='ScenarioVersion',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('sha256', models.CharField(max_length=64)),
-                ('content', models.JSONField()),
-                ('task_hash', models.CharField(max_length=64)),
-                ('command_pattern', models.TextField(blank=True, default='')),
-                ('gates_hash', models.CharField(max_length=64)),
-                ('judge_hash', models.CharField(blank=True, max_length=64)),
-                ('created', models.DateTimeField(default=django.utils.timezone.now)),
-                ('fixture', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='scenarios.fixture')),
-                ('rubric', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='scenarios.rubric')),
-                ('scenario', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='versions', to='scenarios.scenario')),
-            ],
-        ),
-        migrations.CreateModel(
-            name='Suite',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('slug', models.SlugField(max_length=120)),
-                ('name', models.CharField(max_length=200)),
-                ('format', models.CharField(max_length=30)),
-                ('release_k', models.PositiveSmallIntegerField(null=True)),
-                ('release_threshold', models.FloatField(null=True)),
-                ('created', models.DateTimeField(default=django.utils.timezone.now)),
-                ('project', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='suites', to='teams.project')),
-            ],
-            options={
-                'ordering': ['name'],
-            },
-        ),
-        migrations.AddField(
-            model_name='scenario',
-            name='suite',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='scenarios', to='scenarios.suite'),
-        ),
-        migrations.CreateModel(
-            name='Guidance',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('number', models.PositiveIntegerField()),
-                ('sha256', models.CharField(max_length=64)),
-                ('name', models.CharField(blank=True, max_length=120)),
-                ('files', models.JSONField(default=list)),
-                ('laid_file', models.CharField(blank=True, db_default='', default='', max_length=120)),
-                ('laid_path', models.CharField(blank=True, db_default='', default='', max_length=1000)),
-                ('created', models.DateTimeField(default=django.utils.timezone.now)),
-                ('created_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, to=settings.AUTH_USER_MODEL)),
-                ('suite', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='guidance', to='scenarios.suite')),
-            ],
-            options={
-                'ordering': ['-number'],
-            },
-        ),
-        migrations.CreateModel(
-            name='SuiteEntry',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('position', models.PositiveIntegerField()),
-                ('scenario_version', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='entries', to='scenarios.scenarioversion')),
-            ],
-            options={
-                'ordering': ['position'],
-            },
-        ),
-        migrations.CreateModel(
-            name='SuiteVersion',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('number', models.PositiveIntegerField()),
-                ('sha256', models.CharField(max_length=64)),
-                ('targets_text', models.TextField(blank=True)),
-                ('targets_file', models.CharField(blank=True, max_length=300)),
-                ('solutions', models.JSONField(default=dict)),
-                ('source_name', models.CharField(blank=True, db_default='', default='', max_length=300)),
-                ('config', models.JSONField(default=dict)),
-                ('lints', models.JSONField(default=list)),
-                ('created', models.DateTimeField(default=django.utils.timezone.now)),
-                ('created_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, to=settings.AUTH_USER_MODEL)),
-                ('guidance', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='scenarios.guidance')),
-                ('scenario_versions', models.ManyToManyField(related_name='suite_versions', through='scenarios.SuiteEntry', to='scenarios.scenarioversion')),
-                ('source', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='scenarios.fixture')),
-                ('suite', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='versions', to='scenarios.suite')),
-            ],
-            options={
-                'ordering': ['-number'],
-            },
-        ),
-        migrations.AddField(
-            model_name='suiteentry',
-            name='suite_version',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='entries', to='scenarios.suiteversion'),
-        ),
-        migrations.CreateModel(
-            name='Upload',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('created', models.DateTimeField(default=django.utils.timezone.now)),
-                ('created_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, to=settings.AUTH_USER_MODEL)),
-                ('guidance', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='scenarios.guidance')),
-                ('suite', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='uploads', to='scenarios.suite')),
-                ('suite_version', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='uploads', to='scenarios.suiteversion')),
-            ],
-            options={
-                'ordering': ['-pk'],
-            },
-        ),
-        migrations.AddConstraint(
-            model_name='fixture',
-            constraint=models.UniqueConstraint(fields=('project', 'sha256'), name='one_fixture_a_content'),
-        ),
-        migrations.AddConstraint(
-            model_name='rubric',
-            constraint=models.UniqueConstraint(fields=('project', 'sha256'), name='one_rubric_a_content'),
-        ),
-        migrations.AddConstraint(
-            model_name='scenarioversion',
-            constraint=models.UniqueConstraint(fields=('scenario', 'sha256'), name='one_scenario_version_a_content'),
-        ),
-        migrations.AddConstraint(
-            model_name='suite',
-            constraint=models.UniqueConstraint(fields=('project', 'slug'), name='one_suite_a_slug'),
-        ),
-        migrations.AddConstraint(
-            model_name='scenario',
-            constraint=models.UniqueConstraint(fields=('suite', 'key'), name='one_scenario_a_key'),
-        ),
-        migrations.AddConstraint(
-            model_name='guidance',
-            constraint=models.UniqueConstraint(fields=('suite', 'sha256'), name='one_guidance_a_content'),
-        ),
-        migrations.AddConstraint(
-            model_name='guidance',
-            constraint=models.UniqueConstraint(fields=('suite', 'number'), name='one_guidance_a_number'),
-        ),
-        migrations.AddConstraint(
-            model_name='suiteversion',
-            constraint=models.UniqueConstraint(fields=('suite', 'sha256'), name='one_version_a_content'),
-        ),
-        migrations.AddConstraint(
-            model_name='suiteversion',
-            constraint=models.UniqueConstraint(fields=('suite', 'number'), name='one_version_a_number'),
-        ),
-        migrations.AddConstraint(
-            model_name='suiteentry',
-            constraint=models.UniqueConstraint(fields=('suite_version', 'scenario_version'), name='each_scenario_once'),
         ),
     ]

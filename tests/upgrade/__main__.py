@@ -22,6 +22,8 @@ from django.db import connection, transaction
 from django.db.migrations.executor import MigrationExecutor
 from django.test import Client, override_settings
 
+from tests.upgrade.tables import tables
+
 SCHEMAS = {
     "first_release": {"teams": "0003", "scenarios": "0001", "runs": "0006"},
     "before_rooms": {"teams": "0003", "scenarios": "0001", "runs": "0016"},
@@ -106,6 +108,7 @@ def main(name: str) -> None:
         "runs": {str(run.pk): [run.state, run.outcome, run.passed, run.failed] for run in runs},
         "trials": Counter(Trial.objects.values_list("outcome", flat=True)),
         "pages": answers(addresses),
+        "tables": tables(),
     }
     print(json.dumps(document))
 

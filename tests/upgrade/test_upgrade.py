@@ -14,6 +14,8 @@ from uuid import uuid4
 import pytest
 from django.db import connection
 
+from tests.upgrade.tables import tables
+
 ROOT = Path(__file__).parents[2]
 RUNS = {
     "1": ["finished", "fail", 2, 4],
@@ -59,9 +61,28 @@ def upgraded(name: str, address: str) -> dict[str, Any]:
 
 @pytest.mark.worker
 @pytest.mark.parametrize("version", ["first_release", "before_rooms"])
-def test_an_upgrade_keeps_runs_and_every_page(version, empty_database):
+def test_an_upgrade_keeps_runs_and_every_page(version, empty_database, db):
     after = upgraded(version, empty_database)
     assert after["runs"] == RUNS
     assert after["trials"] == {"pass": 26, "fail": 12}
     assert len(after["pages"]) > 55
     assert {address: status for address, status in after["pages"].items() if status != 200} == {}
+    new = tables()
+    assert {name for name, table in after["tables"].items() if table != new.get(name)} == set()
+    assert new.keys() - after["tables"].keys() == set()
+
+
+@pytest.mark.database
+def test_a_new_database_can_be_taken_back(empty_database):
+    def migrate(*words: str) -> None:
+        subprocess.run(
+            [sys.executable, "manage.py", "migrate", "-v0", *words],
+            cwd=ROOT,
+            env={**os.environ, "DATABASE_URL": empty_database},
+            check=True,
+        )
+
+    migrate()
+    for app in ("runs", "scenarios", "teams"):
+        migrate(app, "zero")
+    migrate()

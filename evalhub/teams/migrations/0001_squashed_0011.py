@@ -6,6 +6,8 @@ import django.utils.timezone
 from django.conf import settings
 from django.db import migrations, models
 
+from evalhub.teams.create_models import CreateModels
+
 
 class Migration(migrations.Migration):
 
@@ -30,112 +32,116 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
-        migrations.CreateModel(
-            name='PasswordGuesses',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('key', models.CharField(max_length=64, unique=True)),
-                ('count', models.PositiveIntegerField(default=0)),
-                ('last', models.DateTimeField(db_index=True)),
+        CreateModels(
+            models=[
+                migrations.CreateModel(
+                    name='PasswordGuesses',
+                    fields=[
+                        ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                        ('key', models.CharField(max_length=64, unique=True)),
+                        ('count', models.PositiveIntegerField(default=0)),
+                        ('last', models.DateTimeField(db_index=True)),
+                    ],
+                ),
+                migrations.CreateModel(
+                    name='Project',
+                    fields=[
+                        ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                        ('slug', models.SlugField(unique=True)),
+                        ('name', models.CharField(max_length=120)),
+                        ('command_pattern', models.CharField(blank=True, help_text="Finds the tool's commands where a scenario does not say how.", max_length=500)),
+                        ('judge', models.CharField(blank=True, help_text='Target or model that judges by default.', max_length=200)),
+                        ('smallest_effect', models.FloatField(default=0.05, help_text='Smallest change of a rate that counts, 0 to 1.')),
+                        ('smallest_effects', models.JSONField(blank=True, default=dict, help_text='Smallest changes that count, by measure, where they differ.')),
+                        ('most_trials', models.PositiveIntegerField(blank=True, help_text='Most trials at once over all runs of the project; empty for no limit.', null=True, validators=[django.core.validators.MinValueValidator(1)])),
+                        ('priority', models.SmallIntegerField(choices=[(-1, 'low'), (0, 'normal'), (1, 'high')], db_default=0, default=0, help_text='Projects with a higher priority get free lanes first.')),
+                        ('seed_manifest', models.JSONField(blank=True, help_text='Values of {{seed:…}} where neither a run nor a suite has its own.', null=True)),
+                        ('confirm_alerts', models.BooleanField(db_default=False, default=False, help_text='Run suspected regressions again, and notify of confirmed ones only.')),
+                        ('confirm_trials', models.PositiveIntegerField(db_default=60, default=60, help_text='Most trials of one confirmation, over both configurations.')),
+                        ('confirm_usd', models.FloatField(blank=True, help_text='Budget of one confirmation in US dollars; empty for no limit.', null=True)),
+                        ('month_usd', models.FloatField(blank=True, help_text='Budget of a calendar month in US dollars; empty for no limit.', null=True)),
+                        ('judge_labels', models.PositiveIntegerField(db_default=30, default=30, help_text='Passing and failing labels that a calibrated judge needs, each.', validators=[django.core.validators.MinValueValidator(1)])),
+                        ('judge_rate', models.FloatField(db_default=0.7, default=0.7, help_text='Lowest end of both 95 % intervals of a calibrated judge, 0 to 1.')),
+                        ('only_calibrated_judges', models.BooleanField(db_default=False, default=False, help_text='An uncalibrated judge informs and does not decide.')),
+                        ('diagnosis_thresholds', models.JSONField(blank=True, db_default={}, default=dict, help_text='Thresholds of the diagnosis that the project sets, by name.')),
+                        ('created', models.DateTimeField(default=django.utils.timezone.now)),
+                    ],
+                ),
+                migrations.CreateModel(
+                    name='Invitation',
+                    fields=[
+                        ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                        ('role', models.CharField(choices=[('viewer', 'Viewer'), ('runner', 'Runner'), ('author', 'Author'), ('admin', 'Admin')], default='viewer', max_length=10)),
+                        ('email', models.EmailField(blank=True, max_length=254)),
+                        ('sha256', models.CharField(max_length=64, unique=True)),
+                        ('created', models.DateTimeField(default=django.utils.timezone.now)),
+                        ('used', models.DateTimeField(null=True)),
+                        ('by', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='invitations', to=settings.AUTH_USER_MODEL)),
+                        ('used_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='accepted_invitations', to=settings.AUTH_USER_MODEL)),
+                        ('project', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='invitations', to='teams.project')),
+                    ],
+                    options={
+                        'ordering': ['-pk'],
+                    },
+                ),
+                migrations.CreateModel(
+                    name='ApiToken',
+                    fields=[
+                        ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                        ('name', models.CharField(max_length=80)),
+                        ('prefix', models.CharField(max_length=12)),
+                        ('sha256', models.CharField(max_length=64, unique=True)),
+                        ('role', models.CharField(choices=[('viewer', 'Viewer'), ('runner', 'Runner'), ('author', 'Author'), ('admin', 'Admin')], default='viewer', max_length=10)),
+                        ('created', models.DateTimeField(default=django.utils.timezone.now)),
+                        ('expires', models.DateTimeField(blank=True, null=True)),
+                        ('last_used', models.DateTimeField(blank=True, null=True)),
+                        ('revoked', models.DateTimeField(blank=True, null=True)),
+                        ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='api_tokens', to=settings.AUTH_USER_MODEL)),
+                        ('project', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='tokens', to='teams.project')),
+                    ],
+                    options={
+                        'ordering': ['name', 'pk'],
+                    },
+                ),
+                migrations.CreateModel(
+                    name='SignInLink',
+                    fields=[
+                        ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                        ('sha256', models.CharField(max_length=64, unique=True)),
+                        ('created', models.DateTimeField(default=django.utils.timezone.now)),
+                        ('used', models.DateTimeField(null=True)),
+                        ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, to=settings.AUTH_USER_MODEL)),
+                    ],
+                ),
+                migrations.CreateModel(
+                    name='Membership',
+                    fields=[
+                        ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                        ('role', models.CharField(choices=[('viewer', 'Viewer'), ('runner', 'Runner'), ('author', 'Author'), ('admin', 'Admin')], default='viewer', max_length=10)),
+                        ('created', models.DateTimeField(default=django.utils.timezone.now)),
+                        ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='memberships', to=settings.AUTH_USER_MODEL)),
+                        ('project', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='memberships', to='teams.project')),
+                    ],
+                    options={
+                        'constraints': [models.UniqueConstraint(fields=('project', 'user'), name='one_role_each')],
+                    },
+                ),
+                migrations.CreateModel(
+                    name='AuditEvent',
+                    fields=[
+                        ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                        ('action', models.CharField(max_length=60)),
+                        ('subject', models.CharField(blank=True, max_length=200)),
+                        ('detail', models.JSONField(default=dict)),
+                        ('at', models.DateTimeField(default=django.utils.timezone.now)),
+                        ('user', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, to=settings.AUTH_USER_MODEL)),
+                        ('project', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='audit_events', to='teams.project')),
+                    ],
+                    options={
+                        'ordering': ['-pk'],
+                        'indexes': [models.Index(fields=['project', '-id'], name='audit_by_project')],
+                    },
+                ),
             ],
-        ),
-        migrations.CreateModel(
-            name='Project',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('slug', models.SlugField(unique=True)),
-                ('name', models.CharField(max_length=120)),
-                ('command_pattern', models.CharField(blank=True, help_text="Finds the tool's commands where a scenario does not say how.", max_length=500)),
-                ('judge', models.CharField(blank=True, help_text='Target or model that judges by default.', max_length=200)),
-                ('smallest_effect', models.FloatField(default=0.05, help_text='Smallest change of a rate that counts, 0 to 1.')),
-                ('smallest_effects', models.JSONField(blank=True, default=dict, help_text='Smallest changes that count, by measure, where they differ.')),
-                ('most_trials', models.PositiveIntegerField(blank=True, help_text='Most trials at once over all runs of the project; empty for no limit.', null=True, validators=[django.core.validators.MinValueValidator(1)])),
-                ('priority', models.SmallIntegerField(choices=[(-1, 'low'), (0, 'normal'), (1, 'high')], db_default=0, default=0, help_text='Projects with a higher priority get free lanes first.')),
-                ('seed_manifest', models.JSONField(blank=True, help_text='Values of {{seed:…}} where neither a run nor a suite has its own.', null=True)),
-                ('confirm_alerts', models.BooleanField(db_default=False, default=False, help_text='Run suspected regressions again, and notify of confirmed ones only.')),
-                ('confirm_trials', models.PositiveIntegerField(db_default=60, default=60, help_text='Most trials of one confirmation, over both configurations.')),
-                ('confirm_usd', models.FloatField(blank=True, help_text='Budget of one confirmation in US dollars; empty for no limit.', null=True)),
-                ('month_usd', models.FloatField(blank=True, help_text='Budget of a calendar month in US dollars; empty for no limit.', null=True)),
-                ('judge_labels', models.PositiveIntegerField(db_default=30, default=30, help_text='Passing and failing labels that a calibrated judge needs, each.', validators=[django.core.validators.MinValueValidator(1)])),
-                ('judge_rate', models.FloatField(db_default=0.7, default=0.7, help_text='Lowest end of both 95 % intervals of a calibrated judge, 0 to 1.')),
-                ('only_calibrated_judges', models.BooleanField(db_default=False, default=False, help_text='An uncalibrated judge informs and does not decide.')),
-                ('diagnosis_thresholds', models.JSONField(blank=True, db_default={}, default=dict, help_text='Thresholds of the diagnosis that the project sets, by name.')),
-                ('created', models.DateTimeField(default=django.utils.timezone.now)),
-            ],
-        ),
-        migrations.CreateModel(
-            name='Invitation',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('role', models.CharField(choices=[('viewer', 'Viewer'), ('runner', 'Runner'), ('author', 'Author'), ('admin', 'Admin')], default='viewer', max_length=10)),
-                ('email', models.EmailField(blank=True, max_length=254)),
-                ('sha256', models.CharField(max_length=64, unique=True)),
-                ('created', models.DateTimeField(default=django.utils.timezone.now)),
-                ('used', models.DateTimeField(null=True)),
-                ('by', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='invitations', to=settings.AUTH_USER_MODEL)),
-                ('used_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='accepted_invitations', to=settings.AUTH_USER_MODEL)),
-                ('project', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='invitations', to='teams.project')),
-            ],
-            options={
-                'ordering': ['-pk'],
-            },
-        ),
-        migrations.CreateModel(
-            name='ApiToken',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.CharField(max_length=80)),
-                ('prefix', models.CharField(max_length=12)),
-                ('sha256', models.CharField(max_length=64, unique=True)),
-                ('role', models.CharField(choices=[('viewer', 'Viewer'), ('runner', 'Runner'), ('author', 'Author'), ('admin', 'Admin')], default='viewer', max_length=10)),
-                ('created', models.DateTimeField(default=django.utils.timezone.now)),
-                ('expires', models.DateTimeField(blank=True, null=True)),
-                ('last_used', models.DateTimeField(blank=True, null=True)),
-                ('revoked', models.DateTimeField(blank=True, null=True)),
-                ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='api_tokens', to=settings.AUTH_USER_MODEL)),
-                ('project', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='tokens', to='teams.project')),
-            ],
-            options={
-                'ordering': ['name', 'pk'],
-            },
-        ),
-        migrations.CreateModel(
-            name='SignInLink',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('sha256', models.CharField(max_length=64, unique=True)),
-                ('created', models.DateTimeField(default=django.utils.timezone.now)),
-                ('used', models.DateTimeField(null=True)),
-                ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, to=settings.AUTH_USER_MODEL)),
-            ],
-        ),
-        migrations.CreateModel(
-            name='Membership',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('role', models.CharField(choices=[('viewer', 'Viewer'), ('runner', 'Runner'), ('author', 'Author'), ('admin', 'Admin')], default='viewer', max_length=10)),
-                ('created', models.DateTimeField(default=django.utils.timezone.now)),
-                ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='memberships', to=settings.AUTH_USER_MODEL)),
-                ('project', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='memberships', to='teams.project')),
-            ],
-            options={
-                'constraints': [models.UniqueConstraint(fields=('project', 'user'), name='one_role_each')],
-            },
-        ),
-        migrations.CreateModel(
-            name='AuditEvent',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('action', models.CharField(max_length=60)),
-                ('subject', models.CharField(blank=True, max_length=200)),
-                ('detail', models.JSONField(default=dict)),
-                ('at', models.DateTimeField(default=django.utils.timezone.now)),
-                ('user', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, to=settings.AUTH_USER_MODEL)),
-                ('project', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='audit_events', to='teams.project')),
-            ],
-            options={
-                'ordering': ['-pk'],
-                'indexes': [models.Index(fields=['project', '-id'], name='audit_by_project')],
-            },
         ),
     ]
