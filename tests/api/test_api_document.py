@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from evalhub.api import openapi_document
 from evaluators.transcripts import PARSERS
+from tests.api.document import DOCUMENT
 
 TEXT = (Path(__file__).parents[2] / "docs" / "api.md").read_text()
-OPERATIONS = [(method, path) for path, each in openapi_document()["paths"].items() for method in each]
+OPERATIONS = [(method, path) for path, each in DOCUMENT["paths"].items() for method in each]
 BELOW_A_TRIAL = "/trials/{trial_id}/"
 
 

@@ -6,13 +6,10 @@ from typing import Any
 
 import pytest
 
-from evalhub.api import openapi_document
+from tests.api.document import DOCUMENT
 
 OPERATIONS = [
-    (method, path)
-    for path, methods in openapi_document()["paths"].items()
-    for method in methods
-    if path != "/health"
+    (method, path) for path, methods in DOCUMENT["paths"].items() for method in methods if path != "/health"
 ]
 
 
@@ -32,7 +29,7 @@ def test_every_operation_refuses_in_one_shape(client, db, method, path):
 
 @pytest.mark.parametrize(("method", "path"), OPERATIONS)
 def test_every_operation_documents_the_shape(method, path):
-    answers = openapi_document()["paths"][path][method]["responses"]
+    answers = DOCUMENT["paths"][path][method]["responses"]
     shape = {"$ref": "#/components/schemas/ErrorOut"}
     refused = {str(status): each for status, each in answers.items() if int(status) >= 400}
     assert set(refused) >= {"401", "403", "404", "422"}

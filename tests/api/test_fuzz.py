@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, settings
 from pytest_django import DjangoDbBlocker
 from schemathesis.core.transport import Response
 
-from evalhub.api import openapi_document
 from evalhub.teams.models import ApiToken
+from tests.api.document import DOCUMENT
 from tests.api.samples import make_samples
 from tests.builders import make_member, make_project
 from tests.kept_rows import kept_rows
@@ -27,7 +27,7 @@ CHECKS = [
     schemathesis.checks.response_schema_conformance,
 ]
 
-schema = schemathesis.openapi.from_dict(openapi_document())
+schema = schemathesis.openapi.from_dict(DOCUMENT)
 
 
 @pytest.fixture(scope="module")
