@@ -1,7 +1,7 @@
 """Run every test that this machine can run: `python -m tests.all [pytest's arguments]`, which is `make test`.
 
-First the table tests of the pure parts, in under two seconds; then everything else on SQLite; then all tests that use the
-database again on a private PostgreSQL with a private Redis. In the last two passes pytest-xdist distributes the files to
+First the table tests of the pure parts, in under two seconds; then everything else on SQLite; then the tests that use the
+database again on a private PostgreSQL with a private Redis, except those of `SAME_ON_EVERY_DATABASE`. In the last two passes pytest-xdist distributes the files to
 processes with their own database and broker: two more than there are processors, because tests wait half of the time.
 If you name a file or folder, the first pass is skipped. `python -m tests.slow` runs the tests that take more than ten
 seconds, kill servers or draw many random numbers, and `make test-agents` those that run installed agents.
@@ -26,6 +26,28 @@ SLOW = "slow or fault or simulation"
 ELSEWHERE = f"{SLOW} or agents"
 """Left to it and to `make test-agents`."""
 ON_EVERY_DATABASE = "(database or worker) and not browser and not own_servers and not agents"
+SAME_ON_EVERY_DATABASE = (
+    "tests/agentv",
+    "tests/conformance",
+    "tests/containment/test_environment.py",
+    "tests/containment/test_planted_files.py",
+    "tests/docker",
+    "tests/evaluators",
+    "tests/operations/test_file_store.py",
+    "tests/runs/containment",
+    "tests/runs/mcp",
+    "tests/runs/model_server",
+    "tests/runs/providers",
+    "tests/runs/sources",
+    "tests/runs/test_execution_workspace.py",
+    "tests/runs/trials/test_agent_trials.py",
+    "tests/runs/trials/test_batching_fallback.py",
+    "tests/runs/trials/test_judges.py",
+    "tests/runs/trials/test_routing.py",
+    "tests/runs/trials/test_unusable_judge.py",
+    "tests/worker/test_file_stores.py",
+)
+"""About programs, files and judging: they store rows as other tests do, so SQLite's pass is enough."""
 PROCESSES = ["-n", str((os.cpu_count() or 1) + 2)]
 BY_FILE = ["--dist", "loadfile", "--no-loadscope-reorder"]
 """A file's tests share expensive fixtures, so they stay in one process; those that wait begin first (conftest.py)."""
@@ -70,7 +92,8 @@ def passes(arguments: list[str]) -> Iterator[int]:
     processes = [*PROCESSES, *BY_FILE]
     rest = [] if named else ["-m", f"not table and not ({ELSEWHERE})"]
     yield run("SQLite and the embedded broker", [*processes, *rest, *arguments], {})
-    yield on_servers([*processes, "-m", f"{ON_EVERY_DATABASE} and not ({SLOW})", *arguments])
+    left_out = [f"--ignore={path}" for path in SAME_ON_EVERY_DATABASE]
+    yield on_servers([*processes, *left_out, "-m", f"{ON_EVERY_DATABASE} and not ({SLOW})", *arguments])
 
 
 def worst(codes: Iterable[int]) -> int:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.all import ROOT, names_files, worst
+from tests.all import ROOT, SAME_ON_EVERY_DATABASE, names_files, worst
 
 FILE = """
 import os
@@ -43,6 +43,10 @@ def test_it_knows_where_a_file_is_named(arguments: list[str], named: bool) -> No
 )
 def test_it_ends_with_the_worst_code_of_a_pass(codes: list[int], expected: int) -> None:
     assert worst(codes) == expected
+
+
+def test_what_one_database_is_enough_for_exists() -> None:
+    assert [path for path in SAME_ON_EVERY_DATABASE if not (ROOT / path).exists()] == []
 
 
 def _all(*arguments: str, **env: str) -> subprocess.CompletedProcess[str]:

@@ -59,7 +59,7 @@ def upgraded(name: str, address: str) -> dict[str, Any]:
     return document
 
 
-@pytest.mark.worker
+@pytest.mark.slow
 @pytest.mark.parametrize("version", ["first_release", "before_rooms"])
 def test_an_upgrade_keeps_runs_and_every_page(version, empty_database, db):
     after = upgraded(version, empty_database)
