@@ -149,8 +149,8 @@ def _store_run(stage: Stage, chapter: Chapter, number: int, rng: Random, by: Use
     run = _run(stage, chapter, trials, rng, by)
     keys = _store_trials(run, versions, trials)
     _store_parts(run, list(zip(keys, trials, strict=True)))
-    write_rollups(run)
-    compare_with_baseline(run)
+    write_rollups(run, is_new=True)
+    compare_with_baseline(run, is_new=True)
     if chapter.number % PIN_EVERY < len(TOOLS) * len(TARGETS):
         set_baseline(run, by=by)
     return run

@@ -67,14 +67,15 @@ def comparison_between(before: Run, after: Run) -> Comparison:
     return compare_passes(found[before.pk], found[after.pk], incomparable(before, after))
 
 
-def compare_with_baseline(run: Run) -> None:
-    """Replace the run's baseline, verdict, changes and alert. Requires a transaction."""
+def compare_with_baseline(run: Run, *, is_new: bool = False) -> None:
+    """Replace the run's baseline, verdict, changes and alert; a new run has none yet. Requires a transaction."""
     options = RunOptions.model_validate(run.options)
     baseline = None if options.baseline_file else baseline_of(run, options.baseline)
     run.baseline = baseline
     run.verdict, run.configuration_changed = "", False
     run.aa_scenarios = run.aa_differing = None
-    Change.objects.filter(run=run).delete()
+    if not is_new:
+        Change.objects.filter(run=run).delete()
     if baseline is not None:
         comparison = compare_run_measures(baseline, run)
         run.configuration_changed = not run.is_experiment and _has_changed(baseline, run)
@@ -83,7 +84,7 @@ def compare_with_baseline(run: Run) -> None:
             Change.objects.bulk_create(_changes(run, baseline, comparison))
             _count_aa(baseline, run)
     run.save(update_fields=["baseline", "verdict", "configuration_changed", "aa_scenarios", "aa_differing"])
-    _keep_alert(run)
+    _keep_alert(run, is_new=is_new)
 
 
 def _count_aa(baseline: Run, run: Run) -> None:
@@ -129,7 +130,7 @@ def _has_changed(baseline: Run, run: Run) -> bool:
     return baseline.guidance_id != run.guidance_id or any(old and new and old != new for old, new in known)
 
 
-def _keep_alert(run: Run) -> None:
+def _keep_alert(run: Run, *, is_new: bool) -> None:
     """Raise an alert for a regression of the line; take back one that nobody has triaged otherwise."""
     is_alarm = run.verdict == ChangeVerdict.REGRESSED
     if is_alarm and not run.is_experiment and not run.configuration_changed:
@@ -137,10 +138,10 @@ def _keep_alert(run: Run) -> None:
         confirms = run.project.confirm_alerts and outbox.is_recent(run) and run.trigger != Trigger.IMPORT
         evidence = Evidence.CONFIRMING if confirms else Evidence.SUSPECTED
         defaults = {"project_id": run.project_id, "evidence": evidence}
-        alert, is_new = Alert.objects.get_or_create(run=run, defaults=defaults)
-        if is_new and not confirms:
+        alert, is_first = Alert.objects.get_or_create(run=run, defaults=defaults)
+        if is_first and not confirms:
             outbox.record_regression(alert, run)
-    else:
+    elif not is_new:
         Alert.objects.filter(run=run, first_triaged=None).delete()
 
 

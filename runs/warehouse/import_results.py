@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -58,7 +58,7 @@ def import_results(project: Project, content: bytes, file: str, *, by: User | No
 
 
 def _store(launch: Launch, external: ExternalRun, sha256: str) -> Run:
-    version = _suite_version(launch.project, external, launch.by)
+    version, scenarios = _suite_version(launch.project, external, launch.by)
     target, _ = Target.objects.get_or_create(
         project=launch.project,
         name=external.target[:120],
@@ -95,9 +95,9 @@ def _store(launch: Launch, external: ExternalRun, sha256: str) -> Run:
         started=external.started or now,
         finished=_finished(external, external.started or now),
     )
-    _store_trials(run, version, external.trials)
-    write_rollups(run)
-    comparison.compare_with_baseline(run)
+    _store_trials(run, scenarios, external.trials)
+    write_rollups(run, is_new=True)
+    comparison.compare_with_baseline(run, is_new=True)
     return run
 
 
@@ -121,26 +121,33 @@ def _baseline(launch: Launch, external: ExternalRun) -> str:
     return str(run_of_import(launch.project_id, external.baseline) or "")
 
 
-def _suite_version(project: Project, external: ExternalRun, by: User | None) -> SuiteVersion:
-    """Return the stored version with all cases, else create one from the results."""
-    keys = {trial.key for trial in external.trials}
+def _suite_version(
+    project: Project, external: ExternalRun, by: User | None
+) -> tuple[SuiteVersion, dict[str, ScenarioVersion]]:
+    """Return the newest version if it has all cases, else one created from the results, and its scenarios by key."""
     suite = Suite.objects.filter(project=project, name=external.suite).first()
     newest = suite.versions.first() if suite else None
-    if newest is not None and keys <= set(newest.scenario_versions.values_list("scenario__key", flat=True)):
-        return newest
+    if newest is not None:
+        scenarios = _scenarios(newest)
+        if all(trial.key in scenarios for trial in external.trials):
+            return newest, scenarios
     specs: dict[str, ScenarioSpec] = {}
     for trial in external.trials:
         named = {"description": trial.description, "prompt": trial.prompt}
         specs.setdefault(trial.key, ScenarioSpec(key=trial.key, criteria=Criteria(tool=trial.tool), **named))
     parsed = ParsedSuite(external.suite, external.format, tuple(specs.values()), settings=external.config)
-    return store_suite(parsed, project, by=by).version
+    created = store_suite(parsed, project, by=by).version
+    return created, _scenarios(created)
 
 
-def _store_trials(run: Run, version: SuiteVersion, trials: tuple[ExternalTrial, ...]) -> None:
-    versions = {
-        each.scenario.key: each
-        for each in version.scenario_versions.select_related("scenario").defer("content")
-    }
+def _scenarios(version: SuiteVersion) -> dict[str, ScenarioVersion]:
+    found = version.scenario_versions.select_related("scenario").defer("content")
+    return {each.scenario.key: each for each in found}
+
+
+def _store_trials(
+    run: Run, versions: Mapping[str, ScenarioVersion], trials: tuple[ExternalTrial, ...]
+) -> None:
     seen: dict[str, int] = {}
     rows = []
     with pattern_budget():

@@ -114,7 +114,7 @@ def store_sessions(
     run = _store_run(project, version, found, problems, by)
     _forget(version.scenario.suite, found.continued)
     _store_trials(run, version, found.to_store)
-    write_rollups(run)
+    write_rollups(run, is_new=True)
     audit.record(project, by, "sessions.import", tool.binary, run=run.pk, sessions=run.trials)
     return run, found
 

@@ -186,13 +186,15 @@ def trial_values(runs: Sequence[int], keys: Iterable[Key]) -> dict[Key, dict[int
     return found
 
 
-def write_rollups(run: Run) -> None:
-    """Replace the run's rollups, from its trials without errors. Requires a transaction."""
+def write_rollups(run: Run, *, is_new: bool = False) -> None:
+    """Replace the run's rollups, from its trials without errors; a new run has none yet. Requires a transaction."""
+    if not is_new:
+        for model in (RunMeasure, SubcommandMeasure, FlagConfusion):
+            model.objects.filter(run=run).delete()
     kept = [MeasuredTrial(*row) for row in _rows(run.pk)]
     series = by_scenario(kept)
     totals = over_scenarios(series)
     measures = measure_ids(totals)
-    RunMeasure.objects.filter(run=run).delete()
     rows = [_row(run, scenario, measures[key], each) for (scenario, key), each in series.items()]
     rows += [_row(run, None, measures[key], each) for key, each in totals.items()]
     statements.insert(RunMeasure, rows)
@@ -260,7 +262,6 @@ def _write_subcommands(run: Run, trials: list[MeasuredTrial], details: list[_Rea
                 _count(counts.setdefault(key, dict.fromkeys(_COUNTS, 0)), row)
                 if attempted := detail.attempts.get(row["name"]):
                     tries.setdefault(key, Counter()).update(attempted.tries)
-    SubcommandMeasure.objects.filter(run=run).delete()
     rows = [
         {
             "run": run.pk,
@@ -281,7 +282,6 @@ def _write_confusions(run: Run, details: list[_ReadDetail]) -> None:
             total = counts.setdefault((each.subcommand, each.kind, each.typed, each.meant), [0, 0])
             total[0] += each.calls
             total[1] += 1
-    FlagConfusion.objects.filter(run=run).delete()
     rows = [
         {
             "run": run.pk,
