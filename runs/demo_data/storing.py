@@ -46,6 +46,8 @@ from scenarios.models import Guidance, ScenarioVersion
 
 RUNS_AT_ONCE = 20
 """Runs per transaction."""
+COLLECT_EVERY = 100
+"""Runs between collections of garbage, which keeps memory below half a gigabyte."""
 PIN_EVERY = 96
 """Runs between new baselines of a suite and target."""
 
@@ -117,7 +119,8 @@ def make_runs(
                 for chapter in batch:
                     _store_run(stage, chapter, trials, rng, by)
             done += len(batch)
-            collect()
+            if done % COLLECT_EVERY == 0:
+                collect()
             progress(done)
 
 
