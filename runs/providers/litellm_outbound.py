@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -36,6 +37,11 @@ class _ByOutbound(httpx.BaseTransport):
             transport = self._transports.setdefault(allowed, made)
         return transport.handle_request(request)
 
+    def disconnect(self) -> None:
+        """Close every connection; clients that share this transport only ever try to close it."""
+        for transport in self._transports.values():
+            transport.close()
+
 
 class _SharedClient(httpx.Client):
     def close(self) -> None:
@@ -44,7 +50,9 @@ class _SharedClient(httpx.Client):
 
 @cache
 def _transport(resolve: Resolve = resolve_host) -> _ByOutbound:
-    return _ByOutbound(resolve)
+    shared = _ByOutbound(resolve)
+    atexit.register(shared.disconnect)
+    return shared
 
 
 @cache
