@@ -27,18 +27,13 @@ from scenarios.guidance import named_guidelines, suite_guidance
 from scenarios.models import Suite, SuiteVersion
 
 
-def check_paths(paths: Iterable[Path], *, command_pattern: str = "", strict: bool = False) -> list[Problem]:
-    """Return every problem and lint of files, folders and archives, sorted.
+def check_paths(
+    paths: Iterable[Path], *, command_pattern: str = "", strict: bool = False
+) -> tuple[list[Problem], list[ParsedSuite]]:
+    """Return every problem and lint of files, folders and archives, sorted, and the suites of those without problems.
 
     `strict` is passed to `parse_files`.
     """
-    return _check(paths, command_pattern, strict=strict)[0]
-
-
-def _check(
-    paths: Iterable[Path], command_pattern: str = "", *, strict: bool
-) -> tuple[list[Problem], list[ParsedSuite]]:
-    """Return every problem and lint, sorted, and the suites of the paths without problems."""
     problems: list[Problem] = []
     suites: list[ParsedSuite] = []
     for path in paths:
@@ -95,7 +90,7 @@ class Command(EvalhubCommand):
 
     def work(self, options: dict[str, Any]) -> Result:
         paths = [Path(path) for path in options["paths"]]
-        problems, suites = _check(paths, strict=options["strict"])
+        problems, suites = check_paths(paths, strict=options["strict"])
         errors = [problem for problem in problems if not problem.lint]
         lints = len(problems) - len(errors)
         code = WRONG_USE if errors else (FAILED if lints and options["strict"] else 0)
