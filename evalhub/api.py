@@ -18,8 +18,7 @@ from ninja.errors import AuthenticationError, HttpError, ValidationError
 
 from evalhub import api_health
 from evalhub.teams import api as teams
-from evalhub.web.rest.errors import ApiError, error_body
-from evalhub.web.rest.validation import problem_of
+from evalhub.web.rest.errors import ApiError, error_body, problem_of
 from runs.api import (
     alerts,
     causes,

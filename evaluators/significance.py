@@ -238,7 +238,6 @@ def mean_and_error(differences: Sequence[float], least_variance: float = 0.0) ->
     return mean, sqrt(max(variance, least_variance))
 
 
-@lru_cache(maxsize=4096)
 def t_quantile(probability: float, freedom: int) -> float:
     """Return the quantile of Student's t distribution."""
     from scipy.special import stdtrit

@@ -69,7 +69,6 @@ class Matcher(Struct, frozen=True, cache_hash=True):
         return required_literal(self.pattern) if self.pattern else self.binary[0]
 
 
-@lru_cache(maxsize=256)
 def make_matcher(binary: str, pattern: str) -> Matcher | None:
     """Return a matcher for the tool's commands, None without binary and pattern. Raises `BadPattern`."""
     if pattern.strip():
@@ -170,11 +169,9 @@ def _lines_with(text: str, literal: str) -> Iterator[tuple[int, int, str]]:
 
 def commands_in_line(line: str, matcher: Matcher, code: int | None) -> tuple[FoundCommand, ...]:
     """Return the tool's commands in a shell line with this exit code. Raises `SlowPattern`."""
-    return (
-        _cached_commands(line, matcher, code)
-        if len(line) <= _CACHED_LENGTH
-        else _commands_of(line, matcher, code)
-    )
+    found = _line_matches(line, matcher)
+    codes = exit_codes(found.parts, found.matches, code) if found.matches else {}
+    return tuple(_command(found.parts[n], match, codes[n]) for n, match in found.matches.items())
 
 
 class _LineMatches(Struct, frozen=True):
@@ -198,13 +195,6 @@ def _match_line(line: str, matcher: Matcher) -> _LineMatches:
     return _LineMatches(parts, matches, last is not None and _asks_help(parts[last], matches[last][0]))
 
 
-def _commands_of(line: str, matcher: Matcher, code: int | None) -> tuple[FoundCommand, ...]:
-    found = _line_matches(line, matcher)
-    codes = exit_codes(found.parts, found.matches, code) if found.matches else {}
-    return tuple(_command(found.parts[n], match, codes[n]) for n, match in found.matches.items())
-
-
-_cached_commands = lru_cache(maxsize=16_384)(_commands_of)
 _cached_match_line = lru_cache(maxsize=16_384)(_match_line)
 
 

@@ -10,6 +10,6 @@ class RunsConfig(AppConfig):
         from evaluators.patterns import set_runner
         from runs import worker_checks  # noqa: F401  # imported for what it registers
         from runs.containment.pattern_processes import run_pattern
-        from runs.warehouse import checks  # noqa: F401  # likewise
+        from runs.warehouse import store_identity  # noqa: F401  # likewise
 
         set_runner(run_pattern)

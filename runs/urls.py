@@ -23,9 +23,10 @@ from runs.pages.notifications.views import (
     delivery_again,
 )
 from runs.pages.prices.views import price_list, price_remove
-from runs.pages.regressions.confirm_views import alert_confirm, alert_evidence
 from runs.pages.regressions.views import (
+    alert_confirm,
     alert_details,
+    alert_evidence,
     alert_markdown,
     alert_triage,
     regressions,
@@ -43,13 +44,20 @@ from runs.pages.reviews.views import (
     trial_overrule,
     trial_resolve,
 )
-from runs.pages.run.baseline_views import baseline_set, baseline_unset
 from runs.pages.run.causes import run_separate
 from runs.pages.run.diagnosis import diagnosis_review
 from runs.pages.run.reassess import reassessment_adopt, run_again
-from runs.pages.run.retry_views import run_retry
-from runs.pages.run.tools import run_tools
-from runs.pages.run.views import run_cancel, run_detail, run_progress, short_run, short_trial
+from runs.pages.run.views import (
+    baseline_set,
+    baseline_unset,
+    run_cancel,
+    run_detail,
+    run_progress,
+    run_retry,
+    run_tools,
+    short_run,
+    short_trial,
+)
 from runs.pages.run_list.views import run_list, run_tags, view_delete, view_save
 from runs.pages.search.views import search
 from runs.pages.sessions.views import session_import

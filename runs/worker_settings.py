@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
+import psutil
 from django.conf import settings
 
 from evalhub.teams.access import DEFAULT_PROJECT
 from evalhub.teams.models import Project
 from runs.containment.cgroups import delegated
 from runs.containment.egress import Allowed, Egress, parse_allowed
-from runs.containment.memory import memory_of_machine
 from runs.containment.outbound import Outbound
 from runs.containment.profiles import Caps
 from runs.containment.sandbox import Containment, Policy, detect_machine
 from runs.containment.target_roots import TargetRoots
 from runs.containment.variables import allowed, parse_rules
 from runs.errors import RequestError
+
+# Where a container finds its own limit: cgroup v2, then v1.
+_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
 
 
 @cache
@@ -72,3 +76,13 @@ def variables_of(project: Project) -> dict[str, str]:
     if settings.EMBEDDED:
         rules = (*rules, (DEFAULT_PROJECT, "*"))
     return allowed(os.environ, project.slug, rules)
+
+
+def memory_of_machine(limits: tuple[Path, ...] = _LIMITS) -> int:
+    """Return the machine's memory in bytes, or the container's limit if lower."""
+    total = int(psutil.virtual_memory().total)
+    for path in limits:
+        # "max" means no limit.
+        with suppress(OSError, ValueError):
+            total = min(total, int(path.read_text()))
+    return total

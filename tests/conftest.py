@@ -85,3 +85,9 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
     """Let heartbeats end before the rows and the database of a test are removed: they may be amid a query."""
     if nextitem is None or needs_database(item):
         end_heartbeats()
+
+
+@pytest.fixture
+def served(settings: Any) -> None:
+    """Many people, not one owner."""
+    settings.EMBEDDED = False

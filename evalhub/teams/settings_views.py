@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+from collections.abc import Iterable
 from typing import Any
 
 from django.contrib import messages
@@ -17,13 +19,12 @@ from evalhub.teams import audit
 from evalhub.teams.invitations import invite, open_invitations, send_invitation
 from evalhub.teams.judge_models import offered_judges
 from evalhub.teams.members import MemberRefused, add_member, change_role, remove_member
-from evalhub.teams.models import AuditEvent, Membership, Project
+from evalhub.teams.models import ApiToken, AuditEvent, Membership, Project
 from evalhub.teams.pages import ProjectRequest, project_page
 from evalhub.teams.roles import Role
 from evalhub.teams.settings_forms import InvitationForm, MemberForm, ProjectForm, RoleForm, TokenForm
-from evalhub.teams.tables import audit_table, member_table, token_table
 from evalhub.teams.tokens import TokenRefused, issue_token, revoke_token, tokens_of
-from evalhub.web.csv_export import chosen_table, csv_response, wants_csv
+from evalhub.web.csv_export import Table, chosen_table, csv_response, wants_csv
 from evalhub.web.fragments import page_or_fragment
 from evalhub.web.paging import page_below
 
@@ -221,3 +222,34 @@ def audit_log(request: ProjectRequest) -> HttpResponseBase:
         "may_manage": True,
     }
     return render(request, "teams/audit_log.html", context)
+
+
+def member_table(project: Project, members: Iterable[Membership]) -> Table:
+    """Return a project's members with their roles."""
+    rows = ((each.user.get_username(), each.role, each.created) for each in members)
+    return Table(f"{project.slug}-members", ("name", "role", "since"), rows)
+
+
+def token_table(project: Project, tokens: Iterable[ApiToken]) -> Table:
+    """Return tokens without anything that could be used as one."""
+    header = ("name", "prefix", "owner", "role", "created", "last_used", "expires")
+    rows = (
+        (
+            *(each.name, each.prefix, each.user.get_username(), each.role),
+            *(each.created, each.last_used, each.expires),
+        )
+        for each in tokens
+    )
+    return Table(f"{project.slug}-tokens", header, rows)
+
+
+def audit_table(project: Project, events: Iterable[AuditEvent]) -> Table:
+    """Return the project's audit log, the details as JSON."""
+    rows = (
+        (
+            *(each.at, each.user.get_username() if each.user else None, each.action, each.subject),
+            json.dumps(each.detail, ensure_ascii=False, sort_keys=True),
+        )
+        for each in events
+    )
+    return Table(f"{project.slug}-audit", ("at", "by", "action", "subject", "detail"), rows)

@@ -9,9 +9,9 @@ from typing import IO
 from msgspec import structs
 
 from evaluators.model import Event, Json, Usage
-from evaluators.sessions.session import Problems, Session, json_of, objects, only_session, span_of
+from evaluators.sessions.session import Problems, Session, objects, only_session, span_of
 from evaluators.traces import shell_command, timestamp
-from evaluators.transcripts.stream import Object, mapping, transcript, whole, words
+from evaluators.transcripts.stream import Object, json_of, mapping, text_of, transcript, whole, words
 
 _OWN = re.compile(rb'"type"\s*:\s*"(?:session_meta|response_item|turn_context|event_msg)"')
 _EXIT_CODE = re.compile(r"(?:Exit code:|Process exited with code) (-?\d{1,5})\b")
@@ -61,9 +61,9 @@ def _item(item: Object, time: str | None) -> Iterator[Event]:
     if kind == "message":
         # A person's message comes as an event too; the user's items also hold Codex's own context.
         if item.get("role") == "assistant":
-            yield Event("message", role="assistant", text=_text(item.get("content")), timestamp=time)
+            yield Event("message", role="assistant", text=text_of(item.get("content")), timestamp=time)
     elif kind == "reasoning":
-        yield Event("model_step", name=kind, text=_text(item.get("summary")) or None, timestamp=time)
+        yield Event("model_step", name=kind, text=text_of(item.get("summary")) or None, timestamp=time)
     elif kind in ("function_call", "custom_tool_call", "local_shell_call"):
         yield _call(item, kind, id, time)
     elif kind in ("function_call_output", "custom_tool_call_output"):
@@ -96,7 +96,7 @@ def _result(output: Json, id: str | None, time: str | None) -> Event:
         code = mapping(decoded.get("metadata")).get("exit_code")
         text: Json = decoded["output"]
     else:
-        text = _text(output)
+        text = text_of(output)
         named = _EXIT_CODE.search(text[:_HEADER])
         code = int(named[1]) if named else None
         if named and (begin := _OUTPUT.search(text)):
@@ -110,9 +110,3 @@ def _usage(payload: Object, which: str) -> Usage | None:
     if payload.get("type") != "token_count" or not total:
         return None
     return Usage(whole(total.get("input_tokens")), whole(total.get("output_tokens")))
-
-
-def _text(content: Json) -> str:
-    if isinstance(content, list):
-        return "\n".join(filter(None, (words(mapping(part).get("text")) for part in content)))
-    return words(content) or ""

@@ -12,13 +12,13 @@ from evaluators.sessions.session import (
     Problems,
     Session,
     UnreadableSession,
-    json_of,
     objects,
     span_of,
     whole_json,
 )
 from evaluators.transcripts.otel import find_spans, read_spans
 from evaluators.transcripts.span_attributes import attributes
+from evaluators.transcripts.stream import json_of
 
 _OWN = re.compile(rb'"(?:resourceSpans|resource_spans)"\s*:|"(?:traceId|trace_id)"\s*:')
 

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from evaluators.model import Transcript
-from evaluators.transcripts.stream import Object
+from evaluators.transcripts.stream import Object, json_of
 
 HEAD_BYTES = 64 * 1024
 """The part of a file by which its importer is found."""
@@ -91,14 +91,6 @@ def objects(file: IO[bytes], problems: Problems) -> Iterator[Object]:
                 yield value
             else:
                 problems.add(number, "not a JSON object; skipped.")
-
-
-def json_of(content: bytes) -> object:
-    """Return a decoded JSON value, None for anything else."""
-    try:
-        return _decode(content)
-    except (ValueError, RecursionError):
-        return None
 
 
 def whole_json(file: IO[bytes], most: int = 4 * LONGEST_LINE) -> object:

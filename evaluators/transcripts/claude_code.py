@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import structs
 
-from evaluators.model import Event, Json, Transcript, Usage
+from evaluators.model import Event, Transcript, Usage
 from evaluators.traces import shell_command, timestamp
 from evaluators.transcripts.stream import (
     Object,
@@ -15,6 +15,7 @@ from evaluators.transcripts.stream import (
     mapping,
     newer_version,
     objects,
+    text_of,
     transcript,
     unknown,
     whole,
@@ -113,7 +114,7 @@ def _block(block: Object, role: str, time: str | None) -> Event:
 
 def _result(block: Object, time: str | None) -> Event:
     """Return a shell's exit code, which appears only in the text of a failed result."""
-    output = _text(block.get("content"))
+    output = text_of(block.get("content"))
     failed = block.get("is_error") is True
     code = _EXIT_CODE.match(output) if failed else None
     return Event(
@@ -124,12 +125,6 @@ def _result(block: Object, time: str | None) -> Event:
         success=not failed,
         timestamp=time,
     )
-
-
-def _text(content: Json) -> str:
-    if isinstance(content, list):
-        return "\n".join(filter(None, (words(mapping(part).get("text")) for part in content)))
-    return words(content) or ""
 
 
 def usage_of(tokens: Object) -> Usage:

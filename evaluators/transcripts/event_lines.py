@@ -61,14 +61,14 @@ class _ByType(Line, gc=False):
     event: None = None
 
 
+def _key_and_time(line: Line) -> tuple[str | None, str | None]:
+    key, at = line.id, line.ts if line.timestamp is None else line.timestamp
+    return None if key is None else str(key), None if at is None else str(at)
+
+
 def _tool_call(line: Line) -> Event:
-    key, at, name, command, given = line.id, line.timestamp, line.tool or line.name, line.command, line.input
-    if key is not None and not isinstance(key, str):
-        key = str(key)
-    if at is None:
-        at = line.ts
-    if at is not None and not isinstance(at, str):
-        at = str(at)
+    key, at = _key_and_time(line)
+    name, command, given = line.tool or line.name, line.command, line.input
     if not isinstance(command, str):
         command = shell_command(name, given)
     if (usage := line.usage) is not None:
@@ -79,13 +79,8 @@ def _tool_call(line: Line) -> Event:
 
 
 def _tool_result(line: Line) -> Event:
-    key, at, output, code, success = line.id, line.timestamp, line.output, line.exit_code, line.success
-    if key is not None and not isinstance(key, str):
-        key = str(key)
-    if at is None:
-        at = line.ts
-    if at is not None and not isinstance(at, str):
-        at = str(at)
+    key, at = _key_and_time(line)
+    output, code, success = line.output, line.exit_code, line.success
     if (error := line.error) is not None:
         output = error if output is None else output
         success = False if success is None and code is None else success
@@ -98,15 +93,10 @@ def _tool_result(line: Line) -> Event:
 
 
 def _message(line: Line, type: EventType = "message") -> Event:
-    key, at, text = line.id, line.timestamp, line.text
-    if key is not None and not isinstance(key, str):
-        key = str(key)
-    if at is None:
-        at = line.ts
-    if at is not None and not isinstance(at, str):
-        at = str(at)
-    if text is None:
-        text = line.error if isinstance(line.error, str) else None
+    key, at = _key_and_time(line)
+    text = line.text
+    if text is None and isinstance(line.error, str):
+        text = line.error
     if (usage := line.usage) is not None:
         usage = _usage(usage)
     return Event(

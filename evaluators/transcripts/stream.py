@@ -26,7 +26,7 @@ def objects(raw: bytes, agent: str) -> tuple[list[Object], tuple[str, ...]]:
     text = as_text(raw).strip()
     if not text:
         raise UnreadableTranscript(f"{agent} printed nothing. Look at its standard error output.")
-    whole = _value(text)
+    whole = json_of(text)
     if isinstance(whole, dict):
         return [whole], ()
     if isinstance(whole, list) and whole and all(isinstance(item, dict) for item in whole):
@@ -114,9 +114,17 @@ def unknown(item: Mapping[str, Json], kind: str) -> Event:
     return Event("raw", name=kind, metadata=dict(item))
 
 
-def _value(text: str) -> Json:
+def text_of(content: Json) -> str:
+    """Return the text of a message, which is a string or a list of parts."""
+    if isinstance(content, list):
+        return "\n".join(filter(None, (words(mapping(part).get("text")) for part in content)))
+    return words(content) or ""
+
+
+def json_of(content: str | bytes) -> Json:
+    """Return a decoded JSON value, None for anything else."""
     try:
-        return _decode(text)
+        return _decode(content)
     except (ValueError, RecursionError):
         return None
 
@@ -125,7 +133,7 @@ def _lines(text: str, agent: str) -> tuple[list[Object], tuple[str, ...]]:
     found: list[Object] = []
     bad: list[int] = []
     for number, line in enumerate(text.split("\n"), start=1):
-        value = _value(line)
+        value = json_of(line)
         if isinstance(value, dict):
             found.append(value)
         elif line.strip():

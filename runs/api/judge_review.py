@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.web.rest.errors import answers, not_found
 from evalhub.web.rest.given import Given, Key, Name, Text
-from evalhub.web.rest.lists import ListOut
+from evalhub.web.rest.pages import ListOut
 from evalhub.web.timestamps import moment
 from runs.api.lookup import find_run, find_trial
 from runs.execution.reassessing import plan_of, ready_rubric, request_reassessment

@@ -14,7 +14,7 @@ from evaluators.suite_result import suite_result
 from runs.api.lookup import find_run
 from runs.reports.ctrf import ctrf
 from runs.reports.document import run_document
-from runs.reports.exports import exported_bytes
+from runs.reports.exports import exported
 from runs.reports.suite_result import suite_run
 from runs.warehouse.import_results import import_results
 from scenarios.bundle_limits import MAX_ARCHIVE_BYTES
@@ -70,6 +70,6 @@ _ZIP = {"application/zip": {"schema": {"type": "string", "format": "binary"}}}
 def get_results_folder(request: ApiRequest, run_id: Path[Key]) -> HttpResponse:
     """Export a run as llm-tool-test's results folder, in a zip archive."""
     run = find_run(request, run_id)
-    response = HttpResponse(exported_bytes(run.pk, "llm-tool-test"), content_type="application/zip")
+    response = HttpResponse(exported(run.pk, "llm-tool-test"), content_type="application/zip")
     response["Content-Disposition"] = f'attachment; filename="run-{run.pk}.llm-tool-test.zip"'
     return response

@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.web.rest.errors import answers, not_found
 from evalhub.web.rest.given import Given, Key, Text
-from evalhub.web.rest.lists import ListOut
+from evalhub.web.rest.pages import ListOut
 from evalhub.web.timestamps import moment
 from evaluators.redaction import redact_json
 from runs.models import ReviewRound, RoundItem

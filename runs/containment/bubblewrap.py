@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping
-from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
 
@@ -65,8 +64,9 @@ def options(
     """
     if _of_etc(map(str, readable)) or _of_etc(writable.values()):
         etc = None
-    fixed = _fixed(network=network, nested=nested, tmp_bytes=tmp_bytes, readable=readable, etc=etc)
-    words = [*fixed]
+    words = [*_isolation(network=network, nested=nested), *_system(etc), *_fresh(tmp_bytes)]
+    for folder in sorted(readable):
+        words += ["--ro-bind-try", str(folder), str(folder)]
     for path, place in writable.items():
         words += ["--bind", path, place]
     # The root is an in-memory file system without its own size limit; last, after every mount point exists.
@@ -76,22 +76,6 @@ def options(
 
 def _of_etc(paths: Iterable[str]) -> bool:
     return any(path == "/etc" or path.startswith("/etc/") for path in paths)
-
-
-@lru_cache(maxsize=64)
-def _fixed(
-    *,
-    network: bool,
-    nested: bool,
-    tmp_bytes: int,
-    readable: tuple[Path, ...],
-    etc: Path | None,
-) -> tuple[str, ...]:
-    """Return the options that most trials of a run share: all but writable folders."""
-    words = [*_isolation(network=network, nested=nested), *_system(etc), *_fresh(tmp_bytes)]
-    for path in sorted(readable):
-        words += ["--ro-bind-try", str(path), str(path)]
-    return tuple(words)
 
 
 def _isolation(*, network: bool, nested: bool) -> list[str]:

@@ -11,7 +11,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
 CONTROLLERS = ("memory", "pids")
@@ -84,9 +83,8 @@ def _remove(folder: Path) -> None:
             time.sleep(0.005)
 
 
-@cache
 def delegated() -> Path | None:
-    """Return the delegated parent group, prepared once per process; None without delegation."""
+    """Return the delegated parent group, prepared if it is not yet; None without delegation."""
     own = own_group(Path("/proc/self/cgroup").read_text(), Path("/proc/self/mountinfo").read_text())
     if own is not None and own.name == OWN:
         # Another process prepared it earlier.

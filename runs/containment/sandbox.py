@@ -329,7 +329,7 @@ class Sandbox:
     def _base_env(self) -> dict[str, str]:
         home, temporary = HOME, "/tmp"  # noqa: S108  # the sandbox's own
         if self.level is Level.OFF:
-            home = _home()
+            home = str(Path.home())
         elif not self._bwrap:
             home, temporary = str(self._own("home")), str(self._own("tmp"))
         return {"PATH": self.containment.path, "HOME": home, "TMPDIR": temporary, "LANG": "C.UTF-8"}
@@ -377,8 +377,3 @@ class Sandbox:
             "write": [*map(str, write)],
             "network": self.egress is not Egress.NONE,
         }
-
-
-@cache
-def _home() -> str:
-    return str(Path.home())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 from random import Random
 
 from evaluators.evaluate import Evaluation, outcome
@@ -78,7 +77,6 @@ def demo_trial(chapter: Chapter, place: int, difficulty: float, rng: Random) -> 
     return DemoTrial(result, played, judging)
 
 
-@cache
 def _gates(tool: DemoTool, place: int, course: str) -> tuple[Score, ...]:
     verb, _, noun = tool.key(place).partition("-")
     lost = LOST[course]

@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import PurePosixPath
 from typing import Any
 
 from evaluators.criteria import Criteria
+from evaluators.redaction import mask_values, redact_patterns
 from evaluators.scores.composite_evaluator import without_models
-from runs.execution.activity import storable_calls
+from evaluators.transcripts.latest import LatestCalls
 from runs.execution.context import RunContext, load_fixture, load_scenario
 from runs.execution.guidance import copies
 from runs.execution.offered_tools import tools_of
 from runs.execution.trial_folder import TrialFolder
 from runs.execution.workspace import LocalWorkspace
+from runs.models.trial import LONGEST_ACTIVITY
 from runs.providers import MODELS
 from runs.providers.base import Invocation, Look
 from runs.queue.claims import Claim
 from scenarios.formats.parsed import FixtureFile
 from scenarios.guidance import Guidance, documents_of, lay_over
 from scenarios.spec import ScenarioSpec
+
+LARGEST_EXIT_CODE = 2**31 - 1
+"""The largest value of the column; agents report exit codes, so any number may come."""
+_REDACTED_CHARACTERS = 20 * LONGEST_ACTIVITY
+"""Characters that are searched for secrets: well beyond the cut, so that no half of one is stored."""
 
 
 @dataclass(frozen=True)
@@ -199,3 +206,19 @@ def load_task(
     spec, fixture_id = load_scenario(claim.scenario_version_id)
     spec = spec.model_copy(update={"criteria": context.criteria_of(spec.criteria)})
     return Task(claim, spec, lambda: load_fixture(fixture_id), context, stopped, watch)
+
+
+def storable_calls(calls: LatestCalls, secrets: Iterable[str]) -> LatestCalls:
+    """Return an agent's calls in the form that is stored."""
+    if not calls.last:
+        return calls
+    code = calls.exit_code
+    known = code is not None and abs(code) <= LARGEST_EXIT_CODE
+    return replace(calls, last=storable_call(calls.last, secrets), exit_code=code if known else None)
+
+
+def storable_call(call: str, secrets: Iterable[str]) -> str:
+    """Return a call on one line of at most `LONGEST_ACTIVITY` characters, secrets redacted, with an ellipsis if cut."""
+    line = " ".join(mask_values(call, secrets).split())
+    redacted = redact_patterns(line[:_REDACTED_CHARACTERS])
+    return redacted if len(redacted) <= LONGEST_ACTIVITY else f"{redacted[: LONGEST_ACTIVITY - 1]}…"

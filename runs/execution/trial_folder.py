@@ -6,7 +6,6 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
 from runs.containment.beneath import write_beneath
@@ -85,7 +84,6 @@ def _remove(base: Path, folder: TrialFolder) -> None:
         logger.warning("%s was not removed: %s", base, error)
 
 
-@cache
 def placeholder_paths(root: Path) -> TrialFolder:
     """Return paths for a trial that needs no directories; none is created."""
     return TrialFolder(*(root / "none" / name for name in _NAMES))

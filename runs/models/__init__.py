@@ -1,6 +1,5 @@
 """The models: one for each noun of the glossary; docs/architecture.md says what writes them."""
 
-from runs.models.attempt import TrialAttempt
 from runs.models.batch import BatchAnswer, ProviderBatch
 from runs.models.check import TargetCheck
 from runs.models.comparison import Alert, Baseline, Change
@@ -25,7 +24,7 @@ from runs.models.saved_view import SavedView
 from runs.models.search import SearchEntry
 from runs.models.target import Target, TargetSlot, TargetVersion
 from runs.models.target_try import TargetTry
-from runs.models.trial import Artifact, CommandRecord, TranscriptRecord, Trial
+from runs.models.trial import Artifact, CommandRecord, TranscriptRecord, Trial, TrialAttempt
 from runs.models.usage import FlagConfusion, ImportedSession, ToolHelp
 from runs.models.worker import Worker
 

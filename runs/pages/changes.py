@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from evaluators import verdict_sentences
-from evaluators.regression import ChangeVerdict, MeasureChange, Scale, overall
+from evaluators.regression import ChangeVerdict, MeasureChange, overall
 from runs.warehouse.measure_changes import HEADLINE, PASS
 from runs.warehouse.measures import label_of_key
 
@@ -25,15 +25,6 @@ class ShownChange:
     @property
     def verdict(self) -> str:
         return self.change.verdict.value
-
-    @property
-    def is_percentage(self) -> bool:
-        """Return whether values are shown in percent."""
-        return self.change.rule.is_outcome
-
-    @property
-    def is_points(self) -> bool:
-        return self.change.rule.scale is Scale.POINTS
 
     @property
     def size(self) -> str:

@@ -17,6 +17,15 @@ from runs.warehouse.release_rule import MOST_TRIALS
 from runs.warehouse.triage import LONGEST_TAG, tags_of
 
 
+class SentenceForm(forms.Form):
+    """A form whose first error is shown as a sentence."""
+
+    @property
+    def sentence(self) -> str:
+        """Return the first error; empty for none."""
+        return next((str(errors[0]) for errors in self.errors.values()), "")
+
+
 class TargetsFileForm(forms.Form):
     """A targets file."""
 

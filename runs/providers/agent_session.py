@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
+from evalhub.web.numbers import money
+from evaluators.model import Price
 from evaluators.transcripts import UnreadableTranscript, parse
 from evaluators.transcripts.latest import CallsSoFar
 from runs.containment.process import ProcessResult
 from runs.providers.agent_log import AgentLog
 from runs.providers.agent_program import AgentProgram
 from runs.providers.base import Invocation, Recording
-from runs.providers.cost_limit import CostLimit
 from runs.providers.preread import preread_prompt
-from runs.providers.prices import known_price
+from runs.providers.prices import cost_of, known_price
 from runs.providers.recent_lines import PrintedLines
 
 if TYPE_CHECKING:  # runs.containment.sandbox imports this package
     from runs.containment.sandbox import Sandbox
+
+
+EVERY_SECONDS = 1.0
+_TELLING = (b"cost", b"usage", b"tokens")
+"""Words of the lines that report a cost or tokens; other lines are not read."""
 
 
 def run_session(
@@ -95,3 +102,45 @@ def _refuse_silence(
         raise program.failed(f"printed an unreadable stream ({error})", result, log) from error
     if not answer:
         raise program.failed("ended without an assistant message", result, log)
+
+
+class CostLimit:
+    """Reads what a stream reports so far: its cost, else its tokens by the model's price."""
+
+    def __init__(self, parser: str, max_usd: float, price: Price | None) -> None:
+        self._parser, self._max_usd, self._price = parser, max_usd, price
+        self._rest, self._lines = b"", bytearray()
+        self._read, self._looked = 0, 0.0
+        self.is_exceeded = False
+
+    def take(self, stream: Literal["stdout", "stderr"], chunk: bytes) -> None:
+        """Keep the lines that report something."""
+        if stream == "stdout":
+            *lines, self._rest = (self._rest + chunk).split(b"\n")
+            for line in lines:
+                if any(word in line for word in _TELLING):
+                    self._lines += line + b"\n"
+
+    def reached(self) -> bool:
+        """Return whether the agent has cost more; reads at most once a second."""
+        due = time.monotonic() - self._looked >= EVERY_SECONDS
+        if not self.is_exceeded and due and len(self._lines) > self._read:
+            self._looked, self._read = time.monotonic(), len(self._lines)
+            cost = self._cost()
+            self.is_exceeded = cost is not None and cost > self._max_usd
+        return self.is_exceeded
+
+    @property
+    def note(self) -> str:
+        """What happened, for the trial; empty if it did not cost more."""
+        sentence = f"The agent was stopped: it cost more than {money(self._max_usd)} (cost.max_usd)."
+        return sentence if self.is_exceeded else ""
+
+    def _cost(self) -> float | None:
+        try:
+            found = parse(self._parser, bytes(self._lines))
+        except UnreadableTranscript:
+            return None
+        if found.cost_usd is not None:
+            return found.cost_usd
+        return cost_of(found.usage, self._price) if found.usage and self._price else None

@@ -40,7 +40,6 @@ def claim_next(
     return next(((trial, starts - 1, version, index) for trial, starts, version, index in rows), None)
 
 
-@cache
 def _claim_sql(vendor: str) -> str:
     lock = "FOR UPDATE SKIP LOCKED" if vendor == "postgresql" else ""
     table, runs, targets = (_table(model) for model in (Trial, Run, Target))
@@ -60,15 +59,11 @@ def _claim_sql(vendor: str) -> str:
 
 def scenario_content(version_id: int) -> tuple[str, int | None]:
     """Return a stored scenario version as JSON, and its fixture. Raises `ScenarioVersion.DoesNotExist`."""
-    for content, fixture in _rows(_content_sql(), [version_id]):
+    table = connection.ops.quote_name(ScenarioVersion._meta.db_table)
+    sql = f"SELECT content, fixture_id FROM {table} WHERE id = %s"  # noqa: S608 (quoted name)
+    for content, fixture in _rows(sql, [version_id]):
         return content, fixture
     raise ScenarioVersion.DoesNotExist(f"There is no scenario version {version_id}.")
-
-
-@cache
-def _content_sql() -> str:
-    table = connection.ops.quote_name(ScenarioVersion._meta.db_table)
-    return f"SELECT content, fixture_id FROM {table} WHERE id = %s"  # noqa: S608 (quoted name)
 
 
 def write_trial(trial_id: int, token: str, values: Mapping[str, Any]) -> bool:
@@ -132,7 +127,6 @@ def count_result(
     return Counted(*row)
 
 
-@cache
 def _count_sql(vendor: str, counter: str) -> str:
     table = connection.ops.quote_name(Run._meta.db_table)
     column = _column(Run, counter)

@@ -53,12 +53,7 @@ EXPORTS: dict[str, Export] = {
 """By their names in the command line, REST and pages. All redact secrets."""
 
 
-def exported(run_id: int, name: str) -> str:
-    """Return a run in a text format of `EXPORTS`. Raises KeyError for an unknown name."""
-    return exported_bytes(run_id, name).decode()
-
-
-def exported_bytes(run_id: int, name: str) -> bytes:
+def exported(run_id: int, name: str) -> bytes:
     """Return a run in a format of `EXPORTS` as a file's content. Raises KeyError for an unknown name."""
     related = ("suite", "suite_version", "target", "guidance", "by", "project")
     found = EXPORTS[name].write(Run.objects.select_related(*related).get(pk=run_id))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +17,6 @@ from evaluators.comparability import Reasons, sentence
 from evaluators.redaction import redact_patterns
 from evaluators.regression import MeasureChange, Scale, overall
 from runs.models import Launch, Run
-from runs.reports.markdown import code
 from runs.warehouse.comparison import incomparable
 from runs.warehouse.lost_scenarios import (
     LostScenario,
@@ -34,6 +35,15 @@ MOST_WARNINGS = 10
 TABLE_HEAD = "| Measure | Base | New | Difference | 95 % interval | n | Verdict |\n| --- | --: | --: | --: | --: | --- | --- |"
 
 
+RELATED = ("suite", "suite_version", "target", "guidance", "project", "baseline")
+"""What a summary reads of a run."""
+LONGEST = 200
+"""Characters of a text; the run's page has all of it."""
+_BACKTICKS = re.compile("`+")
+_UNSEEN = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))
+"""Unicode categories of control and direction characters, which could end a line or disguise a text."""
+
+
 @dataclass(frozen=True)
 class Compared:
     """A comparison of two runs, as a summary shows it."""
@@ -44,10 +54,6 @@ class Compared:
     lost: tuple[LostScenario, ...]
     lost_count: int
     not_comparable: Mapping[str, Reasons]
-
-
-RELATED = ("suite", "suite_version", "target", "guidance", "project", "baseline")
-"""What a summary reads of a run."""
 
 
 def run_summaries(launch: Launch) -> list[str]:
@@ -220,3 +226,22 @@ def _address(run: Run) -> str:
 
 def _text(blocks: Sequence[str]) -> str:
     return "\n\n".join(blocks) + "\n"
+
+
+def code(text: str, *, longest: int = LONGEST) -> str:
+    """Return a text as a code span of one line, shortened to `longest` characters.
+
+    A code span holds no links, images, HTML or mentions, and its fence is longer than any run of backticks in it
+    (CommonMark 0.31, 6.1). It doesn't belong in a table, where a pipe would end its cell.
+    """
+    line = " ".join(_without_controls(text).split())
+    line = line if len(line) <= longest else line[: longest - 1] + "…"
+    fence = "`" * (1 + max((len(each) for each in _BACKTICKS.findall(line)), default=0))
+    pad = " " if line.startswith("`") or line.endswith("`") else ""
+    return f"{fence}{pad}{line or ' '}{pad}{fence}"
+
+
+def _without_controls(text: str) -> str:
+    return "".join(
+        " " if char.isspace() else "" if unicodedata.category(char) in _UNSEEN else char for char in text
+    )

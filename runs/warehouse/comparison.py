@@ -1,14 +1,18 @@
-"""Compare a closed run with its baseline, and store what the comparison says."""
+"""Compare closed runs with their baselines, and store what the comparison says."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 
+from django.db import transaction
+from django.db.models import QuerySet
+
+from evalhub.teams.models import Project
 from evaluators.comparability import Reasons, outcome_reasons
 from evaluators.regression import ChangeVerdict, MeasureChange
 from evaluators.suite_result import Comparison, compare_passes
 from runs import outbox
-from runs.models import Alert, Change, Run, Trial
+from runs.models import Alert, Change, Run, RunMeasure, Trial
 from runs.models.comparison import Evidence
 from runs.models.run import RunState, Trigger
 from runs.models.run_options import RunOptions
@@ -16,7 +20,6 @@ from runs.models.trial import TrialState
 from runs.warehouse.baselines import baseline_of
 from runs.warehouse.causes import same_fingerprint
 from runs.warehouse.comparability import changed_parts
-from runs.warehouse.failing_since import failing_since
 from runs.warehouse.measure_changes import PASS, RunComparison, change_json, compare_run_measures
 from runs.warehouse.measures import measure_ids
 from scenarios.models import Scenario
@@ -187,3 +190,49 @@ def _row(run: Run, baseline: Run, measure: int, change: MeasureChange, scenario:
 def _layer_and_name(change: MeasureChange) -> tuple[str, str]:
     layer, _, name = change.rule.name.partition("/")
     return layer, name
+
+
+def compare_again(project: Project) -> int:
+    """Compare every finished run of a project, oldest first; return how many. One transaction for each run."""
+    return _compare(Run.objects.filter(project=project))
+
+
+def compare_old_runs() -> int:
+    """Compare the runs that an older release compared by flips alone; return how many."""
+    old = Change.objects.filter(scenario=None, detail__measure__isnull=True).values("run")
+    return _compare(Run.objects.filter(pk__in=old))
+
+
+def _compare(runs: QuerySet[Run]) -> int:
+    keys = list(runs.filter(state=RunState.FINISHED).order_by("pk").values_list("pk", flat=True))
+    for key in keys:
+        with transaction.atomic():
+            compare_with_baseline(Run.objects.select_related("project").get(pk=key))
+    return len(keys)
+
+
+def failing_since(run: Run, scenarios: Collection[int]) -> dict[int, int]:
+    """Return for each scenario that lost trials in a run the first run of its series of failures.
+
+    The series is of the run's target and model. One query, which is read back to the last run in which all passed.
+    """
+    rows = RunMeasure.objects.filter(
+        scenario__in=scenarios,
+        measure__layer="trial",
+        measure__name="pass",
+        run__target=run.target_id,
+        run__model=run.model,
+        run__lte=run.pk,
+    )
+    since: dict[int, int] = {}
+    passed: set[int] = set()
+    for scenario, key, mean in rows.order_by("-run").values_list("scenario", "run", "mean").iterator():
+        if scenario in passed:
+            continue
+        if mean < 1.0:
+            since[scenario] = key
+        elif key != run.pk:
+            passed.add(scenario)
+            if len(passed) == len(scenarios):
+                break
+    return since

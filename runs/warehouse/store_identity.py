@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-from django.db import Error
+from django.apps import AppConfig
+from django.core.checks import CheckMessage, Tags, Warning, register
+from django.db import DEFAULT_DB_ALIAS, Error
 from django.utils import timezone
 
 from runs.models import Worker
@@ -85,3 +88,20 @@ def _create_object(kept: Any, content: bytes) -> None:
             target.put(Body=content)
         elif code not in _TAKEN:
             raise
+
+
+@register(Tags.database)
+def one_file_store(
+    app_configs: Sequence[AppConfig] | None, databases: Sequence[str] | None = None, **_: Any
+) -> list[CheckMessage]:
+    """Warn of workers whose files the pages can't read."""
+    if DEFAULT_DB_ALIAS not in (databases or ()):
+        return []
+    return [
+        Warning(
+            problem,
+            hint="Web and workers need one file store; see 'Files of trials' in docs/operations.md.",
+            id="evalhub.W004",
+        )
+        for problem in store_problems_if_known()
+    ]

@@ -1,4 +1,4 @@
-"""The OpenAPI document is kept beside the code, so that every change of the interface is seen."""
+"""The OpenAPI document is kept beside the code, and docs/api.md names every operation and parser."""
 
 from __future__ import annotations
 
@@ -6,11 +6,16 @@ import json
 from io import StringIO
 from pathlib import Path
 
+import pytest
 from django.core.management import call_command
 
 from evalhub.api import openapi_document
+from evaluators.transcripts import PARSERS
+from tests.api.document import DOCUMENT
 
-KEPT = Path(__file__).parents[2] / "docs" / "openapi.json"
+TEXT = (Path(__file__).parents[2] / "docs" / "api.md").read_text()
+OPERATIONS = [(method, path) for path, each in DOCUMENT["paths"].items() for method in each]
+BELOW_A_TRIAL = "/trials/{trial_id}/"
 
 
 def exported() -> str:
@@ -20,9 +25,7 @@ def exported() -> str:
 
 
 def test_the_kept_document_is_in_step():
-    assert json.loads(KEPT.read_text()) == json.loads(exported()), (
-        "Run `make snapshot` and look at the change."
-    )
+    assert json.loads(exported()) == DOCUMENT, "Run `make snapshot` and look at the change."
 
 
 def test_it_is_made_once():
@@ -42,3 +45,15 @@ def test_it_is_served(client, db):
 def test_the_page_has_every_operation(client, db):
     page = client.get("/api/v1/docs").content.decode()
     assert all(f'<td class="mono">{path}</td>' in page for path in openapi_document()["paths"])
+
+
+@pytest.mark.parametrize(("method", "path"), OPERATIONS)
+def test_every_operation_is_described(method, path):
+    if path.startswith(BELOW_A_TRIAL):
+        assert f"`/{path.removeprefix(BELOW_A_TRIAL)}`" in TEXT
+    else:
+        assert f"`{method.upper()} {path}`" in TEXT
+
+
+def test_every_parser_is_named():
+    assert f"Parsers: {', '.join(PARSERS)}." in TEXT

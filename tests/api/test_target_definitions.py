@@ -11,12 +11,6 @@ from tests.builders import make_target
 MOCK = {"definition": {"name": "local", "provider": "mock", "response": "hi"}}
 
 
-@pytest.fixture
-def served(settings):
-    """Many people, not one owner."""
-    settings.EMBEDDED = False
-
-
 def test_a_target_is_added_and_replaced(api):
     assert api("author").post("/targets", MOCK).json()["accepted"] is True
     changed = {"definition": {**MOCK["definition"], "workers": 3}}

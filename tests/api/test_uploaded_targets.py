@@ -26,12 +26,6 @@ def bundle(targets: str = TARGETS) -> SimpleUploadedFile:
     return SimpleUploadedFile("greetings.zip", stream.getvalue())
 
 
-@pytest.fixture
-def served(settings):
-    """Many people, not one owner."""
-    settings.EMBEDDED = False
-
-
 def uploaded_targets(response):
     assert response.status_code == 201
     return [(each["name"], each["accepted"]) for each in response.json()["targets"]]

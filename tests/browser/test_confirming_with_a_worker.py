@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.worker.test_up import NOT_OURS, ROOT, free_port
+from evalhub.web.example_agent import free_port
+from tests.worker.test_up import NOT_OURS, ROOT
 
 SCENARIO = """name: {name}
 description: Leaves a file.

@@ -26,7 +26,6 @@ ALLOWED = {
     "containment/landlock.py": "runs inside the sandbox",
     "containment/bubblewrap.py": "looks at the system's folders and its own program",
     "containment/filtered_network.py": "reads the system's resolver",
-    "containment/memory.py": "reads how much memory the machine has",
     "containment/starting.py": "opens namespaces under /proc",
     "containment/cgroups.py": "the control groups of the system",
     "containment/sandbox.py": "looks at the folders of PATH",

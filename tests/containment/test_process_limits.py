@@ -12,12 +12,12 @@ from pathlib import Path
 import psutil
 import pytest
 
-from runs.containment.memory import memory_of_machine
 from runs.containment.process import ProcessResult, run_process
 from runs.containment.profiles import AGENT, Caps
 from runs.containment.sandbox import Containment, Level
 from runs.errors import ProviderError
 from runs.providers import OPTIONS
+from runs.worker_settings import memory_of_machine
 from tests.runs import carried
 from tests.runs.carrying import shell_target
 from tests.runs.containments import containment

@@ -23,7 +23,6 @@ from tests.static_files import plain_static_files  # noqa: F401  # a fixture
 
 ROOT = Path(__file__).resolve().parents[2]
 SHORT = {"ok", "database", "broker", "disk"}
-HEALTH = ("/healthz", "/api/v1/health")
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pytest
 
 from evalhub.teams.models import Project
 from runs.models import Alert, Change, Run
-from runs.warehouse.compare_again import compare_old_runs
+from runs.warehouse.comparison import compare_old_runs
 from tests.builders import make_compared, make_project, make_suite
 from tests.commands.calling import call
 

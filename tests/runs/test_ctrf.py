@@ -168,7 +168,7 @@ def test_command_and_page_export_the_same(run: Run, tmp_path: Path, client: Clie
     place = tmp_path / "run.ctrf.json"
     assert call("export_run", str(run.pk), "--format", "ctrf", "--output", str(place)).code == 0
     text = exported(run.pk, "ctrf")
-    assert place.read_text() == text
+    assert place.read_bytes() == text
     client.force_login(make_member(run.project, "viewer"))
     answer = client.get(f"/p/{run.project.slug}/runs/{run.pk}/download/ctrf/")
     assert answer.headers["Content-Disposition"] == f'attachment; filename="run-{run.pk}.ctrf.json"'

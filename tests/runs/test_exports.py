@@ -12,7 +12,7 @@ import pytest
 from evaluators.model import Event, Transcript
 from runs.models import Run, TranscriptRecord
 from runs.reports import agentv_jsonl
-from runs.reports.exports import EXPORTS, exported, exported_bytes
+from runs.reports.exports import EXPORTS, exported
 from tests.builders import close, make_project, make_run, make_suite, make_trial, score
 from tests.trial_parts import make_judging
 
@@ -55,7 +55,7 @@ def _text(content: bytes) -> str:
 
 @pytest.mark.parametrize("name", EXPORTS)
 def test_every_format_holds_every_scenario_and_no_secret(run: Run, name: str) -> None:
-    text = _text(exported_bytes(run.pk, name))
+    text = _text(exported(run.pk, name))
     assert all(key in text for key in ("sum", "div", "net"))
     assert "abcdefgh123" not in text
 

@@ -108,7 +108,7 @@ def test_an_empty_folder_is_refused(tmp_path):
 
 def test_checking_reports_every_problem_of_every_path(folder, tmp_path):
     (folder / "rubrics/r.yaml").write_text("criteria: [{id: a, weight: 2}]\n")
-    problems = check_paths([folder / "a.yaml", folder, tmp_path / "none"])
+    problems, _ = check_paths([folder / "a.yaml", folder, tmp_path / "none"])
     assert {problem.id for problem in problems} == {
         "format/rubric-weights",
         "format/not-yaml",
@@ -118,4 +118,4 @@ def test_checking_reports_every_problem_of_every_path(folder, tmp_path):
 
 
 def test_checking_finds_nothing_in_a_good_file(folder):
-    assert check_paths([folder / "a.yaml"]) == []
+    assert check_paths([folder / "a.yaml"])[0] == []

@@ -180,17 +180,8 @@ class Part:
         return self._named(selector, name)
 
     @property
-    def regions(self) -> list[str]:
-        return [each.name for each in self.all("section, article, aside")]
-
-    @property
     def badges(self) -> list[str]:
         return [each.text for each in self.all(".badge")]
-
-    @property
-    def callouts(self) -> list[str]:
-        """Warnings, errors and what was done."""
-        return [each.text for each in self.all(".callout")]
 
     @property
     def facts(self) -> dict[str, str]:

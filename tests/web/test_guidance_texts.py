@@ -6,7 +6,7 @@ import pytest
 
 from evalhub.teams.models import AuditEvent
 from runs.models import Launch, Run, Trial
-from runs.pages.guidance.rendered import rendered
+from runs.pages.guidance.versions import rendered
 from runs.warehouse.overruling import overrule
 from scenarios.models import Guidance
 from tests.builders import (

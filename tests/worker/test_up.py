@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from evalhub.web.example_agent import free_port
 from tests.worker.stand import ROOT
 
 NOT_OURS = (
@@ -34,12 +35,6 @@ def environment(data: Path) -> dict[str, str]:
         "EVALHUB_DATA": str(data),
         "EVALHUB_TEST_WORD": str(data),
     }
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def processes(data: Path) -> dict[int, str]:

@@ -10,6 +10,17 @@ from typing import Any
 
 from ninja import Schema
 
+REFUSALS = frozenset((400, 401, 403, 404, 405, 413, 414, 422))
+"""The statuses that any operation may answer with beside its own."""
+_WORDS = {
+    "missing": "It is missing.",
+    "extra_forbidden": "There is no field of this name.",
+}
+_FIXES = {
+    "missing": "Add it.",
+    "extra_forbidden": "Check the spelling, or leave it out.",
+}
+
 
 class ProblemOut(Schema):
     """One thing that is wrong with a file or a field, and what to do about it."""
@@ -42,10 +53,6 @@ class ApiError(Exception):
         self.problems = problems
 
 
-REFUSALS = frozenset((400, 401, 403, 404, 405, 413, 414, 422))
-"""The statuses that any operation may answer with beside its own."""
-
-
 def answers(schema: Any, *, status: int = 200, refusals: Iterable[int] = ()) -> dict[Any, Any]:
     """Return what an operation declares: its own answer, and the one shape of every refusal.
 
@@ -69,3 +76,20 @@ def error_body(
     """Return a refusal as JSON; a problem keeps only what the shape has."""
     shown = [{name: each[name] for name in ProblemOut.model_fields if name in each} for each in problems]
     return {"detail": sentence, "id": id, "problems": shown}
+
+
+def problem_of(error: Mapping[str, Any]) -> dict[str, object]:
+    """Return one of pydantic's errors as a problem, with its place in the request."""
+    kind = str(error["type"])
+    message = str(error["msg"]).rstrip(".")
+    return {
+        "where": ".".join(map(str, _place(error["loc"]))),
+        "what": _WORDS.get(kind, f"{message[:1].upper()}{message[1:]}."),
+        "fix": _FIXES.get(kind, "Correct it; the OpenAPI document says what is possible."),
+        "id": f"api/{kind.replace('_', '-')}",
+    }
+
+
+def _place(location: Sequence[str | int]) -> Sequence[str | int]:
+    """Return a place in the request, without the body parameter's name in the code."""
+    return [location[0], *location[2:]] if location[:1] == ("body",) else location

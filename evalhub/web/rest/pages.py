@@ -26,6 +26,12 @@ class Cursor(BaseModel):
     limit: Annotated[int, Field(ge=1, le=LARGEST_PAGE)] = SIZE
 
 
+class ListOut(Schema, Generic[Item]):
+    """A short list that needs no pages."""
+
+    items: list[Item]
+
+
 class PageOut(Schema, Generic[Item]):
     """Some items, newest first, and the address of the next page; null on the last."""
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+import posixpath
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,20 @@ from evaluators.criteria import Criteria
 from evaluators.evaluate import LAYERS, Layer, gates_layer
 from evaluators.evidence import Evidence
 from evaluators.gates.base_gate import NOT_RUN, CommandGate
-from evaluators.model import Complete, Completion, CompletionError, CompletionRequest, Score, Workspace
+from evaluators.model import (
+    CommandResult,
+    Complete,
+    Completion,
+    CompletionError,
+    CompletionRequest,
+    FileUnavailable,
+    Score,
+    Workspace,
+)
 from evaluators.redaction import redact_json
 from evaluators.transcripts import UnreadableTranscript
 from runs.containment.sandbox import Containment
 from runs.execution.assess import describe, evidence_of, judged, unreadable
-from runs.execution.grading.captured import CapturedFiles
 from runs.execution.grading.evidence import (
     Grading,
     recording_of,
@@ -153,3 +162,44 @@ def _shown(spec: ScenarioSpec, result: TrialResult) -> dict[str, Any]:
         # Gates that did not run leave the outcome open.
         document |= {"outcome": None, "composite": None}
     return document
+
+
+@dataclass(frozen=True)
+class CapturedFiles:
+    """Files by path, for gates (`evaluators.model.Workspace`)."""
+
+    files: Mapping[str, str]
+
+    def run(
+        self,
+        command: str,
+        *,
+        timeout_seconds: float,
+        env: Mapping[str, str] | None = None,
+        stdin: str | None = None,
+        network: bool = False,
+    ) -> CommandResult:
+        """Return a result that says that nothing ran."""
+        return CommandResult(exit_code=None, error=NOT_RUN)
+
+    def read(self, path: str) -> str:
+        """Return a captured text. Raises `FileUnavailable`."""
+        content = self.files.get(_inside(path))
+        if content is None:
+            raise FileUnavailable(f"{path} does not exist.")
+        return content
+
+    def exists(self, path: str) -> bool:
+        """Return whether a file or folder was captured. Raises `FileUnavailable` for a path outside."""
+        inside = _inside(path)
+        return inside == "." or any(each == inside or each.startswith(inside + "/") for each in self._paths())
+
+    def _paths(self) -> list[str]:
+        return [posixpath.normpath(each) for each in self.files]
+
+
+def _inside(path: str) -> str:
+    normal = posixpath.normpath(path)
+    if path.startswith("/") or normal == ".." or normal.startswith("../"):
+        raise FileUnavailable(f"{path} leads out of the workspace.")
+    return normal

@@ -3,35 +3,37 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from evalhub.teams.access import DEFAULT_PROJECT
+from evalhub.teams.models import Project
 from evalhub.web.numbers import counted
 from runs.errors import ProviderError, RequestError
-from runs.execution.proving.parsed import prove_parsed
+from runs.execution.proving.agents import Setting
+from runs.execution.proving.prove import Scenario, prove
 from runs.queue.disk import DiskFull
 from runs.reports.proofs import proof_lines, seals_json
 from runs.warehouse.seals import ScenarioSeal
+from runs.worker_settings import containment, variables_of
 from scenarios.bundles import read_path
 from scenarios.commands import FAILED, WRONG_USE, EvalhubCommand, Refused, Result
 from scenarios.formats import parse_files
 from scenarios.formats.parsed import ParsedSuite
 from scenarios.formats.problems import Problem, ScenarioFileError
+from scenarios.guidance import named_guidelines, suite_guidance
+from scenarios.models import Suite, SuiteVersion
 
 
-def check_paths(paths: Iterable[Path], *, command_pattern: str = "", strict: bool = False) -> list[Problem]:
-    """Return every problem and lint of files, folders and archives, sorted.
+def check_paths(
+    paths: Iterable[Path], *, command_pattern: str = "", strict: bool = False
+) -> tuple[list[Problem], list[ParsedSuite]]:
+    """Return every problem and lint of files, folders and archives, sorted, and the suites of those without problems.
 
     `strict` is passed to `parse_files`.
     """
-    return _check(paths, command_pattern, strict=strict)[0]
-
-
-def _check(
-    paths: Iterable[Path], command_pattern: str = "", *, strict: bool
-) -> tuple[list[Problem], list[ParsedSuite]]:
-    """Return every problem and lint, sorted, and the suites of the paths without problems."""
     problems: list[Problem] = []
     suites: list[ParsedSuite] = []
     for path in paths:
@@ -88,7 +90,7 @@ class Command(EvalhubCommand):
 
     def work(self, options: dict[str, Any]) -> Result:
         paths = [Path(path) for path in options["paths"]]
-        problems, suites = _check(paths, strict=options["strict"])
+        problems, suites = check_paths(paths, strict=options["strict"])
         errors = [problem for problem in problems if not problem.lint]
         lints = len(problems) - len(errors)
         code = WRONG_USE if errors else (FAILED if lints and options["strict"] else 0)
@@ -104,3 +106,21 @@ class Command(EvalhubCommand):
             proved = all(seal.is_proved for seals in proofs.values() for seal in seals)
             code = code or (0 if proved else FAILED)
         return Result("\n".join(lines), document, code)
+
+
+def prove_parsed(suite: ParsedSuite) -> Iterator[ScenarioSeal]:
+    """Yield the seals of a parsed suite's scenarios, with the variables of the default project.
+
+    Raises `RequestError` and `ProviderError` for a worker's wrong settings, and `DiskFull`.
+    """
+    project = Project(slug=DEFAULT_PROJECT)
+    setting = Setting(
+        SuiteVersion(suite=Suite(project=project), config=dict(suite.settings)),
+        containment(),
+        variables_of(project),
+        suite_guidance(suite, named_guidelines(suite)),
+        frozenset(suite.fixtures),
+    )
+    for spec in suite.scenarios:
+        files = suite.fixtures.get(spec.worker_fixture, ())
+        yield prove(Scenario(spec, partial(tuple, files), suite.solutions.get(spec.key)), setting)

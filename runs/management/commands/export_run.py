@@ -8,7 +8,7 @@ from typing import Any
 
 from runs.errors import NotWritable
 from runs.models import Run
-from runs.reports.exports import EXPORTS, exported_bytes
+from runs.reports.exports import EXPORTS, exported
 from runs.reports.files import write_atomically
 from scenarios.commands import EvalhubCommand, Refused, Result
 
@@ -34,7 +34,7 @@ class Command(EvalhubCommand):
             raise Refused(f"There is no run {options['id']}. The runs page lists all runs.", id="run/unknown")
         if EXPORTS[options["format"]].is_archive and not options["output"]:
             raise Refused("This format is an archive. Name its file with --output.", id="export/needs-file")
-        content = exported_bytes(options["id"], options["format"])
+        content = exported(options["id"], options["format"])
         if not options["output"]:
             text = content.decode()
             return Result(

@@ -6,8 +6,7 @@ from argparse import ArgumentParser
 from typing import Any
 
 from evalhub.web.numbers import counted
-from runs.execution.exposing_again import measure_exposure
-from runs.warehouse.measure_again import measure_again
+from runs.execution.measuring_again import measure_again, measure_exposure
 from scenarios.commands import EvalhubCommand, Result, add_project_argument, chosen_project
 
 

@@ -6,17 +6,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.db.models import Count, QuerySet
-from django.utils.safestring import SafeString
+from django.utils.safestring import SafeString, mark_safe
+from markdown_it import MarkdownIt
 
 from evalhub.teams.models import Project
+from evalhub.web.sanitize import shown
 from evaluators.exposure import estimated_tokens
 from runs.models import Run
-from runs.pages.guidance.rendered import rendered
 from runs.warehouse.run_list import runs_of
 from scenarios.models import Guidance
 
 MOST_RUNS = 30
 MOST_OTHERS = 100
+
+
+LONGEST = 100_000
+DEEPEST = 6
+_markdown = MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
+# Without raw HTML and images; the library refuses links with javascript:, vbscript:, file: and data:.
 
 
 @dataclass(frozen=True)
@@ -77,3 +84,16 @@ def guidance_page(guidance: Guidance) -> GuidancePage:
         first,
         list(others[:MOST_OTHERS]),
     )
+
+
+def rendered(text: str) -> SafeString:
+    """Return Markdown as HTML; HTML in it is shown as text, and headings start below the page's own."""
+    tokens = _markdown.parse(shown(text[:LONGEST]))
+    for token in tokens:
+        if token.type in ("heading_open", "heading_close"):
+            token.tag = f"h{min(DEEPEST, int(token.tag[1:]) + 2)}"
+        for child in token.children or ():
+            if child.type == "link_open":
+                child.attrSet("rel", "nofollow noreferrer")
+    html: str = _markdown.renderer.render(tokens, _markdown.options, {})
+    return mark_safe(html)  # noqa: S308

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from statistics import median
@@ -11,6 +11,7 @@ from statistics import median
 from django.db.models import F, Q, QuerySet
 
 from evalhub.teams.models import Project
+from evalhub.web.csv_export import Cell, Table
 from evalhub.web.numbers import counted
 from evalhub.web.paging import Page, page_below
 from evaluators.regression import ChangeVerdict
@@ -200,3 +201,37 @@ def triage_time(project: Project) -> TriageTime | None:
     rows = triaged.values_list("created", "first_triaged")[:MOST_TRIAGED]
     waited = [(at - created).total_seconds() for created, at in rows if at]
     return TriageTime(max(0.0, median(waited)), len(waited)) if waited else None
+
+
+COLUMNS = (
+    *("alert", "state", "run", "baseline", "suite", "target", "model", "measures", "scenario"),
+    *("pass_rate_before", "pass_rate_after", "since_run", "assignee", "due", "created", "first_triaged"),
+    *("note", "link"),
+)
+
+
+def regression_table(project: Project, state: str, filters: AlertListFilters) -> Table:
+    """Return all matching alerts of a state, newest first: a row for each scenario that passes less often."""
+    return Table(f"{project.slug}-regressions-{state}", COLUMNS, _rows(project, state, filters))
+
+
+def _rows(project: Project, state: str, filters: AlertListFilters) -> Iterator[tuple[Cell, ...]]:
+    before = ""
+    while True:
+        page, cards = alert_page(project, state, filters, before)
+        for card in cards:
+            yield from (_row(card, lost) for lost in card.lost or (None,))
+        if page.before is None:
+            return
+        before = str(page.before)
+
+
+def _row(card: AlertCard, lost: Lost | None) -> tuple[Cell, ...]:
+    alert, run = card.alert, card.alert.run
+    scenario = (lost.key, lost.before, lost.after, lost.since) if lost else (None,) * 4
+    return (
+        *(alert.pk, alert.state, run.pk, run.baseline_id, run.suite.slug, run.target.name, run.model),
+        *(" ".join(each.change.rule.name for each in card.regressed), *scenario),
+        *(alert.assignee.get_username() if alert.assignee else None, alert.due, alert.created),
+        *(alert.first_triaged, alert.note, alert.link),
+    )

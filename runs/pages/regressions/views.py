@@ -1,4 +1,4 @@
-"""Views of the regressions queue."""
+"""Views of the regressions queue, and of an alert's confirmation."""
 
 from __future__ import annotations
 
@@ -11,20 +11,21 @@ from django.http import Http404, HttpResponse, HttpResponseBase, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from evalhub.teams.models import Project
 from evalhub.teams.pages import ProjectRequest, project_page
 from evalhub.web.csv_export import chosen_table
-from evalhub.web.fragments import page_or_fragment
+from evalhub.web.fragments import STOP_POLLING, page_or_fragment
 from evalhub.web.numbers import counted
 from evalhub.web.paging import key_of
+from runs.errors import Unconfirmable
 from runs.models import Alert
 from runs.models.comparison import AlertState, Evidence
 from runs.pages.forms import AlertForm, BulkForm
-from runs.pages.regressions.alerts import AlertCard, alert_card, alert_page, triage_time
+from runs.pages.regressions.alerts import AlertCard, alert_card, alert_page, regression_table, triage_time
 from runs.pages.regressions.markdown import alert_as_markdown
-from runs.pages.regressions.tables import regression_table
+from runs.planning.confirmation import plan_confirmation, start_confirmation
 from runs.warehouse.alert_filters import NOBODY, AlertListFilters, Counts, alert_counts, in_force
 from runs.warehouse.no_match import no_match
 from runs.warehouse.triage import triage, triage_all
@@ -199,3 +200,32 @@ def alert_markdown(request: ProjectRequest, pk: int) -> HttpResponse:
     card = find_card(request.access.project, pk)
     text = alert_as_markdown(card, request.build_absolute_uri("/").rstrip("/"))
     return HttpResponse(text, content_type="text/plain; charset=utf-8")
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@project_page("run")
+def alert_confirm(request: ProjectRequest, pk: int) -> HttpResponse:
+    """Show which fresh trials confirm an alert, and start them."""
+    project = request.access.project
+    card = find_card(project, pk)
+    if request.method == "POST":
+        try:
+            start_confirmation(card.alert, by=request.user)
+        except Unconfirmable as error:
+            messages.error(request, str(error))
+        return redirect(f"{reverse('regressions', args=[project.slug])}?state={card.alert.state}#alert-{pk}")
+    plan, problem = None, ""
+    try:
+        plan = plan_confirmation(card.alert)
+    except Unconfirmable as error:
+        problem = str(error)
+    return render(request, "regressions/confirm.html", {"card": card, "plan": plan, "problem": problem})
+
+
+@require_safe
+@project_page()
+def alert_evidence(request: ProjectRequest, pk: int) -> HttpResponse:
+    """Show how far an alert's confirmation is; at its end htmx stops asking."""
+    card = find_card(request.access.project, pk)
+    over = card.alert.evidence != Evidence.CONFIRMING
+    return render(request, "regressions/_evidence.html", {"card": card}, status=STOP_POLLING if over else 200)

@@ -12,7 +12,7 @@ from evalhub.web.numbers import counted
 from runs.errors import RequestError
 from runs.pages.forms import ResultsFileForm
 from runs.pages.run.get_run import find_run
-from runs.reports.exports import EXPORTS, exported_bytes
+from runs.reports.exports import EXPORTS, exported
 from runs.warehouse.import_results import import_results
 from scenarios.formats.problems import ScenarioFileError
 
@@ -25,7 +25,7 @@ def run_download(request: ProjectRequest, pk: int, name: str) -> HttpResponse:
         raise Http404
     run, export = find_run(request, pk), EXPORTS[name]
     charset = "" if export.is_archive else "; charset=utf-8"
-    response = HttpResponse(exported_bytes(run.pk, name), content_type=f"{export.media_type}{charset}")
+    response = HttpResponse(exported(run.pk, name), content_type=f"{export.media_type}{charset}")
     response["Content-Disposition"] = f'attachment; filename="run-{run.pk}.{export.ending}"'
     response["X-Content-Type-Options"] = "nosniff"
     return response

@@ -9,6 +9,7 @@ from django import forms
 from evalhub.web.paging import LARGEST_KEY
 from runs.models.judging import Word
 from runs.models.review import Right
+from runs.pages.forms import SentenceForm
 from runs.warehouse.reviewing import POLARITIES
 from runs.warehouse.statement_groups import Reference
 
@@ -17,15 +18,10 @@ LONGEST_NOTE = 5_000
 ANSWERS = {"pass": True, "fail": False, "unclear": None}
 
 
-class NoteForm(forms.Form):
+class NoteForm(SentenceForm):
     """A note that belongs to a decision."""
 
     note = forms.CharField(required=False, max_length=LONGEST_NOTE)
-
-    @property
-    def sentence(self) -> str:
-        """Return the first error as a sentence."""
-        return next((str(errors[0]) for errors in self.errors.values()), "")
 
 
 class StatementForm(NoteForm):
@@ -52,7 +48,7 @@ class AssignForm(forms.Form):
     seen = forms.IntegerField(required=False, min_value=1, max_value=LARGEST_KEY)
 
 
-class OverruleForm(forms.Form):
+class OverruleForm(SentenceForm):
     """A score or criterion of a trial, its new verdict or number, and the reason."""
 
     score = forms.RegexField(
@@ -76,11 +72,6 @@ class OverruleForm(forms.Form):
             "value": self.cleaned_data["value"],
             "reason": self.cleaned_data["reason"],
         }
-
-    @property
-    def sentence(self) -> str:
-        """Return the first error as a sentence."""
-        return next((str(errors[0]) for errors in self.errors.values()), "")
 
 
 class ResolutionForm(NoteForm):

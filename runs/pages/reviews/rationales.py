@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from django.db.models import TextField
 from django.db.models.functions import Cast
 
 from evalhub.teams.models import Project
+from evalhub.web.csv_export import Table
 from runs.models import JudgingRecord, Run
 from runs.pages.trends.default_suite import newest_judged_suite
 from runs.warehouse.statement_groups import Read, StatementGroup, grouped, read_content
@@ -98,3 +100,21 @@ def _reading(
         sum(scores) / len(scores) if scores else None,
         by_heading,
     )
+
+
+COLUMNS = ("tool_version", "guidance", "runs", "judgings", "kind", "statement", "times", "trials")
+
+
+def review_table(slug: str, readings: Iterable[Reading]) -> Table:
+    """Return every statement of the judges; `trials` are the numbers of those with it."""
+    rows = (
+        (
+            *(reading.tool, reading.guidance, reading.runs, reading.judged, group.kind, wording.text),
+            *(len(wording.references), " ".join(map(str, wording.trials))),
+        )
+        for reading in readings
+        for groups in reading.groups.values()
+        for group in groups
+        for wording in group.wordings
+    )
+    return Table(f"{slug or 'no-suite'}-reviews", COLUMNS, rows)

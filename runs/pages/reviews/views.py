@@ -18,8 +18,7 @@ from runs.errors import RequestError
 from runs.models import JudgingRecord, Overrule, Trial
 from runs.models.review import Right
 from runs.pages.reviews.forms import AssignForm, OverruleForm, ResolutionForm, StatementForm
-from runs.pages.reviews.rationales import rationales_of
-from runs.pages.reviews.tables import review_table
+from runs.pages.reviews.rationales import rationales_of, review_table
 from runs.warehouse.calibrations import versions_of
 from runs.warehouse.group_assignments import assign_group, member_named
 from runs.warehouse.judge_and_gates import CELLS, MOST_SHOWN, judge_and_gates

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
+from evalhub.web.csv_export import Cell, Table
 from evaluators.scenario_classes import ScenarioClass
+from runs.models import Run
 from runs.warehouse.digests import DigestedTrial
 from runs.warehouse.outcome_history import RecentRun, Strip, strips_of
 from runs.warehouse.rates import Rate
@@ -229,3 +231,35 @@ def part_of(rows: list[ScenarioRow], begin: int, opened: str) -> ScenarioPage:
             break
         end += 1
     return ScenarioPage(rows[begin:end], end if end < len(rows) else None)
+
+
+SCENARIO_COLUMNS = (
+    *("scenario", "trials", "passed", "failed", "errors", "pass_rate", "baseline_passed", "baseline_failed"),
+    *(
+        "change",
+        "gates_passed",
+        "gates",
+        "judge",
+        "first_try",
+        "commands",
+        "cost_usd",
+        "seconds",
+        "class",
+        "reasons",
+    ),
+)
+
+
+def scenario_table(run: Run, rows: Iterable[ScenarioRow]) -> Table:
+    """Return a run's scenarios; `reasons` are those of its failed trials, a line each."""
+    return Table(f"run-{run.pk}-scenarios", SCENARIO_COLUMNS, (_scenario(row) for row in rows))
+
+
+def _scenario(row: ScenarioRow) -> tuple[Cell, ...]:
+    reasons = dict.fromkeys(reason for trial in row.trials for reason in trial.lost)
+    return (
+        *(row.key, len(row.trials), row.rate.passed, row.rate.n - row.rate.passed, row.marks.count("error")),
+        *(row.rate.share if row.rate.n else None, row.baseline.count("pass"), row.baseline.count("fail")),
+        *(row.change, row.gates.passed, row.gates.n, row.judge, row.first_try, row.commands, row.cost),
+        *(row.seconds, row.strip.kind, "\n".join(reasons)),
+    )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from django.db.models import QuerySet
 
+from evalhub.web.csv_export import Table
 from runs.models import Run, SubcommandMeasure
 from runs.warehouse.run_trials import RunTrials
 from runs.warehouse.subcommand_totals import SubcommandTotal
@@ -161,3 +162,21 @@ def _row(each: SubcommandTotal, change: float | None) -> SubcommandRow:
 
 def _heat(share: float) -> int:
     return min(5, 1 + int(share * 10))
+
+
+SUBCOMMAND_COLUMNS = (
+    *("subcommand", "calls", "failed", "error_rate", "error_rate_change", "first_try", "retries", "help"),
+    *("attempts_to_success", "most_common_error", "times"),
+)
+
+
+def subcommand_table(run: Run, rows: Iterable[SubcommandRow]) -> Table:
+    """Return a run's subcommands; rates are from 0 to 1, per call."""
+    cells = (
+        (
+            *(row.name, row.calls, row.failed, row.errors, row.change, row.first_tries, row.retries),
+            *(row.helps, row.tries, row.message, row.messages),
+        )
+        for row in rows
+    )
+    return Table(f"run-{run.pk}-subcommands", SUBCOMMAND_COLUMNS, cells)

@@ -1,4 +1,4 @@
-"""Views of runs: list, detail, progress and cancel."""
+"""Views of one run: its page, progress, MCP servers, cancel, retry and baselines."""
 
 from __future__ import annotations
 
@@ -14,19 +14,21 @@ from django.http import (
     QueryDict,
     StreamingHttpResponse,
 )
-from django.shortcuts import redirect, render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
 from evalhub.teams import audit
 from evalhub.teams.pages import ProjectRequest, project_page
 from evalhub.web.csv_export import chosen_table
 from evalhub.web.fragments import STOP_POLLING, page_or_fragment
+from evalhub.web.numbers import counted
 from evalhub.web.paging import key_of
 from evaluators.regression import ChangeVerdict
+from runs.errors import RequestError
 from runs.execution.recording import cancel_run
-from runs.execution.retrying import offers
+from runs.execution.retrying import Again, offers, run_again
 from runs.labels import waits_for
-from runs.models import Alert, Run, Trial
+from runs.models import Alert, Baseline, Run, Trial
 from runs.models.run import Trigger
 from runs.pages.changes import ShownVerdict, shown_verdict
 from runs.pages.run.causes import shown_causes
@@ -36,17 +38,25 @@ from runs.pages.run.get_run import find_run
 from runs.pages.run.layers import layers_of
 from runs.pages.run.progress import counted_from, is_due, progress_of, seen
 from runs.pages.run.rerun_links import again, parts_again
-from runs.pages.run.scenarios import ScenarioRow, chosen, columns_of, facets, part_of, scenario_rows
-from runs.pages.run.sessions import weakest_sessions
-from runs.pages.run.subcommands import call_columns, subcommands, total_row
-from runs.pages.run.tables import scenario_table, subcommand_table
+from runs.pages.run.scenarios import (
+    ScenarioRow,
+    chosen,
+    columns_of,
+    facets,
+    part_of,
+    scenario_rows,
+    scenario_table,
+)
+from runs.pages.run.subcommands import call_columns, subcommand_table, subcommands, total_row
 from runs.pages.run.variance import variance_bars
 from runs.pages.run.verdicts import against_baseline, pins_of
 from runs.queue.worker_registry import workers_online
 from runs.reports.exports import EXPORTS
 from runs.warehouse.aa_pairs import aa_rates
+from runs.warehouse.baselines import set_baseline, unset_baseline
 from runs.warehouse.comparison import incomparable
 from runs.warehouse.differences import fingerprint_parts
+from runs.warehouse.digests import Digest, DigestedTrial
 from runs.warehouse.judging_facts import uncalibrated_judges
 from runs.warehouse.measure_changes import stored_changes
 from runs.warehouse.outcome_history import recent_runs
@@ -54,6 +64,10 @@ from runs.warehouse.rates import rates_of
 from runs.warehouse.release_rule import by_rule
 from runs.warehouse.run_trials import RunTrials, trials_of
 from runs.warehouse.seals import passing_without_agent
+from runs.warehouse.tool_surfaces import surface_hash, surfaces_of
+
+LONGEST_BRANCH = 200
+MOST_SESSIONS = 100
 
 
 @require_safe
@@ -267,3 +281,72 @@ def short_trial(request: HttpRequest, pk: int) -> HttpResponse:
     if trial is None:
         raise Http404
     return redirect("trial-detail", trial.run.project.slug, trial.pk)
+
+
+@require_POST
+@project_page("run")
+def run_retry(request: ProjectRequest, pk: int, again: str) -> HttpResponse:
+    """Run the trials with errors, or the cancelled ones, again in the same run."""
+    run = find_run(request, pk)
+    try:
+        trials = run_again(run, Again(again), by=request.user)
+        messages.success(request, f"{counted(trials, 'trial')} queued. Earlier attempts are kept.")
+    except RequestError as error:
+        messages.error(request, str(error))
+    return redirect(run)
+
+
+@require_POST
+@project_page("triage")
+def baseline_set(request: ProjectRequest, pk: int) -> HttpResponse:
+    """Make a run the baseline of its suite and target, or of a branch."""
+    run = find_run(request, pk)
+    branch = request.POST.get("branch", "").strip()
+    try:
+        if len(branch) > LONGEST_BRANCH or "\x00" in branch:
+            raise RequestError(
+                f"Branch names have at most {LONGEST_BRANCH} characters and no NUL. Use another name."
+            )
+        set_baseline(run, by=request.user, branch=branch)
+    except RequestError as error:
+        messages.error(request, str(error))
+    else:
+        which = f"of branch {branch}" if branch else "of its suite on this target"
+        messages.success(request, f"Run {pk} is now the baseline {which}. New runs are compared with it.")
+    return redirect(run)
+
+
+@require_POST
+@project_page("triage")
+def baseline_unset(request: ProjectRequest, pk: int) -> HttpResponse:
+    """Remove a baseline; existing comparisons stay."""
+    rows = Baseline.objects.select_related("suite__project")
+    baseline = get_object_or_404(rows, suite__project=request.access.project, pk=pk)
+    unset_baseline(baseline, by=request.user)
+    messages.success(request, f"Removed run {baseline.run_id} as baseline.")
+    return redirect(baseline.suite)
+
+
+@require_safe
+@project_page()
+def run_tools(request: ProjectRequest, pk: int) -> HttpResponse:
+    """Show instructions and tools with their tokens."""
+    run = find_run(request, pk)
+    (surfaces,) = surfaces_of(run.project_id, [surface_hash(run)])
+    baseline = run.baseline
+    context = {
+        "run": run,
+        "hash": surface_hash(run),
+        "tokens": sum(each.tokens for each in surfaces),
+        "surfaces": surfaces,
+        "overridden": bool(run.options.get("descriptions")),
+        "differs": baseline is not None and surface_hash(baseline) not in ("", surface_hash(run)),
+    }
+    return render(request, "run/tools.html", context)
+
+
+def weakest_sessions(digest: Digest) -> list[DigestedTrial]:
+    """Return the sessions with the lowest first-try success first."""
+    return sorted(digest.trials, key=lambda each: 1.0 if each.first_try is None else each.first_try)[
+        :MOST_SESSIONS
+    ]

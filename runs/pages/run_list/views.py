@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from urllib.parse import urlencode
 
 from django.contrib import messages
@@ -16,7 +17,6 @@ from evalhub.web.fragments import page_or_fragment
 from runs.charts.recent_runs import recent_figures
 from runs.errors import RequestError
 from runs.models import Run
-from runs.pages.run_list.columns import COLUMNS, shown_columns
 from runs.pages.run_list.saved_views import default_view, delete_view, save_view, views_of
 from runs.pages.run_list.tables import run_list_table
 from runs.warehouse.filter_choices import choices
@@ -28,6 +28,23 @@ from runs.warehouse.run_tags import read_tags, set_tags
 ALL = "all"
 """The parameter `view=all` shows every run where a view is the default."""
 SHOWN_TAGS = 8
+
+
+COLUMNS = {
+    "tool": "Tool, guidance",
+    "interval": "95 % interval",
+    "verdict": "Verdict",
+    "judge": "Judge",
+    "first_try": "First-try",
+    "cost": "Cost",
+    "tokens": "Tokens",
+    "time": "Time",
+    "started": "Started, by",
+    "branch": "Branch, commit",
+    "tags": "Tags",
+}
+"""Labels of the columns that can be hidden, in their order."""
+DEFAULT = ("tool", "interval", "verdict", "judge", "first_try", "cost", "time", "started", "tags")
 
 
 @require_safe
@@ -133,3 +150,9 @@ def run_tags(request: ProjectRequest, pk: int) -> HttpResponse:
     context = {"run": run, "editing": editing, "text": text, "error": error}
     status = 422 if error else 200
     return page_or_fragment(request, "runs/tags.html", "runs/_tags.html", context, status=status)
+
+
+def shown_columns(chosen: Sequence[str]) -> list[str]:
+    """Return the columns to show, in the table's order; the default ones if none that exists is chosen."""
+    wanted = {*chosen} & COLUMNS.keys() or {*DEFAULT}
+    return [name for name in COLUMNS if name in wanted]

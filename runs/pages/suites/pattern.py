@@ -17,6 +17,7 @@ from evaluators.patterns import LONGEST, PatternError
 from evaluators.redaction import redact_patterns
 from evaluators.tool import Tool
 from runs.models import TranscriptRecord
+from runs.pages.forms import SentenceForm
 from scenarios.models import ScenarioVersion, Suite
 
 LONGEST_TEXT = 1_000_000
@@ -26,7 +27,7 @@ MOST_TRIALS = 30
 """Newest trials of the scenario that are offered."""
 
 
-class PatternForm(forms.Form):
+class PatternForm(SentenceForm):
     """A pattern or a program's name, and a transcript: pasted, or of a trial."""
 
     pattern = forms.CharField(required=False, max_length=LONGEST)
@@ -56,11 +57,6 @@ class PatternForm(forms.Form):
         if record is None:
             raise PatternError(f"There is no transcript of trial {trial}.")
         return record.unpack()
-
-    @property
-    def sentence(self) -> str:
-        """Return the first problem; empty for none."""
-        return next((str(errors[0]) for errors in self.errors.values()), "")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

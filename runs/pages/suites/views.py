@@ -15,11 +15,11 @@ from evalhub.web.fragments import page_or_fragment
 from runs.pages.forms import ReleaseRuleForm
 from runs.pages.suites import proofs
 from runs.pages.suites import suite_list as lists
+from runs.pages.suites.suite_list import suite_table
 from runs.pages.suites.suite_page import Shown, find_suite, suite_page
-from runs.pages.suites.tables import suite_table
 from runs.pages.suites.versions import change_between, version_change
 from runs.warehouse.release_rule import remove_release_rule, set_release_rule
-from scenarios.fixture_differences import fixture_differences
+from scenarios.differences import fixture_differences
 from scenarios.formats.problems import Problem
 from scenarios.forms import UploadForm
 from scenarios.models import Suite, SuiteVersion

@@ -17,8 +17,7 @@ from evalhub.web.fragments import page_or_fragment
 from runs.errors import RequestError
 from runs.models import Target
 from runs.pages.forms import TargetsFileForm
-from runs.pages.targets.tables import target_table, worker_table
-from runs.pages.targets.target_list import target_row, target_rows, worker_rows
+from runs.pages.targets.target_list import target_row, target_rows, target_table, worker_rows, worker_table
 from runs.targets import edits
 from runs.targets.check import request_check
 from runs.targets.edits import accepts_at_once

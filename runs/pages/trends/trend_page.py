@@ -8,6 +8,7 @@ from typing import NamedTuple
 from django.http import QueryDict
 from django.utils.safestring import SafeString
 
+from evalhub.web.csv_export import Cell, Table
 from evaluators.change_points import FEWEST_RUNS
 from runs.charts.interactive_trend import Figure, interactive_figure
 from runs.charts.trend import change_look, change_sentence, shown, trend_drawing
@@ -156,3 +157,38 @@ def _without_changes(line: list[TrendRun]) -> str:
         return "Choose one target and model to see change points."
     count = f"{len(line)} so far" if line else "none so far"
     return f"Change points need at least {FEWEST_RUNS} finished runs on the main branch, without experiments; {count}."
+
+
+COLUMNS = (
+    *(
+        "run",
+        "measure",
+        "unit",
+        "mean",
+        "scenarios",
+        "half_95",
+        "guidance",
+        "tool_version",
+        "target",
+        "model",
+    ),
+    *("at", "stale"),
+)
+
+
+def trend_table(slug: str, page: TrendPage | None) -> Table:
+    """Return a suite's measures over its runs, newest first; `half_95` is half of the 95 % interval."""
+    drawn = [chart.series for chart in page.charts] if page else []
+    rows = (
+        ((page.runs[each.at], series, each) for series in drawn for each in series.values[::-1])
+        if page
+        else ()
+    )
+    return Table(f"{slug or 'no-suite'}-trend", COLUMNS, (_row(*each) for each in rows))
+
+
+def _row(run: TrendRun, series: Series, value: Value) -> tuple[Cell, ...]:
+    return (
+        *(run.pk, series.name, series.unit, value.value, value.n, value.half),
+        *(run.guidance_name, run.tool_version, run.target, run.model, run.at, run.is_stale),
+    )

@@ -12,8 +12,7 @@ from evalhub.teams.pages import ProjectRequest, project_page
 from evalhub.web.csv_export import csv_response, wants_csv
 from evalhub.web.fragments import page_or_fragment
 from runs.pages.trends.default_suite import newest_suite
-from runs.pages.trends.tables import trend_table
-from runs.pages.trends.trend_page import trend_page
+from runs.pages.trends.trend_page import trend_page, trend_table
 from scenarios.models import Suite
 
 

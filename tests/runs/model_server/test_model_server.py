@@ -17,6 +17,7 @@ from typing import Any
 import httpx
 import pytest
 
+from evalhub.web.example_agent import free_port
 from runs.model_server.script import read_script
 from runs.model_server.server import ScriptPlayer, serving
 from runs.targets.definitions import read_targets
@@ -178,12 +179,6 @@ def test_a_wrong_script_is_refused_with_its_line(script, line, words):
     assert problem.line == line
     assert words in str(problem)
     assert "\n" not in str(problem)
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def model_server(folder: Path, script: str, *words: str) -> list[str]:

@@ -4,7 +4,7 @@ import http.server
 import json
 import threading
 import time
-from pathlib import Path
+from functools import partial
 
 import pytest
 
@@ -15,13 +15,14 @@ from evaluators.transcripts.latest import LatestCalls
 from runs.containment.sandbox import Level
 from runs.errors import ProviderError
 from runs.providers import make_provider
-from runs.providers.base import Invocation, Look, Provider
+from runs.providers.base import Look, Provider
 from runs.providers.cli_answer import read_answer
 from runs.providers.cli_judge import complete_through_command
 from runs.providers.command_template import TemplateValues, render
 from runs.targets.definitions import define, resolve
 from tests.runs.containments import containment
 from tests.runs.processes import nothing_left
+from tests.runs.providers import agents
 
 LEVELS = list(Level)
 
@@ -31,12 +32,7 @@ def provider(template: str, level: Level | None = None, **fields) -> Provider:
     return make_provider(resolve(definition, {}), containment(level))
 
 
-def invocation(tmp_path: Path, **changes) -> Invocation:
-    workspace, scratch = tmp_path / "workspace", tmp_path / "scratch"
-    workspace.mkdir(exist_ok=True)
-    scratch.mkdir(exist_ok=True)
-    given = {"prompt": "it's $HOME", "key": "a/b c", "timeout_seconds": 20.0, **changes}
-    return Invocation(workspace=workspace, scratch=scratch, **given)
+invocation = partial(agents.invocation, prompt="it's $HOME")
 
 
 @pytest.mark.parametrize("level", LEVELS)

@@ -199,7 +199,7 @@ def test_exported_json_lines_import_with_outcomes_and_times() -> None:
     make_trial(run, "a", outcome="pass", seconds=1.5, scores=[{**score, "value": 0.8}])
     make_trial(run, "b", outcome="fail", seconds=0.25, scores=[{**score, "value": 0.6, "passed": False}])
     make_trial(run, "c", outcome="error", seconds=2.0, error="It did not answer.")
-    (again,) = stored(exported(run.pk, "jsonl").encode(), make_project("other"), "half.jsonl")
+    (again,) = stored(exported(run.pk, "jsonl"), make_project("other"), "half.jsonl")
     trials = {trial.scenario.key: trial for trial in again.trial_set.select_related("scenario")}
     found = {key: (trial.outcome, trial.seconds) for key, trial in trials.items()}
     assert found == {"a": ("pass", 1.5), "b": ("fail", 0.25), "c": ("error", 2.0)}
@@ -231,7 +231,7 @@ def test_missing_times_stay_unknown_in_exports() -> None:
     report = json.loads(exported(run.pk, "suite-result"))
     assert [case["durationMs"] for case in report["cases"]] == [None, None]
     assert report["summary"]["totalDurationMs"] is None
-    assert "time=" not in exported(run.pk, "junit")
+    assert b"time=" not in exported(run.pk, "junit")
     assert json.loads(exported(run.pk, "json"))["run"]["seconds"] is None
     assert "0ms" not in suite_summary(suite_run(run))
 

@@ -18,7 +18,7 @@ from evaluators.waste import waste_scores
 from runs.errors import RequestError
 from runs.models import CommandRecord, Run, RunMeasure, Trial
 from runs.models.trial import scores_json
-from runs.reports.exports import exported_bytes
+from runs.reports.exports import exported
 from runs.warehouse.import_results import import_results
 from runs.warehouse.results_files.folders import packed
 from tests.builders import close, make_project, make_run, make_suite, make_trial
@@ -186,7 +186,7 @@ def run() -> Run:
 
 
 def test_an_exported_run_imports_with_the_same_figures(run):
-    content = exported_bytes(run.pk, "llm-tool-test")
+    content = exported(run.pk, "llm-tool-test")
     (again,) = import_results(make_project("other"), content, "run.zip", by=None)
     assert figures(again) == figures(run)
     assert (again.suite.name, again.target.name, again.model, again.tool_version) == (
@@ -196,8 +196,8 @@ def test_an_exported_run_imports_with_the_same_figures(run):
 
 
 def test_an_export_has_the_layout_and_no_secrets(run):
-    content = exported_bytes(run.pk, "llm-tool-test")
-    assert content == exported_bytes(run.pk, "llm-tool-test")
+    content = exported(run.pk, "llm-tool-test")
+    assert content == exported(run.pk, "llm-tool-test")
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         names = archive.namelist()
         texts = "".join(archive.read(name).decode() for name in names)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from evaluators.regression import ChangeVerdict
+from runs.execution.measuring_again import measure_again
 from runs.models import Launch, Run, RunMeasure
 from runs.warehouse.guidance_comparison import compare_chosen
 from runs.warehouse.guidance_exposure import exposed_trials, levels
 from runs.warehouse.guidance_matrix import guidance_matrix
 from runs.warehouse.guidance_runs import settings_of
-from runs.warehouse.measure_again import measure_again
 from tests.builders import (
     close,
     make_guidance,

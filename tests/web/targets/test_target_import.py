@@ -11,12 +11,6 @@ from tests.web.html import parse
 from tests.web.targets.pages import ADDRESS, FILE
 
 
-@pytest.fixture
-def served(settings):
-    """Many people, not one owner."""
-    settings.EMBEDDED = False
-
-
 def bring(client, content=FILE, name="targets.yaml", **headers):
     return client.post(f"{ADDRESS}import/", {"file": SimpleUploadedFile(name, content)}, headers=headers)
 

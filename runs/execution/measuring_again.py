@@ -1,10 +1,11 @@
-"""Compute how far guidance got in trials that were recorded before it was measured."""
+"""Add measures of a later release to stored runs: false done, and how far guidance got."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from django.db.models import QuerySet
+from django.db import transaction
+from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
 
 from evalhub.teams.models import Project
@@ -12,8 +13,9 @@ from runs.errors import ProviderError
 from runs.execution.assess import exposure_detail
 from runs.execution.context import load_run
 from runs.execution.task import lays_files, needs_workspace
-from runs.models import Run, Trial
+from runs.models import Run, RunMeasure, Trial
 from runs.models.trial import TrialState
+from runs.warehouse.rollups import COMPLETED, FALSE_DONE, add_measure
 
 BATCH = 50
 
@@ -56,3 +58,20 @@ def measure_exposure(project: Project | None = None) -> ExposedAgain:
             done += 1
         Run.objects.filter(pk=run).update(measured=timezone.now())
     return ExposedAgain(done, skipped)
+
+
+def measure_again(project: Project | None = None) -> int:
+    """Add false done to the closed runs that lack it; return how many got it. One transaction for each run."""
+    own = RunMeasure.objects.filter(run=OuterRef("pk"), scenario=None)
+    layer, name = FALSE_DONE
+    lacking = Run.objects.filter(
+        Exists(own.filter(measure__layer="gates")),
+        Exists(own.filter(measure__layer=COMPLETED[0], measure__name=COMPLETED[1])),
+        ~Exists(own.filter(measure__layer=layer, measure__name=name)),
+    )
+    runs = list(lacking.filter(project=project) if project else lacking)
+    done = 0
+    for run in runs:
+        with transaction.atomic():
+            done += add_measure(run, FALSE_DONE)
+    return done
