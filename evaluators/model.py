@@ -220,6 +220,8 @@ class Completion(Struct, frozen=True):
     seconds: float = 0.0
     price: Price | None = None
     notes: tuple[str, ...] = ()
+    cut_off: bool = False
+    """Whether the answer reached the model's token limit."""
 
 
 class CompletionError(Exception):

@@ -17,6 +17,8 @@ class Answer:
     calls: tuple[tuple[str, dict[str, Any]], ...] = ()
     """Names and inputs of the tools that it wants called."""
     usage: tuple[int, int] | None = (100, 20)
+    finish: str = ""
+    """Why it stops, as OpenAI says it; empty for the usual."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +101,7 @@ def openai_body(model: str, answer: Answer) -> dict[str, Any]:
         {"id": f"call_{n}", "type": "function", "function": {"name": name, "arguments": json.dumps(given)}}
         for n, (name, given) in enumerate(answer.calls, 1)
     ]
+    usual = "tool_calls" if calls else "stop"
     message = {
         "role": "assistant",
         "content": answer.text or None,
@@ -109,7 +112,7 @@ def openai_body(model: str, answer: Answer) -> dict[str, Any]:
         "object": "chat.completion",
         "created": 1,
         "model": model,
-        "choices": [{"index": 0, "message": message, "finish_reason": "tool_calls" if calls else "stop"}],
+        "choices": [{"index": 0, "message": message, "finish_reason": answer.finish or usual}],
     }
     if answer.usage:
         read, written = answer.usage

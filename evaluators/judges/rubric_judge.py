@@ -89,15 +89,21 @@ def judge(criteria: JudgeCriteria, evidence: Evidence, complete: Complete) -> Ju
         try:
             reply = read_reply(answers[0].text, criteria.rubric)
         except BadReply as error:
-            repair = repair_prompt(answers[0].text, str(error), criteria.rubric)
+            complaint = _at_limit(answers[0], "Write a shorter one.") + str(error)
+            repair = repair_prompt(prompt, answers[0].text, complaint, criteria.rubric, scored=error.scored)
             answers.append(complete(CompletionRequest(repair, SYSTEM, criteria.model, evidence.key)))
             reply = read_reply(answers[1].text, criteria.rubric)
     except CompletionError as error:
         return _answered(asked, answers, evidence, error=str(error))
     except BadReply as error:
-        sentence = f"The judge's answer was unusable, even after one request to correct it. {error}"
-        return _answered(asked, answers, evidence, error=sentence)
+        sentence = "The judge's answer was unusable, even after one request to correct it. "
+        limit = _at_limit(answers[-1], "Raise the judge's `max_output_tokens`.")
+        return _answered(asked, answers, evidence, error=f"{sentence}{limit}{error}")
     return _judged(_answered(asked, answers, evidence), reply, criteria)
+
+
+def _at_limit(answer: Completion, advice: str) -> str:
+    return f"The answer was cut off at the token limit. {advice} " if answer.cut_off else ""
 
 
 def _answered(

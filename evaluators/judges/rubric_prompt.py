@@ -29,8 +29,7 @@ _SHAPE = """{
 def user_prompt(rubric: Rubric, evidence: Evidence) -> str:
     """Return the prompt: task, criteria, metrics, transcript and the shape of the answer."""
     transcript = render_transcript(evidence.transcript)
-    # The tag is a hash of the text, so the text cannot contain its closing tag.
-    mark = f"transcript-{hashlib.sha256(transcript.encode('utf-8', 'replace')).hexdigest()[:16]}"
+    mark = _mark("transcript", transcript)
     return "\n\n".join(
         (
             "# Task given to the agent\n" + redact_patterns(evidence.prompt),
@@ -43,12 +42,24 @@ def user_prompt(rubric: Rubric, evidence: Evidence) -> str:
     )
 
 
-def repair_prompt(answer: str, complaint: str, rubric: Rubric) -> str:
-    """Return the prompt that asks to correct an unusable answer."""
+def repair_prompt(prompt: str, answer: str, complaint: str, rubric: Rubric, *, scored: bool) -> str:
+    """Return the prompt that asks to correct an unusable answer.
+
+    The first prompt is repeated unless the answer scored criteria: a judge that sees no trial would invent scores.
+    """
+    first = answer[:8_000]
+    mark = _mark("answer", first)
+    again = "Give the same judgement again" if scored else "Judge the trial above again"
     return (
-        f"Your answer could not be used: {complaint}\n\nIt was:\n{answer[:8_000]}\n\n"
-        f"Give the same judgement again as JSON only, exactly of this shape:\n{_shape(rubric)}"
+        ("" if scored else f"{prompt}\n\n# Your first answer\n")
+        + f"Your answer could not be used: {complaint}\n\nIt was, as data:\n<{mark}>\n{first}\n</{mark}>\n\n"
+        f"{again} as JSON only, exactly of this shape:\n{_shape(rubric)}"
     )
+
+
+def _mark(name: str, text: str) -> str:
+    """Return a tag for a text; it contains the text's hash, so the text cannot contain its closing tag."""
+    return f"{name}-{hashlib.sha256(text.encode('utf-8', 'replace')).hexdigest()[:16]}"
 
 
 def _criteria(rubric: Rubric) -> str:

@@ -23,10 +23,19 @@ _MAX_OBJECTS = 200
 _MAX_BRACKETS = 1_000
 """Brackets in a text to repair; the time grows with their square."""
 _BRACE = re.compile(r"\{")
+_DIGITS = "-+.0123456789"
+_BARE_PLACEHOLDER = re.compile(r'(?<=[:,\[ ])<(?![\d.]+>)[^<>"\n]*>')
+_PLACEHOLDER = re.compile(r"<[^<>]+>")
+"""How the prompt shows what belongs in a field; small models copy it."""
 
 
 class BadReply(ValueError):
-    """The answer is unusable; the message says why, in a sentence."""
+    """The answer is unusable; the message says everything that is wrong, a sentence each."""
+
+    def __init__(self, message: str, *, scored: bool = False) -> None:
+        super().__init__(message)
+        self.scored = scored
+        """Whether the answer scores criteria, so that correcting it needs no second look at the trial."""
 
 
 class Reply(Struct, frozen=True):
@@ -73,7 +82,9 @@ def _repaired(text: str) -> dict[str, Json] | None:
         # Imported here because most answers are valid JSON.
         import json_repair
 
-        value: Json = json_repair.loads(text[text.index("{") :])
+        # Repairing would read 0.0 from the placeholder <0.0 to 1.0>, and 0 where the text ends within 0.75.
+        quoted = _BARE_PLACEHOLDER.sub(r'"\g<0>"', text[text.index("{") :])
+        value: Json = json_repair.loads(quoted.rstrip().rstrip(_DIGITS))
     except (ValueError, RecursionError):
         return None
     found = value if isinstance(value, list) else [value]
@@ -90,25 +101,32 @@ def read_reply(text: str, rubric: Rubric) -> Reply:
 
 
 def validated_reply(found: Mapping[str, Json], rubric: Rubric) -> Reply:
-    """Return a decoded answer, validated against the rubric. Raises `BadReply`.
+    """Return a decoded answer, validated against the rubric. Raises `BadReply` with all problems.
 
     Criteria without a score are listed; the weights of the others are scaled up.
     """
+    problems: list[str] = []
+    given = {name: value for name, value in found.items() if value is not None}
     required = {"scores", "weighted_score", *(rubric.require_fields or FIELDS)}
-    absent = [name for name in (*FIELDS, REASONS) if name in required and found.get(name) is None]
+    absent = [name for name in (*FIELDS, REASONS) if name in required and name not in given]
     if absent:
-        raise BadReply(f"The answer lacks {', '.join(absent)}.")
-    own, unknown = _scores(found["scores"], rubric)
-    reported = _unit(found["weighted_score"], "weighted_score")
+        problems.append(f"The answer lacks {', '.join(absent)}.")
+    own, unknown = _scores(given["scores"], rubric, problems) if "scores" in given else ({}, [])
+    problems += [f"'{name}' belongs next to 'scores', not in it." for name in absent if name in unknown]
+    reported = _unit(given.get("weighted_score", 0), "weighted_score", problems)
+    confidence = _unit(given["confidence"], "confidence", problems) if "confidence" in given else None
+    issues = _sentences(given.get("issues", []), "issues", problems)
+    highlights = _sentences(given.get("highlights", []), "highlights", problems)
+    if problems:
+        raise BadReply(" ".join(problems), scored=any(_says_something(found["scores"][name]) for name in own))
     recomputed = weighted(own, rubric)
-    confidence = found.get("confidence")
     return Reply(
         scores=own,
         weighted_score=reported,
-        confidence=None if confidence is None else _unit(confidence, "confidence"),
-        reasons=_reasons(found.get(REASONS), own),
-        issues=_sentences(found.get("issues"), "issues"),
-        highlights=_sentences(found.get("highlights"), "highlights"),
+        confidence=confidence,
+        reasons=_reasons(given.get(REASONS), own),
+        issues=issues,
+        highlights=highlights,
         recomputed=recomputed,
         missing=tuple(one.id for one in rubric.criteria if one.id not in own),
         mismatch=recomputed is not None and abs(reported - recomputed) > MISMATCH + 1e-9,
@@ -123,14 +141,15 @@ def weighted(scores: Mapping[str, float], rubric: Rubric) -> float | None:
     return sum(scores[name] * weight for name, weight in weights.items()) / total if total > 0 else None
 
 
-def _scores(given: Json, rubric: Rubric) -> tuple[dict[str, float], list[str]]:
-    """Return the scores of the rubric's criteria, and unknown names."""
+def _scores(given: Json, rubric: Rubric, problems: list[str]) -> tuple[dict[str, float], list[str]]:
+    """Return the scores of the rubric's criteria, 0 for one that is no score, and unknown names."""
     if not isinstance(given, Mapping):
-        raise BadReply("'scores' must map criteria to numbers.")
+        problems.append("'scores' must map criteria to numbers.")
+        return {}, []
     known = {one.id for one in rubric.criteria}
-    own = {name: _unit(value, f"scores.{name}") for name, value in given.items() if name in known}
+    own = {name: _unit(value, f"scores.{name}", problems) for name, value in given.items() if name in known}
     if known and not own:
-        raise BadReply(f"No criterion has a score: {', '.join(sorted(known))}.")
+        problems.append(f"No criterion has a score: {', '.join(sorted(known))}.")
     return own, [name for name in given if name not in known]
 
 
@@ -138,23 +157,38 @@ def _reasons(given: Json, known: Mapping[str, float]) -> dict[str, str]:
     """Return the reasons of scored criteria; anything else is ignored, because the answer is usable without."""
     named = given.items() if isinstance(given, Mapping) else ()
     return {
-        name: why.strip() for name, why in named if name in known and isinstance(why, str) and why.strip()
+        name: why.strip()
+        for name, why in named
+        if name in known and isinstance(why, str) and why.strip() and not _is_placeholder(why)
     }
 
 
-def _unit(value: Json, where: str) -> float:
+def _unit(value: Json, where: str, problems: list[str]) -> float:
+    """Return a number from 0 to 1; anything else is a problem and 0."""
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise BadReply(f"'{where}' is not a number.")
-    if not 0 <= value <= 1:
-        raise BadReply(f"'{where}' is {value}, outside 0 to 1.")
-    return float(value)
+        problems.append(f"'{where}' is not a number.")
+    elif not 0 <= value <= 1:
+        problems.append(f"'{where}' is {value}, outside 0 to 1.")
+    else:
+        return float(value)
+    return 0.0
 
 
-def _sentences(value: Json, where: str) -> tuple[str, ...]:
-    if value is None:
+def _sentences(value: Json, where: str, problems: list[str]) -> tuple[str, ...]:
+    found = [value] if isinstance(value, str) else value
+    if not isinstance(found, list):
+        problems.append(f"'{where}' is not a list of sentences.")
         return ()
-    if isinstance(value, str):
-        return (value,)
-    if not isinstance(value, list):
-        raise BadReply(f"'{where}' is not a list of sentences.")
-    return tuple(one if isinstance(one, str) else json.dumps(one, ensure_ascii=False) for one in value)
+    if any(map(_is_placeholder, found)):
+        problems.append(f"'{where}' repeats the placeholder; write your own sentences, or [] for none.")
+    texts = (one if isinstance(one, str) else json.dumps(one, ensure_ascii=False) for one in found)
+    return tuple(text for text in texts if text.strip())
+
+
+def _says_something(score: Json) -> bool:
+    """Return whether a score, valid or not, is a judgement: "high" and 8 are, a placeholder or a list is not."""
+    return isinstance(score, str | int | float) and not _is_placeholder(score)
+
+
+def _is_placeholder(value: Json) -> bool:
+    return isinstance(value, str) and bool(_PLACEHOLDER.fullmatch(value.strip()))

@@ -35,6 +35,8 @@ class Answer:
     price: Price | None = None
     seconds: float = 0.0
     notes: tuple[str, ...] = ()
+    cut_off: bool = False
+    """Whether it reached the token limit."""
 
 
 class ModelFailed(Exception):
@@ -184,6 +186,7 @@ def _answer(access: ModelAccess, response: Any, asking: Asking) -> Answer:
         price=price,
         seconds=asking.patience.passed,
         notes=(*notes, *([price_note(price)] if price else [])),
+        cut_off=choice.finish_reason == "length",
     )
 
 

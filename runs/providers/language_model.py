@@ -97,6 +97,7 @@ def complete_through_model(target: ResolvedTarget, outbound: Outbound) -> Comple
             seconds=answer.seconds,
             price=answer.price,
             notes=answer.notes,
+            cut_off=answer.cut_off,
         )
 
     return complete

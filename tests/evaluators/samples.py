@@ -55,7 +55,7 @@ class FakeWorkspace:
 class FakeModel:
     """Answers in turn; an exception is raised instead. It records what it was asked."""
 
-    answers: list[str | CompletionError]
+    answers: list[str | Completion | CompletionError]
     model: str = "judge-model"
     asked: list[CompletionRequest] = field(default_factory=list)
 
@@ -64,6 +64,8 @@ class FakeModel:
         answer = self.answers[len(self.asked) - 1]
         if isinstance(answer, CompletionError):
             raise answer
+        if isinstance(answer, Completion):
+            return answer
         return Completion(answer, self.model, cost_usd=0.01, seconds=2.0)
 
 

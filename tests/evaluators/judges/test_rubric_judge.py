@@ -9,7 +9,7 @@ from evaluators.judges.rubric import Criterion, JudgeCriteria, Rubric
 from evaluators.judges.rubric_judge import scores
 from evaluators.judges.rubric_prompt import user_prompt
 from evaluators.judges.transcript_text import MAX_CHARACTERS, cut_middle, render_transcript
-from evaluators.model import CompletionError, Event, Score, Transcript
+from evaluators.model import Completion, CompletionError, Event, Score, Transcript
 from tests.evaluators.samples import FakeModel, events, evidence
 
 RUBRIC = Rubric(
@@ -33,7 +33,10 @@ def answer(score: float = 0.8) -> str:
 
 
 def judged(
-    *answers: str | CompletionError, tested: str = "tested", so_far: tuple[Score, ...] = (), **changes: Any
+    *answers: str | Completion | CompletionError,
+    tested: str = "tested",
+    so_far: tuple[Score, ...] = (),
+    **changes: Any,
 ) -> tuple[FakeModel, dict[str, list[Score]]]:
     model = FakeModel(list(answers))
     wanted = JudgeCriteria(**{"rubric": RUBRIC, "pass_threshold": 0.7, "model": "asked", **changes})
@@ -115,6 +118,12 @@ def test_no_valid_answer_after_that_is_an_error() -> None:
     judging = found["judging"][0].judging
     assert judging is not None
     assert (judging.raw_answer, judging.error) == ("still no", verdict.error)
+
+
+def test_a_cut_off_answer_names_the_token_limit() -> None:
+    model, found = judged(Completion("I think", cut_off=True), Completion('{"scores"', cut_off=True))
+    assert "The answer was cut off at the token limit. Write a shorter one." in model.asked[1].user
+    assert "cut off at the token limit. Raise the judge's `max_output_tokens`." in found["judge"][0].error
 
 
 @pytest.mark.parametrize(

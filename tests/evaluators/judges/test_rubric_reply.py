@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from evaluators.judges.rubric import Criterion, Rubric
+from evaluators.judges.rubric_prompt import user_prompt
 from evaluators.judges.rubric_reply import BadReply, first_object, read_reply, validated_reply
+from tests.evaluators.samples import evidence
 
 pytestmark = pytest.mark.spec("llm-tool-test", "The judge's reply")
 
@@ -40,7 +42,8 @@ def reply(**changes: Any) -> dict[str, Any]:
         pytest.param('a {brace} then {"a": 1}', {"a": 1}, id="behind a brace"),
         pytest.param('{"a": NaN} {"a": Infinity} {"a": 1}', {"a": 1}, id="behind what no JSON has"),
         pytest.param("{'a': 1, b: 2,}", {"a": 1, "b": 2}, id="mended"),
-        pytest.param('{"a": 1', {"a": 1}, id="cut off"),
+        pytest.param('{"a": 1,', {"a": 1}, id="cut off"),
+        pytest.param('{"a": 1, "b": 0.', {"a": 1, "b": ""}, id="cut off in a number"),
         pytest.param("no object", None, id="none"),
         pytest.param("[1]", None, id="list"),
         pytest.param("", None, id="empty"),
@@ -95,11 +98,45 @@ def test_other_criteria_are_left_out_with_a_warning() -> None:
         ({"weighted_score": None}, "lacks weighted_score"),
         ({"confidence": None, "issues": None}, "lacks confidence, issues"),
         ({"issues": 3}, "'issues' is not a list"),
+        ({"issues": ["<one sentence each>"]}, "'issues' repeats the placeholder"),
+        ({"scores": {"a": 1, "issues": []}, "issues": None}, "'issues' belongs next to 'scores', not in it"),
+        (
+            {"scores": {"a": 2}, "weighted_score": "x", "confidence": None, "issues": 3},
+            "lacks confidence.*scores.a.*ted_score.*issues",
+        ),
     ],
 )
 def test_it_refuses_answers_that_do_not_fit_the_rubric(changes: dict[str, Any], complaint: str) -> None:
     with pytest.raises(BadReply, match=complaint):
         read_reply(json.dumps(reply(**changes)), RUBRIC)
+
+
+@pytest.mark.parametrize("fields", [(), ("scores",)], ids=["all", "scores alone"])
+def test_no_score_is_invented_where_a_reply_is_cut(fields: tuple[str, ...]) -> None:
+    rubric, whole = Rubric(criteria=RUBRIC.criteria, require_fields=fields), json.dumps(reply())
+    for length in range(len(whole)):
+        try:
+            found = read_reply(whole[:length], rubric)
+        except BadReply:
+            continue
+        assert (found.scores, found.weighted_score) == ({"a": 0.85, "b": 0.9, "c": 0.7}, 0.83)
+        assert found.confidence in (None, 0.8)
+        assert "" not in found.issues + found.highlights
+
+
+@pytest.mark.parametrize("fields", [(), ("scores",)], ids=["all", "scores alone"])
+@pytest.mark.parametrize("cut", [0, 1, 60, 200])
+def test_no_score_is_read_from_the_prompt_itself(fields: tuple[str, ...], cut: int) -> None:
+    rubric = Rubric(criteria=RUBRIC.criteria, require_fields=fields)
+    prompt = user_prompt(rubric, evidence(prompt="Add {x}."))
+    with pytest.raises(BadReply) as refused:
+        read_reply(prompt[: len(prompt) - cut], rubric)
+    assert not refused.value.scored
+
+
+def test_placeholders_are_no_reasons() -> None:
+    found = validated_reply(reply(reasons={"a": "<why, in one sentence>", "b": "Good."}), RUBRIC)
+    assert found.reasons == {"b": "Good."}
 
 
 def test_a_rubric_may_ask_for_less() -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
+from pathlib import Path
 
 import pytest
+import yaml
 
 from runs.execution import run_here
-from runs.models import Target, Trial
+from runs.models import ModelPrice, Target, Trial
 from tests.builders import make_project
 from tests.model_server import Answer, serving
 from tests.runs.carrying import launch, suite_of
@@ -31,7 +32,7 @@ REPLIES = {
     "own scale": (USABLE.replace("0.8", "8").replace("0.6", "6"), "'scores.good' is 8, outside 0 to 1"),
     "repeats the shape": (
         '```json\n{"scores": {"good": <0.0 to 1.0>, "short": <0.0 to 1.0>}, "weighted_score": <weighted>}\n```',
-        "lacks weighted_score, confidence, issues, highlights",
+        "lacks confidence, issues, highlights. 'scores.good' is not a number",
     ),
     "cut off": (USABLE[: USABLE.index('"issues"')], "lacks issues, highlights"),
     "answers in a text": (json.dumps({"final": USABLE}), "lacks scores"),
@@ -45,13 +46,20 @@ REPLIES = {
 }
 
 
-def judged(judge: dict[str, object]) -> Trial:
-    """Run one trial with this judge."""
+RECORDED = yaml.safe_load((Path(__file__).parents[2] / "files" / "judge_replies.yaml").read_text("utf-8"))
+UNUSABLE = "The judge's answer was unusable, even after one request to correct it."
+
+
+def judged(judge: dict[str, object], rubric: dict[str, object] = RUBRIC) -> Trial:
+    """Run one trial with this judge, whose tokens cost one or two dollars a million."""
     project = make_project()
+    ModelPrice.objects.create(
+        project=project, model="small", input_per_million=1, output_per_million=2, since="2020-01-01"
+    )
     for name, fields in (("local", {"provider": "mock", "cost_usd": 0.5}), ("judge", judge)):
         definition = {"name": name, **fields}
         Target.objects.create(project=project, name=name, provider=fields["provider"], definition=definition)
-    criteria = {"gates": [], "judge": {"rubric": RUBRIC, "model": "judge", "pass_threshold": 0.5}}
+    criteria = {"gates": [], "judge": {"rubric": rubric, "model": "judge", "pass_threshold": 0.5}}
     run = launch(suite_of(project, one={"criteria": criteria}), targets=["local"]).runs.get()
     run_here.run_here(run.launch)
     return Trial.objects.select_related("run").get(run=run)
@@ -83,13 +91,23 @@ def test_a_small_model_is_asked_to_correct_its_reply(reply, complaint):
     assert '"good": <0.0 to 1.0>, "short": <0.0 to 1.0>' in second and first != second
 
 
-@pytest.mark.skipif(
-    "EVALHUB_TEST_JUDGE_URL" not in os.environ,
-    reason="EVALHUB_TEST_JUDGE_URL names no model server, such as http://127.0.0.1:11434/v1.",
-)
-def test_the_model_at_the_named_server_judges():
-    url, model = os.environ["EVALHUB_TEST_JUDGE_URL"], os.environ.get("EVALHUB_TEST_JUDGE_MODEL", "small")
-    trial = judged(at(url, model) | {"timeout_seconds": 300})
+@pytest.mark.parametrize("recorded", RECORDED["recordings"], ids=lambda recorded: recorded["name"])
+def test_recorded_replies_of_small_models(recorded):
+    replies = [
+        Answer(each["text"], (), tuple(each["tokens"]), each["finish"]) for each in recorded["replies"]
+    ]
+    with serving() as server:
+        server.script.turns = list(replies)
+        trial = judged(at(f"{server.url}/v1"), RECORDED["rubrics"][recorded["suite"]])
+        first, second = (seen.body["messages"][-1]["content"] for seen in server.script.seen)
+    assert f"could not be used: {recorded['complaint']}\n" in second
+    assert replies[0].text in second
+    # A reply without scores is no judgement that could be written again.
+    assert second.startswith(first) is not recorded["scored"]
     judging = trial.judgings.get()
-    assert trial.outcome in ("pass", "fail"), f"{trial.error}\n{judging.content['raw_answer']}"
-    assert 0 <= judging.score <= 1
+    assert (judging.score, judging.content["raw_answer"]) == (None, replies[1].text)
+    assert (trial.outcome, trial.error) == ("error", f"{UNUSABLE} {recorded['error']}")
+    read, written = (sum(reply.usage[side] for reply in replies) for side in (0, 1))
+    assert (judging.content["usage"]["input"], judging.content["usage"]["output"]) == (read, written)
+    assert judging.cost_usd == pytest.approx((read + 2 * written) / 1e6)
+    assert trial.run.cost_usd == pytest.approx(0.5 + judging.cost_usd)
