@@ -27,6 +27,7 @@ ELSEWHERE = f"{SLOW} or agents"
 """Left to it and to `make test-agents`."""
 ON_EVERY_DATABASE = "(database or worker) and not browser and not own_servers and not agents"
 SAME_ON_EVERY_DATABASE = (
+    "tests/access",
     "tests/agentv",
     "tests/conformance",
     "tests/containment/test_environment.py",
@@ -47,7 +48,7 @@ SAME_ON_EVERY_DATABASE = (
     "tests/runs/trials/test_unusable_judge.py",
     "tests/worker/test_file_stores.py",
 )
-"""About programs, files and judging: they store rows as other tests do, so SQLite's pass is enough."""
+"""About programs, files, judging and roles: they store rows as other tests do, so SQLite's pass is enough."""
 PROCESSES = ["-n", str((os.cpu_count() or 1) + 2)]
 BY_FILE = ["--dist", "loadfile", "--no-loadscope-reorder"]
 """A file's tests share expensive fixtures, so they stay in one process; those that wait begin first (conftest.py)."""

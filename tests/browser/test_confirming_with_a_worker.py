@@ -57,6 +57,7 @@ def serving(tmp_path: Path) -> Iterator[str]:
         process.stdout.close()
 
 
+@pytest.mark.slow
 def test_a_worker_confirms_and_the_page_follows(serving: str, browser: Browser) -> None:
     page = browser.new_context().new_page()
     page.set_default_timeout(30_000)
