@@ -29,6 +29,12 @@ ON_EVERY_DATABASE = "(database or worker) and not browser and not own_servers an
 SAME_ON_EVERY_DATABASE = (
     "tests/access",
     "tests/agentv",
+    "tests/commands/test_guidance_on_the_command_line.py",
+    "tests/commands/test_progress.py",
+    "tests/commands/test_proof_commands.py",
+    "tests/commands/test_sources_on_the_command_line.py",
+    "tests/commands/test_summary_file.py",
+    "tests/commands/test_waiting.py",
     "tests/conformance",
     "tests/containment/test_environment.py",
     "tests/containment/test_planted_files.py",
