@@ -29,6 +29,7 @@ ON_EVERY_DATABASE = "(database or worker) and not browser and not own_servers an
 SAME_ON_EVERY_DATABASE = (
     "tests/access",
     "tests/agentv",
+    "tests/browser",
     "tests/commands/test_guidance_on_the_command_line.py",
     "tests/commands/test_progress.py",
     "tests/commands/test_proof_commands.py",
@@ -41,20 +42,27 @@ SAME_ON_EVERY_DATABASE = (
     "tests/docker",
     "tests/evaluators",
     "tests/operations/test_file_store.py",
+    "tests/real_agents",
     "tests/runs/containment",
     "tests/runs/mcp",
     "tests/runs/model_server",
+    "tests/runs/notifications/test_mail.py",
     "tests/runs/providers",
     "tests/runs/sources",
+    "tests/runs/test_demo_data.py",
     "tests/runs/test_execution_workspace.py",
     "tests/runs/trials/test_agent_trials.py",
     "tests/runs/trials/test_batching_fallback.py",
     "tests/runs/trials/test_judges.py",
     "tests/runs/trials/test_routing.py",
     "tests/runs/trials/test_unusable_judge.py",
+    "tests/web/new_run",
+    "tests/web/targets",
+    "tests/web/test_csv.py",
+    "tests/web/trials",
     "tests/worker/test_file_stores.py",
 )
-"""About programs, files, judging and roles: they store rows as other tests do, so SQLite's pass is enough."""
+"""About programs, files, judging, roles and forms: they store rows as other tests do, so SQLite's pass is enough."""
 PROCESSES = ["-n", str((os.cpu_count() or 1) + 2)]
 BY_FILE = ["--dist", "loadfile", "--no-loadscope-reorder"]
 """A file's tests share expensive fixtures, so they stay in one process; those that wait begin first (conftest.py)."""

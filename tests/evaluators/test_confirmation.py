@@ -9,7 +9,7 @@ from scipy.stats import fisher_exact, permutation_test
 from evaluators.confirmation import confirm_measures, design, fewest_trials
 from evaluators.regression import ComparisonTest, MeasureRule
 from evaluators.significance import Arms, sign_flip_p, within_scenario_p, within_values_p
-from tests.evaluators.simulated_confirmations import CONFIRMATIONS, DESIGNS, EARLIER, confirmed_share
+from tests.evaluators.simulated_confirmations import DESIGNS, EARLIER, confirmed_share
 
 PASS = MeasureRule("trial/pass", is_outcome=True)
 ERRORS = MeasureRule("interaction/error_rate", better="lower")
@@ -99,5 +99,6 @@ def test_one_sided_permutations_agree_with_scipy():
 @pytest.mark.parametrize("earlier", [0, EARLIER])
 @pytest.mark.parametrize(("scenarios", "trials"), DESIGNS)
 def test_no_change_is_rarely_confirmed(scenarios, trials, earlier):
-    share = confirmed_share(scenarios, trials, earlier=earlier)
-    assert share <= 0.05 + 2.6 * (0.05 * 0.95 / CONFIRMATIONS) ** 0.5
+    confirmations = 1_000
+    share = confirmed_share(scenarios, trials, earlier=earlier, confirmations=confirmations)
+    assert share <= 0.05 + 2.6 * (0.05 * 0.95 / confirmations) ** 0.5

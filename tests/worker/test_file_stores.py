@@ -38,7 +38,7 @@ def with_data(stand: Stand, data: Path) -> dict[str, str]:
     return {**stand.env, "EVALHUB_DATA": str(data), "EVALHUB_METRICS_TOKEN": TOKEN}
 
 
-def checked(env: dict[str, str], words: str = "check --database default") -> str:
+def checked(env: dict[str, str], words: str) -> str:
     command = [sys.executable, "manage.py", *words.split()]
     done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=True)
     return done.stdout + done.stderr
@@ -67,28 +67,22 @@ def health(port: int) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("words", ["check --database default", "migrate"])
-def test_the_check_warns_of_a_worker_with_other_data(stand, worker, tmp_path, words):
-    output = checked(with_data(stand, tmp_path / "web"), words)
-    assert elsewhere(worker) in output
-    assert "evalhub.W004" in output
-
-
-def test_the_check_accepts_a_worker_with_the_same_data(stand, worker):
-    output = checked(with_data(stand, stand.data))
-    assert "System check identified" in output
-    assert "evalhub.W004" not in output
-
-
-def test_web_names_the_worker_at_start_and_in_health(stand, worker, tmp_path):
-    log = tmp_path / "web.log"
-    with web(with_data(stand, tmp_path / "web"), log) as port:
+def test_a_worker_with_other_data_is_named(stand, worker, tmp_path):
+    env, log = with_data(stand, tmp_path / "web"), tmp_path / "web.log"
+    for words in ("check --database default", "migrate"):
+        output = checked(env, words)
+        assert elsewhere(worker) in output
+        assert "evalhub.W004" in output
+    with web(env, log) as port:
         stand.until(lambda: elsewhere(worker) in log.read_text(), 40)
         assert health(port)["store"] == elsewhere(worker)
 
 
-def test_web_finds_one_store_with_the_same_data(stand, worker, tmp_path):
-    log = tmp_path / "web.log"
-    with web(with_data(stand, stand.data), log) as port:
+def test_a_worker_with_the_same_data_is_accepted(stand, worker, tmp_path):
+    env, log = with_data(stand, stand.data), tmp_path / "web.log"
+    output = checked(env, "check --database default")
+    assert "System check identified" in output
+    assert "evalhub.W004" not in output
+    with web(env, log) as port:
         stand.until(lambda: "Booting worker" in log.read_text(), 40)
         assert health(port)["store"] == "ok"
