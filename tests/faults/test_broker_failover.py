@@ -33,7 +33,7 @@ class Group:
         self.servers = servers
         self.master = servers.start_broker()
         self.replica = servers.start_broker(f"replicaof {HOST} {self.master}")
-        until(self._replicates, 20)
+        until(self._replicates, 90)
         self.sentinel = servers.start_sentinel(self.master)
 
     @property
@@ -48,8 +48,8 @@ class Group:
     def fail_over(self) -> None:
         """Ask the Sentinel for a failover; wait until the replica is the master."""
         with self.servers.client(self.sentinel, SENTINEL_PASSWORD) as client:
-            until(lambda: _accepted(client), 20)
-        until(lambda: self.servers.role(self.replica) == "master", 30)
+            until(lambda: _accepted(client), 90)
+        until(lambda: self.servers.role(self.replica) == "master", 90)
 
 
 def _accepted(client: redis.Redis) -> bool:
@@ -96,7 +96,7 @@ def test_runs_and_health_follow_a_failover_of_the_broker(
     worker = stand.start_worker(beat=False)
     arguments = files(tmp_path, "one")
     stand.manage("run_scenarios", *arguments)
-    stand.until(lambda: passed(stand, 1), 40)
+    stand.until(lambda: passed(stand, 1), 90)
     group.fail_over()
     assert broker_problem() == ""
     stand.manage("run_scenarios", *arguments)
@@ -112,11 +112,11 @@ def test_a_run_passes_after_the_brokers_master_crashed(
     worker = stand.start_worker()
     arguments = files(tmp_path, "one")
     stand.manage("run_scenarios", *arguments)
-    stand.until(lambda: passed(stand, 1), 40)
+    stand.until(lambda: passed(stand, 1), 90)
     group.servers.kill(group.master)
     # No master now: the wake-up may be lost, and beat's next tick brings the run to a worker.
     stand.manage("run_scenarios", *arguments)
-    until(lambda: group.servers.role(group.replica) == "master", 30)
+    until(lambda: group.servers.role(group.replica) == "master", 90)
     stand.until(lambda: passed(stand, 2), 60)
     assert worker.poll() is None
     assert broker_problem() == ""

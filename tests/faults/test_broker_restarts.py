@@ -17,7 +17,7 @@ def test_workers_outlive_a_broker_that_is_killed_under_load(stand: Stand, tmp_pa
     stand.manage("run_scenarios", *arguments, *models, "--trials", "10")
     for n in range(6):
         enough = f"SELECT count(*) > {20 * n} FROM runs_trial WHERE state = 'finished'"
-        stand.until(partial(stand.one, enough), 40)
+        stand.until(partial(stand.one, enough), 90)
         assert stand.broker is not None
         kill_group(stand.broker)
         time.sleep(0.1 + 0.3 * n)

@@ -48,14 +48,14 @@ def test_no_trial_runs_again_when_a_standby_is_promoted(
     stand.env["EVALHUB_LEASE_SECONDS"] = "20"
     worker = stand.start_worker(threads=6)
     start_run(stand, tmp_path, trials=9, concurrency=6)
-    stand.until(lambda: stand.one("SELECT count(*) FROM runs_trial WHERE state = 'running'") == 6, 40)
+    stand.until(lambda: stand.one("SELECT count(*) FROM runs_trial WHERE state = 'running'") == 6, 90)
     stand.forget_connection()
     time.sleep(2)
     primary.stop(signal.SIGQUIT)
     # Every agent ends before there is a primary again.
     time.sleep(4)
     standby.promote()
-    stand.until(lambda: stand.one("SELECT state FROM runs_run") == "finished", 40)
+    stand.until(lambda: stand.one("SELECT state FROM runs_run") == "finished", 90)
     assert stand.rows("SELECT passed, errors, open FROM runs_run") == [(9, 0, 0)]
     assert stand.rows("SELECT starts, count(*) FROM runs_trial GROUP BY starts") == [(1, 9)]
     assert worker.poll() is None

@@ -48,7 +48,7 @@ def test_no_trial_runs_again_when_the_database_restarts(
         database_server.stop()
         time.sleep(2.5)
         database_server.start()
-    stand.until(lambda: stand.one("SELECT state FROM runs_run") == "finished", 40)
+    stand.until(lambda: stand.one("SELECT state FROM runs_run") == "finished", 90)
     assert stand.rows("SELECT passed, errors, open FROM runs_run") == [(20, 0, 0)]
     assert stand.rows("SELECT starts, count(*) FROM runs_trial GROUP BY starts") == [(1, 20)]
     assert stand.one("SELECT count(*) FROM runs_transcriptrecord") == 20

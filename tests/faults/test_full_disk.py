@@ -68,9 +68,9 @@ def test_a_full_disk_costs_no_trial(small_disk: Path, stand: Stand, tmp_path: Pa
     stand.env["EVALHUB_MIN_FREE_MB"] = "1"
     stand.start_worker()
     start_run(stand, tmp_path, trials=20)
-    stand.until(lambda: stand.one("SELECT sum(put_back) FROM runs_trial") > 0, 40)
-    stand.until(lambda: stand.one("SELECT count(*) FROM runs_trial WHERE state = 'running'") == 0, 20)
-    stand.until(lambda: "Disk full at " in stand.one("SELECT problem FROM runs_worker"), 20)
+    stand.until(lambda: stand.one("SELECT sum(put_back) FROM runs_trial") > 0, 90)
+    stand.until(lambda: stand.one("SELECT count(*) FROM runs_trial WHERE state = 'running'") == 0, 90)
+    stand.until(lambda: "Disk full at " in stand.one("SELECT problem FROM runs_worker"), 90)
     kept = stand.one("SELECT count(*) FROM runs_artifact WHERE name = 'workspace'")
     done = stand.one("SELECT passed FROM runs_run")
     assert 0 < done == kept < 20
@@ -82,7 +82,7 @@ def test_a_full_disk_costs_no_trial(small_disk: Path, stand: Stand, tmp_path: Pa
     stand.until(lambda: stand.one("SELECT state FROM runs_run") == "finished", 60)
     assert stand.rows("SELECT passed, failed, errors, open FROM runs_run") == [(20, 0, 0, 0)]
     assert stand.one("SELECT max(starts) FROM runs_trial") == 1
-    stand.until(lambda: stand.one("SELECT problem FROM runs_worker") == "", 20)
+    stand.until(lambda: stand.one("SELECT problem FROM runs_worker") == "", 90)
 
 
 def test_a_full_disk_that_holds_the_database_loses_no_result(small_disk: Path, stand: Stand, tmp_path: Path):
@@ -95,7 +95,7 @@ def test_a_full_disk_that_holds_the_database_loses_no_result(small_disk: Path, s
         found = stand.manage("show_run", "1", "--json", code=None)["run"]
         return {name: found[name] for name in ("state", "passed", "failed", "errors")}
 
-    stand.until(lambda: "Disk full at " in (tmp_path / "worker.log").read_text(), 40)
+    stand.until(lambda: "Disk full at " in (tmp_path / "worker.log").read_text(), 90)
     subprocess.run(["mount", "-o", "remount,size=200m", str(small_disk)], check=True)
     stand.until(lambda: run()["state"] == "finished", 60)
     assert run() == {"state": "finished", "passed": 12, "failed": 0, "errors": 0}, json.dumps(run())

@@ -107,6 +107,6 @@ def read_by_web(stand: Stand, folder: Path) -> None:
     token = stand.manage("create_token", *words)["token"]
     env = {**stand.env, "EVALHUB_DATA": str(folder / "hosts" / "web")}
     with web(env, folder / "web.log") as port:
-        stand.until(lambda: "Booting worker" in (folder / "web.log").read_text(), 40)
+        stand.until(lambda: "Booting worker" in (folder / "web.log").read_text(), 90)
         for (trial,) in stand.rows("SELECT id FROM runs_trial"):
             assert artifact(port, token, trial) == b"done\n"

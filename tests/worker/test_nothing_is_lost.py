@@ -109,7 +109,7 @@ def test_a_stopping_worker_finishes_its_trials_only(stand: Stand, tmp_path: Path
     arguments = files(tmp_path, "one", delay_ms=500, workers=2)
     worker = stand.start_worker()
     stand.manage("run_scenarios", *arguments, "--trials", "50")
-    stand.until(lambda: stand.one("SELECT count(*) FROM runs_trial WHERE state = 'finished'") >= 2, 30)
+    stand.until(lambda: stand.one("SELECT count(*) FROM runs_trial WHERE state = 'finished'") >= 2, 90)
     began = time.monotonic()
     worker.terminate()
     worker.wait(20)

@@ -18,7 +18,7 @@ def test_a_worker_preloads_modules_before_its_first_trial(stand: Stand, tmp_path
     )
     stand.env |= {"EVALHUB_PRELOAD": "evalhub_preloaded", "PYTHONPATH": str(tmp_path)}
     stand.start_worker(threads=1)
-    stand.until((tmp_path / "imported").exists, 20)
+    stand.until((tmp_path / "imported").exists, 90)
 
 
 @pytest.mark.parametrize(
@@ -62,12 +62,12 @@ def test_a_running_trial_shows_worker_and_last_call(stand: Stand, tmp_path: Path
     targets.write_text(TARGETS)
     stand.start_worker(threads=1)
     stand.manage("run_scenarios", str(suite), "--targets", str(targets), "--target", "shell", "--json")
-    stand.until(lambda: bool(stand.rows("SELECT id FROM runs_trial WHERE activity <> ''")), 40)
+    stand.until(lambda: bool(stand.rows("SELECT id FROM runs_trial WHERE activity <> ''")), 90)
     assert stand.rows("SELECT worker, activity FROM runs_trial") == [
         (stand.one("SELECT name FROM runs_worker"), "taskmgr list")
     ]
     stand.rows("UPDATE runs_run SET cancel_requested = TRUE RETURNING id")
-    stand.until(lambda: stand.one("SELECT state FROM runs_trial") == "cancelled", 20)
+    stand.until(lambda: stand.one("SELECT state FROM runs_trial") == "cancelled", 90)
     assert stand.one("SELECT activity FROM runs_trial") == ""
 
 
@@ -86,11 +86,11 @@ app.send_task("runs.tasks.tick", serializer="pickle")
 def test_a_worker_obeys_no_message_that_stops_it_or_makes_it_unpickle(stand: Stand):
     stand.manage("migrate", "-v0")
     worker = stand.start_worker(beat=False)
-    stand.until(lambda: stand.one("SELECT count(*) FROM runs_worker") == 1, 30)
+    stand.until(lambda: stand.one("SELECT count(*) FROM runs_worker") == 1, 90)
     for attack in (SHUTDOWN, PICKLE):
         subprocess.run([sys.executable, "-c", attack], cwd=ROOT, env=stand.env, check=True, timeout=30)
     log = stand.folder / "worker.log"
-    stand.until(lambda: "ContentDisallowed" in log.read_text(), 20)
+    stand.until(lambda: "ContentDisallowed" in log.read_text(), 90)
     time.sleep(2)
     assert worker.poll() is None
 
@@ -99,5 +99,5 @@ def test_the_health_of_a_worker_is_known_by_the_database(stand: Stand):
     stand.manage("migrate", "-v0")
     assert "No worker on " in stand.manage("worker_health", "--json", code=2)["detail"]
     stand.start_worker(threads=1, beat=False)
-    stand.until(lambda: stand.one("SELECT count(*) FROM runs_worker") == 1, 30)
+    stand.until(lambda: stand.one("SELECT count(*) FROM runs_worker") == 1, 90)
     stand.manage("worker_health")
