@@ -268,11 +268,3 @@ def file_store(name: str) -> dict[str, Any]:
     }
     given = {key: value for key, value in known.items() if value}
     return {"BACKEND": "storages.backends.s3.S3Storage", "OPTIONS": {"file_overwrite": True, **given}}
-
-
-def newest_version(changelog: Path) -> str:
-    """Return the first `## 1.2.3` heading's version. Raises ValueError when there is none."""
-    match = re.search(r"^## (\d+\.\d+\.\d+)", changelog.read_text(encoding="utf-8"), re.MULTILINE)
-    if match is None:
-        raise ValueError(f"{changelog.name} has no heading with a version, such as '## 1.2.3'.")
-    return match.group(1)

@@ -11,7 +11,7 @@ from csp.constants import NONE, SELF, UNSAFE_INLINE
 
 from evalhub import environment
 from evalhub.broker_address import BrokerAddress
-from evalhub.environment import newest_version
+from evalhub.version import newest_version
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 _packaged = Path(__file__).resolve().parent / "assets"

@@ -1,8 +1,9 @@
 """Run every test that this machine can run: `python -m tests.all [pytest's arguments]`, which is `make test`.
 
 First the table tests of the pure parts, in under two seconds; then everything else on SQLite; then the tests that use the
-database again on a private PostgreSQL with a private Redis, except those of `SAME_ON_EVERY_DATABASE`. In the last two passes pytest-xdist distributes the files to
-processes with their own database and broker: two more than there are processors, because tests wait half of the time.
+database again on a private PostgreSQL with a private Redis, except those of `SAME_ON_EVERY_DATABASE`. In the last two
+passes pytest-xdist distributes the files to processes with their own database and broker: two more than there are
+processors, because tests wait half of the time.
 If you name a file or folder, the first pass is skipped. `python -m tests.slow` runs the tests that take more than ten
 seconds, kill servers or draw many random numbers, and `make test-agents` those that run installed agents.
 EVALHUB_TEST_REQUIRE=browser,postgres,redis,sandbox makes a missing program a failure instead of a skip.
@@ -27,7 +28,6 @@ ELSEWHERE = f"{SLOW} or agents"
 """Left to it and to `make test-agents`."""
 ON_EVERY_DATABASE = "(database or worker) and not browser and not own_servers and not agents"
 SAME_ON_EVERY_DATABASE = (
-    "tests/access",
     "tests/agentv",
     "tests/browser",
     "tests/commands/test_guidance_on_the_command_line.py",
@@ -49,20 +49,15 @@ SAME_ON_EVERY_DATABASE = (
     "tests/runs/notifications/test_mail.py",
     "tests/runs/providers",
     "tests/runs/sources",
-    "tests/runs/test_demo_data.py",
     "tests/runs/test_execution_workspace.py",
     "tests/runs/trials/test_agent_trials.py",
     "tests/runs/trials/test_batching_fallback.py",
     "tests/runs/trials/test_judges.py",
     "tests/runs/trials/test_routing.py",
     "tests/runs/trials/test_unusable_judge.py",
-    "tests/web/new_run",
-    "tests/web/targets",
-    "tests/web/test_csv.py",
-    "tests/web/trials",
     "tests/worker/test_file_stores.py",
 )
-"""About programs, files, judging, roles and forms: they store rows as other tests do, so SQLite's pass is enough."""
+"""About programs, files and judging, without queries of their own, so SQLite's pass is enough."""
 PROCESSES = ["-n", str((os.cpu_count() or 1) + 2)]
 BY_FILE = ["--dist", "loadfile", "--no-loadscope-reorder"]
 """A file's tests share expensive fixtures, so they stay in one process; those that wait begin first (conftest.py)."""

@@ -14,8 +14,7 @@ from django.db.migrations.state import ProjectState
 class CreateModels(Operation):
     """Create the tables of `models`, which may refer to each other in any order.
 
-    Django builds the classes of all related models again for each `CreateModel`; here it builds each class once, which
-    makes a new database in half of the time.
+    Django builds the classes of all related models again for each `CreateModel`; here it builds each class once.
     """
 
     serialization_expand_args: ClassVar[list[str]] = ["models"]
