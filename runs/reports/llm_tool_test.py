@@ -1,6 +1,6 @@
 """Write a run as llm-tool-test's results folder: `results.jsonl` and a folder for each trial, as zip.
 
-Texts are redacted. Files of the workspace are left out, because they can't be redacted.
+Texts are redacted, also those of the workspace in `fixture/`; its other files are left out, and `run.json` names them.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from typing import Any
 from evalhub.web.timestamps import moment
 from evaluators.model import Event, Transcript
 from evaluators.redaction import redact_json, redact_patterns
-from runs.models import Run, Trial
+from runs.models import Artifact, Run, Trial
 from runs.models.trial import TrialState
-from runs.warehouse.results_files.llm_tool_test import EVENTS, METRICS, RAW, RESULTS, RUN
+from runs.reports.workspace_texts import WorkspaceTexts
+from runs.warehouse.results_files.llm_tool_test import EVENTS, FIXTURE, METRICS, RAW, RESULTS, RUN
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 """The time of every entry, so that the same run gives the same archive."""
@@ -34,19 +35,29 @@ _EFFICIENCY = {
 }
 """Names of llm-tool-test by those of `Interaction`."""
 _TURN = "---/NEW TURN/---"
+FILES_OF_A_TRIAL = 6
+"""Files beside its workspace."""
 
 
 def results_archive(run: Run) -> bytes:
     """Return the archive of a run's finished trials."""
     buffer, records, names = io.BytesIO(), list[str](), set[str]()
     trials = run.trial_set.filter(state=TrialState.FINISHED).order_by("position", "pk")
+    workspaces = {
+        kept.trial_id: kept
+        for kept in Artifact.objects.filter(trial__in=trials.values("pk"), name="workspace")
+    }
+    reader = WorkspaceTexts(others=1 + FILES_OF_A_TRIAL * trials.count())
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for trial in trials.select_related("scenario", "scenario_version", "transcript").iterator(100):
             folder = _folder(run, trial, names)
             record = _record(run, trial, folder)
             records.append(json.dumps(record, ensure_ascii=False))
-            for name, text in _files(run, trial, record).items():
+            workspace, left_out = reader.read(workspaces.get(trial.pk), f"{folder}/{FIXTURE}")
+            for name, text in _files(run, trial, record, left_out).items():
                 _add(archive, f"{folder}/{name}", text)
+            for path, text in workspace.items():
+                _add(archive, path, text)
         _add(archive, RESULTS, "".join(f"{line}\n" for line in records))
     return buffer.getvalue()
 
@@ -138,7 +149,7 @@ def _metrics(trial: Trial) -> dict[str, Any]:
     return found
 
 
-def _files(run: Run, trial: Trial, record: dict[str, Any]) -> dict[str, str]:
+def _files(run: Run, trial: Trial, record: dict[str, Any], left_out: list[str]) -> dict[str, str]:
     """Return the files of a trial's folder by path."""
     stored = getattr(trial, "transcript", None)
     transcript = stored.unpack() if stored else Transcript()
@@ -156,6 +167,7 @@ def _files(run: Run, trial: Trial, record: dict[str, Any]) -> dict[str, str]:
         "timed_out": trial.timed_out,
         "outcome": record["outcome"],
         "answer": trial.answer,
+        "fixture_left_out": left_out,
     }
     return {
         f"artifacts/{RUN}": _json(redact_json(about)),

@@ -7,7 +7,7 @@ import os
 import zipfile
 from pathlib import Path
 
-from runs.warehouse.results_files.llm_tool_test import READ
+from runs.warehouse.results_files.llm_tool_test import FIXTURE, READ
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 """The time of every entry: the same results give the same archive, which is imported once."""
@@ -19,8 +19,8 @@ def packed(folder: Path) -> bytes:
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for place, folders, names in os.walk(folder):
             folders.sort()
-            if "fixture" in folders and "artifacts" in folders:
-                folders.remove("fixture")  # The agent's files, not results.
+            if FIXTURE in folders and "artifacts" in folders:
+                folders.remove(FIXTURE)  # The agent's files, not results.
             for path in (Path(place, name) for name in sorted(names) if name in READ):
                 if path.is_file() and not path.is_symlink():
                     # A run's folder keeps its name, by which results.jsonl refers to it.

@@ -37,6 +37,8 @@ _PARSERS = {"opencode": "opencode", "claude-code": "claude_code", "claude": "cla
 """Readers of an agent's own stream, by llm-tool-test's name of the agent."""
 _LAYOUT = "artifacts"
 """The folder of a run's transcript; the specification has it in the run's folder."""
+FIXTURE = "fixture"
+"""The folder of the agent's files as it left them."""
 
 
 class _Record(NamedTuple):
@@ -50,7 +52,8 @@ class _Record(NamedTuple):
 def read(given: ResultsFile) -> tuple[ExternalRun, ...]:
     """Return a run for each suite, tool and model; broken lines and files become warnings."""
     warnings: list[str] = []
-    records = list(_folders(given.members, warnings)) if given.members else list(_lines(given, warnings))
+    members = _without_workspaces(given.members)
+    records = list(_folders(members, warnings)) if members else list(_lines(given, warnings))
     if records and not any(each.transcript for each in records):
         warnings.append(
             f"{given.name}: no transcripts, so layer 1 is not measured. Import the results folder, or a zip of it."
@@ -123,6 +126,18 @@ def _folders(members: Mapping[str, bytes], warnings: list[str]) -> Iterator[_Rec
         metrics = decoded(members.get(str(folder / METRICS), b"").decode("utf-8", "replace"))
         transcript = _transcript(members, folder, str(values.get("tool")), warnings)
         yield _Record(values, object_of(metrics) or object_of(values.get("metrics")), transcript)
+
+
+def _without_workspaces(members: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Return the members without the agents' files, which are in `fixture/` beside `artifacts/`."""
+    runs = {path.partition(f"/{_LAYOUT}/")[0] for path in members if f"/{_LAYOUT}/" in path}
+    return {path: content for path, content in members.items() if _workspace_of(path) not in runs}
+
+
+def _workspace_of(path: str) -> str | None:
+    """Return the folder whose `fixture/` a path lies in; None for other paths."""
+    folder, within, _ = path.partition(f"/{FIXTURE}/")
+    return folder if within else None
 
 
 def _run_folder(path: str) -> PurePosixPath:

@@ -24,7 +24,7 @@ from runs.warehouse.results_files.folders import packed
 from tests.builders import close, make_project, make_run, make_suite, make_trial
 from tests.commands.calling import call
 from tests.shell_events import shell
-from tests.trial_parts import make_transcript
+from tests.trial_parts import make_transcript, make_workspace
 
 pytestmark = pytest.mark.django_db
 FOLDER = "20261101-100000-codex-default-create"
@@ -207,6 +207,45 @@ def test_an_export_has_the_layout_and_no_secrets(run):
     assert sum(name.endswith("/metrics.json") for name in names) == 3
     assert "ann@example.org" not in texts and "[REDACTED_EMAIL]" in texts
     assert [json.loads(line)["outcome"] for line in lines] == ["Pass"] * 3
+
+
+def test_an_export_has_the_workspaces_texts(run):
+    trial = run.trial_set.order_by("position").first()
+    files = {
+        "notes/milk.txt": b"Ask ann@example.org.", "run.json": b'{"scenario_id": "planted", "tool": "x"}', "photo.png": b"\0\1",
+        "long.txt": b"a" * 200_000, ".git/config": b"[core]", "results.jsonl": b'{"scenario_id": "planted"}',
+    }  # fmt: skip
+    make_workspace(trial, files)
+    content = exported(run.pk, "llm-tool-test")
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        inside = {name.partition("/fixture/")[2]: name for name in archive.namelist() if "/fixture/" in name}
+        folder = inside["notes/milk.txt"].partition("/")[0]
+        about = json.loads(archive.read(f"{folder}/artifacts/run.json"))
+        assert inside.keys() == {"notes/milk.txt", "run.json", "results.jsonl"}
+        assert archive.read(inside["notes/milk.txt"]) == b"Ask [REDACTED_EMAIL]."
+    assert about["fixture_left_out"] == ["photo.png", "long.txt"]
+    (again,) = import_results(make_project("other"), content, "run.zip", by=None)
+    assert figures(again) == figures(run)
+
+
+def test_an_export_leaves_out_what_an_import_would_refuse(run):
+    first, second, _ = run.trial_set.order_by("position")
+    make_workspace(first, {f"{n}.txt": b"x" for n in range(4_990)})
+    make_workspace(second, {"a.txt": b"x"})
+    content = exported(run.pk, "llm-tool-test")
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        assert len(archive.namelist()) == 5_000
+    assert import_results(make_project("other"), content, "run.zip", by=None)
+
+
+def test_a_workspace_that_cannot_be_read_is_named(run):
+    trial = run.trial_set.order_by("position").first()
+    kept = make_workspace(trial, {"a.txt": b"x"})
+    kept.sha256 = "0" * 64
+    kept.save()
+    with zipfile.ZipFile(io.BytesIO(exported(run.pk, "llm-tool-test"))) as archive:
+        texts = [archive.read(name).decode() for name in archive.namelist() if name.endswith("/run.json")]
+    assert sum("Its file is not on this server." in text for text in texts) == 1
 
 
 def test_the_command_writes_and_reads_folders(run, tmp_path):
