@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.utils import timezone
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from runs.models import Trial
 from tests.builders import make_run, make_suite, make_trial
@@ -30,4 +30,15 @@ def test_counts_layers_and_dots_follow_the_run(as_admin: Page, live_server: Any,
     expect(table.get_by_role("link", name="Trial 2").first).to_be_visible()
     expect(opened).to_be_focused()
     expect(as_admin.get_by_role("region", name="Running trials, table")).to_have_count(0)
-    as_admin.screenshot(path="/tmp/h_live.png")
+
+
+def test_a_refresh_does_not_make_the_progress_pale(as_admin: Page, live_server: Any, project: Any) -> None:
+    run = make_run(make_suite(project), state="running", started=timezone.now())
+    make_trial(run, outcome="", state="running", started=timezone.now())
+    unanswered: list[Route] = []
+    as_admin.route("**/progress/?*", lambda route: unanswered.append(route))
+    as_admin.goto(f"{live_server.url}/p/tools/runs/{run.pk}/")
+    progress = as_admin.get_by_role("region", name="Progress")
+    expect(progress).to_contain_class("htmx-request")
+    expect(progress).to_have_css("opacity", "1")
+    assert unanswered
