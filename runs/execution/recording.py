@@ -15,7 +15,7 @@ from runs import outbox
 from runs.errors import NotWritable
 from runs.execution import budget
 from runs.execution.trial_result import TrialResult, columns, judging_row, total_cost
-from runs.models import Alert, Artifact, CommandRecord, JudgingRecord, Run, TranscriptRecord, Trial
+from runs.models import Alert, Artifact, CommandRecord, JudgingRecord, Launch, Run, TranscriptRecord, Trial
 from runs.models.comparison import Evidence
 from runs.models.run import RunState, Trigger
 from runs.models.trial import TrialState, command_row, transcript_row
@@ -146,7 +146,11 @@ def _count(run_id: int, result: TrialResult) -> _After:
         return _After(after.open - _stop(Run.objects.get(pk=run_id), sentence), is_spent=False)
     if after.open and total_cost(result) and (sentence := _month_spent(run_id)):
         return _After(after.open - _stop(Run.objects.get(pk=run_id), sentence), is_spent=False)
-    if after.max_usd is None or not budget.is_spent(after.launch, after.max_usd):
+    if after.max_usd is None:
+        return _After(after.open, is_spent=False)
+    # Lanes that store at the same time must see each other's costs.
+    Launch.objects.select_for_update(no_key=True).only("pk").get(pk=after.launch)
+    if not budget.is_spent(after.launch, after.max_usd):
         return _After(after.open, is_spent=False)
     return _After(after.open - _stop_at_budget(run_id), is_spent=True)
 

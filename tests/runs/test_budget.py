@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import time
+from contextlib import ExitStack
 from datetime import timedelta
 
 import pytest
+from django.db import transaction
 from django.utils import timezone
 
 from runs.errors import RequestError
+from runs.execution import recording
 from runs.execution.run_here import run_here
 from runs.models import Run, Trial
 from runs.models.run import Trigger
@@ -15,7 +19,7 @@ from runs.models.run_options import RunOptions
 from runs.planning.request import Request, request_runs
 from tests.builders import make_project, make_target
 from tests.commands.calling import call
-from tests.runs.carrying import NO_GATES, suite_of
+from tests.runs.carrying import NO_GATES, beside, claimed, passed, start, suite_of
 from tests.runs.confirming import answers
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -57,6 +61,28 @@ def test_the_runs_of_a_launch_share_its_budget(version):
     assert runs[0].cost_usd == 0.5
     assert runs[1].cancelled > 0
     assert all("was reached" in run.warnings[-1] for run in runs)
+
+
+def test_lanes_that_store_at_once_see_each_others_costs(version):
+    answers(version.suite.project, "done", cost_usd=0.25)
+    make_target(version.suite.project, "second")
+    request = Request([version], targets=["local", "second"], options=RunOptions(trials=5, max_usd=0.5))
+    launched = request_runs(version.suite.project, request, by=None, trigger=Trigger.CLI, wake=False)
+    one, other = launched.runs.order_by("pk")
+    start(one)
+    start(other)
+    claim, its_claim = claimed(one), claimed(other)
+    following: list[object] = []
+
+    def store() -> None:
+        following.append(recording.record_and_claim(its_claim, passed(cost_usd=0.25)))
+
+    with ExitStack() as meanwhile, transaction.atomic():
+        recording.record(claim, passed(cost_usd=0.25))
+        meanwhile.enter_context(beside(store))
+        # Long enough to store a result, if nothing waited for this transaction.
+        time.sleep(1)
+    assert following == [(True, None)]
 
 
 def test_costs_that_nobody_reports_spend_nothing(version):
