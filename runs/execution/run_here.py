@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections.abc import Callable, Sequence
 
@@ -19,6 +20,10 @@ from runs.queue.retry import retry_when_lost
 logger = logging.getLogger(__name__)
 
 POLL_SECONDS = 0.3
+BUSY_SECONDS = 0.02
+"""How long the use of the processor is measured before another lane starts."""
+BUSY = 0.75
+"""Share of that time from which another lane would only slow down the others: lanes share one interpreter."""
 OPEN = (RunState.QUEUED, RunState.PREPARING, RunState.RUNNING)
 
 
@@ -49,9 +54,23 @@ class EndNotifier:
             self._notified.add(run_id)
 
 
-def run_here(launch: Launch, ended: Ended | None = None, polled: Polled | None = None) -> None:
+def is_busy(over: threading.Event) -> bool:
+    """Measure whether this process's threads use a processor all the time, at most until `over` is set."""
+    began, used = time.monotonic(), time.process_time()
+    over.wait(BUSY_SECONDS)
+    return time.process_time() - used > BUSY * (time.monotonic() - began)
+
+
+def run_here(
+    launch: Launch,
+    ended: Ended | None = None,
+    polled: Polled | None = None,
+    *,
+    is_busy: Callable[[threading.Event], bool] = is_busy,
+) -> None:
     """Prepare and execute the launch's runs in threads of this process.
 
+    While `is_busy` returns True, no further lane starts; it is given the event that ends the latest one.
     Ctrl-C cancels them: running agents stop, and finished trials are kept.
     """
     threads: list[lanes.LaneThread] = []
@@ -63,12 +82,7 @@ def run_here(launch: Launch, ended: Ended | None = None, polled: Polled | None =
                 preparation.prepare_run(run_id)
             # Known before they start: Ctrl-C at any moment waits for them.
             threads = lanes.lane_threads([run_id for run_id in waiting if not batches.must_wait(run_id)])
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                while not thread.over.wait(POLL_SECONDS):
-                    notifier.notify()
-            notifier.notify()
+            _run_lanes(threads, notifier, is_busy)
             if _open_numbers(launch):
                 warned = _warn_of_full_disk(warned)
                 # Another process uses the target's slots, or lost a trial.
@@ -85,6 +99,24 @@ def run_here(launch: Launch, ended: Ended | None = None, polled: Polled | None =
         for run_id in launch.runs.values_list("pk", flat=True):
             batches.drop(run_id)
         raise
+
+
+def _run_lanes(
+    threads: Sequence[lanes.LaneThread], notifier: EndNotifier, is_busy: Callable[[threading.Event], bool]
+) -> None:
+    """Start lanes while they find work and the processor has time for them, and wait for their end."""
+    started: list[lanes.LaneThread] = []
+    for thread in threads:
+        thread.start()
+        started.append(thread)
+        while is_busy(thread.over) and not thread.over.wait(POLL_SECONDS):
+            notifier.notify()
+        if all(each.over.is_set() for each in started):
+            break
+    for thread in started:
+        while not thread.over.wait(POLL_SECONDS):
+            notifier.notify()
+    notifier.notify()
 
 
 def open_runs(launch: Launch) -> QuerySet[Run]:

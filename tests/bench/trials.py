@@ -24,6 +24,8 @@ MOCK = "targets:\n  - {name: agent, provider: mock, response: done}\n"
 SLEEPS = "echo slept; exec sleep 0.05"
 SLEEPER = f'targets:\n  - {{name: agent, provider: cli, command_template: "{SLEEPS}"}}\n'
 LANES = 8
+SAME = 1.03
+"""Repeats of one command differ by this factor."""
 
 
 def _trials(
@@ -38,13 +40,32 @@ def mock() -> Iterator[Figure]:
     with suite(MOCK) as (data, scenario, targets):
         few = median_of(3, lambda: _trials(data, scenario, targets, FEW))
         many = median_of(3, lambda: _trials(data, scenario, targets, MANY))
-        alone = median_of(3, lambda: _trials(data, scenario, targets, MANY, lanes=1))
     bare = _bare_mock(MANY)
     yield Figure("1,000 mock trials, whole process", many.wall, "s", 2.5, bare)
     yield Figure(
         "a further mock trial, CPU", 1000 * (many.cpu - few.cpu) / (MANY - FEW), "ms", 1.5, 1000 * bare / MANY
     )
-    yield Figure("1,000 mock trials, concurrency 8 over 1", many.wall / alone.wall, "×", 1.0)
+    yield from _by_lanes()
+
+
+def _by_lanes() -> Iterator[Figure]:
+    """The same trials in 8 lanes and in one: one case 1,000 times, and 1,000 cases once."""
+    with suite(MOCK) as (data, scenario, targets):
+        yield _lanes_figure("1,000 mock trials", data, scenario, targets, MANY)
+        cases = data.parent / "cases"
+        cases.mkdir()
+        for n in range(MANY):
+            (cases / f"{n}.yaml").write_text(scenario.read_text().replace("trivial", f"case-{n}"))
+        yield _lanes_figure("1,000 mock cases", data, cases, targets, 1)
+
+
+def _lanes_figure(name: str, data: Path, source: Path, targets: Path, trials: int) -> Figure:
+    # In turns, so that a slow minute of the machine affects both.
+    walls = [
+        [_trials(data, source, targets, trials, lanes=lanes).wall for lanes in (LANES, 1)] for _ in range(5)
+    ]
+    many, one = (median(each) for each in zip(*walls, strict=True))
+    return Figure(f"{name}, concurrency {LANES} over 1", many / one, "×", SAME)
 
 
 def _bare_mock(number: int) -> float:

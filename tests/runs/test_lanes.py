@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 import time
+from itertools import pairwise
 
 import pytest
 from django.db import connection, transaction
@@ -135,3 +137,19 @@ def test_a_target_with_one_slot_runs_one_trial_at_a_time():
     run_here.run_here(started)
     spans = sorted(Trial.objects.values_list("started", "finished"))
     assert all(spans[n][1] <= spans[n + 1][0] for n in range(len(spans) - 1)), spans
+
+
+@pytest.mark.parametrize("busy", [True, False])
+def test_a_busy_processor_gets_no_further_lane(busy: bool):
+    project = make_project()
+    make_target(project, "slow", definition={"name": "slow", "provider": "mock", "delay_ms": 100})
+    started = launch(make_suite(project, **NO_GATES), targets=["slow"], trials=4, concurrency=4)
+    run_here.run_here(started, is_busy=lambda over: busy)
+    assert started.runs.get().outcome == "pass"
+    spans = sorted(Trial.objects.values_list("started", "finished"))
+    overlapping = [start < end for (_, end), (start, _) in pairwise(spans)]
+    assert any(overlapping) is not busy
+
+
+def test_an_idle_process_is_not_busy():
+    assert not run_here.is_busy(threading.Event())
