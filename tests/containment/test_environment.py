@@ -107,7 +107,8 @@ def test_the_environment_of_bubblewrap_has_no_variable(folders):
         return False
 
     run(Level.BWRAP, folders, "exec sleep 0.6", env={"API_KEY": "sk-4712"}, cancelled=look)
-    assert set(found) == {"sleep"}
+    assert "sleep" in found
+    assert set(found) <= {"sh", "sleep"}, "only the program, before and after it became another"
 
 
 @pytest.mark.parametrize("level", HELD_BACK)
