@@ -9,7 +9,7 @@ PY := .venv/bin/python
 COMPILE = .venv/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header $(ARGS)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dev run serve worker test test-slow agents test-agents check services bench snapshot format lock screenshots clean
+.PHONY: help setup dev run serve worker test test-slow test-faults agents test-agents check services bench snapshot format lock screenshots clean
 
 help:  ## Print this help
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -32,8 +32,11 @@ worker: setup  ## Start one worker, against EVALHUB_BROKER_URL or the embedded b
 test: dev  ## Run every test that this machine can run (ARGS="-k name")
 	@$(PY) -m tests.all $(ARGS)
 
-test-slow: dev  ## Run the tests that take minutes: long walks, killed servers, full disks, simulations
+test-slow: dev  ## Run the tests that take minutes: long walks, simulations
 	@$(PY) -m tests.slow $(ARGS)
+
+test-faults: dev  ## Kill workers and servers, and fill disks, under load
+	@$(PY) -m pytest -n 4 --dist load --maxschedchunk 1 -m fault tests/faults tests/docker $(ARGS)
 
 agents:  ## Install codex, claude and opencode for test-agents (npm, 1 GB)
 	@bin/agents

@@ -5,7 +5,8 @@ database again on a private PostgreSQL with a private Redis, except those of `SA
 passes pytest-xdist distributes the files to processes with their own database and broker: two more than there are
 processors, because tests wait half of the time.
 If you name a file or folder, the first pass is skipped. `python -m tests.slow` runs the tests that take more than ten
-seconds, kill servers or draw many random numbers, and `make test-agents` those that run installed agents.
+seconds or draw many random numbers, `make test-faults` those that kill servers, and `make test-agents` those that run
+installed agents.
 EVALHUB_TEST_REQUIRE=browser,postgres,redis,sandbox makes a missing program a failure instead of a skip.
 """
 
@@ -23,9 +24,9 @@ from tests.services.servers import NotHere, postgres, redis
 ROOT = Path(__file__).resolve().parent.parent
 PURE = ["-c", "tests/evaluators/pytest.ini", "--rootdir", ".", "tests/evaluators", "-m", "table"]
 SLOW = "slow or fault or simulation"
-"""Left to `python -m tests.slow`."""
+"""Left to `python -m tests.slow` and `make test-faults`."""
 ELSEWHERE = f"{SLOW} or agents"
-"""Left to it and to `make test-agents`."""
+"""Left to them and to `make test-agents`."""
 ON_EVERY_DATABASE = "(database or worker) and not browser and not own_servers and not agents"
 SAME_ON_EVERY_DATABASE = (
     "tests/agentv",

@@ -1,25 +1,36 @@
 """Runs the tests that take minutes: `python -m tests.slow [pytest's arguments]`, which is `make test-slow`.
 
 First the simulations, which hold only over many random draws, and the tests that take more than ten seconds, on SQLite;
-then the latter again on a private PostgreSQL and Redis, beside the tests that kill and starve servers of their own.
+then the latter again on a private PostgreSQL and Redis. `make test-faults` runs those that kill and starve servers.
 EVALHUB_TEST_REQUIRE makes a missing program a failure instead of a skip, as in `tests.all`.
 """
 
 from __future__ import annotations
 
+import os
+import re
 import sys
 from collections.abc import Iterator
 
-from tests.all import ON_EVERY_DATABASE, PROCESSES, on_servers, run, worst
+from tests.all import ON_EVERY_DATABASE, ROOT, names_files, on_servers, run, worst
 
-SPREAD = [*PROCESSES, "--dist", "worksteal"]
+# These tests wait most of the time; the longest begin first (conftest.py), so none is left alone at the end.
+SPREAD = ["-n", str((os.cpu_count() or 1) + 3), "--dist", "load", "--maxschedchunk", "1"]
 SLOW = "slow and not (fault or simulation or agents)"
+_MARKED = re.compile(r"\bmark\.(slow|simulation)\b")
+
+
+def slow_files() -> list[str]:
+    """Return the files that have such tests: to collect all others takes as long as some of them."""
+    files = sorted((ROOT / "tests").rglob("test_*.py"))
+    return [str(path.relative_to(ROOT)) for path in files if _MARKED.search(path.read_text(encoding="utf-8"))]
 
 
 def passes(arguments: list[str]) -> Iterator[int]:
     """Run one pass after the other; yield their exit codes."""
-    yield run("SQLite and the embedded broker", [*SPREAD, "-m", f"simulation or {SLOW}", *arguments], {})
-    yield on_servers([*SPREAD, "-m", f"fault or {SLOW} and {ON_EVERY_DATABASE}", *arguments])
+    words = [*SPREAD, *([] if names_files(arguments) else slow_files()), *arguments]
+    yield run("SQLite and the embedded broker", ["-m", f"simulation or {SLOW}", *words], {})
+    yield on_servers(["-m", f"{SLOW} and {ON_EVERY_DATABASE}", *words])
 
 
 if __name__ == "__main__":
