@@ -9,6 +9,7 @@ import signal
 import sys
 from collections.abc import Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -40,9 +41,21 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.hookimpl(trylast=True, specname="pytest_collection_modifyitems")
-def _begin_with_what_waits(items: list[pytest.Item]) -> None:
-    """Put the tests of browsers and workers first, so that no process is left with a long file at the end."""
-    items.sort(key=lambda item: not {"browser", "worker"} & {mark.name for mark in item.iter_markers()})
+def _mix_waiting_with_computing(items: list[pytest.Item]) -> None:
+    """Spread the files that wait for browsers and workers among the others, so that processors are busy.
+
+    None of them comes in the last quarter, where a process would be left alone with it; simulations come last.
+    """
+    marks: dict[Path, set[str]] = {}
+    for item in items:
+        marks.setdefault(item.path, set()).update(mark.name for mark in item.iter_markers())
+    waiting = [path for path, names in marks.items() if {"browser", "worker"} & names]
+    computing = sorted(
+        (path for path in marks if path not in waiting), key=lambda path: "simulation" in marks[path]
+    )
+    turns = {path: n / len(computing) for n, path in enumerate(computing)}
+    turns |= {path: 0.75 * n / len(waiting) for n, path in enumerate(waiting)}
+    items.sort(key=lambda item: turns[item.path])
 
 
 def pytest_collection_finish() -> None:
