@@ -188,6 +188,13 @@ def make_trial(
     entry = entries.filter(scenario_version__scenario__key=key).first() if key else entries.first()
     scenario_version = entry.scenario_version
     number = index if index is not None else run.trial_set.filter(scenario=scenario_version.scenario).count()
+    trial = _trial(run, scenario_version, number, outcome, **changes)
+    trial.save()
+    _count(run)
+    return trial
+
+
+def _trial(run: Run, scenario_version: ScenarioVersion, index: int, outcome: str, **changes: Any) -> Trial:
     standard: dict[str, Any] = {
         "state": "finished" if outcome else "queued",
         "seconds": 1.5,
@@ -195,17 +202,27 @@ def make_trial(
     }
     if outcome in ("pass", "fail"):
         standard |= {"scores": scores_of(outcome), "detail": {"interaction": {**INTERACTION}}, "exit_code": 0}
-    trial = Trial.objects.create(
+    return Trial(
         run=run,
         scenario_version=scenario_version,
         scenario=scenario_version.scenario,
-        index=number,
-        position=number,
+        index=index,
+        position=index,
         outcome=outcome,
         **{**standard, **changes},
     )
+
+
+def make_trials(run: Run, outcomes: Mapping[str, Sequence[str]], **changes: Any) -> None:
+    """Store trials of a run with these outcomes by scenario, as many `make_trial` do."""
+    entries = run.suite_version.entries.select_related("scenario_version__scenario")
+    versions = {entry.scenario_version.scenario.key: entry.scenario_version for entry in entries}
+    Trial.objects.bulk_create(
+        _trial(run, versions[key], index, outcome, **changes)
+        for key, each in outcomes.items()
+        for index, outcome in enumerate(each)
+    )
     _count(run)
-    return trial
 
 
 def _count(run: Run) -> None:
@@ -233,9 +250,9 @@ def make_compared(
     `outcomes` holds a scenario's outcome, repeated for `trials` trials, or that of each of its trials.
     """
     run = make_run(version, **changes)
-    for key, outcome in outcomes.items():
-        for index, each in enumerate([outcome] * trials if isinstance(outcome, str) else outcome):
-            make_trial(run, key, outcome=each, index=index)
+    make_trials(
+        run, {key: [each] * trials if isinstance(each, str) else each for key, each in outcomes.items()}
+    )
     compare_with_baseline(close(run))
     return run
 

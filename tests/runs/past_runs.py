@@ -7,7 +7,7 @@ from typing import Any
 
 from runs.models import Run
 from scenarios.models import SuiteVersion
-from tests.builders import close, make_run, make_trial
+from tests.builders import close, make_run, make_trials
 
 
 def past_run(
@@ -23,9 +23,7 @@ def past_run(
     entries = version.entries.select_related("scenario_version__scenario")
     outcomes = outcomes or {entry.scenario_version.scenario.key: ("pass",) for entry in entries}
     run = make_run(version, **changes)
-    for key, found in outcomes.items():
-        for outcome in found:
-            make_trial(run, key, outcome=outcome, cost_usd=cost_usd, seconds=seconds)
+    make_trials(run, outcomes, cost_usd=cost_usd, seconds=seconds)
     done = sum(map(len, outcomes.values()))
     run.cost_usd = None if cost_usd is None and not judge_usd else (cost_usd or 0.0) * done + judge_usd
     run.save()

@@ -23,7 +23,7 @@ from tests.builders import (
     make_run,
     make_suite,
     make_target,
-    make_trial,
+    make_trials,
 )
 
 pytestmark = pytest.mark.django_db
@@ -43,9 +43,7 @@ def version(project: Project) -> SuiteVersion:
 def closed(version: SuiteVersion, outcomes: dict[str, str | list[str]], **changes: object) -> Run:
     """Return a closed run with these outcomes by scenario."""
     run = make_run(version, **changes)
-    for key, found in outcomes.items():
-        for index, outcome in enumerate([found] if isinstance(found, str) else found):
-            make_trial(run, key, outcome=outcome, index=index)
+    make_trials(run, {key: [found] if isinstance(found, str) else found for key, found in outcomes.items()})
     close(run)
     compare_with_baseline(run)
     run.refresh_from_db()

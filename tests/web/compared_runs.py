@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from runs.models import Run
-from tests.builders import close, make_run, make_trial
+from tests.builders import close, make_run, make_trials
 
 KEYS = ("create", "export", "list")
 
@@ -13,7 +13,5 @@ KEYS = ("create", "export", "list")
 def ran(version: Any, *failing: str, keys: tuple[str, ...] = KEYS, trials: int = 1, **changes: Any) -> Run:
     """Return a closed run whose trials passed but those of the failing scenarios."""
     run = make_run(version, **changes)
-    for key in keys:
-        for index in range(trials):
-            make_trial(run, key, outcome="fail" if key in failing else "pass", index=index)
+    make_trials(run, {key: ["fail" if key in failing else "pass"] * trials for key in keys})
     return close(run)

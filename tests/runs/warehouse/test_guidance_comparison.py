@@ -19,6 +19,7 @@ from tests.builders import (
     make_suite,
     make_target,
     make_trial,
+    make_trials,
     make_version,
     score,
 )
@@ -40,9 +41,7 @@ def pair(version):
 
 def ran(version, guidance, outcome: str, trials: int = 5, **changes) -> Run:
     run = make_run(version, guidance=guidance, **changes)
-    for key in KEYS:
-        for _ in range(trials):
-            make_trial(run, key, outcome=outcome)
+    make_trials(run, {key: [outcome] * trials for key in KEYS})
     return close(run)
 
 
