@@ -211,28 +211,34 @@ def _compare(runs: QuerySet[Run]) -> int:
     return len(keys)
 
 
+HISTORY_RUNS = 100
+"""Runs that `failing_since` reads at once."""
+
+
 def failing_since(run: Run, scenarios: Collection[int]) -> dict[int, int]:
     """Return for each scenario that lost trials in a run the first run of its series of failures.
 
-    The series is of the run's target and model. One query, which is read back to the last run in which all passed.
+    The series is of the run's target and model, and is read back to the last run in which the scenario passed.
+    Two queries for every `HISTORY_RUNS` runs.
     """
-    rows = RunMeasure.objects.filter(
-        scenario__in=scenarios,
-        measure__layer="trial",
-        measure__name="pass",
-        run__target=run.target_id,
-        run__model=run.model,
-        run__lte=run.pk,
-    )
     since: dict[int, int] = {}
-    passed: set[int] = set()
-    for scenario, key, mean in rows.order_by("-run").values_list("scenario", "run", "mean").iterator():
-        if scenario in passed:
-            continue
-        if mean < 1.0:
-            since[scenario] = key
-        elif key != run.pk:
-            passed.add(scenario)
-            if len(passed) == len(scenarios):
-                break
+    unfinished = {*scenarios}
+    series = Run.objects.filter(suite=run.suite_id, target=run.target_id, model=run.model)
+    latest = run.pk
+    while unfinished:
+        earlier = series.filter(pk__lte=latest).order_by("-pk").values_list("pk", flat=True)
+        runs = list(earlier[:HISTORY_RUNS])
+        if not runs:
+            break
+        rows = RunMeasure.objects.filter(
+            run__in=runs, scenario__in=unfinished, measure__layer="trial", measure__name="pass"
+        )
+        for scenario, key, mean in rows.order_by("-run").values_list("scenario", "run", "mean"):
+            if scenario not in unfinished:
+                continue
+            if mean < 1.0:
+                since[scenario] = key
+            elif key != run.pk:
+                unfinished.discard(scenario)
+        latest = runs[-1] - 1
     return since

@@ -6,12 +6,14 @@ import pytest
 
 from evalhub.teams.models import AuditEvent, Project
 from runs.errors import RequestError
-from runs.models import Alert, Change, Run
+from runs.models import Alert, Change, Measure, Run, RunMeasure
 from runs.warehouse.baselines import check_choice, set_baseline, unset_baseline
 from runs.warehouse.comparison import (
+    HISTORY_RUNS,
     compare_siblings,
     compare_with_baseline,
     comparison_of,
+    failing_since,
     passes,
 )
 from scenarios.models import SuiteVersion
@@ -223,3 +225,21 @@ def test_a_baseline_that_does_not_exist_is_refused_with_the_request(
             check_choice(project.pk, wrong)
     with pytest.raises(RequestError):
         check_choice(make_project("other").pk, str(run.pk))
+
+
+@pytest.mark.parametrize("last_passed", [None, 3])
+def test_a_series_of_failures_is_followed_over_hundreds_of_runs(version, last_passed):
+    run = make_run(version)
+    values = {name: getattr(run, name) for name in ("project", "launch", "suite_version", "suite", "target")}
+    Run.objects.bulk_create(Run(**values) for _ in range(2 * HISTORY_RUNS))
+    numbers = sorted(Run.objects.values_list("pk", flat=True))
+    measure = Measure.objects.create(layer="trial", name="pass")
+    scenario = version.entries.first().scenario_version.scenario_id
+    RunMeasure.objects.bulk_create(
+        RunMeasure(
+            run_id=key, scenario_id=scenario, measure=measure, n=1, mean=float(n == last_passed), m2=0.0
+        )
+        for n, key in enumerate(numbers)
+    )
+    since = failing_since(Run.objects.latest("pk"), [scenario])
+    assert since == {scenario: numbers[0 if last_passed is None else last_passed + 1]}
