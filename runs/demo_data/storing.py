@@ -13,7 +13,7 @@ from random import Random
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.db import transaction
+from django.db import connection, transaction
 
 from evalhub.teams.models import Project
 from evaluators.model import Judging
@@ -46,6 +46,8 @@ from scenarios.models import Guidance, ScenarioVersion
 
 RUNS_AT_ONCE = 20
 """Runs per transaction."""
+CACHE_KIB = 64 * 1024
+"""SQLite's page cache while runs are stored: the indexes of a large history don't fit into the usual one."""
 COLLECT_EVERY = 100
 """Runs between collections of garbage, which keeps memory below half a gigabyte."""
 PIN_EVERY = 96
@@ -113,6 +115,9 @@ def make_runs(
     rng = Random(seed)  # noqa: S311 (no secret)
     story = chapters(runs, seed=seed, now=now)
     done = 0
+    if connection.vendor == "sqlite":
+        with connection.cursor() as cursor:
+            cursor.execute(f"PRAGMA cache_size=-{CACHE_KIB}")
     with _collecting_rarely() as collect:
         while batch := list(islice(story, RUNS_AT_ONCE)):
             with transaction.atomic():
