@@ -40,8 +40,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.database)
 
 
+# pytest finds hooks by names that begin with its own.
 @pytest.hookimpl(trylast=True, specname="pytest_collection_modifyitems")
-def _mix_waiting_with_computing(items: list[pytest.Item]) -> None:
+def pytest_mix_waiting_with_computing(items: list[pytest.Item]) -> None:
     """Spread the files that wait for browsers and workers among the others, so that processors are busy.
 
     None of them comes in the last quarter, where a process would be left alone with it; simulations come last.
