@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import cached_property
 from math import ceil, expm1, log, log1p, sqrt
 from typing import NamedTuple
 
@@ -337,7 +338,7 @@ def _judged(change: MeasureChange, pairs: Pairs, corrected: float | None, family
     is_significant = corrected is not None and corrected < ALPHA
     is_large = abs(mean) >= _threshold(rule, pairs) - 1e-12
     power = _Power(change, pairs, differences, family)
-    detectable = power.detectable()
+    detectable = power.detectable
     change = replace(
         change,
         corrected=corrected,
@@ -356,7 +357,7 @@ def _verdict(change: MeasureChange, mean: float, is_change: bool, power: _Power)
         return ChangeVerdict.EQUIVALENT
     if change.below_threshold:
         return ChangeVerdict.NO_EVIDENCE
-    detectable = power.detectable()
+    detectable = power.detectable
     if detectable is None or detectable > power.threshold:
         return ChangeVerdict.TOO_LITTLE
     return ChangeVerdict.NO_EVIDENCE
@@ -376,33 +377,34 @@ class _Power:
     ) -> None:
         self.change, self.pairs, self.differences, self.family = change, pairs, differences, family
         self.threshold = _threshold(change.rule, pairs)
-        has_logarithms = _has_logarithms(pairs)
-        self._trial = [_trial_variance(change.rule, old, new, pairs, has_logarithms) for old, new in pairs]
+        unit = None if _has_logarithms(pairs) else sum(abs(old.mean) for old, _ in pairs) / len(pairs)
+        self._trial = [_trial_variance(change.rule, old, new, unit) for old, new in pairs]
 
     def is_equivalent(self) -> bool:
         """Return whether the 90 % interval lies within the smallest effect (two one-sided tests, Schuirmann 1987).
 
         The variance is at least that of trials, because equal results of few trials prove nothing.
         """
-        if len(self.pairs) < FEWEST_FOR_EQUIVALENCE or not self.floor():
+        if len(self.pairs) < FEWEST_FOR_EQUIVALENCE or not self.floor:
             return False
-        mean, error = mean_and_error(self.differences, self.floor())
+        mean, error = mean_and_error(self.differences, self.floor)
         half = t_quantile(0.95, len(self.pairs) - 1) * error
         return abs(mean) + half < self.threshold
 
+    @cached_property
     def detectable(self) -> float | None:
-        """Return the smallest detectable difference after the correction; None without a test."""
+        """The smallest detectable difference after the correction; None without a test."""
         if self.change.test is ComparisonTest.NONE:
             return None
-        return self._quantiles() * sqrt(self._variance())
+        return self._quantiles * sqrt(self._variance)
 
     def more_trials(self) -> int | None:
         """Return how many more trials each scenario needs in both runs; None where they can't be enough."""
         scenarios = len(self.pairs)
         fewest = min(min(old.n, new.n) for old, new in self.pairs)
-        variance = (self.threshold / self._quantiles()) ** 2
+        variance = (self.threshold / self._quantiles) ** 2
         trial = sum(self._trial) / scenarios**2
-        between = 0.0 if self._is_within() else max(0.0, self._variance() - self.floor())
+        between = 0.0 if self._is_within() else max(0.0, self._variance - self.floor)
         if trial == 0.0 or variance <= between:
             return None
         needed = ceil(2 * trial / (variance - between))
@@ -410,36 +412,39 @@ class _Power:
 
     def factor(self, grown: Pairs) -> float:
         """Return the detectable difference with these trials instead, as a share of the present one."""
-        variance, floor = self._variance(), self.floor()
-        left = max(0.0, variance - floor) + _Power(self.change, grown, self.differences, self.family).floor()
+        variance = self._variance
+        left = (
+            max(0.0, variance - self.floor) + _Power(self.change, grown, self.differences, self.family).floor
+        )
         return sqrt(left / variance) if variance else 1.0
 
     def _is_within(self) -> bool:
         return self.change.is_about_these_scenarios or len(self.pairs) < 2
 
+    @cached_property
     def floor(self) -> float:
-        """Return the variance of the mean difference that comes from trials alone."""
+        """The variance of the mean difference that comes from trials alone."""
         each = zip(self._trial, self.pairs, strict=True)
         return sum(variance * (1 / old.n + 1 / new.n) for variance, (old, new) in each) / len(self.pairs) ** 2
 
+    @cached_property
     def _variance(self) -> float:
-        if self._is_within():
-            return self.floor()
-        return mean_and_error(self.differences, self.floor())[1] ** 2
+        return self.floor if self._is_within() else mean_and_error(self.differences, self.floor)[1] ** 2
 
+    @cached_property
     def _quantiles(self) -> float:
         freedom = 1_000_000 if self._is_within() else len(self.pairs) - 1
         return t_quantile(1 - ALPHA / 2 / self.family, freedom) + t_quantile(POWER, freedom)
 
 
-def _trial_variance(rule: MeasureRule, old: Sample, new: Sample, pairs: Pairs, has_logarithms: bool) -> float:
+def _trial_variance(rule: MeasureRule, old: Sample, new: Sample, unit: float | None) -> float:
     """Return the variance of one trial on the scale of the differences.
 
     A rate or score between 0 and 1 varies at most as passes do. On the relative scale the variance within both runs
-    is divided by the squared mean (delta method).
+    is divided by the squared unit, which for logarithms is the mean (delta method).
     """
     n, mean = old.n + new.n, (old.mean * old.n + new.mean * new.n) / (old.n + new.n)
     if rule.scale is Scale.POINTS:
         return jeffreys_variance(min(max(mean, 0.0), 1.0) * n, n)
-    unit = mean if has_logarithms else sum(abs(each.mean) for each, _ in pairs) / len(pairs)
+    unit = mean if unit is None else unit
     return (old.m2 + new.m2) / (n - 2) / unit**2 if n > 2 and unit else 0.0
