@@ -48,8 +48,8 @@ RUNS_AT_ONCE = 20
 """Runs per transaction."""
 CACHE_KIB = 64 * 1024
 """SQLite's page cache while runs are stored: the indexes of a large history don't fit into the usual one."""
-COLLECT_EVERY = 100
-"""Runs between collections of garbage, which keeps memory below half a gigabyte."""
+COLLECT_EVERY = 1000
+"""Runs between collections of garbage, of which hardly any is made."""
 PIN_EVERY = 96
 """Runs between new baselines of a suite and target."""
 

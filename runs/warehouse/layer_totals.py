@@ -6,13 +6,14 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models.fields.json import KT
 from msgspec import Struct
 
 from evaluators.interaction import Interaction
 from runs.models import Trial
 from runs.warehouse.failure_reasons import is_verdict
 from runs.warehouse.measures import CRITERION
+from scenarios.models import ScenarioVersion
 
 TEXT = "transcript"
 """Source of commands found in a text without events."""
@@ -151,12 +152,11 @@ def _judge(run: int, trials: Iterable[TotalledTrial]) -> JudgeTotals:
 
 
 def _judge_thresholds(run: int) -> tuple[float, ...]:
-    return tuple(sorted({float(value) for (value,) in _thresholds(run) if isinstance(value, (int, float))}))
-
-
-def _thresholds(run: int) -> QuerySet[Trial, tuple[float | None]]:
-    threshold = "scenario_version__content__criteria__judge__pass_threshold"
-    return Trial.objects.filter(run=run).order_by().values_list(threshold).distinct()
+    # Without KT, Django keeps this frame and its callers' data until garbage is collected.
+    threshold = KT("content__criteria__judge__pass_threshold")
+    judged = ScenarioVersion.objects.filter(pk__in=Trial.objects.filter(run=run).values("scenario_version"))
+    values = judged.order_by().values_list(threshold, flat=True).distinct()
+    return tuple(sorted(float(value) for value in values if value is not None))
 
 
 def is_single(layer: str, name: str) -> bool:
