@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from collections.abc import Callable, Sequence
 
@@ -11,6 +10,7 @@ from django.db import connection
 from django.db.models import QuerySet
 
 from runs.execution import batches, lanes, preparation, recording
+from runs.execution.processor import ProcessorUse
 from runs.execution.reaper import reap
 from runs.models import Launch, Run
 from runs.models.run import RunState
@@ -20,10 +20,8 @@ from runs.queue.retry import retry_when_lost
 logger = logging.getLogger(__name__)
 
 POLL_SECONDS = 0.3
-BUSY_SECONDS = 0.02
-"""How long the use of the processor is measured before another lane starts."""
-BUSY = 0.75
-"""Share of that time from which another lane would only slow down the others: lanes share one interpreter."""
+LANE_SECONDS = 0.02
+"""Seconds between the starts of lanes."""
 OPEN = (RunState.QUEUED, RunState.PREPARING, RunState.RUNNING)
 
 
@@ -41,9 +39,16 @@ class EndNotifier:
         self._ended = ended
         self._polled = polled
         self._notified: set[int] = set()
+        self._called = 0.0
+
+    def notify_in_time(self) -> None:
+        """Do as `notify` unless the last call is less than `POLL_SECONDS` ago."""
+        if time.monotonic() - self._called >= POLL_SECONDS:
+            self.notify()
 
     def notify(self) -> None:
         """Report the runs that have ended since the last call."""
+        self._called = time.monotonic()
         if self._polled is not None:
             self._polled()
         if self._ended is None:
@@ -54,23 +59,16 @@ class EndNotifier:
             self._notified.add(run_id)
 
 
-def is_busy(over: threading.Event) -> bool:
-    """Measure whether this process's threads use a processor all the time, at most until `over` is set."""
-    began, used = time.monotonic(), time.process_time()
-    over.wait(BUSY_SECONDS)
-    return time.process_time() - used > BUSY * (time.monotonic() - began)
-
-
 def run_here(
     launch: Launch,
     ended: Ended | None = None,
     polled: Polled | None = None,
     *,
-    is_busy: Callable[[threading.Event], bool] = is_busy,
+    is_busy: Callable[[], bool] | None = None,
 ) -> None:
     """Prepare and execute the launch's runs in threads of this process.
 
-    While `is_busy` returns True, no further lane starts; it is given the event that ends the latest one.
+    While `is_busy` returns True, no further lane starts; by default, while the running ones keep a processor busy.
     Ctrl-C cancels them: running agents stop, and finished trials are kept.
     """
     threads: list[lanes.LaneThread] = []
@@ -82,7 +80,7 @@ def run_here(
                 preparation.prepare_run(run_id)
             # Known before they start: Ctrl-C at any moment waits for them.
             threads = lanes.lane_threads([run_id for run_id in waiting if not batches.must_wait(run_id)])
-            _run_lanes(threads, notifier, is_busy)
+            _run_lanes(threads, notifier, is_busy or ProcessorUse().is_busy)
             if _open_numbers(launch):
                 warned = _warn_of_full_disk(warned)
                 # Another process uses the target's slots, or lost a trial.
@@ -102,15 +100,15 @@ def run_here(
 
 
 def _run_lanes(
-    threads: Sequence[lanes.LaneThread], notifier: EndNotifier, is_busy: Callable[[threading.Event], bool]
+    threads: Sequence[lanes.LaneThread], notifier: EndNotifier, is_busy: Callable[[], bool]
 ) -> None:
     """Start lanes while they find work and the processor has time for them, and wait for their end."""
     started: list[lanes.LaneThread] = []
     for thread in threads:
         thread.start()
         started.append(thread)
-        while is_busy(thread.over) and not thread.over.wait(POLL_SECONDS):
-            notifier.notify()
+        while not thread.over.wait(LANE_SECONDS) and is_busy():
+            notifier.notify_in_time()
         if all(each.over.is_set() for each in started):
             break
     for thread in started:

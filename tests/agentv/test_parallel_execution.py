@@ -12,7 +12,7 @@ from tests.agentv.eval_folder import cases, records, run_folder, the_run
 pytestmark = pytest.mark.django_db(transaction=True)
 
 KEYS = [f"case-{n}" for n in range(6)]
-SLOW = {"name": "slow", "provider": "mock", "response": "done", "delay_ms": 150}
+SLOW = {"name": "slow", "provider": "mock", "response": "done", "delay_ms": 300}
 
 
 def most_at_once() -> int:
