@@ -145,7 +145,7 @@ FIGURES = ("layer", "name", "value", "passed")
 
 
 def figures(run: Run) -> list[Any]:
-    rows = run.trial_set.order_by("position")
+    rows = run.trial_set.order_by("position", "pk")
     return [
         (
             trial.scenario.key,
@@ -210,7 +210,7 @@ def test_an_export_has_the_layout_and_no_secrets(run):
 
 
 def test_an_export_has_the_workspaces_texts(run):
-    trial = run.trial_set.order_by("position").first()
+    trial = run.trial_set.order_by("position", "pk").first()
     files = {
         "notes/milk.txt": b"Ask ann@example.org.", "run.json": b'{"scenario_id": "planted", "tool": "x"}', "photo.png": b"\0\1",
         "long.txt": b"a" * 200_000, ".git/config": b"[core]", "results.jsonl": b'{"scenario_id": "planted"}',
@@ -229,7 +229,7 @@ def test_an_export_has_the_workspaces_texts(run):
 
 
 def test_an_export_leaves_out_what_an_import_would_refuse(run):
-    first, second, _ = run.trial_set.order_by("position")
+    first, second, _ = run.trial_set.order_by("position", "pk")
     make_workspace(first, {f"{n}.txt": b"x" for n in range(4_990)})
     make_workspace(second, {"a.txt": b"x"})
     content = exported(run.pk, "llm-tool-test")
@@ -239,7 +239,7 @@ def test_an_export_leaves_out_what_an_import_would_refuse(run):
 
 
 def test_a_workspace_that_cannot_be_read_is_named(run):
-    trial = run.trial_set.order_by("position").first()
+    trial = run.trial_set.order_by("position", "pk").first()
     kept = make_workspace(trial, {"a.txt": b"x"})
     kept.sha256 = "0" * 64
     kept.save()
