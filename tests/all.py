@@ -61,7 +61,7 @@ SAME_ON_EVERY_DATABASE = (
 """About programs, files and judging, without queries of their own, so SQLite's pass is enough."""
 PROCESSES = ["-n", str((os.cpu_count() or 1) + 2)]
 BY_FILE = ["--dist", "loadfile", "--no-loadscope-reorder"]
-"""A file's tests share expensive fixtures, so they stay in one process; those that wait begin first (conftest.py)."""
+"""A file's tests share expensive fixtures, so they stay in one process."""
 NOTHING_COLLECTED = 5
 Environment = dict[str, str]
 

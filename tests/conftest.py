@@ -9,7 +9,6 @@ import signal
 import sys
 from collections.abc import Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -42,21 +41,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 # pytest finds hooks by names that begin with its own.
 @pytest.hookimpl(trylast=True, specname="pytest_collection_modifyitems")
-def pytest_mix_waiting_with_computing(items: list[pytest.Item]) -> None:
-    """Spread the files that wait for browsers and workers among the others, so that processors are busy.
-
-    None of them comes in the last quarter, where a process would be left alone with it; simulations come last.
-    """
-    marks: dict[Path, set[str]] = {}
-    for item in items:
-        marks.setdefault(item.path, set()).update(mark.name for mark in item.iter_markers())
-    waiting = [path for path, names in marks.items() if {"browser", "worker"} & names]
-    computing = sorted(
-        (path for path in marks if path not in waiting), key=lambda path: "simulation" in marks[path]
-    )
-    turns = {path: n / len(computing) for n, path in enumerate(computing)}
-    turns |= {path: 0.75 * n / len(waiting) for n, path in enumerate(waiting)}
-    items.sort(key=lambda item: turns[item.path])
+def pytest_end_with_simulations(items: list[pytest.Item]) -> None:
+    """Put the simulations last: they only compute, so no process is left alone with a test that waits long."""
+    items.sort(key=lambda item: item.get_closest_marker("simulation") is not None)
 
 
 def pytest_collection_finish() -> None:

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from tests.all import ON_EVERY_DATABASE, ROOT, names_files, on_servers, run, worst
 
-# These tests wait most of the time; the longest begin first (conftest.py), so none is left alone at the end.
+# These tests wait most of the time, and the simulations come last (conftest.py).
 SPREAD = ["-n", str((os.cpu_count() or 1) + 3), "--dist", "load", "--maxschedchunk", "1"]
 SLOW = "slow and not (fault or simulation or agents)"
 _MARKED = re.compile(r"\bmark\.(slow|simulation)\b")
