@@ -14,8 +14,8 @@ from collections.abc import Iterator
 
 from tests.all import ON_EVERY_DATABASE, ROOT, names_files, on_servers, run, worst
 
-# These tests wait most of the time, and the simulations come last (conftest.py).
-SPREAD = ["-n", str((os.cpu_count() or 1) + 3), "--dist", "load", "--maxschedchunk", "1"]
+# `.ci/run` runs the agents' tests beside these. The simulations come last (conftest.py).
+SPREAD = ["-n", str((os.cpu_count() or 1) + 1), "--dist", "load", "--maxschedchunk", "1"]
 SLOW = "slow and not (fault or simulation or agents)"
 _MARKED = re.compile(r"\bmark\.(slow|simulation)\b")
 

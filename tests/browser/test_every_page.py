@@ -177,7 +177,7 @@ def test_no_page_gives_reason_to_complain(
     as_admin.set_viewport_size({"width": WIDTHS[width], "height": 900})
     wrong: dict[str, Any] = {}
     for name, path in PAGES.items():
-        as_admin.goto(live_server.url + path.format(**numbers))
+        as_admin.goto(live_server.url + path.format(**numbers), timeout=30_000)
         for scheme in SCHEMES:
             as_admin.emulate_media(color_scheme=scheme, reduced_motion="reduce")
             if found := wrong_with(as_admin, complaints, f"{name}-{width}", scheme):

@@ -82,7 +82,7 @@ def test_two_workers_never_exceed_the_cap_over_two_thousand_trials(stand: Stand,
         held.append(stand.one("SELECT count(*) FROM runs_trial WHERE state = 'running'"))
         return bool(stand.one("SELECT state FROM runs_run") == "finished")
 
-    stand.until(closed, 120)
+    stand.until(closed, 200)
     spans = stand.rows("SELECT started, finished FROM runs_trial")
     assert len(spans) == 2000
     assert stand.rows("SELECT passed, open FROM runs_run") == [(2000, 0)]
@@ -99,7 +99,7 @@ def test_two_hundred_small_runs_are_all_closed(stand: Stand, tmp_path: Path):
     models = [word for n in range(200) for word in ("--model", f"m{n}")]
     asked = stand.manage("run_scenarios", *arguments, *models)
     assert len(asked["runs"]) == 200
-    stand.until(lambda: stand.one("SELECT count(*) FROM runs_run WHERE state = 'finished'") == 200, 120)
+    stand.until(lambda: stand.one("SELECT count(*) FROM runs_run WHERE state = 'finished'") == 200, 200)
     assert stand.rows("SELECT sum(passed), sum(open), sum(trials) FROM runs_run") == [(400, 0, 400)]
     rolled_up = "SELECT count(DISTINCT run_id) FROM runs_runmeasure WHERE scenario_id IS NULL"
     assert stand.one(rolled_up) == 200
