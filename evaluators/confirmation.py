@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
 
-from evaluators.regression import ALPHA, POWER, ComparisonTest, MeasureRule
+from evaluators.measure_change import ComparisonTest, MeasureRule
+from evaluators.regression import ALPHA, POWER
 from evaluators.significance import (
     FEWEST_DIFFERENCES,
     Arms,

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
-from enum import StrEnum
+from dataclasses import replace
 from functools import cached_property
 from math import ceil, expm1, log, log1p, sqrt
-from typing import NamedTuple
 
+from evaluators.measure_change import (
+    ChangeVerdict,
+    ComparisonTest,
+    MeasureChange,
+    MeasureRule,
+    Pairs,
+    Sample,
+    Scale,
+)
 from evaluators.significance import (
     FEWEST_DIFFERENCES,
     Arms,
@@ -17,7 +24,6 @@ from evaluators.significance import (
     cliffs_delta,
     holm,
     jeffreys_variance,
-    magnitude,
     mcnemar_p,
     mean_and_error,
     sign_flip_p,
@@ -38,122 +44,6 @@ FEWEST_TRIALS = 5
 """The fewest trials on each side for a test of one scenario."""
 MOST_TRIALS = 1_000
 """More trials of each scenario than this are no advice."""
-
-
-class ChangeVerdict(StrEnum):
-    """What a comparison says about a measure, the gravest first."""
-
-    REGRESSED = "regressed"
-    IMPROVED = "improved"
-    EQUIVALENT = "equivalent"
-    NO_EVIDENCE = "no_evidence"
-    TOO_LITTLE = "too_little"
-    NOT_COMPARABLE = "not_comparable"
-
-    @property
-    def label(self) -> str:
-        """The verdict as people read it."""
-        return _LABELS[self]
-
-
-_LABELS = {
-    ChangeVerdict.REGRESSED: "Regressed",
-    ChangeVerdict.IMPROVED: "Improved",
-    ChangeVerdict.EQUIVALENT: "Equivalent",
-    ChangeVerdict.NO_EVIDENCE: "No evidence of change",
-    ChangeVerdict.TOO_LITTLE: "Too little data",
-    ChangeVerdict.NOT_COMPARABLE: "Not comparable",
-}
-
-
-class Scale(StrEnum):
-    """How a measure's change is expressed."""
-
-    POINTS = "points"
-    """The difference, for rates and scores from 0 to 1."""
-    RELATIVE = "relative"
-    """The share by which it grew, for counts, cost and time."""
-
-
-class ComparisonTest(StrEnum):
-    """The test behind a p."""
-
-    NONE = ""
-    SIGN_FLIP = "sign_flip"
-    WITHIN_SCENARIOS = "within_scenarios"
-    MCNEMAR = "mcnemar"
-    BOSCHLOO = "boschloo"
-
-
-@dataclass(frozen=True)
-class MeasureRule:
-    """How a measure is compared."""
-
-    name: str
-    better: str = "higher"
-    """`higher`, `lower` or `none`."""
-    scale: Scale = Scale.POINTS
-    smallest: float = 0.05
-    """The smallest effect of interest: a difference from 0 to 1, or a share of the value before."""
-    is_outcome: bool = False
-    """Each trial passes or fails."""
-
-
-class Sample(NamedTuple):
-    """A measure over one scenario's trials in one run."""
-
-    n: int
-    mean: float
-    m2: float = 0.0
-    """The sum of squared differences from the mean."""
-
-
-Pairs = Sequence[tuple[Sample, Sample]]
-"""Comparable scenarios, before and after."""
-
-
-@dataclass(frozen=True)
-class MeasureChange:
-    """One measure in two runs, over the scenarios that can be compared."""
-
-    rule: MeasureRule
-    verdict: ChangeVerdict
-    scenarios: int
-    trials: tuple[int, int] = (0, 0)
-    before: float | None = None
-    """The mean of the scenarios' means, as `after`."""
-    after: float | None = None
-    worse: int = 0
-    """How many scenarios changed for the worse; for a measure without direction, how many fell."""
-    better: int = 0
-    effect: float | None = None
-    """After minus before; on the relative scale, the share by which the value grew."""
-    lower: float | None = None
-    """The lower end of the effect's 95 % interval."""
-    upper: float | None = None
-    test: ComparisonTest = ComparisonTest.NONE
-    p: float | None = None
-    corrected: float | None = None
-    """p after the correction for all headline measures (Holm)."""
-    detectable: float | None = None
-    """The smallest effect that this comparison finds in 80 % of cases; None without a test."""
-    more_trials: int | None = None
-    """Trials that each scenario needs beside its own, in both runs, to find the smallest effect of interest; None
-    where no number of trials is enough."""
-    below_threshold: bool = False
-    """The change is significant and smaller than the smallest effect of interest."""
-    delta: float | None = None
-    """Cliff's delta of the scenarios' means."""
-
-    @property
-    def magnitude(self) -> str:
-        """Cliff's delta in words; empty without a comparison."""
-        return "" if self.delta is None else magnitude(self.delta)
-
-    @property
-    def is_about_these_scenarios(self) -> bool:
-        """Whether the p says nothing about other scenarios."""
-        return self.test in (ComparisonTest.WITHIN_SCENARIOS, ComparisonTest.BOSCHLOO)
 
 
 def compare_measures(

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from evaluators.regression import (
-    FEWEST_TRIALS,
-    ChangeVerdict,
-    ComparisonTest,
-    MeasureChange,
-    Scale,
-)
+from evaluators.measure_change import ChangeVerdict, ComparisonTest, MeasureChange, Scale
+from evaluators.regression import FEWEST_TRIALS
 from evaluators.significance import FEWEST_DIFFERENCES
 
 MINUS = "\u2212"

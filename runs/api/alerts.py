@@ -15,7 +15,7 @@ from evalhub.web.rest.errors import ApiError, answers, not_found
 from evalhub.web.rest.given import Given, Key, Name, Text
 from evalhub.web.rest.pages import Cursor, PageOut, page_of
 from evalhub.web.timestamps import moment
-from evaluators.regression import ChangeVerdict
+from evaluators.measure_change import ChangeVerdict
 from runs.api.lookup import find_run
 from runs.models import Alert, Change
 from runs.models.comparison import OPEN_ALERTS, AlertState, Evidence

@@ -13,7 +13,7 @@ from evalhub.web.rest.errors import ApiError, answers
 from evalhub.web.rest.given import Key, Text
 from evalhub.web.rest.pages import Cursor, PageOut, page_of
 from evalhub.web.timestamps import moment
-from evaluators.regression import ChangeVerdict
+from evaluators.measure_change import ChangeVerdict
 from runs.api.lookup import find_run, find_runs, find_suite
 from runs.api.schemas import MeasureChangeOut, RunRowOut
 from runs.models import Measure, RunMeasure

@@ -16,7 +16,7 @@ from evalhub.web.rest.errors import ApiError, answers, not_found
 from evalhub.web.rest.given import Given, JsonValue, Key, Name, Text, storable_json
 from evalhub.web.rest.pages import Cursor, PageOut, page_of, shown
 from evalhub.web.timestamps import moment
-from evaluators.regression import ChangeVerdict
+from evaluators.measure_change import ChangeVerdict
 from runs.api.lookup import find_run
 from runs.api.schemas import LaunchedOut, LaunchOut, RunDocumentOut, RunOut, RunRowOut
 from runs.errors import RequestError

@@ -7,7 +7,7 @@ from typing import Any
 
 from ninja import Schema
 
-from evaluators.regression import ChangeVerdict, ComparisonTest, Scale
+from evaluators.measure_change import ChangeVerdict, ComparisonTest, Scale
 from runs.warehouse.run_rows import ListedRun, TokenTotals
 
 

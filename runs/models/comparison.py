@@ -7,7 +7,7 @@ from django.db import models
 from django.utils import timezone
 
 from evalhub.teams.models import Project
-from evaluators.regression import ChangeVerdict
+from evaluators.measure_change import ChangeVerdict
 from runs.models.measure import Measure
 from runs.models.run import Launch, Run
 from runs.models.target import Target

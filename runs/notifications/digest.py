@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from django.db import transaction
 
 from evalhub.teams.models import AuditEvent, Project
-from evaluators.regression import ChangeVerdict
+from evaluators.measure_change import ChangeVerdict
 from runs.models import Alert, Channel, Notification, Run
 from runs.models.comparison import AlertState
 from runs.models.notification import NotificationEvent

@@ -8,8 +8,8 @@ from typing import Any
 from django.conf import settings
 
 from evalhub.web.numbers import date_of
+from evaluators.measure_change import ChangeVerdict, MeasureChange
 from evaluators.redaction import redact_patterns
-from evaluators.regression import ChangeVerdict, MeasureChange
 from evaluators.verdict_sentences import explanation, interval, scenarios_worse, size
 from runs.models import Alert, Notification, Run
 from runs.models.comparison import Evidence

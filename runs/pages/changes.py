@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from evaluators import verdict_sentences
-from evaluators.regression import ChangeVerdict, MeasureChange, overall
+from evaluators.measure_change import ChangeVerdict, MeasureChange
+from evaluators.regression import overall
 from runs.warehouse.measure_changes import HEADLINE, PASS
 from runs.warehouse.measures import label_of_key
 

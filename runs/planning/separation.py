@@ -15,7 +15,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from evalhub.teams import audit
-from evaluators.regression import ChangeVerdict
+from evaluators.measure_change import ChangeVerdict
 from runs.errors import RequestError
 from runs.models import Run
 from runs.models.run import RunState, Trigger

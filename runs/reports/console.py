@@ -13,7 +13,7 @@ from rich.text import Text
 
 from evaluators import verdict_sentences
 from evaluators.comparability import named
-from evaluators.regression import ChangeVerdict
+from evaluators.measure_change import ChangeVerdict
 from runs.warehouse.failure_reasons import reasons_of
 from runs.warehouse.measure_changes import change_from_json
 from runs.warehouse.measures import label_of_key

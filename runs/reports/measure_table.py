@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from evaluators import verdict_sentences
-from evaluators.regression import MeasureChange
+from evaluators.measure_change import MeasureChange
 from runs.warehouse.measures import label_of_key
 
 WIDTH = 120

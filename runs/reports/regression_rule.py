@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from evaluators.regression import ChangeVerdict
+from evaluators.measure_change import ChangeVerdict
 
 VERDICT, PASS_FAIL = "verdict", "pass-fail"
 RULES = (VERDICT, PASS_FAIL)

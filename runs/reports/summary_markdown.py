@@ -14,8 +14,9 @@ from django.conf import settings
 from evalhub.web.numbers import counted, money, percent
 from evaluators import verdict_sentences
 from evaluators.comparability import Reasons, sentence
+from evaluators.measure_change import MeasureChange, Scale
 from evaluators.redaction import redact_patterns
-from evaluators.regression import MeasureChange, Scale, overall
+from evaluators.regression import overall
 from runs.models import Launch, Run
 from runs.warehouse.comparison import incomparable
 from runs.warehouse.lost_scenarios import (

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from django.db.models import Count, Q, Sum
 
 from evalhub.web.numbers import counted
-from evaluators.regression import ChangeVerdict
+from evaluators.measure_change import ChangeVerdict
 from evaluators.statistics import wilson
 from runs.models import Run
 

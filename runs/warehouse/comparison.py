@@ -9,7 +9,7 @@ from django.db.models import QuerySet
 
 from evalhub.teams.models import Project
 from evaluators.comparability import Reasons, outcome_reasons
-from evaluators.regression import ChangeVerdict, MeasureChange
+from evaluators.measure_change import ChangeVerdict, MeasureChange
 from evaluators.suite_result import Comparison, compare_passes
 from runs import outbox
 from runs.models import Alert, Change, Run, RunMeasure, Trial

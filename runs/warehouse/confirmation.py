@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 
 from evaluators.comparability import parts_of
 from evaluators.confirmation import FreshTest, Values, confirm_measures
-from evaluators.regression import ChangeVerdict, MeasureChange, MeasureRule
+from evaluators.measure_change import ChangeVerdict, MeasureChange, MeasureRule
 from runs import outbox
 from runs.models import Alert, Launch, Run, RunMeasure
 from runs.models.comparison import Evidence

@@ -8,7 +8,8 @@ from typing import Any
 from django.db.models import Case, F, IntegerField, Sum, When
 
 from evaluators.comparability import Reasons, parts_of
-from evaluators.regression import MeasureChange, Sample, compare_measures, compare_scenarios
+from evaluators.measure_change import MeasureChange, Sample
+from evaluators.regression import compare_measures, compare_scenarios
 from evaluators.significance import benjamini_hochberg
 from runs.models import Run, RunMeasure
 from runs.warehouse.comparability import parts_changed_since

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
+from evaluators.measure_change import MeasureChange
 from evaluators.redaction import redact_patterns
-from evaluators.regression import MeasureChange
 from runs.models import Change, CommandRecord, Run, Trial
 from runs.models.trial import TrialState
 from runs.warehouse.failure_reasons import reasons_of

@@ -12,17 +12,8 @@ from django.db.models import Q
 
 from evalhub.teams.models import Project
 from evaluators.comparability import Reasons, outcome_reasons, parts_of
-from evaluators.regression import (
-    ChangeVerdict,
-    ComparisonTest,
-    MeasureChange,
-    MeasureRule,
-    Sample,
-    Scale,
-    compare_measures,
-    compare_scenarios,
-    overall,
-)
+from evaluators.measure_change import ChangeVerdict, ComparisonTest, MeasureChange, MeasureRule, Sample, Scale
+from evaluators.regression import compare_measures, compare_scenarios, overall
 from evaluators.significance import benjamini_hochberg
 from runs.models import Change, Measure, Run, RunMeasure
 from runs.warehouse.comparability import gates_changed_since, parts_changed_since

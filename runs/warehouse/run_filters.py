@@ -15,7 +15,7 @@ from django.http import QueryDict
 from evalhub.teams.models import Project
 from evalhub.web.numbers import date_of
 from evalhub.web.paging import key_of
-from evaluators.regression import ChangeVerdict
+from evaluators.measure_change import ChangeVerdict
 from runs.models import Run
 from runs.models.run import RunState
 from runs.warehouse.address_filters import AddressFilters

@@ -13,7 +13,7 @@ from django.db.models.functions import Coalesce
 from django.http import QueryDict
 
 from evalhub.web.paging import key_of
-from evaluators.regression import ChangeVerdict
+from evaluators.measure_change import ChangeVerdict
 from runs.models import Run
 from runs.models.run import MAINLINE, NOT_CONFIRMING, RunState
 from runs.warehouse.address_filters import AddressFilters

@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evaluators.regression import ChangeVerdict, MeasureRule, Sample, compare_measures, overall
+from evaluators.measure_change import ChangeVerdict, MeasureRule, Sample
+from evaluators.regression import compare_measures, overall
 
 HEADLINE = [
     MeasureRule("trial/pass", is_outcome=True),

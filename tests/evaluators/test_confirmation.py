@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import fisher_exact, permutation_test
 
 from evaluators.confirmation import confirm_measures, design, fewest_trials
-from evaluators.regression import ComparisonTest, MeasureRule
+from evaluators.measure_change import ComparisonTest, MeasureRule
 from evaluators.significance import Arms, sign_flip_p, within_scenario_p, within_values_p
 from tests.evaluators.simulated_confirmations import DESIGNS, EARLIER, confirmed_share
 

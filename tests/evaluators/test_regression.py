@@ -6,16 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from evaluators.regression import (
-    ChangeVerdict,
-    ComparisonTest,
-    MeasureRule,
-    Sample,
-    Scale,
-    compare_measures,
-    compare_scenarios,
-    overall,
-)
+from evaluators.measure_change import ChangeVerdict, ComparisonTest, MeasureRule, Sample, Scale
+from evaluators.regression import compare_measures, compare_scenarios, overall
 from tests.evaluators.simulated_runs import alarm_share, false_alarms
 
 pytestmark = pytest.mark.spec("llm-tool-test", "Regressions found by themselves (left open there)")

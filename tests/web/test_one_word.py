@@ -8,7 +8,7 @@ import pytest
 from django.conf import settings
 
 from evalhub.web.states import STATES as BADGES
-from evaluators.regression import ChangeVerdict
+from evaluators.measure_change import ChangeVerdict
 from evaluators.scenario_classes import ScenarioClass
 from runs.api.runs import RunFilters
 from runs.models.run import RunState

@@ -8,7 +8,7 @@ from typing import Any
 
 from evaluators import verdict_sentences
 from evaluators.comparability import named
-from evaluators.regression import MeasureChange
+from evaluators.measure_change import MeasureChange
 from runs.errors import NotWritable
 from runs.models import Run
 from runs.reports.files import write_summary

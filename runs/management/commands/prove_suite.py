@@ -8,7 +8,7 @@ from typing import Any
 
 from evalhub.teams.models import Project
 from evalhub.web.numbers import counted, money
-from evaluators.regression import ChangeVerdict
+from evaluators.measure_change import ChangeVerdict
 from runs.errors import RequestError
 from runs.execution.proving.requests import prove_here
 from runs.execution.run_here import run_here

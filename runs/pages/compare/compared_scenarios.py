@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evaluators.comparability import Reasons, Standard, outcome_parts
-from evaluators.regression import ChangeVerdict, MeasureChange
+from evaluators.measure_change import ChangeVerdict, MeasureChange
 from runs.models import Trial
 from runs.models.trial import TrialState
 from runs.pages.run.scenarios import Chip, Facets

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from evaluators.comparability import sentence
-from evaluators.regression import MeasureChange, MeasureRule, Sample
+from evaluators.measure_change import MeasureChange, MeasureRule, Sample
 from runs.models import Measure, Run
 from runs.pages.changes import ShownChange, ShownVerdict, shown_verdict
 from runs.pages.compare.compared_scenarios import ORDER, ComparedScenario, changed_parts, sides_of

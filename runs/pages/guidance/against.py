@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from evaluators.regression import MeasureChange
+from evaluators.measure_change import MeasureChange
 from runs.pages.changes import ShownChange, ShownVerdict, shown_verdict
 from runs.pages.guidance.findings import DocumentDifference, Findings, Reasons, differences, findings
 from runs.warehouse.guidance_comparison import by_change

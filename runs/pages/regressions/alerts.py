@@ -14,7 +14,7 @@ from evalhub.teams.models import Project
 from evalhub.web.csv_export import Cell, Table
 from evalhub.web.numbers import counted
 from evalhub.web.paging import Page, page_below
-from evaluators.regression import ChangeVerdict
+from evaluators.measure_change import ChangeVerdict
 from runs.models import Alert, Change, Run
 from runs.models.comparison import AlertState
 from runs.pages.changes import ShownChange

@@ -10,7 +10,7 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
 from evalhub.teams.pages import ProjectRequest, project_page
-from evaluators.regression import ChangeVerdict
+from evaluators.measure_change import ChangeVerdict
 from runs.errors import RequestError
 from runs.models import Run
 from runs.models.run import Trigger

@@ -23,7 +23,7 @@ from evalhub.web.csv_export import chosen_table
 from evalhub.web.fragments import STOP_POLLING, page_or_fragment
 from evalhub.web.numbers import counted
 from evalhub.web.paging import key_of
-from evaluators.regression import ChangeVerdict
+from evaluators.measure_change import ChangeVerdict
 from runs.errors import RequestError
 from runs.execution.recording import cancel_run
 from runs.execution.retrying import Again, offers, run_again

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evaluators.regression import ChangeVerdict
+from evaluators.measure_change import ChangeVerdict
 from runs.execution.measuring_again import measure_again
 from runs.models import Launch, Run, RunMeasure
 from runs.warehouse.guidance_comparison import compare_chosen
