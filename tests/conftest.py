@@ -39,7 +39,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.database)
 
 
-# pytest finds hooks by names that begin with its own.
+# pytest ignores a hook whose name doesn't begin with `pytest_`.
 @pytest.hookimpl(trylast=True, specname="pytest_collection_modifyitems")
 def pytest_end_with_simulations(items: list[pytest.Item]) -> None:
     """Put the simulations last: they only compute, so no process is left alone with a test that waits long."""

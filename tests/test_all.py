@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.all import ROOT, SAME_ON_EVERY_DATABASE, names_files, worst
+from tests.slow import slow_files
 
 FILE = """
 import os
@@ -72,3 +74,17 @@ def test_a_pass_names_missing_servers() -> None:
     assert "SKIPPED the whole pass: There is no " in found.stdout
     assert found.returncode == 0
     assert _all("--version", PATH="/nowhere", EVALHUB_TEST_REQUIRE="redis").returncode == 1
+
+
+@pytest.mark.parametrize(
+    ("mark", "where"),
+    [("slow", slow_files()), ("simulation", slow_files()), ("fault", ["tests/faults/", "tests/docker/"])],
+)
+def test_marked_tests_are_where_their_command_looks(mark: str, where: list[str]) -> None:
+    marked = [
+        path.relative_to(ROOT).as_posix()
+        for path in (ROOT / "tests").rglob("*.py")
+        if re.search(rf"mark\.{mark}\b", path.read_text(encoding="utf-8"))
+    ]
+    assert marked
+    assert [path for path in marked if not path.startswith(tuple(where))] == []

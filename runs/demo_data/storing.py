@@ -48,8 +48,6 @@ RUNS_AT_ONCE = 20
 """Runs per transaction."""
 CACHE_KIB = 64 * 1024
 """SQLite's page cache while runs are stored: the indexes of a large history don't fit into the usual one."""
-COLLECT_EVERY = 1000
-"""Runs between collections of garbage, of which hardly any is made."""
 PIN_EVERY = 96
 """Runs between new baselines of a suite and target."""
 
@@ -118,31 +116,23 @@ def make_runs(
     if connection.vendor == "sqlite":
         with connection.cursor() as cursor:
             cursor.execute(f"PRAGMA cache_size=-{CACHE_KIB}")
-    with _collecting_rarely() as collect:
+    with _without_collecting():
         while batch := list(islice(story, RUNS_AT_ONCE)):
             with transaction.atomic():
                 for chapter in batch:
                     _store_run(stage, chapter, trials, rng, by)
             done += len(batch)
-            if done % COLLECT_EVERY == 0:
-                collect()
             progress(done)
 
 
 @contextmanager
-def _collecting_rarely() -> Iterator[Callable[[], None]]:
-    """Collect garbage only when called: cached sessions are many objects that every collection would visit."""
-
-    def collect() -> None:
-        gc.collect()
-        gc.freeze()
-
+def _without_collecting() -> Iterator[None]:
+    """Collect no garbage: storing runs leaves none, and every collection would visit the cached sessions."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
-        yield collect
+        yield
     finally:
-        gc.unfreeze()
         if was_enabled:
             gc.enable()
 

@@ -41,8 +41,8 @@ class EndNotifier:
         self._notified: set[int] = set()
         self._called = 0.0
 
-    def notify_in_time(self) -> None:
-        """Do as `notify` unless the last call is less than `POLL_SECONDS` ago."""
+    def notify_if_due(self) -> None:
+        """Call `notify` if its last call is at least `POLL_SECONDS` ago."""
         if time.monotonic() - self._called >= POLL_SECONDS:
             self.notify()
 
@@ -108,7 +108,7 @@ def _run_lanes(
         thread.start()
         started.append(thread)
         while not thread.over.wait(LANE_SECONDS) and is_busy():
-            notifier.notify_in_time()
+            notifier.notify_if_due()
         if all(each.over.is_set() for each in started):
             break
     for thread in started:

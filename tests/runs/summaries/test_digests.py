@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+from types import FrameType
+
 import msgspec
 import pytest
 
@@ -229,3 +232,14 @@ def test_a_trial_knows_whether_gates_and_judge_disagree(version, gates, judge, d
     # An older digest does not tell.
     older = msgspec.json.decode(msgspec.json.encode(read))[:12]
     assert msgspec.convert(older, type(read)).disagrees is False
+
+
+def test_nothing_of_a_digest_waits_for_the_garbage_collector(version):
+    run = run_of_three(version)
+    gc.disable()
+    try:
+        digest_of(run)
+        frames = [each for each in gc.get_objects() if isinstance(each, FrameType)]
+    finally:
+        gc.enable()
+    assert [frame for frame in frames if frame.f_code is digest_of.__code__] == []
