@@ -164,10 +164,10 @@ def sentence_of(row: ConfusionRow) -> str:
         return f"`{row.typed}` was typed on the wrong side of `{row.subcommand}`."
     if row.kind is ConfusionKind.WRONG_VALUE:
         return f"`{row.subcommand}` was called with a wrong `{row.typed}`: it must be {row.meant}."
-    what = "command" if row.kind is ConfusionKind.UNKNOWN_COMMAND else "option"
-    subject = f"`{row.typed}`" if what == "command" else f"`{row.subcommand} {row.typed}`"
     meant = f" Did they mean `{row.meant}`?" if row.meant else ""
-    return f"{subject} is no {what}.{meant}"
+    if row.kind is ConfusionKind.UNKNOWN_COMMAND:
+        return f"There is no command `{row.typed}`.{meant}"
+    return f"`{row.subcommand}` has no option `{row.typed}`.{meant}"
 
 
 def markdown_of(rows: Sequence[ConfusionRow]) -> str:

@@ -110,9 +110,9 @@ def test_a_subcommands_help_and_attempts_are_counted_over_runs(project, run):
     row = found.subcommands[1]
     assert (row.error_rate, row.median_tries, row.counts.failing_run) == (0.75, 4.0, run.pk)
     assert markdown_of(found.confusions).splitlines() == [
-        "- [ ] `deploy --fmt` is no option. Did they mean `--format`? 4 calls in 2 trials.",
+        "- [ ] `deploy` has no option `--fmt`. Did they mean `--format`? 4 calls in 2 trials.",
         "- [ ] `deploy` was called without `--env`. 2 calls in 2 trials.",
-        "- [ ] `depoly` is no command. Did they mean `deploy`? 2 calls in 2 trials.",
+        "- [ ] There is no command `depoly`. Did they mean `deploy`? 2 calls in 2 trials.",
     ]
 
 

@@ -54,7 +54,7 @@ def test_the_change_from_the_baselines_is_shown_on_demand(signed_in, run):
 def test_confused_flags_are_listed_with_the_meant_one(signed_in, run):
     page = parse(signed_in("viewer").get(ADDRESS))
     (row,) = page.table("Confused flags and arguments").rows
-    assert row.header == "export --fmt is no option. Did they mean --format?"
+    assert row.header == "export has no option --fmt. Did they mean --format?"
     assert (row.cell("Kind").text, row.cell("Trials").text) == ("Near miss", "2")
 
 
@@ -68,7 +68,7 @@ def test_both_tables_are_csv_and_the_flags_markdown(signed_in, run):
     assert lines(format="csv", table="flags")[1] == f"export,near_miss,'--fmt,'--format,4,2,1,{run.pk}"
     markdown = client.get(ADDRESS, {"format": "md"})
     assert markdown.content.decode().startswith(
-        "- [ ] `export --fmt` is no option. Did they mean `--format`?"
+        "- [ ] `export` has no option `--fmt`. Did they mean `--format`?"
     )
     assert client.get(ADDRESS, {"format": "csv", "table": "none"}).status_code == 404
 
