@@ -7,6 +7,15 @@ let planning = false;
 let pressed = 0;
 
 const trials = () => Number(form.querySelector("[name=planned]")?.value || 0);
+const isEdited = (field) => {
+  if (["hidden", "submit"].includes(field.type)) return false;
+  if (field.options) {
+    const preset = [...field.options].some((each) => each.defaultSelected);
+    if (field.type === "select-one" && !preset) return field.selectedIndex > 0;
+    return [...field.options].some((each) => each.selected !== each.defaultSelected);
+  }
+  return ["checkbox", "radio"].includes(field.type) ? field.checked !== field.defaultChecked : field.value !== field.defaultValue;
+};
 const isPlan = (event) => event.detail.target?.id === "plan";
 
 form?.addEventListener("change", () => { changed = true; });
@@ -36,3 +45,9 @@ document.addEventListener("htmx:afterSettle", (event) => {
 for (const name of ["htmx:sendError", "htmx:responseError"]) {
   document.addEventListener(name, () => { [changed, planning, pressed] = [false, false, 0]; });
 }
+window.addEventListener("pageshow", () => {
+  // Typed before the scripts ran, or filled in again by the browser on going back.
+  for (const field of [...(form?.elements ?? [])].filter(isEdited)) {
+    field.dispatchEvent(new Event("change", {bubbles: true}));
+  }
+});

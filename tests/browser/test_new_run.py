@@ -79,6 +79,37 @@ def test_the_plan_follows_a_guidance_document(form: Page, complaints: list[str])
     assert complaints == []
 
 
+def test_what_was_typed_before_the_scripts_ran_is_planned(
+    as_admin: Page, live_server: Any, history: Any, complaints: list[str]
+) -> None:
+    held: list[Route] = []
+    as_admin.route("**/*.js", lambda route: held.append(route))
+    as_admin.goto(f"{live_server.url}/p/tools/runs/new/?targets=local", wait_until="commit")
+    as_admin.get_by_label("Trials each").fill("4")
+    as_admin.get_by_label("Trials each").blur()
+    for script in held:
+        script.continue_()
+    expect(as_admin.get_by_role("button", name="Start 24 trials")).to_be_visible()
+    assert complaints == []
+
+
+def test_an_untouched_form_asks_for_no_other_plan(form: Page, live_server: Any) -> None:
+    asked: list[str] = []
+    form.on("request", lambda request: asked.append(request.method))
+    form.reload(wait_until="networkidle")
+    assert "POST" not in asked
+
+
+def test_what_the_browser_fills_in_again_on_going_back_is_planned(form: Page, live_server: Any) -> None:
+    form.get_by_label("Trials each").fill("4")
+    form.get_by_label("Trials each").blur()
+    expect(form.get_by_role("button", name="Start 24 trials")).to_be_visible()
+    form.goto(f"{live_server.url}/p/tools/runs/")
+    form.go_back()
+    trials = form.get_by_label("Trials each").input_value()
+    expect(form.get_by_role("button", name=f"Start {6 * int(trials)} trials")).to_be_visible()
+
+
 def test_a_number_of_trials_is_one_press(form: Page, complaints: list[str]) -> None:
     form.get_by_role("button", name="Plan with 10 trials each").click()
     expect(form.get_by_role("button", name="Start 60 trials")).to_be_visible()
