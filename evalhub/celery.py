@@ -9,6 +9,8 @@ from celery.signals import worker_init, worker_ready, worker_shutting_down
 from kombu import Queue
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalhub.settings")
+# Celery throws away what Django's checks find, and they import every page; `check_settings` has a worker's own.
+os.environ.setdefault("CELERY_SKIP_CHECKS", "1")
 
 from django.conf import settings
 

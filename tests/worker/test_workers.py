@@ -12,13 +12,22 @@ import pytest
 from tests.worker.stand import ROOT, Stand
 
 
-def test_a_worker_preloads_modules_before_its_first_trial(stand: Stand, tmp_path: Path):
-    (tmp_path / "evalhub_preloaded.py").write_text(
-        f"from pathlib import Path\nPath({str(tmp_path / 'imported')!r}).write_text('yes')\n"
-    )
+PRELOADED = """
+import pathlib, sys
+modules = pathlib.Path(__file__).with_name("modules")
+modules.with_suffix(".new").write_text(" ".join(sys.modules))
+modules.with_suffix(".new").rename(modules)
+"""
+
+
+def test_a_worker_preloads_modules_and_imports_no_pages(stand: Stand, tmp_path: Path):
+    (tmp_path / "evalhub_preloaded.py").write_text(PRELOADED)
     stand.env |= {"EVALHUB_PRELOAD": "evalhub_preloaded", "PYTHONPATH": str(tmp_path)}
     stand.start_worker(threads=1)
-    stand.until((tmp_path / "imported").exists, 90)
+    stand.until((tmp_path / "modules").exists, 90)
+    imported = (tmp_path / "modules").read_text().split()
+    assert "runs.tasks" in imported
+    assert "evalhub.urls" not in imported
 
 
 @pytest.mark.parametrize(
