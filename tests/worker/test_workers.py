@@ -11,7 +11,6 @@ import pytest
 
 from tests.worker.stand import ROOT, Stand
 
-
 PRELOADED = """
 import pathlib, sys
 modules = pathlib.Path(__file__).with_name("modules")
