@@ -15,6 +15,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -69,6 +70,11 @@ Environment = dict[str, str]
 def names_files(arguments: list[str]) -> bool:
     """Return whether pytest's arguments name a file or folder."""
     return any((ROOT / word.partition("::")[0]).exists() for word in arguments if not word.startswith("-"))
+
+
+def repeated(ids: Iterable[str]) -> list[str]:
+    """Return the ids that several tests share, each once: pytest-xdist would run one of them and count no other."""
+    return [each for each, number in Counter(ids).items() if number > 1]
 
 
 def run(name: str, arguments: list[str], servers: Environment) -> int:

@@ -15,6 +15,7 @@ import pytest
 from django.dispatch import receiver
 from django.test.signals import setting_changed
 
+from tests.all import repeated
 from tests.heartbeats import end_heartbeats
 
 gc.disable()
@@ -46,8 +47,10 @@ def pytest_end_with_simulations(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.get_closest_marker("simulation") is not None)
 
 
-def pytest_collection_finish() -> None:
-    """Look for garbage again, but not in what is imported and collected by now: it stays to the end."""
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Refuse ids that tests share; look for garbage again, but not in what is collected by now: it stays to the end."""
+    if shared := repeated(item.nodeid for item in session.items):
+        raise pytest.UsageError(f"Several tests have the id {shared[0]}, so pytest-xdist would run only one.")
     gc.collect()
     gc.freeze()
     gc.enable()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.all import ROOT, SAME_ON_EVERY_DATABASE, names_files, worst
+from tests.all import ROOT, SAME_ON_EVERY_DATABASE, names_files, repeated, worst
 from tests.slow import slow_files
 
 FILE = """
@@ -45,6 +45,10 @@ def test_it_knows_where_a_file_is_named(arguments: list[str], named: bool) -> No
 )
 def test_it_ends_with_the_worst_code_of_a_pass(codes: list[int], expected: int) -> None:
     assert worst(codes) == expected
+
+
+def test_it_finds_ids_that_tests_share() -> None:
+    assert repeated(["a.py::one", "a.py::two", "a.py::one"]) == ["a.py::one"]
 
 
 def test_what_one_database_is_enough_for_exists() -> None:
