@@ -7,7 +7,6 @@ from itertools import product
 import numpy as np
 import pytest
 from scipy import stats
-from statsmodels.stats import contingency_tables, multitest, proportion
 
 from evaluators.significance import (
     Arms,
@@ -24,6 +23,7 @@ from evaluators.significance import (
 )
 from evaluators.statistics import mean_difference, newcombe
 
+# statsmodels takes long to import, so the tests do it: every process collects this file.
 pytestmark = pytest.mark.spec("llm-tool-test", "Significance over runs (left open there)")
 
 NINE = [0.2, -0.1, 0.4, 0.3, 0.1, 0.5, -0.2, 0.3, 0.6]
@@ -97,7 +97,9 @@ def test_a_rate_that_is_none_is_refused(arms):
 
 @pytest.mark.parametrize(("worse", "better"), [(0, 0), (5, 0), (7, 2), (3, 9), (6, 6)])
 def test_single_trials_are_compared_as_mcnemar_does(worse, better):
-    expected = contingency_tables.mcnemar([[10, worse], [better, 4]], exact=True).pvalue
+    from statsmodels.stats.contingency_tables import mcnemar
+
+    expected = mcnemar([[10, worse], [better, 4]], exact=True).pvalue
     assert mcnemar_p(worse, better) == pytest.approx(expected)
     assert within_scenario_p([Arms(1, 1, 0, 1)] * worse + [Arms(0, 1, 1, 1)] * better) == pytest.approx(
         expected
@@ -124,9 +126,11 @@ def test_one_scenario_is_compared_as_boschloo_does():
 
 
 def test_corrections_equal_those_of_statsmodels():
+    from statsmodels.stats.multitest import multipletests
+
     ps = [0.001, 0.2, 0.013, 0.04, 0.012, 0.9]
-    assert holm(ps) == pytest.approx(multitest.multipletests(ps, method="holm")[1])
-    assert benjamini_hochberg(ps) == pytest.approx(multitest.multipletests(ps, method="fdr_bh")[1])
+    assert holm(ps) == pytest.approx(multipletests(ps, method="holm")[1])
+    assert benjamini_hochberg(ps) == pytest.approx(multipletests(ps, method="fdr_bh")[1])
     assert holm([]) == benjamini_hochberg([]) == []
 
 
@@ -150,7 +154,9 @@ def test_newcombes_table_of_differences_is_met(counts, lower, upper):
 
 
 def test_newcombes_interval_equals_that_of_statsmodels():
-    expected = proportion.confint_proportions_2indep(14, 20, 17, 20, compare="diff", method="newcomb")
+    from statsmodels.stats.proportion import confint_proportions_2indep
+
+    expected = confint_proportions_2indep(14, 20, 17, 20, compare="diff", method="newcomb")
     assert newcombe(17, 20, 14, 20) == pytest.approx(expected, abs=1e-4)
 
 
