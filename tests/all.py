@@ -30,6 +30,7 @@ ELSEWHERE = f"{SLOW} or agents"
 """Left to them and to `make test-agents`."""
 ON_EVERY_DATABASE = "(database or worker) and not browser and not own_servers and not agents"
 SAME_ON_EVERY_DATABASE = (
+    "tests/access",
     "tests/agentv",
     "tests/browser",
     "tests/commands/test_guidance_on_the_command_line.py",
@@ -59,7 +60,7 @@ SAME_ON_EVERY_DATABASE = (
     "tests/runs/trials/test_unusable_judge.py",
     "tests/worker/test_file_stores.py",
 )
-"""About programs, files and judging, without queries of their own, so SQLite's pass is enough."""
+"""About programs, files, judging and who may do what, without queries of their own, so SQLite's pass is enough."""
 PROCESSES = ["-n", str((os.cpu_count() or 1) + 2)]
 BY_FILE = ["--dist", "loadfile", "--no-loadscope-reorder"]
 """A file's tests share expensive fixtures, so they stay in one process."""
