@@ -1,7 +1,8 @@
 """Runs the tests that take minutes: `python -m tests.slow [pytest's arguments]`, which is `make test-slow`.
 
 First the simulations, which hold only over many random draws, and the tests that take more than ten seconds, on SQLite;
-then the latter again on a private PostgreSQL and Redis. `make test-faults` runs those that kill and starve servers.
+then the latter again on a private PostgreSQL and Redis. A first argument of `sqlite` or `postgresql` runs one of the
+two. `make test-faults` runs the tests that kill and starve servers.
 EVALHUB_TEST_REQUIRE makes a missing program a failure instead of a skip, as in `tests.all`.
 """
 
@@ -26,11 +27,26 @@ def slow_files() -> list[str]:
     return [str(path.relative_to(ROOT)) for path in files if _MARKED.search(path.read_text(encoding="utf-8"))]
 
 
+def on_sqlite(words: list[str]) -> int:
+    return run("SQLite and the embedded broker", ["-m", f"simulation or {SLOW}", *words], {})
+
+
+def on_postgresql(words: list[str]) -> int:
+    return on_servers(["-m", f"{SLOW} and {ON_EVERY_DATABASE}", *words])
+
+
+PASSES = {"sqlite": on_sqlite, "postgresql": on_postgresql}
+
+
 def passes(arguments: list[str]) -> Iterator[int]:
-    """Run one pass after the other; yield their exit codes."""
+    """Run one pass after the other, or the one that the first argument names; yield their exit codes."""
+    if arguments and arguments[0] in PASSES:
+        chosen, arguments = [PASSES[arguments[0]]], arguments[1:]
+    else:
+        chosen = [*PASSES.values()]
     words = [*SPREAD, *([] if names_files(arguments) else slow_files()), *arguments]
-    yield run("SQLite and the embedded broker", ["-m", f"simulation or {SLOW}", *words], {})
-    yield on_servers(["-m", f"{SLOW} and {ON_EVERY_DATABASE}", *words])
+    for each in chosen:
+        yield each(words)
 
 
 if __name__ == "__main__":

@@ -55,9 +55,9 @@ def test_what_one_database_is_enough_for_exists() -> None:
     assert [path for path in SAME_ON_EVERY_DATABASE if not (ROOT / path).exists()] == []
 
 
-def _all(*arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
+def _all(*arguments: str, module: str = "tests.all", **env: str) -> subprocess.CompletedProcess[str]:
     clean = {key: value for key, value in os.environ.items() if not key.startswith(("PYTEST_", "EVALHUB_"))}
-    argv = [sys.executable, "-m", "tests.all", *arguments]
+    argv = [sys.executable, "-m", module, *arguments]
     return subprocess.run(argv, cwd=ROOT, env={**clean, **env}, capture_output=True, text=True, check=False)
 
 
@@ -78,6 +78,15 @@ def test_a_pass_names_missing_servers() -> None:
     assert "SKIPPED the whole pass: There is no " in found.stdout
     assert found.returncode == 0
     assert _all("--version", PATH="/nowhere", EVALHUB_TEST_REQUIRE="redis").returncode == 1
+
+
+def test_slow_tests_run_on_the_database_that_the_first_argument_names() -> None:
+    found = _all("postgresql", "--version", module="tests.slow", PATH="/nowhere")
+    assert "SKIPPED the whole pass: There is no " in found.stdout
+    assert "SQLite" not in found.stdout
+    found = _all("sqlite", "--version", module="tests.slow", PATH="/nowhere")
+    assert "SQLite" in found.stdout
+    assert "PostgreSQL" not in found.stdout
 
 
 @pytest.mark.parametrize(
