@@ -30,10 +30,10 @@ from runs.warehouse.search_index import facets_by_outcome
 from scenarios.imports import Imported, import_files
 from scenarios.models import Guidance, ScenarioVersion
 
-RUNS_AT_ONCE = 20
+RUNS_AT_ONCE = 50
 """Runs per transaction."""
-FEWEST_AHEAD = 3 * RUNS_AT_ONCE
-"""Runs of the smallest history that is worth the start of a second process."""
+RUNS_AHEAD = 5
+"""Runs prepared before they are stored."""
 CACHE_KIB = 64 * 1024
 """SQLite's page cache while runs are stored: the indexes of a large history don't fit into the usual one."""
 PIN_EVERY = 96
@@ -104,11 +104,11 @@ def make_runs(
         with connection.cursor() as cursor:
             cursor.execute(f"PRAGMA cache_size=-{CACHE_KIB}")
     with _without_collecting(), closing(_prepared(runs, trials=trials, seed=seed, now=now)) as prepared:
-        while batch := list(islice(prepared, RUNS_AT_ONCE)):
+        while done < runs:
             with transaction.atomic():
-                for each in batch:
+                for each in islice(prepared, RUNS_AT_ONCE):
                     _store_run(stage, each, by)
-            done += len(batch)
+                    done += 1
             progress(done)
 
 
@@ -116,15 +116,15 @@ def _prepared(runs: int, *, trials: int, seed: int, now: datetime) -> Generator[
     """Yield the runs, oldest first, prepared by a second process if they are many. Raises `ProcessLost`."""
     story = chapters(runs, seed=seed, now=now)
     prepare_chapter = partial(prepare, trials=trials, seed=seed)
-    if runs < FEWEST_AHEAD:
+    if runs <= RUNS_AT_ONCE:
         yield from map(prepare_chapter, story)
     else:
-        yield from map_ahead(prepare_chapter, story, ahead=RUNS_AT_ONCE)
+        yield from map_ahead(prepare_chapter, story, ahead=RUNS_AHEAD)
 
 
 @contextmanager
 def _without_collecting() -> Iterator[None]:
-    """Collect no garbage: storing runs leaves none, and every collection would visit the cached sessions."""
+    """Collect no garbage: storing runs leaves none."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
