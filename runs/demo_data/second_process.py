@@ -37,7 +37,8 @@ def map_ahead(function: Callable[[T], R], values: Iterable[T], *, ahead: int) ->
         while waiting:
             yield waiting.popleft().result()
     except BrokenProcessPool as error:
-        raise ProcessLost("The second process ended early. Free some memory and try again.") from error
+        sentence = "The second process ended early, perhaps because memory ran out."
+        raise ProcessLost(sentence) from error
     finally:
         executor.shutdown(cancel_futures=True)
 

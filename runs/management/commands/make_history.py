@@ -50,7 +50,8 @@ class Command(EvalhubCommand):
                 progress=lambda done: self.stderr.write(f"{done} of {runs} runs"),
             )
         except ProcessLost as error:
-            raise Refused(str(error), id="history/process-lost") from error
+            sentence = f"{error} The runs stored so far remain. Try again with fewer --trials."
+            raise Refused(sentence, id="history/process-lost") from error
         seconds = time.monotonic() - began
         text = f"Generated {runs} runs with {trials} trials each in {project.name} in {seconds:.0f} s."
         return Result(text, {"project": project.slug, "runs": runs, "trials": trials, "seconds": seconds})
