@@ -3,49 +3,37 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from functools import cache
+from datetime import datetime
+from functools import partial
 from itertools import islice
-from random import Random
 from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import connection, transaction
 
 from evalhub.teams.models import Project
-from evaluators.model import Judging
-from runs.demo_data.catalogue import JUDGE, SCENARIOS, TAGS, TARGETS, TOOLS, bundle
-from runs.demo_data.sessions import Session
-from runs.demo_data.story import GUIDANCE_STEPS, Chapter, chapters, difficulties
-from runs.demo_data.trials import DemoTrial, demo_trial
-from runs.execution.trial_result import columns, judging_row, total_cost
-from runs.models import (
-    Artifact,
-    CommandRecord,
-    JudgingRecord,
-    Launch,
-    Run,
-    SearchEntry,
-    Target,
-    TranscriptRecord,
-    Trial,
-)
-from runs.models.run import RunState, Trigger
-from runs.models.run_options import RunOptions
+from runs.demo_data.catalogue import JUDGE, SCENARIOS, TARGETS, TOOLS, bundle
+from runs.demo_data.preparing import PreparedRows, PreparedRun, prepare
+from runs.demo_data.second_process import map_ahead
+from runs.demo_data.story import GUIDANCE_STEPS, chapters
+from runs.models import Launch, Run, Target
+from runs.models.run import Trigger
 from runs.queue import statements
 from runs.targets.import_targets import import_targets
 from runs.warehouse.baselines import set_baseline
 from runs.warehouse.comparison import compare_with_baseline
 from runs.warehouse.rollups import write_rollups
-from runs.warehouse.search_index import entry, facets_by_outcome
+from runs.warehouse.search_index import facets_by_outcome
 from scenarios.imports import Imported, import_files
 from scenarios.models import Guidance, ScenarioVersion
 
-RUNS_AT_ONCE = 20
+RUNS_AT_ONCE = 50
 """Runs per transaction."""
+RUNS_AHEAD = 5
+"""Runs prepared before they are stored."""
 CACHE_KIB = 64 * 1024
 """SQLite's page cache while runs are stored: the indexes of a large history don't fit into the usual one."""
 PIN_EVERY = 96
@@ -63,10 +51,9 @@ class Stage:
     scenarios: dict[int, list[ScenarioVersion]]
     """By suite version's key, in order."""
     targets: list[Target]
-    difficulties: list[list[float]]
 
 
-def make_stage(project: Project, *, seed: int, by: User | None) -> Stage:
+def make_stage(project: Project, *, by: User | None) -> Stage:
     """Store suites in two versions, guidance in eight, and targets, each once."""
     uploads: dict[tuple[int, int], Imported] = {}
     guidance: dict[tuple[int, int], Guidance] = {}
@@ -86,8 +73,7 @@ def make_stage(project: Project, *, seed: int, by: User | None) -> Stage:
         ]
         for stored in uploads.values()
     }
-    hard = [difficulties(place, seed=seed) for place in range(len(TOOLS))]
-    return Stage(project, uploads, guidance, scenarios, _targets(project, by), hard)
+    return Stage(project, uploads, guidance, scenarios, _targets(project, by))
 
 
 def _targets(project: Project, by: User | None) -> list[Target]:
@@ -109,25 +95,36 @@ def make_runs(
     now: datetime,
     progress: Callable[[int], None],
 ) -> None:
-    """Store `runs` runs of `trials` trials each; call `progress` with the number stored after each batch."""
-    rng = Random(seed)  # noqa: S311 (no secret)
-    story = chapters(runs, seed=seed, now=now)
+    """Store `runs` runs of `trials` trials each; call `progress` with the number stored after each batch.
+
+    A second process prepares the rows of a large history. Raises `ProcessLost`.
+    """
     done = 0
     if connection.vendor == "sqlite":
         with connection.cursor() as cursor:
             cursor.execute(f"PRAGMA cache_size=-{CACHE_KIB}")
-    with _without_collecting():
-        while batch := list(islice(story, RUNS_AT_ONCE)):
+    with _without_collecting(), closing(_prepared(runs, trials=trials, seed=seed, now=now)) as prepared:
+        while done < runs:
             with transaction.atomic():
-                for chapter in batch:
-                    _store_run(stage, chapter, trials, rng, by)
-            done += len(batch)
+                for each in islice(prepared, RUNS_AT_ONCE):
+                    _store_run(stage, each, by)
+                    done += 1
             progress(done)
+
+
+def _prepared(runs: int, *, trials: int, seed: int, now: datetime) -> Generator[PreparedRun, None, None]:
+    """Yield the runs, oldest first, prepared by a second process if they are many. Raises `ProcessLost`."""
+    story = chapters(runs, seed=seed, now=now)
+    prepare_chapter = partial(prepare, trials=trials, seed=seed)
+    if runs <= RUNS_AT_ONCE:
+        yield from map(prepare_chapter, story)
+    else:
+        yield from map_ahead(prepare_chapter, story, ahead=RUNS_AHEAD)
 
 
 @contextmanager
 def _without_collecting() -> Iterator[None]:
-    """Collect no garbage: storing runs leaves none, and every collection would visit the cached sessions."""
+    """Collect no garbage: storing runs leaves none."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -137,32 +134,25 @@ def _without_collecting() -> Iterator[None]:
             gc.enable()
 
 
-def _store_run(stage: Stage, chapter: Chapter, number: int, rng: Random, by: User | None) -> Run:
-    stored = stage.uploads[chapter.tool, chapter.version]
-    versions = stage.scenarios[stored.version.pk]
-    trials = [
-        demo_trial(chapter, at % SCENARIOS, stage.difficulties[chapter.tool][at % SCENARIOS], rng)
-        for at in range(number)
-    ]
-    run = _run(stage, chapter, trials, rng, by)
-    keys = _store_trials(run, versions, trials)
-    _store_parts(run, list(zip(keys, trials, strict=True)))
+def _store_run(stage: Stage, prepared: PreparedRun, by: User | None) -> None:
+    run = _run(stage, prepared, by)
+    _store_trials(run, stage.scenarios[run.suite_version_id], prepared)
+    _store_parts(run, prepared)
     write_rollups(run, is_new=True)
     compare_with_baseline(run, is_new=True)
-    if chapter.number % PIN_EVERY < len(TOOLS) * len(TARGETS):
+    if prepared.chapter.number % PIN_EVERY < len(TOOLS) * len(TARGETS):
         set_baseline(run, by=by)
-    return run
 
 
-def _run(stage: Stage, chapter: Chapter, trials: Sequence[DemoTrial], rng: Random, by: User | None) -> Run:
-    name, model, _ = TARGETS[chapter.target]
+def _run(stage: Stage, prepared: PreparedRun, by: User | None) -> Run:
+    chapter = prepared.chapter
     stored = stage.uploads[chapter.tool, chapter.version]
     guidance = stage.guidance[chapter.tool, chapter.guidance]
     launch = Launch.objects.create(
         project=stage.project,
         by=by,
         trigger=Trigger.CLI,
-        request={"targets": [name]},
+        request={"targets": [TARGETS[chapter.target][0]]},
         created=chapter.created,
     )
     return Run.objects.create(
@@ -171,95 +161,35 @@ def _run(stage: Stage, chapter: Chapter, trials: Sequence[DemoTrial], rng: Rando
         suite_version=stored.version,
         suite=stored.suite,
         target=stage.targets[chapter.target],
-        model=model,
         guidance=guidance,
-        tool_version=chapter.tool_version,
-        options=RunOptions(trials=max(1, len(trials) // SCENARIOS)).model_dump(mode="json"),
         fingerprint={
             "tool": chapter.tool_version,
             "guidance": guidance.sha256[:8],
             "judge": JUDGE,
             "demo_data": True,
         },
-        branch="" if rng.random() < 0.8 else "feature/clearer-flags",
-        commit=f"{rng.getrandbits(160):040x}",
-        tags=rng.sample(TAGS, rng.randint(0, 2)),
         by=by,
         trigger=Trigger.CLI,
-        created=chapter.created,
-        started=chapter.created + timedelta(seconds=2),
-        finished=chapter.created
-        + timedelta(seconds=2 + sum(each.result.seconds or 0.0 for each in trials) / 8),
-        **_totals(trials),
+        **prepared.columns,
     )
 
 
-def _totals(trials: Sequence[DemoTrial]) -> dict[str, Any]:
-    """Return a closed run's totals."""
-    outcomes = [each.result.outcome for each in trials]
-    usages = [each.result.usage for each in trials if each.result.usage]
-    return {
-        "state": RunState.FINISHED,
-        "outcome": "fail" if "fail" in outcomes else "error" if "error" in outcomes else "pass",
-        "trials": len(trials),
-        "passed": outcomes.count("pass"),
-        "failed": outcomes.count("fail"),
-        "errors": outcomes.count("error"),
-        "cost_usd": sum(total_cost(each.result) or 0.0 for each in trials),
-        "tokens_in": sum(usage.input for usage in usages),
-        "tokens_out": sum(usage.output for usage in usages),
-    }
+def _store_trials(run: Run, versions: Sequence[ScenarioVersion], prepared: PreparedRun) -> None:
+    scenarios = [(run.pk, version.pk, version.scenario_id) for version in versions]
+    keys = [scenarios[at % SCENARIOS] for at in prepared.trials.places]
+    _insert(prepared.trials, ("run", "scenario_version", "scenario"), keys)
 
 
-def _store_trials(run: Run, versions: Sequence[ScenarioVersion], trials: Sequence[DemoTrial]) -> list[int]:
-    """Store the trials as execution would; return their keys."""
-    started = run.started
-    rows = []
-    for at, each in enumerate(trials):
-        version = versions[at % SCENARIOS]
-        values = columns(each.result) | {"starts": 1, "started": started, "finished": run.finished}
-        place = {"index": at // SCENARIOS, "position": at}
-        keys = {"run": run.pk, "scenario_version": version.pk, "scenario": version.scenario_id}
-        rows.append({**statements.blank(Trial), **keys, **place, **values})
-    statements.insert(Trial, rows)
-    return list(run.trial_set.order_by("position").values_list("pk", flat=True))
-
-
-def _store_parts(run: Run, trials: Sequence[tuple[int, DemoTrial]]) -> None:
-    statements.insert(TranscriptRecord, [_transcript(pk, each) for pk, each in _with_sessions(trials)])
-    commands = [row | {"trial": pk} for pk, each in _with_sessions(trials) for row in each.commands]
-    statements.insert(CommandRecord, commands)
-    judged = [
-        judging_row(pk, score)
-        for pk, each in trials
-        for score in (each.result.evaluation.scores if each.result.evaluation else ())
-        if score.judging
-    ]
-    statements.insert(JudgingRecord, judged)
-    artifacts = [{"trial": pk, **vars(kept)} for pk, each in trials for kept in each.result.artifacts]
-    statements.insert(Artifact, artifacts)
+def _store_parts(run: Run, prepared: PreparedRun) -> None:
+    keys = list(run.trial_set.order_by("position").values_list("pk"))
+    for part in prepared.parts:
+        _insert(part, ("trial",), keys)
     facets = facets_by_outcome(run.pk, ("pass", "fail", "error"))
-    statements.insert(SearchEntry, [_entry(pk, each, facets[each.result.outcome]) for pk, each in trials])
+    own = [(*key, facets[outcome]) for key, outcome in zip(keys, prepared.outcomes, strict=True)]
+    _insert(prepared.entries, ("trial", "facets"), own)
 
 
-def _entry(pk: int, trial: DemoTrial, facets: str) -> dict[str, Any]:
-    if trial.session is None:
-        return entry(pk, facets, transcript=None, judgings=(), answer="", error=trial.result.error)
-    judging = trial.judging
-    judge = _judge_text(judging.reasoning, judging.negatives, judging.positives) if judging else ""
-    return trial.session.texts | {"trial": pk, "facets": facets, "judge": judge}
-
-
-@cache
-def _judge_text(reasoning: str, negatives: tuple[str, ...], positives: tuple[str, ...]) -> str:
-    judging = Judging(reasoning=reasoning, negatives=negatives, positives=positives)
-    text: str = entry(0, "", transcript=None, judgings=[judging], answer="")["judge"]
-    return text
-
-
-def _with_sessions(trials: Sequence[tuple[int, DemoTrial]]) -> Iterator[tuple[int, Session]]:
-    return ((pk, each.session) for pk, each in trials if each.session is not None)
-
-
-def _transcript(pk: int, session: Session) -> dict[str, Any]:
-    return {"trial": pk, "source": "events", "data": session.packed, "events": session.events}
+def _insert(rows: PreparedRows, names: tuple[str, ...], keys: Sequence[tuple[Any, ...]]) -> None:
+    """Insert rows with the named columns of their trial's keys, which are by the trial's position."""
+    values = [(*keys[at], *own) for at, own in zip(rows.places, rows.values, strict=True)]
+    statements.insert_storable(rows.model, (*names, *rows.names), values)

@@ -93,12 +93,21 @@ def blank(model: type[models.Model]) -> Mapping[str, Any]:
 
 def insert(model: type[models.Model], rows: Sequence[Mapping[str, Any]]) -> None:
     """Insert rows, all with the same columns."""
-    if not rows:
-        return
-    vendor, names = connection.vendor, tuple(rows[0])
-    adapters = _adapters(vendor, model, names)
-    with connection.cursor() as cursor:
-        cursor.executemany(_insert_sql(vendor, model, names), [_adapted(adapters, row) for row in rows])
+    if rows:
+        insert_storable(model, tuple(rows[0]), storable_rows(model, rows))
+
+
+def storable_rows(model: type[models.Model], rows: Sequence[Mapping[str, Any]]) -> list[list[Any]]:
+    """Return the values of rows, all with the same columns, as the database stores them. No query."""
+    adapters = _adapters(connection.vendor, model, tuple(rows[0])) if rows else ()
+    return [_adapted(adapters, row) for row in rows]
+
+
+def insert_storable(model: type[models.Model], names: tuple[str, ...], rows: Sequence[Sequence[Any]]) -> None:
+    """Insert rows of values from `storable_rows` into the named columns."""
+    if rows:
+        with connection.cursor() as cursor:
+            cursor.executemany(_insert_sql(connection.vendor, model, names), rows)
 
 
 @cache

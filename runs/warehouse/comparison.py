@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from typing import Any
 
 from django.db import transaction
 from django.db.models import QuerySet
@@ -17,6 +18,7 @@ from runs.models.comparison import Evidence
 from runs.models.run import RunState, Trigger
 from runs.models.run_options import RunOptions
 from runs.models.trial import TrialState
+from runs.queue import statements
 from runs.warehouse.baselines import baseline_of
 from runs.warehouse.causes import same_fingerprint
 from runs.warehouse.comparability import changed_parts
@@ -84,7 +86,7 @@ def compare_with_baseline(run: Run, *, is_new: bool = False) -> None:
         run.configuration_changed = not run.is_experiment and _has_changed(baseline, run)
         if comparison.pass_rate is not None:
             run.verdict = comparison.verdict.value
-            Change.objects.bulk_create(_changes(run, baseline, comparison))
+            statements.insert(Change, _changes(run, baseline, comparison))
             _count_aa(baseline, run)
     run.save(update_fields=["baseline", "verdict", "configuration_changed", "aa_scenarios", "aa_differing"])
     _keep_alert(run, is_new=is_new)
@@ -148,7 +150,7 @@ def _keep_alert(run: Run, *, is_new: bool) -> None:
         Alert.objects.filter(run=run, first_triaged=None).delete()
 
 
-def _changes(run: Run, baseline: Run, comparison: RunComparison) -> list[Change]:
+def _changes(run: Run, baseline: Run, comparison: RunComparison) -> list[dict[str, Any]]:
     """Return the rows of a comparison: one for each measure, and one for each scenario whose pass rate changed."""
     measures = [*comparison.headline, *comparison.others]
     ids = measure_ids([_layer_and_name(change) for change in measures])
@@ -159,32 +161,34 @@ def _changes(run: Run, baseline: Run, comparison: RunComparison) -> list[Change]
         if change.scenarios or change.rule.name == PASS
     ]
     for row in rows:
-        if left_out and row.measure_id == ids[PASS_KEY]:
-            row.detail["not_comparable"] = left_out
+        if left_out and row["measure"] == ids[PASS_KEY]:
+            row["detail"]["not_comparable"] = left_out
     moved = {key: change for key, change in comparison.scenarios.items() if change.effect}
     keys = dict(Scenario.objects.filter(suite=run.suite_id, key__in=list(moved)).values_list("key", "pk"))
     own = [
         _row(run, baseline, ids[PASS_KEY], change, keys[key]) for key, change in moved.items() if key in keys
     ]
-    lost = [row for row in own if (row.after or 0.0) < (row.before or 0.0) and row.scenario_id]
+    lost = [row for row in own if (row["after"] or 0.0) < (row["before"] or 0.0)]
     if run.verdict == ChangeVerdict.REGRESSED and lost:
-        since = failing_since(run, {row.scenario_id for row in lost if row.scenario_id})
+        since = failing_since(run, {row["scenario"] for row in lost})
         for row in lost:
-            row.detail["since"] = since.get(row.scenario_id or 0)
+            row["detail"]["since"] = since.get(row["scenario"])
     return rows + own
 
 
-def _row(run: Run, baseline: Run, measure: int, change: MeasureChange, scenario: int | None = None) -> Change:
-    return Change(
-        run=run,
-        baseline=baseline,
-        measure_id=measure,
-        scenario_id=scenario,
-        verdict=change.verdict.value,
-        before=change.before,
-        after=change.after,
-        detail=change_json(change),
-    )
+def _row(
+    run: Run, baseline: Run, measure: int, change: MeasureChange, scenario: int | None = None
+) -> dict[str, Any]:
+    return {
+        "run": run.pk,
+        "baseline": baseline.pk,
+        "measure": measure,
+        "scenario": scenario,
+        "verdict": change.verdict.value,
+        "before": change.before,
+        "after": change.after,
+        "detail": change_json(change),
+    }
 
 
 def _layer_and_name(change: MeasureChange) -> tuple[str, str]:

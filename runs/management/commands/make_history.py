@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from evalhub.teams.models import Membership, Project
 from evalhub.teams.roles import Role
+from runs.demo_data.second_process import ProcessLost
 from runs.demo_data.storing import make_runs, make_stage
 from scenarios.commands import EvalhubCommand, Refused, Result, acting_user
 
@@ -38,16 +39,19 @@ class Command(EvalhubCommand):
         began = time.monotonic()
         by = acting_user()
         project = demo_project(options["project"], by=by)
-        stage = make_stage(project, seed=options["seed"], by=by)
-        make_runs(
-            stage,
-            runs=runs,
-            trials=trials,
-            seed=options["seed"],
-            by=by,
-            now=timezone.now(),
-            progress=lambda done: self.stderr.write(f"{done} of {runs} runs"),
-        )
+        try:
+            make_runs(
+                make_stage(project, by=by),
+                runs=runs,
+                trials=trials,
+                seed=options["seed"],
+                by=by,
+                now=timezone.now(),
+                progress=lambda done: self.stderr.write(f"{done} of {runs} runs"),
+            )
+        except ProcessLost as error:
+            sentence = f"{error} The runs stored so far remain. Try again with fewer --trials."
+            raise Refused(sentence, id="history/process-lost") from error
         seconds = time.monotonic() - began
         text = f"Generated {runs} runs with {trials} trials each in {project.name} in {seconds:.0f} s."
         return Result(text, {"project": project.slug, "runs": runs, "trials": trials, "seconds": seconds})
