@@ -59,6 +59,7 @@ SAME_ON_EVERY_DATABASE = (
     "tests/runs/trials/test_routing.py",
     "tests/runs/trials/test_unusable_judge.py",
     "tests/worker/test_file_stores.py",
+    "tests/worker/test_interrupted_history.py",
 )
 """About programs, files, judging and who may do what, without queries of their own, so SQLite's pass is enough."""
 PROCESSES = ["-n", str((os.cpu_count() or 1) + 2)]

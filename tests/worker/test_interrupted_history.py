@@ -59,7 +59,7 @@ def test_ctrl_c_ends_both_processes_with_one_sentence(
     _, said = command.communicate(timeout=60)
     assert (command.returncode, said.splitlines()[-1]) == (130, b"Interrupted.")
     assert b"Traceback" not in said
-    assert processes_of(stand) == before
+    stand.until(lambda: processes_of(stand) == before, 20)
 
 
 def test_a_killed_second_process_is_reported(stand: Stand) -> None:
@@ -69,4 +69,4 @@ def test_a_killed_second_process_is_reported(stand: Stand) -> None:
     _, said = command.communicate(timeout=60)
     assert command.returncode == 2
     assert b"The second process ended early" in said.splitlines()[-1]
-    assert processes_of(stand) == before
+    stand.until(lambda: processes_of(stand) == before, 20)
