@@ -13,7 +13,7 @@ import pytest
 from bs4 import BeautifulSoup, Tag
 
 from tests import tour
-from tests.web.html import text_of
+from tests.web.screen import text_of
 
 NO_DATA = {
     "Targets": "choices of a form",

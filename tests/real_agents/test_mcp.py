@@ -20,7 +20,7 @@ from tests.real_agents.test_runs import target
 from tests.runs.carrying import launch
 from tests.runs.mcp.servers import NOTES_SERVER, serving
 from tests.static_files import plain_static_files  # noqa: F401  # a fixture
-from tests.web.html import parse
+from tests.web.screen import parse
 
 READ = {"codex": "read_mcp_resource", "claude_code": "ReadMcpResourceTool", "opencode": "read_mcp_resource"}
 TURNS = [

@@ -33,7 +33,7 @@ from tests.real_agents.real import (
 )
 from tests.runs.carrying import launch
 from tests.static_files import plain_static_files  # noqa: F401  # a fixture
-from tests.web.html import parse
+from tests.web.screen import parse
 
 SCENARIO = """
 name: create-task

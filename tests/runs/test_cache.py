@@ -16,7 +16,7 @@ from tests.builders import make_member
 from tests.runs.carried import shell_project
 from tests.runs.carrying import suite_of
 from tests.static_files import plain_static_files  # noqa: F401  # a fixture
-from tests.web.html import parse
+from tests.web.screen import parse
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

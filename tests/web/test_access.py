@@ -7,7 +7,7 @@ from django.test import Client
 
 from evalhub.teams import audit
 from tests.builders import close, make_member, make_project, make_run, make_suite, make_trial
-from tests.web.html import parse
+from tests.web.screen import parse
 
 PAGES = {
     "home": "/p/tools/",

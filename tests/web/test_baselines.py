@@ -7,7 +7,7 @@ import pytest
 from evalhub.teams.models import AuditEvent
 from runs.models import Baseline
 from tests.builders import make_compared, make_project, make_run, make_suite
-from tests.web.html import main_of, parse
+from tests.web.screen import main_of, parse
 
 
 def ran(version, *failing, **changes):

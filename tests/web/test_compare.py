@@ -19,7 +19,7 @@ from tests.builders import (
     score,
 )
 from tests.web.compared_runs import KEYS, ran
-from tests.web.html import parse
+from tests.web.screen import parse
 
 ADDRESS = "/p/tools/compare/"
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.builders import make_project, make_suite
 from tests.web.compared_runs import KEYS, ran
-from tests.web.html import parse
+from tests.web.screen import parse
 
 ADDRESS = "/p/tools/compare/"
 

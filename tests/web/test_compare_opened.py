@@ -17,7 +17,7 @@ from tests.builders import (
     make_version,
 )
 from tests.diverging import ALIKE, GOOD, diverging_runs, run_commands
-from tests.web.html import parse
+from tests.web.screen import parse
 
 ADDRESS = "/p/tools/compare/"
 HTMX = {"HTTP_HX_REQUEST": "true"}

@@ -28,7 +28,7 @@ from tests.builders import (
     make_trial,
 )
 from tests.trial_parts import make_judging
-from tests.web.html import parse
+from tests.web.screen import parse
 
 pytestmark = pytest.mark.django_db
 SignIn = Callable[..., Client]

@@ -9,7 +9,7 @@ from django.test import Client
 from evalhub.web.middleware import BrowserPolicies
 from runs.models import Target, Worker
 from tests.builders import make_run, make_suite, make_trial
-from tests.web.html import parse
+from tests.web.screen import parse
 
 
 def test_a_missing_run_leads_to_the_runs_of_its_project(signed_in, project):

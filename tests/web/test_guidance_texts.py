@@ -20,8 +20,8 @@ from tests.builders import (
     make_trial,
 )
 from tests.trial_parts import make_judging
-from tests.web.html import parse
 from tests.web.new_run.form import ADDRESS, given
+from tests.web.screen import parse
 
 LIST = "/p/tools/guidance/"
 

@@ -9,8 +9,8 @@ from django.utils import timezone
 from runs.models import Alert, Run, TargetCheck
 from scenarios.models import Suite
 from tests.builders import make_member, make_project, make_run, make_suite, make_target, make_trial
-from tests.web.html import parse
 from tests.web.runs.pages import tried
+from tests.web.screen import parse
 
 ADDRESS = "/p/tools/"
 

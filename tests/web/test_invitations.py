@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from evalhub.teams.models import AuditEvent, Invitation, Membership, Project
 from tests.builders import make_member, make_project
-from tests.web.html import parse
+from tests.web.screen import parse
 
 SETTINGS = "/p/tools/settings/"
 ACCOUNT = {"username": "grace", "password1": "correct horse battery", "password2": "correct horse battery"}

@@ -13,7 +13,7 @@ from runs.warehouse.review_rounds import draw
 from scenarios.models import SuiteVersion
 from tests.builders import close, make_guidance, make_member, make_run, make_trial, score
 from tests.runs.reviewing.judged import VERSION, judged_trial
-from tests.web.html import parse
+from tests.web.screen import parse
 
 SignIn = Callable[..., Client]
 

@@ -9,7 +9,7 @@ from runs.models import Launch, Run, Target
 from tests.builders import make_guidance, make_suite, make_target
 from tests.runs.carrying import NO_GATES, launch
 from tests.runs.past_runs import past_run
-from tests.web.html import parse
+from tests.web.screen import parse
 
 COMPARE = "/p/tools/compare/"
 ADDRESS = f"{COMPARE}more/"

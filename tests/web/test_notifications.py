@@ -13,7 +13,7 @@ from runs.notifications.delivery import deliver_due
 from tests.builders import make_project
 from tests.runs.notifications.channels import SECRET, mail, only_delivery, webhook
 from tests.runs.servers import Reply, serving
-from tests.web.html import main_of, parse
+from tests.web.screen import main_of, parse
 
 ADDRESS = "/p/tools/settings/notifications/"
 HOOK = "https://hooks.example.org/token-of-the-path"

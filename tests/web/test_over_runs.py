@@ -15,7 +15,7 @@ from tests.builders import (
     make_version,
 )
 from tests.trial_parts import make_judging
-from tests.web.html import parse
+from tests.web.screen import parse
 
 
 def measured_run(version, outcome, **changes):

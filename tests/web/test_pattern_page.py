@@ -7,7 +7,7 @@ import pytest
 from tests.builders import make_project, make_run, make_suite, make_trial
 from tests.shell_events import shell
 from tests.trial_parts import make_transcript
-from tests.web.html import main_of, parse
+from tests.web.screen import main_of, parse
 
 TEXT = "$ ship deploy --env prod\nerror: no such option\n$ ship --help\nusage: ship\n$ ls\n"
 TOOL = {"binary": "ship", "command_pattern": r"ship\s+(?P<sub>\S+)"}

@@ -6,7 +6,7 @@ import pytest
 
 from runs.models import Alert
 from tests.builders import make_compared, make_member, make_project, make_suite, make_target
-from tests.web.html import main_of, parse
+from tests.web.screen import main_of, parse
 
 ADDRESS = "/p/tools/regressions/"
 

@@ -11,7 +11,7 @@ from evalhub.teams.models import ApiToken, AuditEvent
 from runs.models import Alert, Run
 from runs.warehouse.triage import StaleChange, triage
 from tests.builders import make_compared, make_member
-from tests.web.html import parse
+from tests.web.screen import parse
 
 ADDRESS = "/p/tools/regressions/"
 HTMX = {"HX-Request": "true", "HX-Current-URL": "http://testserver/p/tools/regressions/?assignee=ada"}

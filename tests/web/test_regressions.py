@@ -15,7 +15,7 @@ from tests.builders import (
     make_project,
     make_suite,
 )
-from tests.web.html import parse
+from tests.web.screen import parse
 
 ADDRESS = "/p/tools/regressions/"
 HTMX = {"HX-Request": "true"}

@@ -8,7 +8,7 @@ import pytest
 
 from runs.models import Alert
 from tests.builders import make_compared, make_member
-from tests.web.html import parse
+from tests.web.screen import parse
 
 ADDRESS = "/p/tools/regressions/"
 HTMX = {"HX-Request": "true"}

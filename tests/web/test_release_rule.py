@@ -8,8 +8,8 @@ from evalhub.teams.models import AuditEvent
 from runs.warehouse.release_rule import by_rule
 from scenarios.models import Suite
 from tests.builders import close, make_run, make_trial
-from tests.web.html import parse
 from tests.web.runs.pages import page
+from tests.web.screen import parse
 
 ADDRESS = "/p/tools/suites/basics/"
 

@@ -10,7 +10,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from runs.models import Run
 from runs.reports.exports import EXPORTS
 from tests.builders import close, make_project, make_run, make_suite, make_trial
-from tests.web.html import parse
+from tests.web.screen import parse
 
 IMPORT = "/p/tools/runs/import/"
 RESULTS = "".join(

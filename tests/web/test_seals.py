@@ -8,7 +8,7 @@ from django.utils import timezone
 from runs.models import Run, ScenarioProof, SuiteProof
 from scenarios.models import SuiteVersion
 from tests.builders import make_compared, make_run, make_suite, make_trial
-from tests.web.html import parse
+from tests.web.screen import parse
 
 
 def seal(version: SuiteVersion, **seals: str) -> SuiteProof:

@@ -7,7 +7,7 @@ import pytest
 from evaluators.model import Event, Transcript
 from runs.warehouse.search_index import entry, facets_of, write_entry
 from tests.builders import make_project, make_run, make_suite, make_trial
-from tests.web.html import parse
+from tests.web.screen import parse
 
 ADDRESS = "/p/tools/search/"
 

@@ -9,7 +9,7 @@ from runs.models import Run, Trial
 from scenarios.formats import parse_files
 from tests.builders import make_project, make_run
 from tests.session_files import claude, codex
-from tests.web.html import parse
+from tests.web.screen import parse
 
 ADDRESS = "/p/tools/runs/sessions/"
 

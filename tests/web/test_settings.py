@@ -15,7 +15,7 @@ from evalhub.teams.models import ApiToken, AuditEvent, Membership, Project
 from evalhub.teams.priorities import Priority
 from runs.models import ModelPrice
 from tests.builders import make_member, make_project
-from tests.web.html import parse
+from tests.web.screen import parse
 
 ADDRESS = "/p/tools/settings/"
 SETTINGS = {

@@ -10,7 +10,7 @@ from django.test import Client
 from django.utils import timezone
 
 from evalhub.teams.models import SignInLink
-from tests.web.html import parse
+from tests.web.screen import parse
 
 PASSWORD = "a long enough one"
 

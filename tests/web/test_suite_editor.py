@@ -12,7 +12,7 @@ from scenarios.sources import source_of
 from tests.builders import make_run, make_suite, make_target, make_trial
 from tests.greeting import EXISTS, greeting
 from tests.trial_parts import make_command
-from tests.web.html import parse
+from tests.web.screen import parse
 
 EDIT = "/p/tools/suites/box/edit/"
 NEW = "/p/tools/new-suite/"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from runs.models import Baseline
 from scenarios.models import Fixture, Rubric, ScenarioVersion
 from tests.builders import make_run, make_suite, make_target
-from tests.web.html import parse
+from tests.web.screen import parse
 
 PATTERN = r"<i>taskmgr\s+(\S+)"
 JUDGE = {"rubric": {"name": "capture", "criteria": [{"id": "a", "weight": 1.0}]}, "pass_threshold": 0.5}

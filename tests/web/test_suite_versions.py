@@ -8,7 +8,7 @@ from scenarios.formats.parsed import FixtureFile
 from scenarios.models import Fixture, ScenarioVersion
 from scenarios.storing import pack
 from tests.builders import close, make_project, make_run, make_suite, make_trial, make_version
-from tests.web.html import parse
+from tests.web.screen import parse
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from tests.builders import (
     make_trial,
     make_version,
 )
-from tests.web.html import parse
+from tests.web.screen import parse
 
 
 def test_the_list_shows_what_was_run(signed_in, project):

@@ -10,7 +10,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 
 from runs.models import Target
 from scenarios.models import Suite
-from tests.web.html import parse
+from tests.web.screen import parse
 
 GOOD = b"""name: list-files
 description: Lists the files.

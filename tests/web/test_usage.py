@@ -6,7 +6,7 @@ import pytest
 
 from runs.models import FlagConfusion, Run, SubcommandMeasure
 from tests.builders import make_run
-from tests.web.html import parse
+from tests.web.screen import parse
 
 ADDRESS = "/p/tools/usage/"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.web.html import parse
+from tests.web.screen import parse
 
 ADDRESS = "/p/tools/runs/new/"
 FETCHED = {"HX-Request": "true"}

@@ -7,8 +7,8 @@ from django.utils import timezone
 from runs.models import TargetCheck
 from tests.builders import make_guidance, make_run, make_suite, make_target
 from tests.runs.past_runs import past_run
-from tests.web.html import parse
 from tests.web.new_run.form import ADDRESS, FETCHED, given
+from tests.web.screen import parse
 
 
 def by_name(table):

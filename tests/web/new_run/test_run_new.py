@@ -10,8 +10,8 @@ from evalhub.teams.priorities import Priority
 from runs.models import Launch, Run, Trial
 from scenarios.models import Guidance, SuiteVersion, Upload
 from tests.builders import make_guidance, make_project, make_run, make_suite, make_target
-from tests.web.html import parse
 from tests.web.new_run.form import ADDRESS, FETCHED, given, plan_of
+from tests.web.screen import parse
 
 
 def test_starting_makes_the_trials(signed_in, version):

@@ -10,8 +10,8 @@ from django.utils import timezone
 from runs.models import Run, TargetCheck
 from tests.builders import make_guidance, make_suite, make_target
 from tests.runs.past_runs import past_run
-from tests.web.html import parse
 from tests.web.new_run.form import ADDRESS, FETCHED, given, plan_of
+from tests.web.screen import parse
 
 
 def test_the_plan_counts_trials_and_stores_nothing(signed_in, version):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.builders import make_compared
-from tests.web.html import main_of
+from tests.web.screen import main_of
 
 ADDRESS = "/p/tools/runs/"
 

@@ -6,8 +6,8 @@ import pytest
 
 from runs.models import Run
 from tests.builders import make_compared, make_guidance, make_suite
-from tests.web.html import parse
 from tests.web.runs.pages import address, page
+from tests.web.screen import parse
 
 KEYS = tuple(f"task-{number}" for number in range(10))
 

@@ -21,8 +21,8 @@ from tests.builders import (
 )
 from tests.runs.carrying import launch, lose_preparations
 from tests.trial_parts import make_judging
-from tests.web.html import main_of
 from tests.web.runs.pages import address, page, tried
+from tests.web.screen import main_of
 
 
 def test_it_works(signed_in, version):

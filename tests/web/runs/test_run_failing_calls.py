@@ -11,8 +11,8 @@ from runs.pages.run.failing_calls import LARGEST, LARGEST_STORED, MOST
 from tests.builders import close, make_project, make_run, make_trial, used
 from tests.shell_events import shell
 from tests.trial_parts import make_command, make_transcript
-from tests.web.html import parse
 from tests.web.runs.pages import address, page
+from tests.web.screen import parse
 
 FAILED = {"subcommand": "export", "exit_code": 2, "failed": True}
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tests.builders import make_run, make_suite, make_trial
-from tests.web.html import parse
 from tests.web.runs.pages import ADDRESS, tried
+from tests.web.screen import parse
 
 
 def test_three_figures_are_above_the_rows(signed_in, version):

@@ -8,8 +8,8 @@ import pytest
 
 from runs.models import Run
 from tests.builders import make_guidance, make_member, make_run, make_suite, make_target
-from tests.web.html import parse
 from tests.web.runs.pages import ADDRESS, numbers
+from tests.web.screen import parse
 
 
 def test_it_names_the_filter_that_matches_nothing(signed_in, version):

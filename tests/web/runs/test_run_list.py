@@ -8,8 +8,8 @@ from runs.models import Measure
 from runs.models.comparison import Change
 from runs.warehouse.baselines import set_baseline
 from tests.builders import make_guidance, make_project, make_run, make_suite, make_trial
-from tests.web.html import parse
 from tests.web.runs.pages import ADDRESS, numbers, tried
+from tests.web.screen import parse
 
 
 def test_it_works(signed_in, version):

@@ -8,7 +8,7 @@ from django.test import Client
 from evaluators.mcp_surface import encoded, surface_of
 from runs.models import CommandRecord, Run, ToolHelp
 from tests.builders import make_run, make_suite, make_trial
-from tests.web.html import parse
+from tests.web.screen import parse
 
 TOOLS = [
     {

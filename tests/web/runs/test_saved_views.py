@@ -7,8 +7,8 @@ import pytest
 from evalhub.teams.models import AuditEvent
 from runs.models import Run, SavedView
 from tests.builders import make_run
-from tests.web.html import parse
 from tests.web.runs.pages import ADDRESS, numbers
+from tests.web.screen import parse
 
 SAVE = f"{ADDRESS}views/"
 

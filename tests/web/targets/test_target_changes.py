@@ -8,7 +8,7 @@ import pytest
 
 from runs.models import Target
 from tests.builders import make_run, make_suite, make_target
-from tests.web.html import parse
+from tests.web.screen import parse
 from tests.web.targets.pages import ADDRESS, actions
 
 

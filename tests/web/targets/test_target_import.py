@@ -7,7 +7,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 
 from runs.models import Target
 from tests.builders import make_suite
-from tests.web.html import parse
+from tests.web.screen import parse
 from tests.web.targets.pages import ADDRESS, FILE
 
 

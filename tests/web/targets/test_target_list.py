@@ -10,7 +10,7 @@ from django.utils import timezone
 from runs.models import TargetCheck, Worker
 from runs.targets.check import run_check
 from tests.builders import make_project, make_run, make_suite, make_target, make_trial
-from tests.web.html import parse
+from tests.web.screen import parse
 from tests.web.targets.pages import ADDRESS
 
 

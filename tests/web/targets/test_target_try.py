@@ -10,7 +10,7 @@ import pytest
 from runs.execution.trying import run_try
 from runs.models import Run, TargetTry, Trial
 from tests.builders import make_target
-from tests.web.html import parse
+from tests.web.screen import parse
 from tests.web.targets.pages import ADDRESS, actions
 
 NEW = f"{ADDRESS}new/"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.web.html import main_of
+from tests.web.screen import main_of
 
 HOSTILE = "</pre><script>alert(1)</script>\u202eexe\x1b[31m"
 

@@ -7,7 +7,7 @@ import json
 from tests.builders import make_project, make_run, make_trial
 from tests.shell_events import shell
 from tests.trial_parts import make_transcript
-from tests.web.html import main_of, parse
+from tests.web.screen import main_of, parse
 
 
 def replayed(version):

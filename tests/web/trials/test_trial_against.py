@@ -11,7 +11,7 @@ from scenarios.models import ScenarioVersion
 from tests.builders import close, make_project, make_run, make_suite, make_trial
 from tests.shell_events import shell
 from tests.trial_parts import make_command, make_judging, make_transcript
-from tests.web.html import main_of, parse
+from tests.web.screen import main_of, parse
 from tests.web.trials.pages import HOSTILE, SHOWN, address, page
 
 

@@ -9,7 +9,7 @@ from runs.models import Artifact
 from tests.builders import make_run, make_trial, score
 from tests.shell_events import shell
 from tests.trial_parts import make_command, make_judging, make_transcript
-from tests.web.html import parse
+from tests.web.screen import parse
 from tests.web.trials.pages import HOSTILE, SHOWN, address, page
 
 

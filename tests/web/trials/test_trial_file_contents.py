@@ -6,7 +6,7 @@ import pytest
 
 from runs.pages.trial import workspace_changes as reader
 from tests.builders import make_project
-from tests.web.html import parse
+from tests.web.screen import parse
 from tests.web.trials.pages import address
 from tests.web.trials.workspaces import START, changes, page, trial_of
 

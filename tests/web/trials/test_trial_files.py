@@ -7,7 +7,7 @@ import pytest
 from runs.pages.trial import workspace_changes as reader
 from tests.builders import make_run, make_suite, make_target, make_trial
 from tests.kept_files import path_of
-from tests.web.html import parse
+from tests.web.screen import parse
 from tests.web.trials.pages import address
 from tests.web.trials.workspaces import START, changes, page, trial_of
 

@@ -7,7 +7,7 @@ from scenarios.models import Guidance
 from scenarios.storing import keep_fixture
 from tests.builders import make_run, make_suite, make_trial
 from tests.trial_parts import make_workspace
-from tests.web.html import main_of
+from tests.web.screen import main_of
 from tests.web.trials.pages import address
 
 START = {"notes.txt": b"one\ntwo\nthree\n", "same.txt": b"stays\n", "old.txt": b"goes\n"}
