@@ -1,9 +1,9 @@
 """Run every test that this machine can run: `python -m tests.all [pytest's arguments]`, which is `make test`.
 
-First the table tests of the pure parts, in under two seconds; then everything else on SQLite; then the tests that use the
+First the table tests of the pure parts, in seconds; then everything else on SQLite; then the tests that use the
 database again on a private PostgreSQL with a private Redis, except those of `SAME_ON_EVERY_DATABASE`. In the last two
 passes pytest-xdist distributes the files to processes with their own database and broker: two more than there are
-processors, because tests wait half of the time.
+processors on SQLite, because tests wait half of the time; one more on PostgreSQL, whose server needs a processor, too.
 If you name a file or folder, the first pass is skipped. `python -m tests.slow` runs the tests that take more than ten
 seconds or draw many random numbers, `make test-faults` those that kill servers, and `make test-agents` those that run
 installed agents.
@@ -62,9 +62,7 @@ SAME_ON_EVERY_DATABASE = (
     "tests/worker/test_interrupted_history.py",
 )
 """About programs, files, judging and who may do what, without queries of their own, so SQLite's pass is enough."""
-PROCESSES = ["-n", str((os.cpu_count() or 1) + 2)]
-BY_FILE = ["--dist", "loadfile", "--no-loadscope-reorder"]
-"""A file's tests share expensive fixtures, so they stay in one process."""
+PROCESSORS = os.cpu_count() or 1
 NOTHING_COLLECTED = 5
 Environment = dict[str, str]
 
@@ -103,16 +101,21 @@ def on_servers(arguments: list[str]) -> int:
         return 1 if {"postgres", "redis"} & required() else 0
 
 
+def spread(processes: int) -> list[str]:
+    """Return pytest's arguments for so many processes; a file's tests stay in one, as they share expensive fixtures."""
+    return ["-n", str(processes), "--dist", "loadfile", "--no-loadscope-reorder"]
+
+
 def passes(arguments: list[str]) -> Iterator[int]:
     """Run one pass after the other; yield their exit codes."""
     named = names_files(arguments)
     if not named:
         yield run("Pure parts by table", [*PURE, *arguments], {})
-    processes = [*PROCESSES, *BY_FILE]
     rest = [] if named else ["-m", f"not table and not ({ELSEWHERE})"]
-    yield run("SQLite and the embedded broker", [*processes, *rest, *arguments], {})
+    yield run("SQLite and the embedded broker", [*spread(PROCESSORS + 2), *rest, *arguments], {})
     left_out = [f"--ignore={path}" for path in SAME_ON_EVERY_DATABASE]
-    yield on_servers([*processes, *left_out, "-m", f"{ON_EVERY_DATABASE} and not ({SLOW})", *arguments])
+    chosen = [*left_out, "-m", f"{ON_EVERY_DATABASE} and not ({SLOW})"]
+    yield on_servers([*spread(PROCESSORS + 1), *chosen, *arguments])
 
 
 def worst(codes: Iterable[int]) -> int:
