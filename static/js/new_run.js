@@ -8,7 +8,7 @@ let pressed = 0;
 
 const trials = () => Number(form.querySelector("[name=planned]")?.value || 0);
 const isEdited = (field) => {
-  if (["hidden", "submit"].includes(field.type)) return false;
+  if (field.matches("button, [type=hidden]")) return false;
   if (field.options) {
     const preset = [...field.options].some((each) => each.defaultSelected);
     if (field.type === "select-one" && !preset) return field.selectedIndex > 0;
