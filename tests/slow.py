@@ -13,7 +13,7 @@ import re
 import sys
 from collections.abc import Iterator
 
-from tests.all import ON_EVERY_DATABASE, ROOT, names_files, on_servers, run, worst
+from tests.all import ON_EVERY_DATABASE, ROOT, SAME_ON_EVERY_DATABASE, names_files, on_servers, run, worst
 
 # `.ci/run` runs the agents' tests beside these. The simulations come last (conftest.py).
 SPREAD = ["-n", str((os.cpu_count() or 1) + 1), "--dist", "load", "--maxschedchunk", "1"]
@@ -27,12 +27,17 @@ def slow_files() -> list[str]:
     return [str(path.relative_to(ROOT)) for path in files if _MARKED.search(path.read_text(encoding="utf-8"))]
 
 
-def on_sqlite(words: list[str]) -> int:
-    return run("SQLite and the embedded broker", ["-m", f"simulation or {SLOW}", *words], {})
+def on_sqlite(arguments: list[str]) -> int:
+    files = [] if names_files(arguments) else slow_files()
+    return run(
+        "SQLite and the embedded broker", ["-m", f"simulation or {SLOW}", *SPREAD, *files, *arguments], {}
+    )
 
 
-def on_postgresql(words: list[str]) -> int:
-    return on_servers(["-m", f"{SLOW} and {ON_EVERY_DATABASE}", *words])
+def on_postgresql(arguments: list[str]) -> int:
+    own = [path for path in slow_files() if not path.startswith(SAME_ON_EVERY_DATABASE)]
+    files = [] if names_files(arguments) else own
+    return on_servers(["-m", f"{SLOW} and {ON_EVERY_DATABASE}", *SPREAD, *files, *arguments])
 
 
 PASSES = {"sqlite": on_sqlite, "postgresql": on_postgresql}
@@ -41,12 +46,9 @@ PASSES = {"sqlite": on_sqlite, "postgresql": on_postgresql}
 def passes(arguments: list[str]) -> Iterator[int]:
     """Run one pass after the other, or the one that the first argument names; yield their exit codes."""
     if arguments and arguments[0] in PASSES:
-        chosen, arguments = [PASSES[arguments[0]]], arguments[1:]
+        yield PASSES[arguments[0]](arguments[1:])
     else:
-        chosen = [*PASSES.values()]
-    words = [*SPREAD, *([] if names_files(arguments) else slow_files()), *arguments]
-    for each in chosen:
-        yield each(words)
+        yield from (each(arguments) for each in PASSES.values())
 
 
 if __name__ == "__main__":

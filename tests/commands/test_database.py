@@ -38,7 +38,13 @@ def manage(data: Path, *arguments: str, **env: str) -> subprocess.CompletedProce
 
 
 @pytest.mark.parametrize(
-    "before", [(), ("shell", "--no-imports", "-c", EARLIER)], ids=["none", "an earlier release"]
+    "before",
+    [
+        pytest.param((), id="none"),
+        pytest.param(
+            ("shell", "--no-imports", "-c", EARLIER), id="an earlier release", marks=pytest.mark.slow
+        ),
+    ],
 )
 def test_a_command_makes_and_upgrades_the_embedded_database(tmp_path: Path, before: tuple[str, ...]) -> None:
     if before:

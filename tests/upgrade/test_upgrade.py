@@ -72,6 +72,7 @@ def test_an_upgrade_keeps_runs_and_every_page(version, empty_database, db):
     assert new.keys() - after["tables"].keys() == set()
 
 
+@pytest.mark.slow
 @pytest.mark.database
 def test_a_new_database_can_be_taken_back(empty_database):
     def migrate(*words: str) -> None:

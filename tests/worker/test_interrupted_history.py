@@ -13,6 +13,8 @@ import pytest
 
 from tests.worker.stand import ROOT, Stand
 
+pytestmark = pytest.mark.slow
+
 
 def processes_of(stand: Stand) -> dict[int, bytes]:
     """Return the processes that were started with the stand's data directory, with their command lines."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.worker.stand import Stand, kill_group
 
 SCENARIO = "name: {name}\ndescription: Waits.\ntask:\n  prompt: Wait.\nevaluation:\n  gates: []\n"
@@ -29,6 +31,7 @@ def start_run(stand: Stand, folder: Path, project: str, *, trials: int, delay_ms
     return int(number)
 
 
+@pytest.mark.slow
 def test_a_small_run_begins_while_a_big_one_holds_every_lane(stand: Stand, tmp_path: Path):
     make_projects(stand, "big", "small")
     stand.start_worker(threads=4)
@@ -42,6 +45,7 @@ def test_a_small_run_begins_while_a_big_one_holds_every_lane(stand: Stand, tmp_p
     stand.rows(f"UPDATE runs_run SET cancel_requested = TRUE WHERE id = {big} RETURNING id")
 
 
+@pytest.mark.slow
 def test_a_free_worker_finds_work_while_the_broker_is_away(stand: Stand, tmp_path: Path):
     make_projects(stand, "one")
     stand.start_worker(threads=1)

@@ -139,6 +139,7 @@ def running(tmp_path: Path, migrated: str) -> Iterator[Running]:
             started.supervisor.stdout.close()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 def test_it_keeps_everything_running_and_stops_in_order(running: Running):
     health = running.health() or {}
