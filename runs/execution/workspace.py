@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path, PurePosixPath
+from typing import BinaryIO
 
 from evaluators.model import CommandResult, FileUnavailable
 from evaluators.redaction import mask_values
@@ -189,8 +192,26 @@ def _write(workspace: Path, file: FixtureFile) -> None:
         )
     target = workspace / path
     target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_bytes(file.content)
+    with target.open("wb") as written:
+        _lock(written, fcntl.LOCK_EX)
+        written.write(file.content)
     target.chmod(0o755 if file.executable else 0o644)
+    _wait_until_closed(target)
+
+
+def _wait_until_closed(target: Path) -> None:
+    """Wait for processes that another lane is starting: until they run, they have this file open, too, and its lock.
+
+    Linux doesn't execute a file that any process has open for writing (ETXTBSY).
+    """
+    with target.open("rb") as closed:
+        _lock(closed, fcntl.LOCK_SH)
+
+
+def _lock(file: BinaryIO, kind: int) -> None:
+    # Some network file systems have no locks.
+    with suppress(OSError):
+        fcntl.flock(file, kind)
 
 
 def _ended(result: CommandResult) -> str:

@@ -3,6 +3,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -55,6 +59,35 @@ def test_it_lays_the_runs_guidance_over_the_fixtures(tmp_path):
     assert (with_new / "CLAUDE.md").read_bytes() == b"new advice"
     assert not (with_new / "AGENTS.md").exists()
     assert (prepared(FIXTURE, tmp_path) / "AGENTS.md").exists()
+
+
+@contextmanager
+def slowly_starting_processes() -> Iterator[None]:
+    """Start processes all the time that have this process's files open until they run."""
+    ended = threading.Event()
+
+    def start_them() -> None:
+        while not ended.is_set():
+            subprocess.run(["true"], preexec_fn=lambda: time.sleep(0.02), check=True)
+
+    starting = [threading.Thread(target=start_them) for _ in range(3)]
+    for thread in starting:
+        thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        for thread in starting:
+            thread.join()
+
+
+def test_a_new_program_runs_while_others_start(tmp_path):
+    # A large file takes a while to write, so most are open when a process starts.
+    program = FixtureFile("run.sh", b"#!/bin/sh\necho ran\n" + b"#" * (4 << 20), executable=True)
+    with slowly_starting_processes():
+        for _ in range(60):
+            path = prepared([program], tmp_path)
+            assert subprocess.run([path / "run.sh"], capture_output=True, check=True).stdout == b"ran\n"
 
 
 @pytest.mark.parametrize("path", ["../out", "/etc/out", "a/../../out", ""])
