@@ -32,7 +32,7 @@ worker: setup  ## Start one worker, against EVALHUB_BROKER_URL or the embedded b
 test: dev  ## Run every test that this machine can run (ARGS="-k name")
 	@$(PY) -m tests.all $(ARGS)
 
-test-slow: dev  ## Run the tests that take minutes: long walks, simulations
+test-slow: dev  ## Run the tests that take minutes: long walks, fuzzing, simulations
 	@$(PY) -m tests.slow $(ARGS)
 
 test-faults: dev  ## Kill workers and servers, and fill disks, under load

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import threading
 from collections import deque
@@ -54,4 +53,4 @@ def _end_with_parent() -> None:
     """End this process when the first one is killed, which the executor doesn't notice."""
     if parent := parent_process():
         parent.join()
-        os._exit(1)
+        signal.raise_signal(signal.SIGTERM)
