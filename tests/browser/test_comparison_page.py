@@ -121,6 +121,11 @@ def test_more_trials_are_planned_started_and_followed(
     expect(as_admin.get_by_role("button", name="Start 30 trials")).to_be_visible()
     as_admin.get_by_label("list").uncheck()
     expect(as_admin.get_by_role("button", name="Start 20 trials")).to_be_visible()
+    as_admin.goto(f"{live_server.url}/p/tools/runs/")
+    as_admin.go_back()
+    # The browser fills in again what was chosen, and the plan follows.
+    expect(as_admin.get_by_label("list")).not_to_be_checked()
+    expect(as_admin.get_by_role("button", name="Start 20 trials")).to_be_visible()
     as_admin.get_by_label("Trials of each scenario").fill("2")
     as_admin.get_by_label("Trials of each scenario").blur()
     as_admin.get_by_role("button", name="Start 8 trials").click()

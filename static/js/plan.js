@@ -1,7 +1,7 @@
 /* Start takes what the form says: while its plan is being made again the press waits, and asks again only if the plan grew. */
 "use strict";
 
-const form = document.getElementById("new-run");
+const form = document.getElementById("plan")?.closest("form");
 let changed = false;
 let planning = false;
 let pressed = 0;
