@@ -175,7 +175,7 @@ def test_it_lets_a_command_clean_up_on_timeout(folders, level):
     result = run(
         containment(level).around(*folders, profile=AGENT),
         "trap 'echo cleaned; exit 7' TERM; sleep 42.5 & wait",
-        timeout_seconds=0.5,
+        timeout_seconds=2.0,
         grace_seconds=5.0,
     )
     assert result.stdout == b"cleaned\n"

@@ -193,11 +193,11 @@ def test_in_a_workspace_what_cannot_be_read_is_left_to_the_reader(tmp_path):
 
 
 def test_a_timeout_is_recorded_in_a_workspace_and_an_error_without(tmp_path):
-    slow = codex(does="slow", timeout_seconds=0.7)
+    slow = codex(does="slow", timeout_seconds=2.5)
     recording = slow.invoke(invocation(tmp_path))
     assert recording.timed_out
     assert parse("codex", recording.raw).events
-    with pytest.raises(ProviderError, match=r"timed out after 0\.7 s") as caught:
+    with pytest.raises(ProviderError, match=r"timed out after 2\.5 s") as caught:
         slow.invoke(invocation(tmp_path, in_workspace=False))
     assert caught.value.kind == "timeout"
     assert nothing_left("sleep\00061.75")

@@ -33,13 +33,13 @@ def test_it_ends_a_command_that_never_ends(tmp_path):
 
 def test_it_lets_a_command_clean_up_before_it_is_killed(tmp_path):
     result = run(
-        "trap 'echo cleaned; exit 7' TERM; sleep 30 & wait", tmp_path, timeout_seconds=0.3, grace_seconds=5.0
+        "trap 'echo cleaned; exit 7' TERM; sleep 30 & wait", tmp_path, timeout_seconds=2.0, grace_seconds=5.0
     )
     assert (result.stdout, result.exit_code, result.timed_out) == (b"cleaned\n", 7, True)
 
 
 def test_it_kills_a_command_that_ignores_the_polite_signal(tmp_path):
-    result = run("trap '' TERM; while :; do sleep 31.4152; done", tmp_path, timeout_seconds=0.3)
+    result = run("trap '' TERM; while :; do sleep 31.4152; done", tmp_path, timeout_seconds=2.0)
     assert result.exit_code == -9
     assert nothing_left("31.4152")
 
