@@ -66,6 +66,8 @@ def start_run(stand: Stand, folder: Path, trials: int) -> None:
 
 def test_a_full_disk_costs_no_trial(small_disk: Path, stand: Stand, tmp_path: Path):
     stand.env["EVALHUB_MIN_FREE_MB"] = "1"
+    # Only a full disk may take trials back, not a lease that ends on a busy machine.
+    stand.env["EVALHUB_LEASE_SECONDS"] = "20"
     stand.start_worker()
     start_run(stand, tmp_path, trials=20)
     stand.until(lambda: stand.one("SELECT sum(put_back) FROM runs_trial") > 0, 90)

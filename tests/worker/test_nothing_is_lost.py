@@ -71,6 +71,8 @@ def test_trials_survive_killed_workers_and_a_killed_broker(stand: Stand, tmp_pat
 
 @pytest.mark.slow
 def test_two_workers_never_exceed_the_cap_over_two_thousand_trials(stand: Stand, tmp_path: Path):
+    # A lease that ends on a busy machine would let a fifth lane begin.
+    stand.env["EVALHUB_LEASE_SECONDS"] = "20"
     arguments = files(tmp_path, "one", "two", workers=4)
     stand.start_worker(threads=4)
     stand.start_worker(threads=4, beat=False)
