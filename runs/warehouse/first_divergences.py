@@ -62,11 +62,11 @@ Sides = Mapping[str, tuple[Sequence[EndedTrial], Sequence[EndedTrial]]]
 
 
 def first_divergences(runs: Sequence[int], scenarios: Sides) -> FirstDivergences:
-    """Return where the newly failing scenarios' trials part ways.
+    """Return where the newly failing scenarios' trials part ways, by scenario key.
 
     `runs` are those that the trials are from. One query, two where a run is open, none if no scenario newly fails.
     """
-    failing = {key: sides for key, sides in scenarios.items() if _newly_fails(*sides)}
+    failing = {key: sides for key, sides in sorted(scenarios.items()) if _newly_fails(*sides)}
     if not failing:
         return FirstDivergences()
     commands = command_sequences(runs)

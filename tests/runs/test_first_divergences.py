@@ -7,6 +7,7 @@ import pytest
 from runs.models import CommandRecord, Run, RunDigest
 from runs.warehouse.compared_with_first import compared_with_first
 from runs.warehouse.digests import command_sequences
+from runs.warehouse.first_divergences import EndedTrial, first_divergences
 from tests.builders import close, make_project, make_run, make_suite, make_trial
 from tests.commands.calling import call
 from tests.diverging import ALIKE, BAD, GOOD, diverging_runs, run_commands
@@ -31,6 +32,19 @@ def test_the_command_that_most_failing_scenarios_begin_with_is_named(version):
     assert found.sentence == ALIKE
     apart = found.scenarios["create"].divergence
     assert (apart.number, apart.before, apart.after) == (2, "deploy --env", "deploy --target")
+
+
+def test_scenarios_are_in_order_however_they_are_given(version):
+    runs = diverging_runs(version)
+    sides = {
+        key: tuple(
+            [EndedTrial(run.trial_set.get(scenario__key=key).pk, outcome)]
+            for run, outcome in zip(runs, ("pass", "fail"), strict=True)
+        )
+        for key in ("export", "create")
+    }
+    found = first_divergences([run.pk for run in runs], sides)
+    assert list(found.scenarios) == ["create", "export"]
 
 
 def test_a_command_of_a_single_scenario_is_no_pattern(version):
