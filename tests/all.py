@@ -4,9 +4,9 @@ First the table tests of the pure parts, in seconds; then everything else on SQL
 database again on a private PostgreSQL with a private Redis, except those of `SAME_ON_EVERY_DATABASE`. In the last two
 passes pytest-xdist distributes the files to processes with their own database and broker: two more than there are
 processors on SQLite, because tests wait half of the time; one more on PostgreSQL, whose server needs a processor, too.
-If you name a file or folder, the first pass is skipped. `python -m tests.slow` runs the tests that take more than ten
-seconds or draw many random numbers, `make test-faults` those that kill servers, and `make test-agents` those that run
-installed agents.
+If you name a file or folder, the first pass is skipped. `python -m tests.slow` runs the tests that take long, start
+whole installations or draw many random numbers, `make test-faults` those that kill servers, and `make test-agents`
+those that run installed agents.
 EVALHUB_TEST_REQUIRE=browser,postgres,redis,sandbox makes a missing program a failure instead of a skip.
 """
 

@@ -1,8 +1,8 @@
 """Runs the tests that take minutes: `python -m tests.slow [pytest's arguments]`, which is `make test-slow`.
 
-First the simulations, which hold only over many random draws, and the tests that take more than ten seconds, on SQLite;
-then the latter again on a private PostgreSQL and Redis. A first argument of `sqlite` or `postgresql` runs one of the
-two. `make test-faults` runs the tests that kill and starve servers.
+First the simulations, which hold only over many random draws, and the slow tests, on SQLite; then the latter again on
+a private PostgreSQL and Redis. A first argument of `sqlite` or `postgresql` runs one of the two. `make test-faults`
+runs the tests that kill and starve servers.
 EVALHUB_TEST_REQUIRE makes a missing program a failure instead of a skip, as in `tests.all`.
 """
 
@@ -27,17 +27,19 @@ def slow_files() -> list[str]:
     return [str(path.relative_to(ROOT)) for path in files if _MARKED.search(path.read_text(encoding="utf-8"))]
 
 
-def on_sqlite(arguments: list[str]) -> int:
+def chosen(arguments: list[str], *, left_out: tuple[str, ...] = ()) -> list[str]:
+    """Return pytest's arguments, with the files to run unless they name some."""
     files = [] if names_files(arguments) else slow_files()
-    return run(
-        "SQLite and the embedded broker", ["-m", f"simulation or {SLOW}", *SPREAD, *files, *arguments], {}
-    )
+    return [*SPREAD, *(path for path in files if not path.startswith(left_out)), *arguments]
+
+
+def on_sqlite(arguments: list[str]) -> int:
+    return run("SQLite and the embedded broker", ["-m", f"simulation or {SLOW}", *chosen(arguments)], {})
 
 
 def on_postgresql(arguments: list[str]) -> int:
-    own = [path for path in slow_files() if not path.startswith(SAME_ON_EVERY_DATABASE)]
-    files = [] if names_files(arguments) else own
-    return on_servers(["-m", f"{SLOW} and {ON_EVERY_DATABASE}", *SPREAD, *files, *arguments])
+    words = chosen(arguments, left_out=SAME_ON_EVERY_DATABASE)
+    return on_servers(["-m", f"{SLOW} and {ON_EVERY_DATABASE}", *words])
 
 
 PASSES = {"sqlite": on_sqlite, "postgresql": on_postgresql}
