@@ -172,14 +172,15 @@ def test_it_ends_what_a_command_leaves(folders, level):
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_it_lets_a_command_clean_up_on_timeout(folders, level):
+    number = f"42.{LEVELS.index(level)}5"
     result = run(
         containment(level).around(*folders, profile=AGENT),
-        "trap 'echo cleaned; exit 7' TERM; sleep 42.5 & wait",
+        f"trap 'echo cleaned; exit 7' TERM; sleep {number} & wait",
         timeout_seconds=2.0,
         grace_seconds=5.0,
     )
     assert result.stdout == b"cleaned\n"
-    assert nothing_left("sleep\00042.5")
+    assert nothing_left(f"sleep\0{number}")
 
 
 def test_it_leaves_nothing_when_the_worker_is_killed(folders):
