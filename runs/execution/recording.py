@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from django.conf import settings
-from django.db.models import Case, F, Value, When
+from django.db.models import Case, F, Model, Value, When
 from django.utils import timezone
 
 from evalhub.teams.models import Project
@@ -15,7 +15,17 @@ from runs import outbox
 from runs.errors import NotWritable
 from runs.execution import budget
 from runs.execution.trial_result import TrialResult, columns, judging_row, total_cost
-from runs.models import Alert, Artifact, CommandRecord, JudgingRecord, Launch, Run, TranscriptRecord, Trial
+from runs.models import (
+    Alert,
+    Artifact,
+    CommandRecord,
+    JudgingRecord,
+    Launch,
+    Run,
+    SearchEntry,
+    TranscriptRecord,
+    Trial,
+)
 from runs.models.comparison import Evidence
 from runs.models.run import RunState, Trigger
 from runs.models.trial import TrialState, command_row, transcript_row
@@ -29,8 +39,11 @@ from runs.reports.suite_result import suite_run
 from runs.warehouse import comparison
 from runs.warehouse.confirmation import conclude
 from runs.warehouse.rollups import write_rollups
-from runs.warehouse.search_index import entry, facets_of, write_entry
+from runs.warehouse.search_index import entry, facets_of
 from runs.warehouse.spending import month_spent_sentence
+
+Rows = tuple[type[Model], list[dict[str, Any]]]
+"""A table's new rows."""
 
 START_KINDS = frozenset({"start", "configuration"})
 START_ERRORS = 3
@@ -62,8 +75,10 @@ def _record(claim: Claim, result: TrialResult, *, following: str) -> tuple[bool,
     values = columns(result)
 
     def store() -> tuple[bool, bool, Claim | None]:
+        # Transcripts are compressed before the transaction: SQLite has one writer.
+        parts = _parts(claim, result)
         with write_transaction():
-            after = _store(claim, result, values)
+            after = _store(claim, result, values, parts)
             claimed = (
                 claims.claim_next(claim.run_id, following) if following and after and after.open else None
             )
@@ -100,34 +115,42 @@ class _After(NamedTuple):
     """Whether the budget of its launch is spent."""
 
 
-def _store(claim: Claim, result: TrialResult, values: Mapping[str, Any]) -> _After | None:
+def _store(
+    claim: Claim, result: TrialResult, values: Mapping[str, Any], parts: Iterable[Rows]
+) -> _After | None:
     """Store a result; return what is left of its run, None if the claim was lost."""
     if not statements.write_trial(claim.trial_id, claim.token, values):
         return None
-    if not result.cancelled:
-        _store_parts(claim, result)
+    for model, rows in parts:
+        statements.insert(model, rows)
     return _count(claim.run_id, result)
 
 
-def _store_parts(claim: Claim, result: TrialResult) -> None:
+def _parts(claim: Claim, result: TrialResult) -> list[Rows]:
+    """Return the rows to store beside the trial's own, by model; none for a cancelled trial. One query."""
+    if result.cancelled:
+        return []
     trial_id = claim.trial_id
-    if result.transcript is not None:
-        statements.insert(TranscriptRecord, [transcript_row(trial_id, result.transcript)])
     commands = result.interaction.commands if result.interaction else ()
-    statements.insert(CommandRecord, [command_row(trial_id, command) for command in commands])
     judgings = [score for score in (result.evaluation.scores if result.evaluation else ()) if score.judging]
-    statements.insert(JudgingRecord, [judging_row(trial_id, score) for score in judgings])
-    statements.insert(Artifact, [{"trial": trial_id, **vars(kept)} for kept in result.artifacts])
-    write_entry(
-        entry(
-            trial_id,
-            facets_of(claim.run_id, result.outcome),
-            transcript=result.transcript,
-            judgings=[score.judging for score in judgings if score.judging],
-            answer=result.answer,
-            error=result.error,
-        )
+    found = entry(
+        trial_id,
+        facets_of(claim.run_id, result.outcome),
+        transcript=result.transcript,
+        judgings=[score.judging for score in judgings if score.judging],
+        answer=result.answer,
+        error=result.error,
     )
+    return [
+        (
+            TranscriptRecord,
+            [transcript_row(trial_id, result.transcript)] if result.transcript is not None else [],
+        ),
+        (CommandRecord, [command_row(trial_id, command) for command in commands]),
+        (JudgingRecord, [judging_row(trial_id, score) for score in judgings]),
+        (Artifact, [{"trial": trial_id, **vars(kept)} for kept in result.artifacts]),
+        (SearchEntry, [found]),
+    ]
 
 
 def _count(run_id: int, result: TrialResult) -> _After:

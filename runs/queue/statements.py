@@ -59,11 +59,21 @@ def _claim_sql(vendor: str) -> str:
 
 def scenario_content(version_id: int) -> tuple[str, int | None]:
     """Return a stored scenario version as JSON, and its fixture. Raises `ScenarioVersion.DoesNotExist`."""
-    table = connection.ops.quote_name(ScenarioVersion._meta.db_table)
-    sql = f"SELECT content, fixture_id FROM {table} WHERE id = %s"  # noqa: S608 (quoted name)
-    for content, fixture in _rows(sql, [version_id]):
-        return content, fixture
-    raise ScenarioVersion.DoesNotExist(f"There is no scenario version {version_id}.")
+    content, fixture = _stored(ScenarioVersion, version_id, ("content", "fixture"))
+    return content, fixture
+
+
+def run_values(run_id: int, names: tuple[str, ...]) -> Mapping[str, Any]:
+    """Return the named columns of a run. Raises `Run.DoesNotExist`."""
+    return dict(zip(names, _stored(Run, run_id, names), strict=True))
+
+
+def _stored(model: type[models.Model], key: int, names: tuple[str, ...]) -> tuple[Any, ...]:
+    """Return columns of a row as the database stores them. Raises the model's `DoesNotExist`."""
+    columns = ", ".join(_column(model, name) for name in names)
+    for row in _rows(f"SELECT {columns} FROM {_table(model)} WHERE id = %s", [key]):  # noqa: S608 (quoted names)
+        return row
+    raise model.DoesNotExist(f"There is no {model._meta.verbose_name} {key}.")  # type: ignore[attr-defined]
 
 
 def write_trial(trial_id: int, token: str, values: Mapping[str, Any]) -> bool:

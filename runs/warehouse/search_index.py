@@ -13,7 +13,7 @@ from django.db.models import QuerySet
 from evalhub.teams.models import Project
 from evaluators.model import Event, Judging, Transcript
 from evaluators.redaction import redact_patterns
-from runs.models import JudgingRecord, Run, SearchEntry, TranscriptRecord, Trial
+from runs.models import JudgingRecord, SearchEntry, TranscriptRecord, Trial
 from runs.models.trial import TrialState
 from runs.queue import statements
 
@@ -49,7 +49,7 @@ FACETS = {
 
 def facets_of(run_id: int, outcome: str) -> str:
     """Return the facets of a run's trials with an outcome. One query."""
-    values = Run.objects.filter(pk=run_id).values(*RUN_FIELDS).get() | {"outcome": outcome}
+    values = {**statements.run_values(run_id, RUN_FIELDS), "outcome": outcome}
     return " ".join(facet(FACETS[name], value) for name, value in values.items() if value)
 
 
@@ -109,11 +109,6 @@ def _text(lines: Iterable[str]) -> str:
     short = dict.fromkeys(" ".join(line[: 4 * LONGEST_LINE].split())[:LONGEST_LINE] for line in lines)
     text = "\n".join(filter(None, short))[:LONGEST_TEXT]
     return redact_patterns(statements.storable(text)) if text else ""
-
-
-def write_entry(row: dict[str, Any]) -> None:
-    """Store a trial's entry; call it in the trial's transaction."""
-    statements.insert(SearchEntry, [row])
 
 
 def index_trials(trial_ids: Sequence[int]) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from evaluators.model import Event, Transcript
-from runs.warehouse.search_index import entry, facets_of, write_entry
+from runs.models import SearchEntry
+from runs.queue import statements
+from runs.warehouse.search_index import entry, facets_of
 from tests.builders import make_project, make_run, make_suite, make_trial
 from tests.web.screen import parse
 
@@ -84,15 +86,14 @@ def stored(run, outcome="fail", **texts):
     trial = make_trial(run, "create", outcome=outcome)
     events = tuple(Event("tool_call", command=line) for line in texts.pop("commands", ()))
     facets = facets_of(run.pk, outcome)
-    write_entry(
-        entry(
-            trial.pk,
-            facets,
-            transcript=Transcript(events=events),
-            judgings=[],
-            answer=texts.get("answer", ""),
-        )
+    row = entry(
+        trial.pk,
+        facets,
+        transcript=Transcript(events=events),
+        judgings=[],
+        answer=texts.get("answer", ""),
     )
+    statements.insert(SearchEntry, [row])
     return trial
 
 

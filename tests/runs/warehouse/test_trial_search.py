@@ -9,8 +9,9 @@ import pytest
 
 from evaluators.model import Event, Judging, Transcript
 from runs.models import Run, SearchEntry, Trial
+from runs.queue import statements
 from runs.warehouse.named_search import TrialSearch, find_trials
-from runs.warehouse.search_index import entry, facets_of, index_missing, index_trials, write_entry
+from runs.warehouse.search_index import entry, facets_of, index_missing, index_trials
 from runs.warehouse.trial_search import MOST_CANDIDATES, SearchQuery, Term
 from tests.builders import make_member, make_project, make_run, make_suite, make_trial
 from tests.runs.carried import one, shell_project
@@ -28,15 +29,14 @@ def store(run: Run, *, outcome: str = "pass", **texts: Any) -> Trial:
     events = [Event("tool_call", command=line) for line in texts.get("commands", ())]
     events += [Event("tool_result", output=text) for text in texts.get("outputs", ())]
     judgings = [Judging(score=1.0, passed=True, reasoning=texts["judge"])] if "judge" in texts else []
-    write_entry(
-        entry(
-            trial.pk,
-            facets_of(run.pk, outcome),
-            transcript=Transcript(events=tuple(events)),
-            judgings=judgings,
-            answer=texts.get("answer", ""),
-        )
+    row = entry(
+        trial.pk,
+        facets_of(run.pk, outcome),
+        transcript=Transcript(events=tuple(events)),
+        judgings=judgings,
+        answer=texts.get("answer", ""),
     )
+    statements.insert(SearchEntry, [row])
     return trial
 
 
@@ -177,7 +177,9 @@ def test_of_a_common_word_the_newest_are_ranked(run):
     facets = facets_of(run.pk, "pass")
     for _ in range(MOST_CANDIDATES):
         trial = make_trial(run, "export")
-        write_entry(entry(trial.pk, facets, transcript=None, judgings=[], answer="deploy"))
+        statements.insert(
+            SearchEntry, [entry(trial.pk, facets, transcript=None, judgings=[], answer="deploy")]
+        )
     assert len(found(run, "deploy")) == MOST_CANDIDATES
     assert first.pk not in found(run, "deploy")
 
