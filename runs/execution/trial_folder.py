@@ -29,7 +29,7 @@ class TrialFolder:
     bundle: Path
     """Files of a scenario outside the workspace: attachments, guidelines, judge scripts."""
     record: Path
-    """Written by the worker only; commands read it after the agent."""
+    """Written by the worker after the agent, for commands that read it."""
 
     @property
     def transcript(self) -> Path:
@@ -42,15 +42,17 @@ class TrialFolder:
         return self.record / "events.jsonl"
 
     def write_record(self, raw: bytes, events: bytes | None) -> None:
-        """Write the agent's output. Raises `ProviderError` if the name is taken."""
-        for path, content in ((self.transcript, raw), (self.events, events or b"")):
-            try:
-                write_beneath(self.record, path.name, content)
-            except FileExistsError as error:
-                raise ProviderError(
-                    f"The trial wrote {path.name} where only evalhub writes. Run it in a sandbox (EVALHUB_SANDBOX).",
-                    kind="command",
-                ) from error
+        """Write the agent's output into its new directory. Raises `ProviderError` if that exists."""
+        try:
+            self.record.mkdir()
+        except FileExistsError as error:
+            raise ProviderError(
+                f"The trial wrote to {self.record.name}, where only evalhub writes. "
+                "Run it in a sandbox (EVALHUB_SANDBOX).",
+                kind="command",
+            ) from error
+        write_beneath(self.record, self.transcript.name, raw)
+        write_beneath(self.record, self.events.name, events or b"")
 
 
 @contextmanager
@@ -59,14 +61,13 @@ def trial_folder(
 ) -> Iterator[TrialFolder]:
     """Create the directories with these files in workspace and bundle; remove them in the end.
 
-    Without a bundle (None) it has no directory.
+    Without a bundle (None) it has no directory, and `write_record` makes that of the record.
     """
     base = fresh_folder(own_area(root), "trial-")
     folder = TrialFolder(*(base / name for name in _NAMES))
     try:
         folder.workspace.mkdir()
         folder.scratch.mkdir()
-        folder.record.mkdir()
         fill(folder.workspace, files)
         if bundle is not None:
             folder.bundle.mkdir()
@@ -78,7 +79,7 @@ def trial_folder(
 
 def _remove(base: Path, folder: TrialFolder) -> None:
     try:
-        remove(base, folder.workspace, folder.scratch, folder.record)
+        remove(base, folder.workspace, folder.scratch)
     except OSError as error:
         # The trial has its result; the next process that works here retries.
         logger.warning("%s was not removed: %s", base, error)

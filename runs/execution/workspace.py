@@ -154,7 +154,7 @@ class LocalWorkspace:
                 self.scratch,
                 profile=profile,
                 network=network,
-                readable=[self.record] if self.record else [],
+                readable=[self.record] if self.record and self.record.exists() else [],
                 tool=self.tool,
             )
             result = run_process(

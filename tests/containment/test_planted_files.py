@@ -24,6 +24,7 @@ from runs.containment.sandbox import Level
 from runs.containment.trees import disk_usage, entries_beneath, remove
 from runs.errors import ProviderError
 from runs.execution import run_here
+from runs.execution.trial_folder import trial_folder
 from runs.execution.workspace import LocalWorkspace
 from runs.models import Trial
 from runs.warehouse.workspace_archive import archive, changed_files
@@ -227,6 +228,16 @@ def test_a_trial_that_plants_has_its_ordinary_result(tmp_path, project, how, pla
     assert secret.read_text() == SECRET
     kept = [path_of(each.sha256).read_bytes() for each in trial.artifacts.all()]
     assert not any(SECRET.encode() in content for content in kept)
+
+
+@pytest.mark.parametrize("how", NAMES)
+def test_a_record_is_never_written_where_something_lies(tmp_path, how):
+    secret = victim(tmp_path)
+    with trial_folder(tmp_path, ()) as folder:
+        plants(secret)[how](folder.record)
+        with pytest.raises(ProviderError, match="The trial wrote to record, where only evalhub writes"):
+            folder.write_record(b"the agent was here", None)
+    assert secret.read_text() == SECRET
 
 
 @pytest.mark.django_db(transaction=True)
