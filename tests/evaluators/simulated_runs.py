@@ -39,16 +39,20 @@ class FalseAlarms(NamedTuple):
 
 def simulated_run(rng: np.random.Generator, rates: np.ndarray, trials: int) -> tuple[dict[str, Sample], ...]:
     """Return a run's passes, judge scores, first tries and error rates by scenario, which depend on each other."""
-    measures: tuple[dict[str, Sample], ...] = ({}, {}, {}, {})
-    for key, rate in enumerate(rates):
-        passes = (rng.random(trials) < rate).astype(float)
-        luck = rng.normal(size=trials)
-        judge = np.clip(0.3 + 0.5 * passes + 0.1 * luck + 0.1 * rng.normal(size=trials), 0, 1)
-        first = np.clip(0.5 + 0.3 * passes + 0.15 * luck, 0, 1)
-        errors = np.clip(1 - first + 0.05 * rng.normal(size=trials), 0, 1)
-        for samples, values in zip(measures, (passes, judge, first, errors), strict=True):
-            samples[str(key)] = Sample(trials, float(values.mean()), float(values.var() * trials))
-    return measures
+    shape = (len(rates), trials)
+    passes = (rng.random(shape) < rates[:, None]).astype(float)
+    luck = rng.normal(size=shape)
+    judge = np.clip(0.3 + 0.5 * passes + 0.1 * luck + 0.1 * rng.normal(size=shape), 0, 1)
+    first = np.clip(0.5 + 0.3 * passes + 0.15 * luck, 0, 1)
+    errors = np.clip(1 - first + 0.05 * rng.normal(size=shape), 0, 1)
+    return tuple(map(samples_of, (passes, judge, first, errors)))
+
+
+def samples_of(values: np.ndarray) -> dict[str, Sample]:
+    """Return the samples of values by scenario and trial."""
+    trials = values.shape[1]
+    rows = zip(values.mean(axis=1).tolist(), (values.var(axis=1) * trials).tolist(), strict=True)
+    return {str(key): Sample(trials, mean, squares) for key, (mean, squares) in enumerate(rows)}
 
 
 def false_alarms(scenarios: int, trials: int, comparisons: int = COMPARISONS) -> FalseAlarms:
