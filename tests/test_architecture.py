@@ -170,7 +170,6 @@ def dotted(path: Path) -> str:
 
 
 @cache
-@cache
 def read(path: Path) -> ast.AST:
     return ast.parse(path.read_text(encoding="utf-8"))
 
