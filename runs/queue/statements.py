@@ -59,16 +59,16 @@ def _claim_sql(vendor: str) -> str:
 
 def scenario_content(version_id: int) -> tuple[str, int | None]:
     """Return a stored scenario version as JSON, and its fixture. Raises `ScenarioVersion.DoesNotExist`."""
-    content, fixture = _stored(ScenarioVersion, version_id, ("content", "fixture"))
+    content, fixture = _read_columns(ScenarioVersion, version_id, ("content", "fixture"))
     return content, fixture
 
 
 def run_values(run_id: int, names: tuple[str, ...]) -> Mapping[str, Any]:
     """Return the named columns of a run. Raises `Run.DoesNotExist`."""
-    return dict(zip(names, _stored(Run, run_id, names), strict=True))
+    return dict(zip(names, _read_columns(Run, run_id, names), strict=True))
 
 
-def _stored(model: type[models.Model], key: int, names: tuple[str, ...]) -> tuple[Any, ...]:
+def _read_columns(model: type[models.Model], key: int, names: tuple[str, ...]) -> tuple[Any, ...]:
     """Return columns of a row as the database stores them. Raises the model's `DoesNotExist`."""
     columns = ", ".join(_column(model, name) for name in names)
     for row in _rows(f"SELECT {columns} FROM {_table(model)} WHERE id = %s", [key]):  # noqa: S608 (quoted names)
