@@ -42,8 +42,8 @@ from runs.warehouse.rollups import write_rollups
 from runs.warehouse.search_index import entry, facets_of
 from runs.warehouse.spending import month_spent_sentence
 
-Rows = tuple[type[Model], list[dict[str, Any]]]
-"""A table's new rows."""
+NewRows = tuple[type[Model], list[dict[str, Any]]]
+"""A model and the rows to insert into its table."""
 
 START_KINDS = frozenset({"start", "configuration"})
 START_ERRORS = 3
@@ -75,7 +75,7 @@ def _record(claim: Claim, result: TrialResult, *, following: str) -> tuple[bool,
     values = columns(result)
 
     def store() -> tuple[bool, bool, Claim | None]:
-        # Transcripts are compressed before the transaction: SQLite has one writer.
+        # Compressing transcripts inside the transaction would hold up SQLite's other writers.
         parts = _parts(claim, result)
         with write_transaction():
             after = _store(claim, result, values, parts)
@@ -116,7 +116,7 @@ class _After(NamedTuple):
 
 
 def _store(
-    claim: Claim, result: TrialResult, values: Mapping[str, Any], parts: Iterable[Rows]
+    claim: Claim, result: TrialResult, values: Mapping[str, Any], parts: Iterable[NewRows]
 ) -> _After | None:
     """Store a result; return what is left of its run, None if the claim was lost."""
     if not statements.write_trial(claim.trial_id, claim.token, values):
@@ -126,11 +126,12 @@ def _store(
     return _count(claim.run_id, result)
 
 
-def _parts(claim: Claim, result: TrialResult) -> list[Rows]:
+def _parts(claim: Claim, result: TrialResult) -> list[NewRows]:
     """Return the rows to store beside the trial's own, by model; none for a cancelled trial. One query."""
     if result.cancelled:
         return []
     trial_id = claim.trial_id
+    transcripts = [] if result.transcript is None else [transcript_row(trial_id, result.transcript)]
     commands = result.interaction.commands if result.interaction else ()
     judgings = [score for score in (result.evaluation.scores if result.evaluation else ()) if score.judging]
     found = entry(
@@ -142,10 +143,7 @@ def _parts(claim: Claim, result: TrialResult) -> list[Rows]:
         error=result.error,
     )
     return [
-        (
-            TranscriptRecord,
-            [transcript_row(trial_id, result.transcript)] if result.transcript is not None else [],
-        ),
+        (TranscriptRecord, transcripts),
         (CommandRecord, [command_row(trial_id, command) for command in commands]),
         (JudgingRecord, [judging_row(trial_id, score) for score in judgings]),
         (Artifact, [{"trial": trial_id, **vars(kept)} for kept in result.artifacts]),

@@ -16,7 +16,8 @@ from runs.models import Alert
 from tests.browser.conftest import SCREENSHOTS
 from tests.browser.history import HOSTILE, fill
 
-WIDTHS = {"wide": 1280, "narrow": 390}
+WIDTHS = {"narrow": 390, "wide": 1280}
+"""Pixels; the walk over every page loads the next one in the last of them."""
 PAGES = {
     "home": "/p/tools/",
     "runs": "/p/tools/runs/",

@@ -175,11 +175,9 @@ def test_secrets_are_not_indexed(run):
 def test_of_a_common_word_the_newest_are_ranked(run):
     first = store(run, commands=["taskmgr deploy deploy deploy"])
     facets = facets_of(run.pk, "pass")
-    for _ in range(MOST_CANDIDATES):
-        trial = make_trial(run, "export")
-        statements.insert(
-            SearchEntry, [entry(trial.pk, facets, transcript=None, judgings=[], answer="deploy")]
-        )
+    trials = [make_trial(run, "export") for _ in range(MOST_CANDIDATES)]
+    rows = [entry(each.pk, facets, transcript=None, judgings=[], answer="deploy") for each in trials]
+    statements.insert(SearchEntry, rows)
     assert len(found(run, "deploy")) == MOST_CANDIDATES
     assert first.pk not in found(run, "deploy")
 
