@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +16,19 @@ from runs.execution import run_here
 from runs.models import Launch, Run, Trial
 from runs.targets.import_targets import import_targets
 from scenarios.bundles import read_path
+from scenarios.formats.parsed import FixtureFile
 from scenarios.imports import import_files
+from scenarios.models import Guidance, Suite
+from scenarios.storing import keep_guidance
 from tests.browser.conftest import SCREENSHOTS
-from tests.real_agents.real import AGENTS, COMMANDS, KEY, playing, turns
-from tests.real_agents.test_runs import guidance, suite, target
+from tests.real_agents.real import AGENTS, ANSWER, COMMANDS, KEY, playing, turns
+from tests.real_agents.test_runs import suite, target
 
 WRONG, RIGHT = turns(*COMMANDS[1:3], COMMANDS[5]), turns(COMMANDS[0], *COMMANDS[3:])
-
-
+GUESS, READ = "Guess the syntax.", "Read --help first."
+FIGURES = ("total_commands", "unique_commands", "error_count", "help_seeking")
+EXPECTED = {GUESS: ("fail", [3, 3, 3, 0]), READ: ("pass", [4, 3, 0, 1])}
+"""Outcome and figures by guidance."""
 PATIENCE_MS = 60_000
 """Agents and the slow tests run beside it."""
 
@@ -42,10 +48,10 @@ def test_three_agents_with_two_guidances_in_a_browser(
     as_admin.set_default_timeout(PATIENCE_MS)
     suite(tmp_path / "taskmgr")
     [imported] = import_files(read_path(tmp_path / "taskmgr"), project=project, by=None)
-    for rule in ("Guess the syntax.", "Read --help first."):
+    for rule in EXPECTED:
         guidance(imported.version.suite, rule)
     # The scripted model does what the guidance says.
-    with playing(*RIGHT, sessions=[{"when": "Guess the syntax.", "turns": WRONG}]) as model:
+    with playing(*RIGHT, sessions=[{"when": GUESS, "turns": WRONG}]) as model:
         content = json.dumps({"targets": [target(kind, model.url) for kind in AGENTS]}).encode()
         import_targets(project, content, "targets.yaml", by=None)
         as_admin.goto(f"{live_server.url}/p/tools/runs/new/")
@@ -54,29 +60,38 @@ def test_three_agents_with_two_guidances_in_a_browser(
         expect(as_admin.get_by_role("button", name="Start 3 trials")).to_be_visible()
         offered = as_admin.locator("select[name=guidance]")
         offered.select_option(
-            [
-                offered.locator("option", has_text=rule).get_attribute("value") or ""
-                for rule in ("Guess the syntax.", "Read --help first.")
-            ]
+            [offered.locator("option", has_text=rule).get_attribute("value") or "" for rule in EXPECTED]
         )
-        expect(as_admin.get_by_role("button", name="Start 6 trials")).to_be_visible()
-        as_admin.get_by_label("Trials each").fill("2")
-        as_admin.get_by_label("Trials each").blur()
-        as_admin.get_by_role("button", name="Start 12 trials").click()
+        as_admin.get_by_role("button", name="Start 6 trials").click()
         expect(as_admin.get_by_role("heading", level=1)).not_to_have_text("New run")
         assert Run.objects.count() == 6
         for launch in Launch.objects.order_by("pk"):
             run_here.run_here(launch)
-    found = Trial.objects.order_by().values_list("run__target__name", "run__guidance__name", "outcome")
-    rules = {"Guess the syntax.": "fail", "Read --help first.": "pass"}
-    assert {*found} == {(kind, rule, outcome) for kind in AGENTS for rule, outcome in rules.items()}
+    trials = [*Trial.objects.select_related("run__target", "run__guidance")]
+    assert {(each.run.target.name, each.run.guidance.name) for each in trials} == {*product(AGENTS, EXPECTED)}
+    for trial in trials:
+        outcome, figures = EXPECTED[trial.run.guidance.name]
+        assert (trial.outcome, trial.answer, trial.error) == (outcome, ANSWER, "")
+        assert [trial.detail["interaction"][name] for name in FIGURES] == figures, trial.run.target.name
+    asked = [json.dumps(request.body) for request in model.seen]
+    # Each agent asks after each command, and once more for its answer.
+    assert [sum(rule in text for text in asked) for rule in EXPECTED] == [3 * len(WRONG), 3 * len(RIGHT)]
     as_admin.reload()
-    expect(as_admin.locator("main")).to_contain_text("Read --help first.")
+    expect(as_admin.locator("main")).to_contain_text(READ)
     draw(as_admin, "agents-guidance")
     as_admin.goto(f"{live_server.url}/p/tools/runs/")
     for kind in AGENTS:
         expect(as_admin.locator("main")).to_contain_text(kind)
     draw(as_admin, "agents-runs")
+    for trial in trials:
+        as_admin.goto(f"{live_server.url}/p/tools/trials/{trial.pk}/")
+        expect(as_admin.locator("main")).to_contain_text(trial.detail["agent_version"])
+
+
+def guidance(of: Suite, rule: str) -> Guidance:
+    """Guidance under the names that the three agents read."""
+    files = tuple(FixtureFile(name, rule.encode()) for name in ("AGENTS.md", "CLAUDE.md"))
+    return keep_guidance(of, files, by=None, name=rule)[0]
 
 
 def draw(page: Page, name: str) -> None:
