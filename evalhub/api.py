@@ -18,7 +18,7 @@ from ninja.errors import AuthenticationError, HttpError, ValidationError
 
 from evalhub import api_health
 from evalhub.teams import api as teams
-from evalhub.web.rest.errors import ApiError, error_body, problem_of
+from evalhub.web.rest.errors import ApiError, declare_refusals, error_body, problem_of
 from runs.api import (
     alerts,
     causes,
@@ -97,7 +97,9 @@ for router in (teams.router, api_health.router, *PROJECT_ROUTERS):
 @cache
 def openapi_document() -> dict[str, Any]:
     """Return the OpenAPI document, with paths relative to its servers; made once, as that takes a second."""
-    return dict(api.get_openapi_schema(path_prefix=""))
+    document = dict(api.get_openapi_schema(path_prefix=""))
+    declare_refusals(document)
+    return document
 
 
 def _answer(request: HttpRequest, status: int, body: dict[str, Any]) -> HttpResponse:

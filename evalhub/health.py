@@ -6,7 +6,6 @@ from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
-import redis
 from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
 from django.db import Error, connection
@@ -17,7 +16,6 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from evalhub.broker import broker_address
-from evalhub.broker_client import connected
 from evalhub.operators import sees_details
 from runs.models import Run, Trial, Worker
 from runs.models.trial import TrialState
@@ -31,6 +29,11 @@ BROKER_SECONDS = 1.0
 
 def broker_problem() -> str:
     """Return why the broker does not answer; empty if it does."""
+    # Of what a web process does, only this needs the client.
+    import redis
+
+    from evalhub.broker_client import connected
+
     try:
         with connected(broker_address(), BROKER_SECONDS) as client:
             client.ping()

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable
+from contextlib import suppress
+from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 from zlib import crc32
 
@@ -11,7 +15,8 @@ from django.template import defaultfilters
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 from django_htmx.jinja import htmx_script
-from jinja2 import ChainableUndefined, Environment
+from jinja2 import ChainableUndefined, Environment, FileSystemBytecodeCache
+from jinja2.bccache import Bucket
 
 from evalhub.web import template_filters
 from evalhub.web.csv_export import csv_query
@@ -73,6 +78,26 @@ FUNCTIONS: tuple[Callable[..., Any], ...] = (
 )
 
 
+class CompiledTemplates(FileSystemBytecodeCache):
+    """Compiled templates in a folder, each until its source or what compiles it changes.
+
+    Without a folder that can be written to, templates are compiled again by each process.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(str(folder), "template-%s.cache")
+        # Jinja compiles the kind of a filter into the templates that use it.
+        self._compiler = f"{version('jinja2')}-{crc32(Path(template_filters.__file__).read_bytes())}"
+
+    def get_source_checksum(self, source: str) -> str:
+        return f"{super().get_source_checksum(source)}-{self._compiler}"
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        if not sys.dont_write_bytecode:
+            with suppress(OSError):
+                super().dump_bytecode(bucket)
+
+
 def environment(**options: Any) -> Environment:
     """Return the environment of all templates; `options` are those of Django's backend.
 
@@ -80,6 +105,8 @@ def environment(**options: Any) -> Environment:
     """
     # Django's backend gives `autoescape`.
     made = Environment(**options | {"undefined": ChainableUndefined})  # noqa: S701
+    # As if templates were modules.
+    made.bytecode_cache = CompiledTemplates(Path(__file__).parent / "__pycache__")
     made.filters |= {each.__name__: each for each in FILTERS}
     made.globals |= {each.__name__: each for each in FUNCTIONS}
     made.tests["none"] = template_filters.is_nothing

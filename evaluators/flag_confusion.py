@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 
 from msgspec import Struct
-from rapidfuzz import fuzz, process
 
 from evaluators.help_pages import HelpPage
 from evaluators.mcp_calls import arguments_of
@@ -160,6 +159,9 @@ def _flags(words: Sequence[str]) -> Iterable[tuple[int, str]]:
 
 def _nearest(flag: str, options: Sequence[str]) -> str:
     """Return the option that a flag is a near miss of; empty if none is near."""
+    # Few readers of confusions look for new ones.
+    from rapidfuzz import fuzz, process
+
     same = [each for each in options if each.startswith("--") == flag.startswith("--")]
     best = process.extractOne(flag.lstrip("-"), {name: name.lstrip("-") for name in same}, scorer=fuzz.ratio)
     if best is not None and best[1] >= NEAR:

@@ -14,7 +14,7 @@ from rich.text import Text
 from evaluators import verdict_sentences
 from evaluators.comparability import named
 from evaluators.measure_change import ChangeVerdict
-from runs.warehouse.failure_reasons import reasons_of
+from runs.warehouse.failure_reasons import trial_reasons
 from runs.warehouse.measure_changes import change_from_json
 from runs.warehouse.measures import label_of_key
 
@@ -119,16 +119,9 @@ def _trials(trials: Sequence[Mapping[str, Any]]) -> Table:
 def _name(trial: Mapping[str, Any]) -> Text:
     name = trial["scenario"] + (f" #{trial['index'] + 1}" if trial["index"] else "")
     text = Text(name)
-    for reason in reasons(trial):
+    for reason in trial_reasons(trial):
         text.append(f"\n→ {reason[:LONGEST_REASON]}", style="dim")
     return text
-
-
-def reasons(trial: Mapping[str, Any]) -> list[str]:
-    """Return why a trial did not pass: its error, else the messages of failed scores."""
-    if trial["outcome"] == "pass":
-        return []
-    return [trial["error"]] if trial["outcome"] == "error" else reasons_of(trial["scores"])
 
 
 def _gates(trial: Mapping[str, Any]) -> str:

@@ -12,7 +12,7 @@ from uuid import NAMESPACE_URL, uuid5
 from django.conf import settings
 
 from evaluators.model import Json
-from runs.reports.console import reasons
+from runs.warehouse.failure_reasons import trial_reasons
 
 SPEC_VERSION = "0.1.0"
 STATUSES = {"pass": "passed", "fail": "failed", "error": "other", None: "pending"}
@@ -76,7 +76,7 @@ def _tests(document: _Document) -> list[dict[str, Any]]:
 def _test(run: _Document, trial: _Document, *, is_mixed: bool) -> dict[str, Any]:
     outcome = trial["outcome"]
     name = trial["scenario"] + (f" #{trial['index'] + 1}" if trial["index"] else "")
-    message = "\n".join(reasons(trial)) if outcome in ("fail", "error") else ""
+    message = "\n".join(trial_reasons(trial)) if outcome in ("fail", "error") else ""
     fields = {
         "id": _identifier(run, trial),
         "name": name,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from runs.reports.console import reasons
+from runs.warehouse.failure_reasons import trial_reasons
 
 # XML 1.0 forbids most control characters, even escaped.
 _FORBIDDEN = dict.fromkeys(
@@ -43,7 +43,7 @@ def _case(run: Mapping[str, Any], trial: Mapping[str, Any]) -> Element:
     case = Element("testcase", attributes | _time(trial["seconds"]))
     tag = {"fail": "failure", "error": "error", None: "skipped"}.get(trial["outcome"])
     if tag:
-        text = _clean("\n".join(reasons(trial)))
+        text = _clean("\n".join(trial_reasons(trial)))
         SubElement(case, tag, message=text[:300]).text = text
     return case
 

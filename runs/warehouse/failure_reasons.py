@@ -30,6 +30,13 @@ def reasons_of(scores: Sequence[Mapping[str, Any]]) -> list[str]:
     return list(dict.fromkeys(messages))
 
 
+def trial_reasons(trial: Mapping[str, Any]) -> list[str]:
+    """Return why a trial did not pass: its error, else the messages of failed scores."""
+    if trial["outcome"] == "pass":
+        return []
+    return [trial["error"]] if trial["outcome"] == "error" else reasons_of(trial["scores"])
+
+
 def fail_reason(scores: Sequence[Mapping[str, Any]]) -> str:
     """Return why a trial failed in one line; empty if no score failed (llm-tool-test evaluation, Outcome).
 

@@ -13,7 +13,6 @@ from django.contrib.auth.models import User
 from django.db.models import TextField
 from django.db.models.functions import Cast
 from msgspec import Struct
-from rapidfuzz import fuzz, process
 
 from evalhub.teams.models import Project
 from evaluators.judges.criterion_reasons import statements_about
@@ -211,6 +210,9 @@ def grouped(judgings: Iterable[Read], criterion: str = "") -> list[StatementGrou
 
     A wording joins the group whose first wording is most similar, if it reaches `SIMILAR`; frequent ones come first.
     """
+    # Only the reviewers' pages need it.
+    from rapidfuzz import fuzz, process
+
     exact: dict[tuple[str, str], Wording] = {}
     for pk, trial, content in judgings:
         for polarity, position, text in content.statements(criterion):

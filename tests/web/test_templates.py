@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -10,8 +12,10 @@ from django.contrib.staticfiles.storage import StaticFilesStorage
 from django.template import engines
 from django.urls import clear_script_prefix, set_script_prefix
 from django.utils.safestring import mark_safe
-from jinja2 import nodes
+from jinja2 import DictLoader, Environment, nodes
 from markupsafe import Markup
+
+from evalhub.template_engine import CompiledTemplates
 
 
 class Elsewhere(StaticFilesStorage):
@@ -113,3 +117,31 @@ def test_a_static_file_has_the_name_that_its_storage_gives(settings, turn):
     other = {"BACKEND": "tests.web.test_templates.Elsewhere"}
     settings.STORAGES = {**settings.STORAGES, "staticfiles": other}
     assert page.render() == "https://files.example/css/base.css"
+
+
+def test_a_compiled_template_is_used_until_its_source_changes(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    folder = tmp_path / "compiled"
+    folder.mkdir()
+    assert rendered("{{ 1 + 1 }}", folder) == "2"
+    [file] = folder.iterdir()
+    first = file.read_bytes()
+    written = file.stat().st_mtime_ns
+    assert rendered("{{ 1 + 1 }}", folder) == "2"
+    assert file.stat().st_mtime_ns == written
+    assert rendered("{{ 1 + 2 }}", folder) == "3"
+    [file] = folder.iterdir()
+    assert file.read_bytes() != first
+
+
+@pytest.mark.parametrize("without", ["a folder", "the right to write"])
+def test_pages_need_no_folder_for_compiled_templates(tmp_path, monkeypatch, without):
+    monkeypatch.setattr(sys, "dont_write_bytecode", without == "the right to write")
+    folder = tmp_path if without == "the right to write" else tmp_path / "missing"
+    assert rendered("{{ 1 + 1 }}", folder) == "2"
+    assert [*tmp_path.iterdir()] == []
+
+
+def rendered(source: str, folder: Path) -> str:
+    env = Environment(loader=DictLoader({"page": source}), bytecode_cache=CompiledTemplates(folder))
+    return env.get_template("page").render()

@@ -6,12 +6,16 @@ ApiError                 raised by an operation: a status, a sentence and a stab
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from http.client import responses
 from typing import Any
 
 from ninja import Schema
+from ninja.schema import NinjaGenerateJsonSchema
 
 REFUSALS = frozenset((400, 401, 403, 404, 405, 413, 414, 422))
 """The statuses that any operation may answer with beside its own."""
+SCHEMAS = "#/components/schemas/"
+"""Where the OpenAPI document has its schemas."""
 _WORDS = {
     "missing": "It is missing.",
     "extra_forbidden": "There is no field of this name.",
@@ -54,11 +58,25 @@ class ApiError(Exception):
 
 
 def answers(schema: Any, *, status: int = 200, refusals: Iterable[int] = ()) -> dict[Any, Any]:
-    """Return what an operation declares: its own answer, and the one shape of every refusal.
+    """Return what an operation declares: its own answer, and the statuses that only this operation refuses with."""
+    return {status: schema, **dict.fromkeys(refusals, ErrorOut)}
 
-    `refusals` are the statuses that only this operation refuses with.
+
+def declare_refusals(document: dict[str, Any]) -> None:
+    """Add `REFUSALS` to every operation of an OpenAPI document that needs a token.
+
+    Operations don't declare them, because ninja would make a model for each status of each operation.
     """
-    return {status: schema, REFUSALS.union(refusals): ErrorOut}
+    schema = ErrorOut.model_json_schema(
+        ref_template=SCHEMAS + "{model}", schema_generator=NinjaGenerateJsonSchema
+    )
+    document["components"]["schemas"] |= {**schema.pop("$defs"), ErrorOut.__name__: schema}
+    content = {"application/json": {"schema": {"$ref": SCHEMAS + ErrorOut.__name__}}}
+    refused = {status: {"description": responses[status], "content": content} for status in REFUSALS}
+    for operations in document["paths"].values():
+        for operation in operations.values():
+            if "security" in operation:
+                operation["responses"] = dict(sorted({**refused, **operation["responses"]}.items()))
 
 
 def not_found(what: str, key: object) -> ApiError:
