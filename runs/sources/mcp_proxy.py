@@ -74,6 +74,9 @@ class Record:
         self._open: dict[tuple[int, str], tuple[int, str, float]] = {}
         """Number, method and start of requests without a response, by connection and id."""
 
+    def close(self) -> None:
+        self._file.close()
+
     def requested(self, message: Any, connection: int = 0) -> None:
         """Record the agent's requests in a message."""
         for each in _each(message):
@@ -90,10 +93,14 @@ class Record:
             return [self.responded(each, connection) for each in message]
         if not isinstance(message, dict) or "id" not in message or "method" in message:
             return message
+        return self._closed(message, connection) or message
+
+    def _closed(self, message: dict[str, Any], connection: int) -> dict[str, Any] | None:
+        """Record the response to an open request and return it; None if another thread has answered the request."""
         with self._lock:
             number, method, began = self._open.pop((connection, str(message["id"])), (0, "", 0.0))
             if not number:
-                return message
+                return None
             if isinstance(message.get("result"), dict):
                 message = {**message, "result": overridden(method, message["result"], self._descriptions)}
             seconds = round(time.monotonic() - began, 6)
@@ -107,7 +114,7 @@ class Record:
         error = {"code": SERVER_ENDED, "message": why}
         # A request's id is a number or a text; the first fits nearly every agent.
         messages = [{"jsonrpc": "2.0", "id": int(id) if id.isdigit() else id, "error": error} for id in ids]
-        return [self.responded(each, connection) for each in messages]
+        return [closed for each in messages if (closed := self._closed(each, connection))]
 
     def _write(self, entry: dict[str, Any]) -> None:
         self._file.write(json.dumps(entry) + "\n")

@@ -7,7 +7,10 @@ import json
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
+from threading import Barrier
 from typing import Any
 
 import pytest
@@ -59,6 +62,24 @@ def test_the_agent_gets_an_answer_whatever_the_server_does(tmp_path, server, fai
     assert (call.tool, call.arguments, call.failure, call.ended) == ("search", {"a": 1}, failure, True)
     assert call.seconds is not None and seen in ended.stdout
     assert [json.loads(line)["id"] for line in ended.stdout.splitlines()] == [7]
+
+
+def test_two_threads_never_answer_the_same_request(tmp_path):
+    with (
+        closing(mcp_proxy.Record(str(tmp_path / "record.jsonl"), {})) as record,
+        ThreadPoolExecutor(2) as threads,
+    ):
+        for _ in range(20):
+            for number in range(200):
+                record.requested({"jsonrpc": "2.0", "id": number, "method": "tools/call"})
+            both = Barrier(2)
+
+            def give_up(both: Barrier = both) -> list[dict[str, Any]]:
+                both.wait()
+                return record.abandoned("The server has ended.")
+
+            answered = [threads.submit(give_up), threads.submit(give_up)]
+            assert sorted(each["id"] for one in answered for each in one.result()) == list(range(200))
 
 
 def test_a_request_is_answered_after_the_server_went_silent(tmp_path):
