@@ -40,13 +40,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.database)
 
 
-# pytest ignores a hook whose name doesn't begin with `pytest_`.
-@pytest.hookimpl(trylast=True, specname="pytest_collection_modifyitems")
-def pytest_end_with_simulations(items: list[pytest.Item]) -> None:
-    """Put the simulations last: they only compute, so no process is left alone with a test that waits long."""
-    items.sort(key=lambda item: item.get_closest_marker("simulation") is not None)
-
-
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Refuse ids that tests share; look for garbage again, but not in what is collected by now: it stays to the end."""
     if shared := repeated(item.nodeid for item in session.items):

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.all import ROOT, SAME_ON_EVERY_DATABASE, names_files, repeated, worst
-from tests.slow import slow_files
+from tests.slow import marked_files
 
 FILE = """
 import os
@@ -80,18 +80,25 @@ def test_a_pass_names_missing_servers() -> None:
     assert _all("--version", PATH="/nowhere", EVALHUB_TEST_REQUIRE="redis").returncode == 1
 
 
-def test_slow_tests_run_on_the_database_that_the_first_argument_names() -> None:
+def test_slow_tests_run_only_what_the_first_argument_names() -> None:
     found = _all("postgresql", "--version", module="tests.slow", PATH="/nowhere")
     assert "SKIPPED the whole pass: There is no " in found.stdout
     assert "SQLite" not in found.stdout
     found = _all("sqlite", "--version", module="tests.slow", PATH="/nowhere")
     assert "SQLite" in found.stdout
     assert "PostgreSQL" not in found.stdout
+    found = _all("simulations", "--version", module="tests.slow", PATH="/nowhere")
+    assert "*** Simulations" in found.stdout
+    assert "SQLite" not in found.stdout
 
 
 @pytest.mark.parametrize(
     ("mark", "where"),
-    [("slow", slow_files()), ("simulation", slow_files()), ("fault", ["tests/faults/", "tests/docker/"])],
+    [
+        ("slow", marked_files("slow")),
+        ("simulation", marked_files("simulation")),
+        ("fault", ["tests/faults/", "tests/docker/"]),
+    ],
 )
 def test_marked_tests_are_where_their_command_looks(mark: str, where: list[str]) -> None:
     marked = [
