@@ -14,8 +14,8 @@ from collections.abc import Iterator
 
 from tests.all import ON_EVERY_DATABASE, ROOT, SAME_ON_EVERY_DATABASE, names_files, on_servers, run, worst
 
-# `.ci/run` runs the agents' tests beside these.
-SPREAD = ["-n", str((os.cpu_count() or 1) + 1), "--dist", "load", "--maxschedchunk", "1"]
+# No more than there are processors, because `.ci/run` runs the agents' tests beside these.
+SPREAD = ["-n", str(os.cpu_count() or 1), "--dist", "load", "--maxschedchunk", "1"]
 SLOW = "slow and not (fault or simulation or agents)"
 
 
