@@ -9,7 +9,7 @@ from operator import or_
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.db.models import F, Max, Q, QuerySet
+from django.db.models import Count, F, Max, Q, QuerySet
 from django.utils import timezone
 
 from evalhub.teams import audit
@@ -51,22 +51,29 @@ class Again(StrEnum):
     RESUME = "resume"
 
 
-def trials_to_run(run: Run, again: Again) -> QuerySet[Trial]:
-    """Return the trials of a closed run that would run again.
+def _condition(run: Run, again: Again) -> Q:
+    """Return which trials of a closed run would run again.
 
     A retry includes trials that were cancelled because others could not start.
     """
-    trials = Trial.objects.filter(run=run)
     if again == Again.RESUME or run.error:
-        return trials.filter(_CANCELLED)
-    return trials.filter(Q(state=TrialState.FINISHED, outcome="error") | (_CANCELLED & _BECAUSE_OF_ERRORS))
+        return _CANCELLED
+    return Q(state=TrialState.FINISHED, outcome="error") | (_CANCELLED & _BECAUSE_OF_ERRORS)
+
+
+def trials_to_run(run: Run, again: Again) -> QuerySet[Trial]:
+    """Return the trials of a closed run that would run again."""
+    return Trial.objects.filter(_condition(run, again), run=run)
 
 
 def offers(run: Run) -> dict[str, int]:
-    """Return the number of trials that each kind would run, without kinds that have none. Two queries at most."""
+    """Return the number of trials that each kind would run, without kinds that have none. One query at most."""
     if run.is_open or not (run.errors or run.cancelled) or _refusal(run):
         return {}
-    counts = {again.value: trials_to_run(run, again).count() for again in Again}
+    if not run.cancelled:
+        return {} if run.error else {Again.RETRY.value: run.errors}
+    kinds = {again.value: Count("pk", filter=_condition(run, again)) for again in Again}
+    counts = Trial.objects.filter(run=run).aggregate(**kinds)
     if counts[Again.RETRY] == counts[Again.RESUME] and not run.errors:
         # Both are the same trials.
         del counts[Again.RESUME]

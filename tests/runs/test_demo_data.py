@@ -10,6 +10,9 @@ from io import StringIO
 
 import pytest
 from django.core.management import call_command
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from pytest_django import DjangoDbBlocker
 
 from evalhub.teams.models import Project
@@ -18,8 +21,9 @@ from runs.demo_data.second_process import map_ahead
 from runs.demo_data.story import chapters
 from runs.models import Artifact, Baseline, Change, CommandRecord, JudgingRecord, Run, RunMeasure, Trial
 from scenarios.models import Suite
-from tests.builders import make_project
+from tests.builders import make_member, make_project
 from tests.kept_rows import kept_rows
+from tests.static_files import plain_static_files  # noqa: F401  # a fixture
 
 NOW = datetime(2026, 5, 4, tzinfo=UTC)
 
@@ -75,6 +79,44 @@ def test_the_history_has_every_kind_of_data(history: Project) -> None:
     assert runs.values("guidance").distinct().count() == 8
     for kept in (Baseline, Change, CommandRecord, JudgingRecord, Artifact):
         assert kept.objects.exists(), kept.__name__
+
+
+def test_no_page_of_a_history_takes_more_than_twelve_queries(history: Project) -> None:
+    client = Client()
+    client.force_login(make_member(history, "admin"))
+    runs = [*Run.objects.filter(project=history).order_by("pk")]
+    alike = [
+        str(run.pk)
+        for run in runs
+        if (run.suite_id, run.target_id) == (runs[-1].suite_id, runs[-1].target_id)
+    ]
+    trial = Trial.objects.filter(run=runs[-1], outcome="fail").first() or runs[-1].trial_set.earliest("pk")
+    paths = [
+        "",
+        "runs/",
+        "runs/new/",
+        "trends/",
+        "regressions/",
+        "reviews/",
+        "reviews/calibration/",
+        "usage/",
+    ]
+    paths += [f"runs/{run.pk}/" for run in runs] + [
+        f"trials/{trial.pk}/",
+        f"compare/?runs={','.join(alike[-2:])}",
+    ]
+    before = {run.pk: run.suite_version_id for run in runs}
+    other_scenarios = {
+        f"runs/{run.pk}/"
+        for run in runs
+        if run.baseline_id and before[run.baseline_id] != run.suite_version_id
+    }
+    assert any(run.errors for run in runs)
+    for path in paths:
+        with CaptureQueriesContext(connection) as queries:
+            assert client.get(f"/p/{history.slug}/{path}").status_code == 200, path
+        # One more where the baseline ran another version of the suite.
+        assert len(queries) <= (13 if path in other_scenarios else 12), path
 
 
 def test_gates_commands_and_judge_of_a_trial_agree(history: Project) -> None:

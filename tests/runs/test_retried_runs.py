@@ -89,6 +89,13 @@ def test_a_second_retry_keeps_both_attempts(erred):
     assert list(TrialAttempt.objects.values_list("number", "error")) == [(1, "No answer."), (2, "Again.")]
 
 
+def test_errors_are_offered_without_a_query(erred, django_assert_num_queries):
+    run = Run.objects.select_related("target").get(pk=erred.pk)
+    with django_assert_num_queries(0):
+        assert offers(run) == {"retry": 1}
+    assert run_again(erred, Again.RETRY, by=None) == 1
+
+
 def test_trials_cancelled_after_equal_start_errors_are_retried(project):
     run = running(make_suite(project, ("a", "b", "c", "d", "e")))
     for _ in range(3):

@@ -43,9 +43,9 @@ class ShownFinding:
 
 
 def shown_findings(run: Run, digest: Digest) -> list[ShownFinding]:
-    """Return a run's findings. One query if it has any."""
+    """Return the findings of a run as `find_run` returns it. One query if there are any and some were reviewed."""
     found = digest.diagnosis
-    reviewed = precisions(run) if found else {}
+    reviewed = precisions(run) if found and vars(run)["has_reviews"] else {}
     cut_offs = digest.cut_offs or CutOffs()
     return [
         ShownFinding(

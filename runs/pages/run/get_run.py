@@ -6,7 +6,8 @@ from django.db.models import Exists, OuterRef
 from django.http import Http404
 
 from evalhub.teams.pages import ProjectRequest
-from runs.models import Baseline, Run
+from runs.models import Baseline, DiagnosisReview, Run, ScenarioProof
+from runs.models.proof import Seal
 from runs.models.run import STALE
 from runs.warehouse.run_list import HEAVY
 
@@ -26,10 +27,19 @@ UNSHOWN = (
 
 
 def find_run(request: ProjectRequest, pk: int) -> Run:
-    """Return the project's run with `is_stale` and `is_pinned` (as a baseline). One query. Raises `Http404`."""
+    """Return the project's run with `is_stale`, `is_pinned` (as a baseline), and whether there is more to read:
+    `has_reviews` of the project's findings, and `has_easy_scenarios`, which passed without an agent.
+
+    One query. Raises `Http404`.
+    """
     project = request.access.project
-    pinned = Exists(Baseline.objects.filter(run=OuterRef("pk")))
-    runs = Run.objects.filter(project=project, pk=pk).annotate(is_stale=STALE, is_pinned=pinned)
+    easy = ScenarioProof.objects.filter(proof__suite_version=OuterRef("suite_version"), seal=Seal.NO_AGENT)
+    runs = Run.objects.filter(project=project, pk=pk).annotate(
+        is_stale=STALE,
+        is_pinned=Exists(Baseline.objects.filter(run=OuterRef("pk"))),
+        has_reviews=Exists(DiagnosisReview.objects.filter(run__project=project)),
+        has_easy_scenarios=Exists(easy),
+    )
     run = runs.select_related(*RELATED).defer(*UNSHOWN).first()
     if run is None:
         raise Http404
