@@ -29,7 +29,7 @@ BROKER_SECONDS = 1.0
 
 def broker_problem() -> str:
     """Return why the broker does not answer; empty if it does."""
-    # Of what a web process does, only this needs the client.
+    # Pages don't need it, and it is large.
     import redis
 
     from evalhub.broker_client import connected

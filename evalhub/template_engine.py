@@ -79,15 +79,14 @@ FUNCTIONS: tuple[Callable[..., Any], ...] = (
 
 
 class CompiledTemplates(FileSystemBytecodeCache):
-    """Compiled templates in a folder, each until its source or what compiles it changes.
+    """Compiled templates in a folder, each until its source or its compiler changes.
 
-    Without a folder that can be written to, templates are compiled again by each process.
+    `compiler` names what they are compiled with. Without a folder that can be written to, each process compiles them.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, compiler: str) -> None:
         super().__init__(str(folder), "template-%s.cache")
-        # Jinja compiles the kind of a filter into the templates that use it.
-        self._compiler = f"{version('jinja2')}-{crc32(Path(template_filters.__file__).read_bytes())}"
+        self._compiler = compiler
 
     def get_source_checksum(self, source: str) -> str:
         return f"{super().get_source_checksum(source)}-{self._compiler}"
@@ -98,6 +97,12 @@ class CompiledTemplates(FileSystemBytecodeCache):
                 super().dump_bytecode(bucket)
 
 
+def _compiler() -> str:
+    """Return Jinja's version and a checksum of our filters, as Jinja compiles the kind of a filter into templates."""
+    files = (Path(__file__), Path(template_filters.__file__))
+    return f"{version('jinja2')}-{crc32(b''.join(file.read_bytes() for file in files))}"
+
+
 def environment(**options: Any) -> Environment:
     """Return the environment of all templates; `options` are those of Django's backend.
 
@@ -106,7 +111,7 @@ def environment(**options: Any) -> Environment:
     # Django's backend gives `autoescape`.
     made = Environment(**options | {"undefined": ChainableUndefined})  # noqa: S701
     # As if templates were modules.
-    made.bytecode_cache = CompiledTemplates(Path(__file__).parent / "__pycache__")
+    made.bytecode_cache = CompiledTemplates(Path(__file__).parent / "__pycache__", _compiler())
     made.filters |= {each.__name__: each for each in FILTERS}
     made.globals |= {each.__name__: each for each in FUNCTIONS}
     made.tests["none"] = template_filters.is_nothing

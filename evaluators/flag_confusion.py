@@ -159,7 +159,7 @@ def _flags(words: Sequence[str]) -> Iterable[tuple[int, str]]:
 
 def _nearest(flag: str, options: Sequence[str]) -> str:
     """Return the option that a flag is a near miss of; empty if none is near."""
-    # Few readers of confusions look for new ones.
+    # Pages that show stored confusions don't need it.
     from rapidfuzz import fuzz, process
 
     same = [each for each in options if each.startswith("--") == flag.startswith("--")]

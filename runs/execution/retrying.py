@@ -51,8 +51,8 @@ class Again(StrEnum):
     RESUME = "resume"
 
 
-def _condition(run: Run, again: Again) -> Q:
-    """Return which trials of a closed run would run again.
+def _runs_again(run: Run, again: Again) -> Q:
+    """Return the condition of the trials of a closed run that would run again.
 
     A retry includes trials that were cancelled because others could not start.
     """
@@ -63,7 +63,7 @@ def _condition(run: Run, again: Again) -> Q:
 
 def trials_to_run(run: Run, again: Again) -> QuerySet[Trial]:
     """Return the trials of a closed run that would run again."""
-    return Trial.objects.filter(_condition(run, again), run=run)
+    return Trial.objects.filter(_runs_again(run, again), run=run)
 
 
 def offers(run: Run) -> dict[str, int]:
@@ -72,7 +72,7 @@ def offers(run: Run) -> dict[str, int]:
         return {}
     if not run.cancelled:
         return {} if run.error else {Again.RETRY.value: run.errors}
-    kinds = {again.value: Count("pk", filter=_condition(run, again)) for again in Again}
+    kinds = {again.value: Count("pk", filter=_runs_again(run, again)) for again in Again}
     counts = Trial.objects.filter(run=run).aggregate(**kinds)
     if counts[Again.RETRY] == counts[Again.RESUME] and not run.errors:
         # Both are the same trials.

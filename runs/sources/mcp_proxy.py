@@ -75,6 +75,7 @@ class Record:
         """Number, method and start of requests without a response, by connection and id."""
 
     def close(self) -> None:
+        """Close the file. The program leaves that to its end, because a thread may still write."""
         self._file.close()
 
     def requested(self, message: Any, connection: int = 0) -> None:
@@ -93,9 +94,9 @@ class Record:
             return [self.responded(each, connection) for each in message]
         if not isinstance(message, dict) or "id" not in message or "method" in message:
             return message
-        return self._closed(message, connection) or message
+        return self._close_request(message, connection) or message
 
-    def _closed(self, message: dict[str, Any], connection: int) -> dict[str, Any] | None:
+    def _close_request(self, message: dict[str, Any], connection: int) -> dict[str, Any] | None:
         """Record the response to an open request and return it; None if another thread has answered the request."""
         with self._lock:
             number, method, began = self._open.pop((connection, str(message["id"])), (0, "", 0.0))
@@ -114,7 +115,7 @@ class Record:
         error = {"code": SERVER_ENDED, "message": why}
         # A request's id is a number or a text; the first fits nearly every agent.
         messages = [{"jsonrpc": "2.0", "id": int(id) if id.isdigit() else id, "error": error} for id in ids]
-        return [closed for each in messages if (closed := self._closed(each, connection))]
+        return [closed for each in messages if (closed := self._close_request(each, connection))]
 
     def _write(self, entry: dict[str, Any]) -> None:
         self._file.write(json.dumps(entry) + "\n")

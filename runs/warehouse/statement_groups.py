@@ -210,7 +210,7 @@ def grouped(judgings: Iterable[Read], criterion: str = "") -> list[StatementGrou
 
     A wording joins the group whose first wording is most similar, if it reaches `SIMILAR`; frequent ones come first.
     """
-    # Only the reviewers' pages need it.
+    # Of all pages, only those of reviewers need it.
     from rapidfuzz import fuzz, process
 
     exact: dict[tuple[str, str], Wording] = {}

@@ -119,7 +119,7 @@ def test_a_static_file_has_the_name_that_its_storage_gives(settings, turn):
     assert page.render() == "https://files.example/css/base.css"
 
 
-def test_a_compiled_template_is_used_until_its_source_changes(tmp_path, monkeypatch):
+def test_a_compiled_template_is_used_until_source_or_compiler_change(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "dont_write_bytecode", False)
     folder = tmp_path / "compiled"
     folder.mkdir()
@@ -131,7 +131,11 @@ def test_a_compiled_template_is_used_until_its_source_changes(tmp_path, monkeypa
     assert file.stat().st_mtime_ns == written
     assert rendered("{{ 1 + 2 }}", folder) == "3"
     [file] = folder.iterdir()
-    assert file.read_bytes() != first
+    second = file.read_bytes()
+    assert second != first
+    assert rendered("{{ 1 + 2 }}", folder, "another") == "3"
+    [file] = folder.iterdir()
+    assert file.read_bytes() != second
 
 
 @pytest.mark.parametrize("without", ["a folder", "the right to write"])
@@ -142,6 +146,7 @@ def test_pages_need_no_folder_for_compiled_templates(tmp_path, monkeypatch, with
     assert [*tmp_path.iterdir()] == []
 
 
-def rendered(source: str, folder: Path) -> str:
-    env = Environment(loader=DictLoader({"page": source}), bytecode_cache=CompiledTemplates(folder))
+def rendered(source: str, folder: Path, compiler: str = "Jinja") -> str:
+    compiled = CompiledTemplates(folder, compiler)
+    env = Environment(loader=DictLoader({"page": source}), bytecode_cache=compiled)
     return env.get_template("page").render()

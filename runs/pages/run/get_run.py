@@ -27,18 +27,20 @@ UNSHOWN = (
 
 
 def find_run(request: ProjectRequest, pk: int) -> Run:
-    """Return the project's run with `is_stale`, `is_pinned` (as a baseline), and whether there is more to read:
-    `has_reviews` of the project's findings, and `has_easy_scenarios`, which passed without an agent.
+    """Return the project's run with `is_stale`, `is_pinned` (as a baseline), `has_reviews` and `has_no_agent_seals`.
 
-    One query. Raises `Http404`.
+    The last two say whether findings of the project were reviewed, and whether scenarios of the run's suite version
+    passed without an agent. One query. Raises `Http404`.
     """
     project = request.access.project
-    easy = ScenarioProof.objects.filter(proof__suite_version=OuterRef("suite_version"), seal=Seal.NO_AGENT)
+    no_agent = ScenarioProof.objects.filter(
+        proof__suite_version=OuterRef("suite_version"), seal=Seal.NO_AGENT
+    )
     runs = Run.objects.filter(project=project, pk=pk).annotate(
         is_stale=STALE,
         is_pinned=Exists(Baseline.objects.filter(run=OuterRef("pk"))),
         has_reviews=Exists(DiagnosisReview.objects.filter(run__project=project)),
-        has_easy_scenarios=Exists(easy),
+        has_no_agent_seals=Exists(no_agent),
     )
     run = runs.select_related(*RELATED).defer(*UNSHOWN).first()
     if run is None:

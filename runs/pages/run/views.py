@@ -113,7 +113,7 @@ def run_detail(request: ProjectRequest, pk: int) -> HttpResponseBase:
         "fingerprint": fingerprint_parts(run),
         "pins": pins_of(run) if vars(run)["is_pinned"] else [],
         "exports": EXPORTS,
-        "passing_without_agent": passing_without_agent(run) if vars(run)["has_easy_scenarios"] else [],
+        "passing_without_agent": passing_without_agent(run) if vars(run)["has_no_agent_seals"] else [],
         "may_triage": request.access.may("triage"),
         "may_confirm": request.access.may("run"),
         "alert": getattr(run, "alert", None),
