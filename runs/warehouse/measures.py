@@ -52,17 +52,23 @@ def unit_of(layer: str, name: str) -> tuple[str, Better]:
 
 
 def measure_ids(names: Collection[tuple[str, str]]) -> dict[tuple[str, str], int]:
-    """Return the keys of measures' rows by layer and name. New measures are created."""
+    """Return the keys of measures' rows by layer and name. New measures are created. One query, or three."""
     named = {(layer, name[:LONGEST_NAME]) for layer, name in names}
-    rows = Measure.objects.filter(layer__in={layer for layer, _ in named})
-    ids = {(layer, name): pk for pk, layer, name in rows.values_list("pk", "layer", "name")}
-    for layer, name in sorted(named - ids.keys()):
-        unit, better = unit_of(layer, name)
-        measure, _ = Measure.objects.get_or_create(
-            layer=layer, name=name, defaults={"unit": unit, "better": better}
-        )
-        ids[layer, name] = measure.pk
+    ids = _stored_ids(named)
+    if new := sorted(named - ids.keys()):
+        Measure.objects.bulk_create([_measure(*key) for key in new], ignore_conflicts=True)
+        ids |= _stored_ids(named)
     return {(layer, name): ids[layer, name[:LONGEST_NAME]] for layer, name in names}
+
+
+def _stored_ids(names: Collection[tuple[str, str]]) -> dict[tuple[str, str], int]:
+    rows = Measure.objects.filter(layer__in={layer for layer, _ in names})
+    return {(layer, name): pk for pk, layer, name in rows.values_list("pk", "layer", "name")}
+
+
+def _measure(layer: str, name: str) -> Measure:
+    unit, better = unit_of(layer, name)
+    return Measure(layer=layer, name=name, unit=unit, better=better)
 
 
 INTERACTION = {
