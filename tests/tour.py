@@ -93,26 +93,32 @@ BEFORE_SIGNING_IN = {"sign-in": "/sign-in/"}
 
 
 @contextmanager
-def evalhub() -> Iterator[str]:
+def evalhub_with_examples() -> Iterator[str]:
     """Start evalhub with its examples in a temporary folder; give the link that signs in."""
-    with tempfile.TemporaryDirectory(prefix="evalhub-tour-") as data:
-        command = [sys.executable, "manage.py", "up", "--port", str(free_port())]
-        own = ("EVALHUB_", "DATABASE_URL", "DJANGO_SETTINGS_MODULE")
-        env = {name: value for name, value in os.environ.items() if not name.startswith(own)}
-        env["EVALHUB_DATA"] = data
-        with subprocess.Popen(command, cwd=ROOT, env=env, stdout=subprocess.PIPE, text=True) as up:
-            try:
-                yield next(
-                    found[0]
-                    for line in up.stdout or ()
-                    if (found := re.search(r"http\S+/sign-in/link/\S+", line))
-                )
-            finally:
-                up.send_signal(signal.SIGINT)
-                up.wait(30)
-                log = Path(data, "logs", "web.log").read_text()
-                if "Traceback" in log:
-                    print(log[-4000:], file=sys.stderr)
+    with tempfile.TemporaryDirectory(prefix="evalhub-tour-") as data, evalhub(Path(data)) as link:
+        yield link
+
+
+@contextmanager
+def evalhub(data: Path, *options: str) -> Iterator[str]:
+    """Start evalhub with a data directory and `up`'s options; give the link that signs in."""
+    command = [sys.executable, "manage.py", "up", "--port", str(free_port()), *options]
+    own = ("EVALHUB_", "DATABASE_URL", "DJANGO_SETTINGS_MODULE")
+    env = {name: value for name, value in os.environ.items() if not name.startswith(own)}
+    env["EVALHUB_DATA"] = str(data)
+    with subprocess.Popen(command, cwd=ROOT, env=env, stdout=subprocess.PIPE, text=True) as up:
+        try:
+            yield next(
+                found[0]
+                for line in up.stdout or ()
+                if (found := re.search(r"http\S+/sign-in/link/\S+", line))
+            )
+        finally:
+            up.send_signal(signal.SIGINT)
+            up.wait(30)
+            log = (data / "logs" / "web.log").read_text()
+            if "Traceback" in log:
+                print(log[-4000:], file=sys.stderr)
 
 
 def draw(browser: Browser, link: str) -> None:
@@ -148,7 +154,7 @@ def main() -> None:
         sys.exit("There is no Chromium on PATH. Install it with 'make services', or name it in CHROMIUM.")
     for folder in (ALL, DOCS):
         folder.mkdir(parents=True, exist_ok=True)
-    with evalhub() as link, sync_playwright() as playwright:
+    with evalhub_with_examples() as link, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=CHROMIUM)
         draw(browser, link)
         browser.close()

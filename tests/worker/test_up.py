@@ -254,26 +254,3 @@ def test_an_unwritable_data_directory_is_reported(tmp_path: Path):
     assert "is not writable. Change its owner, or name another one in EVALHUB_DATA." in refused(
         tmp_path / "data", free_port()
     )
-
-
-@pytest.mark.slow
-def test_a_clone_runs_its_examples_with_one_command(tmp_path: Path):
-    clone = tmp_path / "clone"
-    subprocess.run(["git", "clone", "--quiet", str(ROOT), str(clone)], check=True)
-    env = {**environment(tmp_path / "data"), "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-    del env["EVALHUB_DATA"]
-    # The run needs a tenth of the installed modules, and to compile all of them takes longer than all the rest.
-    env["UV_COMPILE_BYTECODE"] = "0"
-    done = subprocess.run(
-        ["make", "run", "ONCE=1", f"PORT={free_port()}"],
-        cwd=clone,
-        env=env,
-        capture_output=True,
-        text=True,
-        timeout=280,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "All examples had the expected outcomes." in done.stdout
-    assert not subprocess.run(
-        ["git", "status", "--porcelain"], cwd=clone, capture_output=True, text=True, check=True
-    ).stdout, "what it makes is ignored"
