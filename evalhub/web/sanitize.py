@@ -24,8 +24,7 @@ def visible(text: str) -> str:
 
     Newlines and tabs stay. Without this a transcript could show other words than it holds (Unicode TR 36).
     """
-    in_a_line = text.replace("\n", " ").replace("\t", " ")
-    if in_a_line.isascii() and in_a_line.isprintable():
+    if text.replace("\n", " ").replace("\t", " ").isprintable():
         return text
     return "".join(
         _mark(character)

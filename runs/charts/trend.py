@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from html import escape
+from typing import NamedTuple
 
 from django.utils.safestring import SafeString, mark_safe
 
@@ -18,8 +19,33 @@ WIDTH, HEIGHT = 440, 172
 LEFT, RIGHT, TOP, BOTTOM = 46.0, 434.0, 22.0, 148.0
 
 
-def trend_drawing(series: Series, runs: Sequence[TrendRun], marks: Sequence[Mark]) -> SafeString:
+class RunWords(NamedTuple):
+    """The words of a run's points, which are the same in every drawing."""
+
+    which: str
+    """Its number and day."""
+    more: list[str]
+    """Whether it regressed or is an experiment, its tool and guidance."""
+
+
+def run_words(run: TrendRun) -> RunWords:
+    """Return the words of a run's points."""
+    more = []
+    if run.regressed:
+        more.append(f"regressed, alert {run.alert.replace('_', ' ')}" if run.alert else "regressed")
+    if run.is_experiment:
+        more.append("experiment")
+    return RunWords(
+        f"Run {run.pk}, {_day(run)}", [*more, *filter(None, (run.tool_version, run.guidance_name))]
+    )
+
+
+def trend_drawing(
+    series: Series, runs: Sequence[TrendRun], words: Sequence[RunWords], marks: Sequence[Mark]
+) -> SafeString:
     """Return a measure over runs, oldest first; every drawing of the same runs has the same x axis.
+
+    `words` are those of the runs.
 
     Each point leads to its run and names its values. Only the newest and marked points are stops of the keyboard,
     because the table has them all.
@@ -36,7 +62,7 @@ def trend_drawing(series: Series, runs: Sequence[TrendRun], marks: Sequence[Mark
         parts.append(f"<title>{escape(title)}</title></line>")
     parts += _line(series.values, scale)
     parts += _changes(series, scale)
-    parts += _points(series, runs, scale)
+    parts += _points(series, runs, words, scale)
     return mark_safe("".join([*parts, *_days(runs, scale), "</svg>"]))  # noqa: S308
 
 
@@ -53,7 +79,10 @@ class _Scale:
         return round(LEFT + self.step * (place + 0.5), 1)
 
     def y(self, value: float) -> float:
-        return round(BOTTOM - (BOTTOM - TOP) * min(1.0, max(0.0, value / self.end)), 1)
+        share = value / self.end
+        if not 0.0 <= share <= 1.0:
+            share = min(1.0, max(0.0, share))
+        return round(BOTTOM - (BOTTOM - TOP) * share, 1)
 
 
 def shown(series: Series, value: float) -> str:
@@ -138,14 +167,16 @@ def _changes(series: Series, scale: _Scale) -> Iterator[str]:
         yield f'<text x="{x - 4 if anchor == "end" else x + 4:g}" y="{y:g}" text-anchor="{anchor}">{text}</text></g>'
 
 
-def _points(series: Series, runs: Sequence[TrendRun], scale: _Scale) -> Iterator[str]:
+def _points(
+    series: Series, runs: Sequence[TrendRun], words: Sequence[RunWords], scale: _Scale
+) -> Iterator[str]:
     radius, reach = (3.0, 7.0) if scale.step >= 9 else (2.2, max(3.0, scale.step / 2))
     starts = {change.at: change for change in series.changes}
     previous: Value | None = None
     for each in series.values:
         run, x, y = runs[each.at], scale.x(each.at), scale.y(each.value)
         is_stop = run.regressed or each.at in starts or each is series.values[-1]
-        title = _title(series, run, each, previous, starts.get(each.at))
+        title = _title(series, words[each.at], each, previous, starts.get(each.at))
         stop = "" if is_stop else ' tabindex="-1"'
         yield f'<a href="../runs/{run.pk}/"{stop}><title>{escape(title)}</title>'
         yield f'<circle class="hit" cx="{x:g}" cy="{y:g}" r="{reach:.1f}"/>'
@@ -158,21 +189,17 @@ def _points(series: Series, runs: Sequence[TrendRun], scale: _Scale) -> Iterator
 
 
 def _title(
-    series: Series, run: TrendRun, each: Value, previous: Value | None, change: ChangePoint | None
+    series: Series, words: RunWords, each: Value, previous: Value | None, change: ChangePoint | None
 ) -> str:
-    words = [f"Run {run.pk}, {_day(run)}: {shown(series, each.value)}"]
+    parts = [f"{words.which}: {shown(series, each.value)}"]
     if each.low is not None and each.high is not None:
-        words.append(f"95 % interval {shown(series, each.low)} to {shown(series, each.high)}")
-    words.append(f"n = {each.n}")
+        parts.append(f"95 % interval {shown(series, each.low)} to {shown(series, each.high)}")
+    parts.append(f"n = {each.n}")
     if previous and not math.isclose(previous.value, each.value, abs_tol=1e-9):
-        words.append(f"{difference(series, each.value - previous.value)} since the run before")
+        parts.append(f"{difference(series, each.value - previous.value)} since the run before")
     if change:
-        words.append(f"changed {change_sentence(series, change)}")
-    if run.regressed:
-        words.append(f"regressed, alert {run.alert.replace('_', ' ')}" if run.alert else "regressed")
-    if run.is_experiment:
-        words.append("experiment")
-    return ", ".join([*words, *filter(None, (run.tool_version, run.guidance_name))])
+        parts.append(f"changed {change_sentence(series, change)}")
+    return ", ".join([*parts, *words.more])
 
 
 def _day(run: TrendRun) -> str:

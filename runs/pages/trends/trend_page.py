@@ -11,7 +11,7 @@ from django.utils.safestring import SafeString
 from evalhub.web.csv_export import Cell, Table
 from evaluators.change_points import FEWEST_RUNS
 from runs.charts.interactive_trend import Figure, interactive_figure
-from runs.charts.trend import change_look, change_sentence, shown, trend_drawing
+from runs.charts.trend import RunWords, change_look, change_sentence, run_words, shown, trend_drawing
 from runs.models import Measure
 from runs.warehouse.measures import label_of
 from runs.warehouse.trend_runs import (
@@ -112,7 +112,7 @@ def trend_page(suite: Suite, query: QueryDict) -> TrendPage:
     picked = chosen(measures, name)
     line = [run for run in runs if is_of_line(run, filters)]
     baseline = line[-1].baseline if line else None
-    flags = marks(runs)
+    flags, words = marks(runs), [run_words(run) for run in runs]
     series = series_of(picked, runs, filters, baseline) if picked else []
     subcommands = subcommand_series(runs) if series else []
     return TrendPage(
@@ -124,8 +124,8 @@ def trend_page(suite: Suite, query: QueryDict) -> TrendPage:
             for each in sorted(measures, key=_order)
         ],
         runs,
-        [_chart(each, runs, flags) for each in series if each.values],
-        [_chart(each, runs, flags) for each in subcommands],
+        [_chart(each, runs, words, flags) for each in series if each.values],
+        [_chart(each, runs, words, flags) for each in subcommands],
         "" if can_change(runs, filters) else _without_changes(line),
         baseline,
         _figure(series, runs, flags) if name else None,
@@ -144,12 +144,12 @@ def _order(measure: Measure) -> tuple[int, str]:
     return (OVERVIEW.index(name) if name in OVERVIEW else len(OVERVIEW), name)
 
 
-def _chart(series: Series, runs: list[TrendRun], flags: list[Mark]) -> Chart:
+def _chart(series: Series, runs: list[TrendRun], words: list[RunWords], flags: list[Mark]) -> Chart:
     changes = [
         (runs[each.at], change_sentence(series, each), change_look(series, each)) for each in series.changes
     ]
     newest = shown(series, series.values[-1].value)
-    return Chart(series, newest, trend_drawing(series, runs, flags), changes)
+    return Chart(series, newest, trend_drawing(series, runs, words, flags), changes)
 
 
 def _without_changes(line: list[TrendRun]) -> str:
