@@ -64,6 +64,9 @@ def resident(tree: Sequence[Process], *, enough: int) -> int:
 def _own_share(process: Process) -> int:
     try:
         return int(process.process.memory_full_info().pss)
+    except psutil.NoSuchProcess:
+        # It ended after it was listed, and its pages were perhaps shared.
+        return 0
     except (psutil.Error, AttributeError):
         # Other users' processes and other systems report only this.
         return process.rss_bytes

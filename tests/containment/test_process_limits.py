@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -13,8 +14,10 @@ import psutil
 import pytest
 
 from runs.containment.process import ProcessResult, run_process
+from runs.containment.process_tree import Process
 from runs.containment.profiles import AGENT, Caps
 from runs.containment.sandbox import Containment, Level
+from runs.containment.watchdog import resident
 from runs.errors import ProviderError
 from runs.providers import OPTIONS
 from runs.worker_settings import memory_of_machine
@@ -94,6 +97,12 @@ def test_threads_are_no_processes(folders, level):
 def test_memory_that_processes_share_counts_once(folders):
     result = run(allowing(max_memory_mb=400), folders, SHARING)
     assert (result.error, result.exit_code) == ("", 0)
+
+
+def test_memory_of_a_process_that_has_ended_does_not_count():
+    with subprocess.Popen(["true"]) as ended:
+        listed = Process(psutil.Process(ended.pid), rss_bytes=500 << 20)
+    assert resident([listed], enough=400 << 20) == 0
 
 
 def test_the_largest_is_ended_when_the_worker_is_full(folders, tmp_path):
