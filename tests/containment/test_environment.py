@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import secrets
 import shutil
 import threading
 from contextlib import suppress
@@ -20,6 +21,7 @@ from tests.greeting import greeting
 from tests.runs import carried
 from tests.runs.carrying import beside, launch, shell_target, suite_of
 from tests.runs.containments import containment
+from tests.runs.processes import unique_seconds
 
 CONTAINED = [Level.BWRAP, Level.LANDLOCK]
 HELD_BACK = [*CONTAINED, Level.LIMITS]
@@ -65,7 +67,7 @@ def test_loader_variables_are_refused_without_sandbox(folders, level, name):
 
 @pytest.mark.parametrize("level", [*HELD_BACK, Level.OFF])
 def test_no_value_is_in_an_argument_list(folders, level):
-    secret = "sk-4711-never-in-argv"
+    secret = f"sk-{secrets.token_hex(8)}"
     seen: list[str] = []
     began = threading.Event()
 
@@ -100,13 +102,14 @@ def environments_with(word: bytes) -> list[str]:
 
 
 def test_the_environment_of_bubblewrap_has_no_variable(folders):
+    secret = f"sk-{secrets.token_hex(8)}"
     found: list[str] = []
 
     def look() -> bool:
-        found.extend(environments_with(b"sk-4712"))
+        found.extend(environments_with(secret.encode()))
         return False
 
-    run(Level.BWRAP, folders, "exec sleep 0.6", env={"API_KEY": "sk-4712"}, cancelled=look)
+    run(Level.BWRAP, folders, "exec sleep 0.6", env={"API_KEY": secret}, cancelled=look)
     assert "sleep" in found
     assert set(found) <= {"sh", "sleep"}, "only the program, before and after it became another"
 
@@ -185,11 +188,11 @@ def test_grading_loads_no_library_outside(library, mark, tmp_path):
 @pytest.mark.django_db(transaction=True)
 def test_a_key_of_a_running_trial_is_in_no_argument_list(monkeypatch):
     containment(Level.BWRAP)
-    key = "sk-4713-of-a-target"
+    key, seconds = f"sk-{secrets.token_hex(8)}", unique_seconds(1.5)
     monkeypatch.setenv("AGENT_KEY", key)
     project = make_project("default")
     shell_target(project, env={"API_KEY": "${{ AGENT_KEY }}"})
-    suite = suite_of(project, agent={"prompt": 'test -n "$API_KEY" && sleep 1.5 && echo has'})
+    suite = suite_of(project, agent={"prompt": f'test -n "$API_KEY" && sleep {seconds} && echo has'})
     run = launch(suite, targets=["shell"]).runs.get()
     seen: list[bytes] = []
     carried_out = threading.Event()
@@ -203,7 +206,7 @@ def test_a_key_of_a_running_trial_is_in_no_argument_list(monkeypatch):
         carried_out.set()
     trial = run.trial_set.get()
     assert trial.answer.strip() == "has", trial.error
-    assert any(b"sleep 1.5" in each for each in seen)
+    assert any(seconds.encode() in each for each in seen)
     assert not any(key.encode() in each for each in seen)
 
 

@@ -24,7 +24,7 @@ from runs.worker_settings import memory_of_machine
 from tests.runs import carried
 from tests.runs.carrying import shell_target
 from tests.runs.containments import containment
-from tests.runs.processes import nothing_left
+from tests.runs.processes import nothing_left, unique_seconds
 
 LEVELS = [Level.BWRAP, Level.LANDLOCK, Level.LIMITS, Level.OFF]
 # Each leaves its session and its parent, as a daemon does.
@@ -34,17 +34,17 @@ for _ in range(1500):
     if not os.fork():
         os.setsid()
         if not os.fork():
-            time.sleep(61.5)
+            time.sleep(SECONDS)
         os._exit(0)
-time.sleep(61.5)
+time.sleep(SECONDS)
 """
 HOG = """
 import os, time
 for _ in range(20):
     if not os.fork():
         held = bytearray(b'x') * (100 << 20)
-        time.sleep(62.5)
-time.sleep(62.5)
+        time.sleep(SECONDS)
+time.sleep(SECONDS)
 """
 THREADS = """
 import threading, time
@@ -74,18 +74,20 @@ def run(contained: Containment, folders, program: str, **changes) -> ProcessResu
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_a_fork_bomb_is_ended_soon(folders, level):
+    seconds = unique_seconds()
     began = time.monotonic()
-    result = run(allowing(level), folders, BOMB)
+    result = run(allowing(level), folders, BOMB.replace("SECONDS", seconds))
     assert result.error == "The command ran more than 512 processes at once and was ended."
     assert time.monotonic() - began < 15
-    assert nothing_left("61.5", within_seconds=5)
+    assert nothing_left(seconds, within_seconds=5)
 
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_memory_of_many_processes_is_added_up(folders, level):
-    result = run(allowing(level, max_memory_mb=400), folders, HOG)
+    seconds = unique_seconds()
+    result = run(allowing(level, max_memory_mb=400), folders, HOG.replace("SECONDS", seconds))
     assert result.error == "The command used more than 400 MB of memory and was ended."
-    assert nothing_left("62.5", within_seconds=5)
+    assert nothing_left(seconds, within_seconds=5)
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -172,16 +174,15 @@ def test_a_containers_limit_counts_as_its_memory(tmp_path, text, expected):
     assert memory_of_machine((tmp_path / "missing",)) == machine
 
 
-SLEEPERS = "for i in $(seq 30); do sleep 63.5 & done; wait"
-
-
 @pytest.mark.django_db(transaction=True)
 def test_a_trial_says_which_limit_it_hit():
     project = carried.make_project("default")
     shell_target(project, max_processes=20)
-    trials = carried.carried(project, agent={"prompt": SLEEPERS}, setup={"setup": [SLEEPERS]})
+    seconds = unique_seconds()
+    sleepers = f"for i in $(seq 30); do sleep {seconds} & done; wait"
+    trials = carried.carried(project, agent={"prompt": sleepers}, setup={"setup": [sleepers]})
     message = "The command ran more than 20 processes at once and was ended"
     assert any(message in note for note in trials["agent"].detail["notes"])
     assert trials["setup"].outcome == "error"
     assert message in trials["setup"].error
-    assert nothing_left("63.5")
+    assert nothing_left(seconds)

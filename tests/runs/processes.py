@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import secrets
 import time
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,12 @@ def run(command: str | list[str], tmp_path: Path, **changes: Any) -> ProcessResu
     """Run a command in a folder, for at most 20 s unless a change says otherwise."""
     options = {"cwd": tmp_path, "env": ENV, "timeout_seconds": 20.0, **changes}
     return run_process(command, **options)
+
+
+def unique_seconds(least: float = 60.0) -> str:
+    """Return at least so many seconds to sleep that no other test names, so its processes are known."""
+    # Not from `random`, which pytest-randomly seeds alike for every test.
+    return f"{least}{secrets.randbelow(10**12):012}"
 
 
 def pids_with(word: str) -> list[int]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from typing import Any
 
@@ -16,7 +15,7 @@ from runs.models import Target
 from tests.kept_files import path_of
 from tests.runs.carried import GOOD, carried, one, shell_project
 from tests.runs.carrying import launch, shell_target, start, suite_of
-from tests.runs.processes import pids_with
+from tests.runs.processes import pids_with, unique_seconds
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -48,11 +47,10 @@ def test_a_gigabyte_of_output_is_cut(project):
 
 
 def test_children_left_behind_are_ended(project):
-    # Passes over other databases run at the same time.
-    word = f"98765.{os.getpid()}"
-    trial = one(project, prompt=f"setsid sleep {word} & sleep {word} & echo left")
+    seconds = unique_seconds()
+    trial = one(project, prompt=f"setsid sleep {seconds} & sleep {seconds} & echo left")
     assert (trial.outcome, trial.answer.strip()) == ("pass", "left")
-    assert pids_with(word) == []
+    assert pids_with(seconds) == []
 
 
 def test_an_agent_that_cannot_start_is_an_error_of_the_target(project):

@@ -23,7 +23,7 @@ from scenarios.formats.parsed import FixtureFile
 from scenarios.guidance import lay_over
 from scenarios.spec import PostScript
 from tests.runs.containments import containment
-from tests.runs.processes import nothing_left, open_descriptors
+from tests.runs.processes import nothing_left, open_descriptors, unique_seconds
 
 FIXTURE = (
     FixtureFile("AGENTS.md", b"old advice"),
@@ -105,10 +105,11 @@ def test_it_runs_commands_in_the_workspace(tmp_path):
 
 
 def test_it_says_that_a_command_timed_out(tmp_path):
-    result = workspace(tmp_path).run("sleep 51.25", timeout_seconds=0.3)
+    seconds = unique_seconds()
+    result = workspace(tmp_path).run(f"sleep {seconds}", timeout_seconds=0.3)
     assert result.timed_out
     assert result.error == "The command timed out after 0.3 s and was ended."
-    assert nothing_left("sleep\00051.25")
+    assert nothing_left(f"sleep\0{seconds}")
 
 
 def test_it_reports_a_command_that_cannot_start_as_its_result(tmp_path):
@@ -271,9 +272,11 @@ def test_it_removes_what_was_made_read_only(tmp_path):
 
 
 def test_many_trials_leave_nothing(tmp_path):
+    seconds = unique_seconds()
+
     def trial() -> None:
         here = workspace(tmp_path)
-        here.run("setsid sleep 52.25 >/dev/null 2>&1 & echo x > f", timeout_seconds=10)
+        here.run(f"setsid sleep {seconds} >/dev/null 2>&1 & echo x > f", timeout_seconds=10)
         remove(here.path)
 
     trial()
@@ -283,4 +286,4 @@ def test_many_trials_leave_nothing(tmp_path):
     # Less if garbage of an earlier test was collected.
     assert open_descriptors() <= before
     assert list((tmp_path / "root").iterdir()) == []
-    assert nothing_left("sleep\00052.25")
+    assert nothing_left(f"sleep\0{seconds}")

@@ -15,7 +15,7 @@ from runs.containment.profiles import AGENT, COMMAND
 from runs.containment.sandbox import Containment, Level, Machine, Policy, Sandbox
 from runs.errors import ProviderError
 from tests.runs.containments import PATH, containment
-from tests.runs.processes import nothing_left, pids_with
+from tests.runs.processes import nothing_left, pids_with, unique_seconds
 
 CONTAINED = [Level.BWRAP, Level.LANDLOCK]
 LEVELS = [Level.BWRAP, Level.LANDLOCK, Level.LIMITS, Level.OFF]
@@ -165,42 +165,44 @@ def test_it_shows_the_tool_under_test_behind_its_link(folders, tmp_path):
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_it_ends_what_a_command_leaves(folders, level):
-    number = f"41.{LEVELS.index(level)}1"
-    run(containment(level).around(*folders, profile=AGENT), f"setsid sleep {number} >/dev/null 2>&1 & exit 0")
-    assert nothing_left(f"sleep\0{number}")
+    seconds, sandbox = unique_seconds(), containment(level).around(*folders, profile=AGENT)
+    run(sandbox, f"setsid sleep {seconds} >/dev/null 2>&1 & exit 0")
+    assert nothing_left(f"sleep\0{seconds}")
 
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_it_lets_a_command_clean_up_on_timeout(folders, level):
-    number = f"42.{LEVELS.index(level)}5"
+    seconds = unique_seconds()
     result = run(
         containment(level).around(*folders, profile=AGENT),
-        f"trap 'echo cleaned; exit 7' TERM; sleep {number} & wait",
+        f"trap 'echo cleaned; exit 7' TERM; sleep {seconds} & wait",
         timeout_seconds=2.0,
         grace_seconds=5.0,
     )
     assert result.stdout == b"cleaned\n"
-    assert nothing_left(f"sleep\0{number}")
+    assert nothing_left(f"sleep\0{seconds}")
 
 
 def test_it_leaves_nothing_when_the_worker_is_killed(folders):
     containment(Level.BWRAP)
+    seconds = unique_seconds()
     program = (
         "import sys; from pathlib import Path\n"
         "from tests.runs.containments import containment\n"
         "from runs.containment.process import run_process\n"
         "sandbox = containment().around(Path(sys.argv[1]), Path(sys.argv[2]))\n"
-        "run_process('setsid sleep 43.25 & sleep 43.25', cwd=sandbox.workspace, env={}, timeout_seconds=60, sandbox=sandbox)\n"
+        f"command = 'setsid sleep {seconds} & sleep {seconds}'\n"
+        "run_process(command, cwd=sandbox.workspace, env={}, timeout_seconds=60, sandbox=sandbox)\n"
     )
     root = Path(__file__).parents[3]
     worker = subprocess.Popen([sys.executable, "-c", program, *map(str, folders)], cwd=root)
     until = time.monotonic() + 20
-    while len(pids_with("sleep\00043.25")) < 2 and time.monotonic() < until:
+    while len(pids_with(f"sleep\0{seconds}")) < 2 and time.monotonic() < until:
         time.sleep(0.02)
-    assert len(pids_with("sleep\00043.25")) == 2
+    assert len(pids_with(f"sleep\0{seconds}")) == 2
     worker.send_signal(signal.SIGKILL)
     worker.wait()
-    assert nothing_left("43.25", within_seconds=3)
+    assert nothing_left(seconds, within_seconds=3)
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from runs.providers.cli_judge import complete_through_command
 from runs.providers.command_template import TemplateValues, render
 from runs.targets.definitions import define, resolve
 from tests.runs.containments import containment
-from tests.runs.processes import nothing_left
+from tests.runs.processes import nothing_left, unique_seconds
 from tests.runs.providers import agents
 
 LEVELS = list(Level)
@@ -186,22 +186,23 @@ def test_it_reads_and_never_writes_what_came_with_an_eval_file(tmp_path, level):
 
 
 def test_a_timeout_is_recorded_in_a_workspace_and_an_error_without(tmp_path):
-    slow = provider("echo early; sleep 61.25", timeout_seconds=2.5)
+    seconds = unique_seconds()
+    slow = provider(f"echo early; sleep {seconds}", timeout_seconds=2.5)
     recording = slow.invoke(invocation(tmp_path))
     assert (recording.timed_out, recording.answer) == (True, "early\n")
     with pytest.raises(ProviderError, match=r"timed out after 2\.5 s") as caught:
         slow.invoke(invocation(tmp_path, in_workspace=False))
     assert caught.value.kind == "timeout"
-    assert nothing_left("sleep\00061.25")
+    assert nothing_left(f"sleep\0{seconds}")
 
 
 def test_it_stops_when_it_is_cancelled(tmp_path):
-    asked = threading.Event()
+    asked, seconds = threading.Event(), unique_seconds()
     threading.Timer(0.2, asked.set).start()
     began = time.monotonic()
-    assert provider("sleep 61.5").invoke(invocation(tmp_path, cancelled=asked.is_set)).cancelled
+    assert provider(f"sleep {seconds}").invoke(invocation(tmp_path, cancelled=asked.is_set)).cancelled
     assert time.monotonic() - began < 10
-    assert nothing_left("sleep\00061.5")
+    assert nothing_left(f"sleep\0{seconds}")
 
 
 def test_values_are_escaped_and_not_expanded_again():

@@ -17,7 +17,7 @@ from runs.providers.base import Recording
 from runs.providers.preread import preread_prompt
 from runs.targets.definitions import define, resolve
 from tests.runs.containments import containment
-from tests.runs.processes import nothing_left
+from tests.runs.processes import nothing_left, unique_seconds
 from tests.runs.providers.agents import FILES, SECRET, agent, beside, invocation
 
 LINE = "--ask-for-approval never exec --json --color never --skip-git-repo-check"
@@ -128,7 +128,7 @@ def test_the_log_may_be_json_and_elsewhere(tmp_path):
 
 
 def test_the_log_is_written_while_it_works(tmp_path):
-    stop = threading.Event()
+    stop, seconds = threading.Event(), unique_seconds()
     given = invocation(tmp_path, cancelled=stop.is_set, timeout_seconds=30.0)
     seen: list[str] = []
 
@@ -142,11 +142,11 @@ def test_the_log_is_written_while_it_works(tmp_path):
 
     thread = threading.Thread(target=look)
     thread.start()
-    recording = codex(does="slow", log_dir=str(tmp_path / "logs")).invoke(given)
+    recording = codex(does=f"sleep {seconds}", log_dir=str(tmp_path / "logs")).invoke(given)
     thread.join()
     assert seen
     assert recording.cancelled
-    assert nothing_left("sleep\00061.75")
+    assert nothing_left(f"sleep\0{seconds}")
 
 
 def test_the_log_holds_no_value_of_a_variable(tmp_path):
@@ -193,14 +193,15 @@ def test_in_a_workspace_what_cannot_be_read_is_left_to_the_reader(tmp_path):
 
 
 def test_a_timeout_is_recorded_in_a_workspace_and_an_error_without(tmp_path):
-    slow = codex(does="slow", timeout_seconds=2.5)
+    seconds = unique_seconds()
+    slow = codex(does=f"sleep {seconds}", timeout_seconds=2.5)
     recording = slow.invoke(invocation(tmp_path))
     assert recording.timed_out
     assert parse("codex", recording.raw).events
     with pytest.raises(ProviderError, match=r"timed out after 2\.5 s") as caught:
         slow.invoke(invocation(tmp_path, in_workspace=False))
     assert caught.value.kind == "timeout"
-    assert nothing_left("sleep\00061.75")
+    assert nothing_left(f"sleep\0{seconds}")
 
 
 def test_it_finds_its_program_on_the_path_with_its_version(tmp_path):

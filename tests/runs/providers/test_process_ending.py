@@ -11,7 +11,7 @@ import pytest
 
 from runs.containment.process import ProcessResult
 from runs.containment.profiles import Limits
-from tests.runs.processes import nothing_left, pids_with, run
+from tests.runs.processes import nothing_left, pids_with, run, unique_seconds
 
 
 def test_it_ends_a_flood_and_says_so(tmp_path):
@@ -23,12 +23,13 @@ def test_it_ends_a_flood_and_says_so(tmp_path):
 
 
 def test_it_ends_a_command_that_never_ends(tmp_path):
+    seconds = unique_seconds()
     began = time.monotonic()
-    result = run("sleep 31.4151", tmp_path, timeout_seconds=0.3)
+    result = run(f"sleep {seconds}", tmp_path, timeout_seconds=0.3)
     assert result.timed_out
     assert result.error == "The command timed out after 0.3 s and was ended."
     assert time.monotonic() - began < 15
-    assert nothing_left("31.4151")
+    assert nothing_left(seconds)
 
 
 def test_it_lets_a_command_clean_up_before_it_is_killed(tmp_path):
@@ -39,19 +40,20 @@ def test_it_lets_a_command_clean_up_before_it_is_killed(tmp_path):
 
 
 def test_it_kills_a_command_that_ignores_the_polite_signal(tmp_path):
-    result = run("trap '' TERM; while :; do sleep 31.4152; done", tmp_path, timeout_seconds=2.0)
+    seconds = unique_seconds()
+    result = run(f"trap '' TERM; while :; do sleep {seconds}; done", tmp_path, timeout_seconds=2.0)
     assert result.exit_code == -9
-    assert nothing_left("31.4152")
+    assert nothing_left(seconds)
 
 
 def test_a_cancelled_command_ends_within_seconds(tmp_path):
-    asked = threading.Event()
+    asked, seconds = threading.Event(), unique_seconds()
     threading.Timer(0.3, asked.set).start()
     began = time.monotonic()
-    result = run("trap '' TERM; sleep 31.4153", tmp_path, cancelled=asked.is_set)
+    result = run(f"trap '' TERM; sleep {seconds}", tmp_path, cancelled=asked.is_set)
     assert result.cancelled
     assert time.monotonic() - began < 10
-    assert nothing_left("31.4153")
+    assert nothing_left(seconds)
 
 
 DAEMON = "import os,time\nif os.fork(): os._exit(0)\nos.setsid()\nif os.fork(): os._exit(0)\n"
@@ -72,38 +74,40 @@ DAEMON = "import os,time\nif os.fork(): os._exit(0)\nos.setsid()\nif os.fork(): 
 )
 @pytest.mark.parametrize("end", ["normal", "timeout"])
 def test_it_leaves_nothing_behind(tmp_path, command, end):
-    number = f"31.{abs(hash((command, end))) % 10**9}"
-    line = command.format(n=number)
+    seconds = unique_seconds()
+    line = command.format(n=seconds)
     if end == "timeout":
         line = line.replace("exit 0", "sleep 30")
     began = time.monotonic()
     result = run(line, tmp_path, timeout_seconds=0.5 if end == "timeout" else 20)
     assert result.timed_out is (end == "timeout")
     assert time.monotonic() - began < 15
-    assert nothing_left(number)
+    assert nothing_left(seconds)
 
 
 def test_it_counts_what_was_left_behind(tmp_path):
-    assert run("setsid sleep 31.4154 >/dev/null 2>&1 & sleep 0.1", tmp_path).left_behind == 1
+    assert run("setsid sleep 30 >/dev/null 2>&1 & sleep 0.1", tmp_path).left_behind == 1
     assert run("sleep 0.01", tmp_path).left_behind == 0
 
 
 def test_commands_side_by_side_end_their_own_and_no_others(tmp_path):
+    seconds = unique_seconds()
+
     def carry(n: int) -> ProcessResult:
         # Some leave a session behind while the others, younger and older ones, are still at work.
-        return run(f"setsid sleep 31.41{60 + n} >/dev/null 2>&1 & sleep 0.{n + 1}; echo done", tmp_path)
+        return run(f"setsid sleep {seconds} >/dev/null 2>&1 & sleep 0.{n + 1}; echo done", tmp_path)
 
     with ThreadPoolExecutor(8) as pool:
         results = list(pool.map(carry, range(8)))
     assert [result.stdout for result in results] == [b"done\n"] * 8
     assert [result.left_behind for result in results] == [1] * 8
-    assert nothing_left("sleep\00031.416")
+    assert nothing_left(f"sleep\0{seconds}")
 
 
 def test_it_spares_processes_of_others(tmp_path):
     import subprocess
 
-    other = subprocess.Popen(["sleep", "31.4155"], start_new_session=True)
+    other = subprocess.Popen(["sleep", "30"], start_new_session=True)
     try:
         run("sleep 0.05 & setsid sleep 30 & exit 0", tmp_path)
         assert other.poll() is None
@@ -142,11 +146,13 @@ def test_it_ends_a_command_that_fills_the_disk(tmp_path):
 
 
 def test_it_ends_the_command_when_the_caller_is_interrupted(tmp_path):
+    seconds = unique_seconds()
+
     def interrupt() -> bool:
-        if pids_with("31.4156"):
+        if pids_with(seconds):
             raise KeyboardInterrupt
         return False
 
     with pytest.raises(KeyboardInterrupt):
-        run("sleep 31.4156", tmp_path, cancelled=interrupt)
-    assert nothing_left("31.4156")
+        run(f"sleep {seconds}", tmp_path, cancelled=interrupt)
+    assert nothing_left(seconds)
