@@ -28,8 +28,3 @@ def test_errors_are_retried_and_their_attempts_shown(
     attempts = as_admin.get_by_role("region", name="Earlier attempts", exact=True)
     expect(attempts).to_contain_text("The agent printed nothing.")
     expect(attempts).to_contain_text("host:1")
-    as_admin.screenshot(path="/tmp/h_trial.png")
-    as_admin.set_viewport_size({"width": 390, "height": 800})
-    as_admin.screenshot(path="/tmp/h_trial390.png")
-    as_admin.goto(f"{live_server.url}/p/tools/runs/{run.pk}/")
-    as_admin.screenshot(path="/tmp/h_run390.png")
