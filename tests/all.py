@@ -2,7 +2,7 @@
 
 First the table tests of the pure parts, in seconds; then everything else on SQLite; then the tests that use the
 database again on a private PostgreSQL with a private Redis, except those of `SAME_ON_EVERY_DATABASE`. In the last two
-passes pytest-xdist distributes the files to processes with their own database and broker: two more than there are
+passes pytest-xdist distributes the tests to processes with their own database and broker: two more than there are
 processors on SQLite, because tests wait half of the time; one more on PostgreSQL, whose server needs a processor, too.
 If you name a file or folder, the first pass is skipped. `python -m tests.slow` runs the tests that take long, start
 whole installations or draw many random numbers, `make test-faults` those that kill servers, and `make test-agents`
@@ -108,11 +108,11 @@ def on_servers(arguments: list[str]) -> int:
 
 
 def spread(processes: int) -> list[str]:
-    """Return pytest's arguments for so many processes; a file's tests stay in one.
+    """Return pytest's arguments for so many processes: each takes tests from others when it has none left.
 
-    They share expensive fixtures, and some look for processes that the others start, too.
+    Most files stay in one process, whose tests share expensive fixtures, but any two tests may run at the same time.
     """
-    return ["-n", str(processes), "--dist", "loadfile", "--no-loadscope-reorder"]
+    return ["-n", str(processes), "--dist", "worksteal"]
 
 
 def passes(arguments: list[str]) -> Iterator[int]:
