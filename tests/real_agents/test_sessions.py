@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -39,9 +40,24 @@ def waiting(kind: str, seconds: int) -> str:
 pytestmark = pytest.mark.parametrize("kind", AGENTS)
 
 
-def test_the_transcript_is_what_the_script_did(tmp_path, kind):
+def documented(kind: str) -> dict[str, Any]:
+    """Return the target of an agent in the documents."""
+    text = (Path(__file__).parents[2] / "docs/providers.md").read_text()
+    entries = next(
+        read_targets(block.encode(), "t")
+        for block in re.findall(r"```yaml\n(targets:.*?)```", text, re.DOTALL)
+        if "provider: codex" in block
+    )
+    [entry] = [target.entry for target in entries if target.kind == kind]
+    return entry
+
+
+def test_the_documented_target_records_what_happened(tmp_path, kind):
+    entry, keys = documented(kind), dict.fromkeys(("OPENAI_API_KEY", "ANTHROPIC_API_KEY"), KEY)
     with playing(*turns(*COMMANDS)) as model:
-        recording = agent(kind, model.url).invoke(invocation(tmp_path, kind))
+        # Only the model service is another one.
+        target = resolve(define({**entry, "base_url": model.url}), keys)
+        recording = make_provider(target, on_agents_path()).invoke(invocation(tmp_path, kind))
     transcript = parse(recording.parser, recording.raw)
     found = [call for call in calls(transcript.events) if call.event.command]
     assert [call.exit_code for call in found] == CODES
@@ -54,7 +70,7 @@ def test_the_transcript_is_what_the_script_did(tmp_path, kind):
     assert recording.notes == ()
     assert all("Rule 4711" in json.dumps(request.body) for request in model.seen)
     assert all(KEY in json.dumps(request.headers) for request in model.seen)
-    assert {request.body["model"] for request in model.seen} == {"scripted"}
+    assert {request.body["model"] for request in model.seen} == {entry["model"].rpartition("/")[2]}
 
 
 @pytest.mark.parametrize("level", [Level.BWRAP, Level.OFF])
@@ -101,15 +117,20 @@ def test_the_time_limit_leaves_a_partial_transcript(tmp_path, kind):
     assert nothing_left(waiting(kind, 62).replace(" ", "\0"))
 
 
-@pytest.mark.parametrize("fault", [429, 500, "cut", "nonsense"])
-def test_a_fault_of_the_service_is_survived(tmp_path, kind, fault):
-    given = invocation(tmp_path, kind)
-    step = {"command": "./taskmgr --help", "fault": fault, "retry_after_seconds": 0}
-    with playing(step, {"text": ANSWER}) as model:
+def test_faults_of_the_service_are_survived(tmp_path, kind):
+    repeated = [429, 500, "cut"]
+    steps = [
+        {"command": command, "fault": fault, "retry_after_seconds": 0}
+        for command, fault in zip(COMMANDS, [*repeated, "nonsense"], strict=False)
+    ]
+    given = invocation(tmp_path, kind, timeout_seconds=120.0)
+    with playing(*steps, {"text": ANSWER}) as model:
         recording = agent(kind, model.url).invoke(given)
     transcript = parse(recording.parser, recording.raw)
-    assert transcript.answer == ANSWER
-    assert len(model.seen) > 1
+    ran = [call.exit_code for call in calls(transcript.events) if call.event.command]
+    # An agent asks again after a fault, but tells the model of nonsense, which then answers.
+    assert (ran, transcript.answer) == (CODES[: len(repeated)], ANSWER)
+    assert len(model.seen) == 2 * len(repeated) + 2
 
 
 def test_a_key_that_is_refused_is_in_the_transcript(tmp_path, kind):
@@ -124,20 +145,3 @@ def test_the_agent_is_checked_with_its_version(kind):
     availability = agent(kind, "http://127.0.0.1:9/v1").check()
     assert availability.available
     assert availability.version
-
-
-def test_the_documented_target_works(tmp_path, kind):
-    text = (Path(__file__).parents[2] / "docs/providers.md").read_text()
-    entries = next(
-        read_targets(block.encode(), "t")
-        for block in re.findall(r"```yaml\n(targets:.*?)```", text, re.DOTALL)
-        if "provider: codex" in block
-    )
-    [documented] = [target for target in entries if target.kind == kind]
-    with playing(*turns(*COMMANDS[:1])) as model:
-        # Only the model service is another one.
-        target = define({**documented.entry, "base_url": model.url})
-        keys = dict.fromkeys(("OPENAI_API_KEY", "ANTHROPIC_API_KEY"), KEY)
-        recording = make_provider(resolve(target, keys), on_agents_path()).invoke(invocation(tmp_path, kind))
-    assert parse(recording.parser, recording.raw).answer == ANSWER
-    assert {request.body["model"] for request in model.seen} == {documented.entry["model"].rpartition("/")[2]}
