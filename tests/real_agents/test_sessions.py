@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 
-from evaluators.calls import calls
+from evaluators.calls import Call, calls
 from evaluators.transcripts import parse
 from runs.containment.sandbox import Level
+from runs.model_server.conversation import read_conversation
 from runs.providers import make_provider
+from runs.providers.base import Recording
 from runs.targets.definitions import define, read_targets, resolve
 from tests.real_agents.real import (
     AGENTS,
@@ -20,6 +22,7 @@ from tests.real_agents.real import (
     CODES,
     COMMANDS,
     KEY,
+    Model,
     Watched,
     agent,
     files_of,
@@ -31,62 +34,75 @@ from tests.real_agents.real import (
 )
 from tests.runs.processes import nothing_left
 
+KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY")
+"""References to keys in the documentation's targets."""
+
 
 def waiting(kind: str, seconds: int) -> str:
     """A command that never ends, unlike every other; agents don't let `sleep` run."""
     return f"tail -s {seconds}.{list(AGENTS).index(kind)} -f taskmgr"
 
 
-pytestmark = pytest.mark.parametrize("kind", AGENTS)
-
-
-def documented(kind: str) -> dict[str, Any]:
-    """Return the target of an agent in the documents."""
+def documented_entry(kind: str) -> dict[str, Any]:
+    """An agent's target in docs/providers.md."""
     text = (Path(__file__).parents[2] / "docs/providers.md").read_text()
     entries = next(
         read_targets(block.encode(), "t")
         for block in re.findall(r"```yaml\n(targets:.*?)```", text, re.DOTALL)
         if "provider: codex" in block
     )
-    [entry] = [target.entry for target in entries if target.kind == kind]
-    return entry
+    [documented] = [target.entry for target in entries if target.kind == kind]
+    return documented
 
 
-def test_the_documented_target_records_what_happened(tmp_path, kind):
-    entry, keys = documented(kind), dict.fromkeys(("OPENAI_API_KEY", "ANTHROPIC_API_KEY"), KEY)
-    with playing(*turns(*COMMANDS)) as model:
-        # Only the model service is another one.
-        target = resolve(define({**entry, "base_url": model.url}), keys)
-        recording = make_provider(target, on_agents_path()).invoke(invocation(tmp_path, kind))
+def commands_as_scripted(recording: Recording, commands: list[str], codes: list[int]) -> list[Call]:
+    """The session's commands, after a check that they are the script's and that nothing else is amiss."""
     transcript = parse(recording.parser, recording.raw)
     found = [call for call in calls(transcript.events) if call.event.command]
-    assert [call.exit_code for call in found] == CODES
-    assert all(command in (call.event.command or "") for command, call in zip(COMMANDS, found, strict=True))
+    assert [call.exit_code for call in found] == codes
+    assert all(command in (call.event.command or "") for command, call in zip(commands, found, strict=True))
     assert (transcript.answer, recording.exit_code) == (ANSWER, 0)
-    assert transcript.usage is not None
-    assert (transcript.usage.input, transcript.usage.output) == (700, 140)
     assert not transcript.problems
     assert recording.version
     assert recording.notes == ()
+    return found
+
+
+def tokens(recording: Recording) -> tuple[int, int]:
+    usage = parse(recording.parser, recording.raw).usage
+    assert usage is not None
+    return usage.input, usage.output
+
+
+def asked_as_configured(model: Model, name: str) -> None:
+    """Each request has the workspace's rules, the target's key and its model."""
     assert all("Rule 4711" in json.dumps(request.body) for request in model.seen)
     assert all(KEY in json.dumps(request.headers) for request in model.seen)
-    assert {request.body["model"] for request in model.seen} == {entry["model"].rpartition("/")[2]}
+    assert {request.body["model"] for request in model.seen} == {name}
+
+
+pytestmark = pytest.mark.parametrize("kind", AGENTS)
 
 
 @pytest.mark.parametrize("level", [Level.BWRAP, Level.OFF])
-def test_the_user_s_own_rules_and_files_stay_out(tmp_path, monkeypatch, kind, level):
+def test_the_documented_target_does_the_script_and_no_more(tmp_path, monkeypatch, kind, level):
+    """The documentation's target plays a script in the home of somebody with rules and tools of their own."""
     home = user_home(tmp_path)
     monkeypatch.setenv("HOME", str(home))
     before = files_of(home)
     # evalhub's own data may lie in that home.
     place = home / ".local/share/evalhub"
     place.mkdir(parents=True)
-    with playing(*turns("ls ~")) as model:
-        recording = agent(kind, model.url, level).invoke(invocation(place, kind))
-    assert recording.exit_code == 0
-    assert model.seen
+    documented = documented_entry(kind)
+    with playing(*turns(*COMMANDS, "ls ~")) as model:
+        # Only the model service is another one.
+        target = resolve(define({**documented, "base_url": model.url}), dict.fromkeys(KEYS, KEY))
+        recording = make_provider(target, on_agents_path(level)).invoke(invocation(place, kind))
+    listed = commands_as_scripted(recording, [*COMMANDS, "ls ~"], [*CODES, 0])[-1]
+    assert tokens(recording) == (800, 160)
+    asked_as_configured(model, documented["model"].rpartition("/")[2])
     assert "Rule 666" not in json.dumps([request.body for request in model.player.seen])
-    assert "Rule 4711" in json.dumps(model.seen[0].body)
+    assert "CLAUDE.md" not in json.dumps(listed.result.output)
     assert {name: files_of(home).get(name) for name in before} == before
     added = {path.relative_to(home).parts[0] for path in home.rglob("*")} - {
         Path(name).parts[0] for name in before
@@ -117,20 +133,20 @@ def test_the_time_limit_leaves_a_partial_transcript(tmp_path, kind):
     assert nothing_left(waiting(kind, 62).replace(" ", "\0"))
 
 
-def test_faults_of_the_service_are_survived(tmp_path, kind):
-    repeated = [429, 500, "cut"]
-    steps = [
-        {"command": command, "fault": fault, "retry_after_seconds": 0}
-        for command, fault in zip(COMMANDS, [*repeated, "nonsense"], strict=False)
-    ]
-    given = invocation(tmp_path, kind, timeout_seconds=120.0)
-    with playing(*steps, {"text": ANSWER}) as model:
-        recording = agent(kind, model.url).invoke(given)
-    transcript = parse(recording.parser, recording.raw)
-    ran = [call.exit_code for call in calls(transcript.events) if call.event.command]
-    # An agent asks again after a fault, but tells the model of nonsense, which then answers.
-    assert (ran, transcript.answer) == (CODES[: len(repeated)], ANSWER)
-    assert len(model.seen) == 2 * len(repeated) + 2
+def test_four_faults_in_one_session_are_survived(tmp_path, kind):
+    steps = turns(*COMMANDS)
+    for step, fault in zip(steps, (429, 500, "cut"), strict=False):
+        step |= {"fault": fault, "retry_after_seconds": 0}
+    # Agents show the model what it got wrong, so nonsense is a turn of its own.
+    with playing(*steps[:3], {"fault": "nonsense"}, *steps[3:]) as model:
+        recording = agent(kind, model.url).invoke(invocation(tmp_path, kind))
+    commands_as_scripted(recording, COMMANDS, CODES)
+    # Claude Code counts what came before the cut, if it got that far.
+    assert tokens(recording) in [(800, 160), *([(900, 161)] if kind == "claude_code" else [])]
+    asked_as_configured(model, "scripted")
+    # Each request has a call more than the last, but as many after a fault; the fourth call is the nonsense.
+    called = [read_conversation(request.body).passed for request in model.seen]
+    assert called == [0, 0, 1, 1, 2, 2, 3, 4, 5, 6, 7]
 
 
 def test_a_key_that_is_refused_is_in_the_transcript(tmp_path, kind):
