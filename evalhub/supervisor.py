@@ -15,6 +15,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 PR_SET_PDEATHSIG = 1
@@ -23,10 +24,15 @@ STEADY_SECONDS = 30.0
 LONGEST_PAUSE = 30.0
 
 
-def tie_to_parent() -> None:
-    """Let the kernel end this process when the one that started it dies; for `preexec_fn`."""
+def tie_to(parent: int) -> None:
+    """Let the kernel end this process when its parent, the process with this id, dies; for `preexec_fn`."""
     if sys.platform == "linux":
+        # The parent's handler would take the signal, and be gone when the program starts.
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+        if os.getppid() != parent:
+            # It died before.
+            os._exit(1)
 
 
 @dataclass
@@ -52,7 +58,7 @@ class Service:
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 env={**os.environ, **self.env},
-                preexec_fn=tie_to_parent,
+                preexec_fn=partial(tie_to, os.getpid()),
                 process_group=0,
             )
         self.started = time.monotonic()

@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 from argparse import ArgumentParser
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -23,7 +24,7 @@ from django.core.management.base import CommandError
 from django.db import connections
 
 from evalhub.broker import broker_directory, broker_program, write_broker_config
-from evalhub.supervisor import Service, Supervisor, tie_to_parent
+from evalhub.supervisor import Service, Supervisor, tie_to
 from evalhub.teams.management.commands.signin_link import PORT_FILE, new_link, sign_in_sentence
 from evalhub.web import example_agent
 from evalhub.web.checks import TAG
@@ -111,7 +112,7 @@ class Command(HelpfulCommand):
                 [sys.executable, "-m", "evalhub", "run_examples", *(["--json"] if self.json else [])],
                 cwd=settings.BASE_DIR,
                 stdout=document if self.json else None,
-                preexec_fn=tie_to_parent,
+                preexec_fn=partial(tie_to, os.getpid()),
                 process_group=0,
             )
             while examples.poll() is None:
