@@ -42,7 +42,7 @@ agents:  ## Install codex, claude and opencode for test-agents (npm, 1 GB)
 	@bin/agents
 
 test-agents: dev agents  ## Run codex, claude and opencode against a scripted model
-	@EVALHUB_TEST_REQUIRE=agents $(PY) -m pytest -n 3 --dist worksteal -m agents tests/real_agents $(ARGS)
+	@EVALHUB_TEST_REQUIRE=agents $(PY) -m pytest -n 3 --dist loadgroup --no-loadscope-reorder -m agents tests/real_agents $(ARGS)
 
 check: dev  ## Lint, types, templates, migrations, lock files, tests collected
 	@$(PY) -m tests.checks

@@ -44,6 +44,8 @@ evaluation:
     - {{type: mcp_called, tool: create, arguments: {{title: Bread}}, times: 1}}
     - {{type: mcp_not_called, tool: crash}}
 """
+pytestmark = pytest.mark.xdist_group("trials")
+"""In one process, which makes a database and loads evalhub's pages once."""
 TEXTS = {"instructions": "Rule 81.", "tools": {"search": {"description": "Rule 82."}}}
 
 

@@ -29,6 +29,8 @@ GUESS, READ = "Guess the syntax.", "Read --help first."
 FIGURES = ("total_commands", "unique_commands", "error_count", "help_seeking")
 EXPECTED = {GUESS: ("fail", [3, 3, 3, 0]), READ: ("pass", [4, 3, 0, 1])}
 """Outcome and figures by guidance."""
+pytestmark = pytest.mark.xdist_group("trials")
+"""In one process, which makes a database and loads evalhub's pages once."""
 PATIENCE_MS = 60_000
 """Agents and the slow tests run beside it."""
 
