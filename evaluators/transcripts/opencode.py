@@ -73,14 +73,17 @@ def call_events(part: Object) -> Iterator[Event]:
     id, name, given = words(part.get("callID")), words(part.get("tool")), state.get("input")
     began, ended = (mapping(state.get("time")).get(key) for key in ("start", "end"))
     yield Event("tool_call", id, name, shell_command(name, given), given, timestamp=moment(began))
-    code = mapping(state.get("metadata")).get("exit")
+    metadata = mapping(state.get("metadata"))
+    code = metadata.get("exit")
+    # A command that was aborted or took too long is "completed", too, with null as its exit code.
+    was_ended = "exit" in metadata and code is None
     yield Event(
         "tool_result",
         id,
         name,
         output=state.get("output", state.get("error")),
         exit_code=code if isinstance(code, int) and not isinstance(code, bool) else None,
-        success=state.get("status") == "completed",
+        success=state.get("status") == "completed" and not was_ended,
         timestamp=moment(ended),
         seconds=_between(began, ended),
     )

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from evaluators.calls import calls
 from evaluators.interaction import analyse
 from evaluators.model import Event, Transcript, Usage
 from evaluators.tool import Tool
@@ -228,6 +229,16 @@ def test_claude_reads_results_in_blocks_and_failed_sessions():
     found = read("claude_code", {"type": "user", "message": {"content": [block]}}, failed)
     assert (found.events[0].exit_code, found.events[0].success) == (2, False)
     assert found.events[1] == Event("error", text="error_max_turns")
+
+
+@pytest.mark.parametrize(
+    ("ended", "code"), [({"exit": None}, 1), ({"exit": 0}, 0), ({"exit": 3}, 3), ({}, 0)]
+)
+def test_a_command_that_opencode_ended_has_failed(ended, code):
+    state = {"status": "completed", "input": {"command": "./taskmgr create"}, "metadata": ended}
+    part = {"callID": "1", "tool": "bash", "state": state}
+    [call] = calls(read("opencode", {"type": "tool_use", "part": part}).events)
+    assert call.exit_code == code
 
 
 def test_opencode_reports_failed_tools_errors_and_costs():

@@ -140,13 +140,19 @@ def test_four_faults_in_one_session_are_survived(tmp_path, kind):
     # Agents show the model what it got wrong, so nonsense is a turn of its own.
     with playing(*steps[:3], {"fault": "nonsense"}, *steps[3:]) as model:
         recording = agent(kind, model.url).invoke(invocation(tmp_path, kind))
-    commands_as_scripted(recording, COMMANDS, CODES)
+    called = [read_conversation(request.body).passed for request in model.seen]
+    # opencode sometimes begins a command before it notices the cut; it ends it then, and begins it again.
+    again = kind == "opencode" and 3 not in called
+    commands_as_scripted(
+        recording,
+        [*COMMANDS[:2], *COMMANDS[2:3] * again, *COMMANDS[2:]],
+        [*CODES[:2], *[1] * again, *CODES[2:]],
+    )
     # Claude Code counts what came before the cut, if it got that far.
     assert tokens(recording) in [(800, 160), *([(900, 161)] if kind == "claude_code" else [])]
     asked_as_configured(model, "scripted")
     # Each request has a call more than the last, but as many after a fault; the fourth call is the nonsense.
-    called = [read_conversation(request.body).passed for request in model.seen]
-    assert called == [0, 0, 1, 1, 2, 2, 3, 4, 5, 6, 7]
+    assert called == [0, 0, 1, 1, 2, 2, *([] if again else [3]), 4, 5, 6, 7]
 
 
 def test_a_key_that_is_refused_is_in_the_transcript(tmp_path, kind):
