@@ -112,7 +112,7 @@ class PostgresServer:
     def start(self) -> None:
         """Start the server and wait until it answers."""
         options = ["listen_addresses=", "fsync=off", "synchronous_commit=off", "full_page_writes=off"]
-        options += ["autovacuum=off", "max_connections=200"]
+        options += ["max_connections=200"]
         if self.port:
             options += ["listen_addresses=127.0.0.1", f"port={self.port}"]
         argv = [self._programs / "postgres", "-D", self._data, "-k", self.folder]
