@@ -79,10 +79,7 @@ class _Scale:
         return round(LEFT + self.step * (place + 0.5), 1)
 
     def y(self, value: float) -> float:
-        share = value / self.end
-        if not 0.0 <= share <= 1.0:
-            share = min(1.0, max(0.0, share))
-        return round(BOTTOM - (BOTTOM - TOP) * share, 1)
+        return round(BOTTOM - (BOTTOM - TOP) * min(1.0, max(0.0, value / self.end)), 1)
 
 
 def shown(series: Series, value: float) -> str:

@@ -19,27 +19,21 @@ from tests.real_agents.real import PROGRAMS
 from tests.requirements import missing
 
 HERE = Path(__file__).parent
-LONG = ("two_hundred", "in_a_browser", "time_limit_leaves_a_partial_transcript[opencode]")
-"""Parts of the names of tests that take a minute, or begin a group of tests that together do."""
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
-    """Mark everything here, and sort it after it was shuffled."""
+    """Mark everything here, and put short tests last after all were shuffled."""
     for item in items:
         if item.path.is_relative_to(HERE):
             item.add_marker("agents")
     yield
-    items.sort(key=_rank)
+    items.sort(key=_is_short)
 
 
-def _rank(item: pytest.Item) -> int:
-    """Which tests come first: at the end of a pass there is nothing to do beside a long one."""
-    if not item.path.is_relative_to(HERE):
-        return 0
-    if any(word in item.name for word in LONG):
-        return 1
-    return 2 if "opencode" in item.name else 3
+def _is_short(item: pytest.Item) -> bool:
+    """Return whether a test is of a quick agent only; at the end of a pass nothing runs beside a long one."""
+    return item.path.is_relative_to(HERE) and any(kind in item.name for kind in ("codex", "claude_code"))
 
 
 @pytest.fixture(autouse=True)

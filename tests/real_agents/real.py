@@ -9,10 +9,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from evalhub.teams.models import Project
 from evaluators.transcripts.latest import LatestCalls
 from runs.containment.sandbox import Containment, Level
 from runs.model_server.script import read_script
 from runs.model_server.server import ScriptPlayer, SeenRequest, serving
+from runs.models import ModelPrice, Trial
 from runs.providers import make_provider
 from runs.providers.base import Invocation, Look, Provider
 from runs.targets.definitions import define, resolve
@@ -132,3 +136,15 @@ def descriptors() -> int:
         with suppress(FileNotFoundError):
             opened += ".sqlite3" not in str(descriptor.readlink())
     return opened
+
+
+def give_price(project: Project) -> None:
+    """Give the scripted model a price; without one litellm is asked, which takes seconds to load."""
+    ModelPrice.objects.create(project=project, model="scripted", input_per_million=5, output_per_million=25)
+
+
+def cost_is_right(trial: Trial) -> bool:
+    """Whether a trial costs its tokens by the price; Claude Code reports a cost of its own."""
+    if trial.run.target.provider == "claude_code":
+        return bool(trial.cost_usd)
+    return trial.cost_usd == pytest.approx((5 * trial.tokens_in + 25 * trial.tokens_out) / 1e6)

@@ -15,8 +15,8 @@ from runs.targets.import_targets import import_targets
 from scenarios.bundles import Bundle
 from scenarios.imports import import_files
 from tests.builders import make_member, make_project
-from tests.real_agents.real import AGENTS, KEY, playing
-from tests.real_agents.test_runs import costs_what_it_should, give_price, target
+from tests.real_agents.real import AGENTS, KEY, cost_is_right, give_price, playing
+from tests.real_agents.test_runs import target
 from tests.runs.carrying import launch
 from tests.runs.mcp.servers import NOTES_SERVER, serving
 from tests.static_files import plain_static_files  # noqa: F401  # a fixture
@@ -72,7 +72,7 @@ def test_an_agent_uses_the_server(kind, over, tmp_path, monkeypatch):
             run_here.run_here(run.launch)
     trial = Trial.objects.select_related("run__target").get()
     assert (trial.run.error, trial.error, trial.outcome) == ("", "", "pass"), trial.scores
-    assert costs_what_it_should(trial)
+    assert cost_is_right(trial)
     found = [f"{row.subcommand} {row.failure}" for row in CommandRecord.objects.filter(trial=trial)]
     # Codex's events lack calls of unknown tools.
     assert sorted(found) == sorted(FOUND)

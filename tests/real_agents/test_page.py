@@ -21,8 +21,17 @@ from scenarios.imports import import_files
 from scenarios.models import Guidance, Suite
 from scenarios.storing import keep_guidance
 from tests.browser.conftest import SCREENSHOTS
-from tests.real_agents.real import AGENTS, ANSWER, COMMANDS, KEY, playing, turns
-from tests.real_agents.test_runs import costs_what_it_should, give_price, suite, target
+from tests.real_agents.real import (
+    AGENTS,
+    ANSWER,
+    COMMANDS,
+    KEY,
+    cost_is_right,
+    give_price,
+    playing,
+    turns,
+)
+from tests.real_agents.test_runs import suite, target
 
 WRONG, RIGHT = turns(*COMMANDS[1:3], COMMANDS[5]), turns(COMMANDS[0], *COMMANDS[3:])
 GUESS, READ = "Guess the syntax.", "Read --help first."
@@ -75,7 +84,7 @@ def test_three_agents_with_two_guidances_in_a_browser(
     for trial in trials:
         outcome, figures = EXPECTED[trial.run.guidance.name]
         assert (trial.outcome, trial.answer, trial.error) == (outcome, ANSWER, "")
-        assert costs_what_it_should(trial)
+        assert cost_is_right(trial)
         assert [trial.detail["interaction"][name] for name in FIGURES] == figures, trial.run.target.name
     asked = [json.dumps(request.body) for request in model.seen]
     # Each agent asks after each command, and once more for its answer.

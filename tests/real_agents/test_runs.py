@@ -10,9 +10,7 @@ from typing import Any
 import pytest
 from django.conf import settings
 
-from evalhub.teams.models import Project
 from runs.execution import run_here
-from runs.models import ModelPrice, Trial
 from runs.targets.import_targets import import_targets
 from scenarios.bundles import read_path
 from scenarios.imports import import_files
@@ -23,7 +21,9 @@ from tests.real_agents.real import (
     KEY,
     PROGRAMS,
     TASKMGR,
+    cost_is_right,
     descriptors,
+    give_price,
     playing,
     turns,
 )
@@ -56,18 +56,6 @@ def target(kind: str, url: str) -> dict[str, Any]:
     return {**named, "model": "scripted", "base_url": url, "api_key": "${{ SCRIPTED_KEY }}"}
 
 
-def give_price(project: Project) -> None:
-    """Give the scripted model a price; without one litellm is asked, which takes seconds to load."""
-    ModelPrice.objects.create(project=project, model="scripted", input_per_million=5, output_per_million=25)
-
-
-def costs_what_it_should(trial: Trial) -> bool:
-    """Whether a trial costs its tokens by the price; Claude Code reports a cost of its own."""
-    if trial.run.target.provider == "claude_code":
-        return bool(trial.cost_usd)
-    return trial.cost_usd == pytest.approx((5 * trial.tokens_in + 25 * trial.tokens_out) / 1e6)
-
-
 @pytest.mark.timeout(600)
 @pytest.mark.django_db(transaction=True)
 def test_two_hundred_trials_leave_nothing_behind(tmp_path, monkeypatch):
@@ -91,7 +79,7 @@ def test_two_hundred_trials_leave_nothing_behind(tmp_path, monkeypatch):
             run_here.run_here(began)
             passed = began.runs.get().trial_set.filter(outcome="pass").select_related("run__target")
             assert len(passed) == trials
-            assert all(map(costs_what_it_should, passed))
+            assert all(map(cost_is_right, passed))
             # The model's connections end after the agents.
             until(lambda: descriptors() <= before[0], 2)
             assert entries(Path(settings.WORK_DIR)) == before[1]

@@ -55,8 +55,8 @@ def documented_entry(kind: str) -> dict[str, Any]:
     return documented
 
 
-def commands_as_scripted(recording: Recording, commands: list[str], codes: list[int]) -> list[Call]:
-    """The session's commands, after a check that they are the script's and that nothing else is amiss."""
+def check_commands(recording: Recording, commands: list[str], codes: list[int]) -> list[Call]:
+    """Check that a session ran the script's commands and ended well; return its calls."""
     transcript = parse(recording.parser, recording.raw)
     found = [call for call in calls(transcript.events) if call.event.command]
     assert [call.exit_code for call in found] == codes
@@ -74,8 +74,8 @@ def tokens(recording: Recording) -> tuple[int, int]:
     return usage.input, usage.output
 
 
-def asked_as_configured(model: Model, name: str) -> None:
-    """Each request has the workspace's rules, the target's key and its model."""
+def check_requests(model: Model, name: str) -> None:
+    """Check that each request has the workspace's rules, the target's key and its model."""
     assert all("Rule 4711" in json.dumps(request.body) for request in model.seen)
     assert all(KEY in json.dumps(request.headers) for request in model.seen)
     assert {request.body["model"] for request in model.seen} == {name}
@@ -98,9 +98,9 @@ def test_the_documented_target_does_the_script_and_no_more(tmp_path, monkeypatch
         # Only the model service is another one.
         target = resolve(define({**documented, "base_url": model.url}), dict.fromkeys(KEYS, KEY))
         recording = make_provider(target, on_agents_path(level)).invoke(invocation(place, kind))
-    listed = commands_as_scripted(recording, [*COMMANDS, "ls ~"], [*CODES, 0])[-1]
+    listed = check_commands(recording, [*COMMANDS, "ls ~"], [*CODES, 0])[-1]
     assert tokens(recording) == (800, 160)
-    asked_as_configured(model, documented["model"].rpartition("/")[2])
+    check_requests(model, documented["model"].rpartition("/")[2])
     assert "Rule 666" not in json.dumps([request.body for request in model.player.seen])
     assert "CLAUDE.md" not in json.dumps(listed.result.output)
     assert {name: files_of(home).get(name) for name in before} == before
@@ -143,14 +143,14 @@ def test_four_faults_in_one_session_are_survived(tmp_path, kind):
     called = [read_conversation(request.body).passed for request in model.seen]
     # opencode sometimes begins a command before it notices the cut; it ends it then, and begins it again.
     again = kind == "opencode" and 3 not in called
-    commands_as_scripted(
+    check_commands(
         recording,
         [*COMMANDS[:2], *COMMANDS[2:3] * again, *COMMANDS[2:]],
         [*CODES[:2], *[1] * again, *CODES[2:]],
     )
     # Claude Code counts what came before the cut, if it got that far.
     assert tokens(recording) in [(800, 160), *([(900, 161)] if kind == "claude_code" else [])]
-    asked_as_configured(model, "scripted")
+    check_requests(model, "scripted")
     # Each request has a call more than the last, but as many after a fault; the fourth call is the nonsense.
     assert called == [0, 0, 1, 1, 2, 2, *([] if again else [3]), 4, 5, 6, 7]
 

@@ -11,8 +11,8 @@ import pytest
 
 from evalhub.web.example_agent import free_port
 from tests import tour
-from tests.access.every_table import tables_without_csv
 from tests.worker.stand import ROOT
+from tests.worker.table_csv import tables_without_csv
 from tests.worker.test_up import environment
 
 

@@ -42,5 +42,5 @@ def test_it_does_not_start_when_its_supervisor_is_dead(handler: None) -> None:
     assert ended(os.getppid()) == 1
 
 
-def test_the_signal_of_its_supervisor_s_death_is_not_lost_before_it_runs(handler: None) -> None:
+def test_a_signal_ends_a_service_before_its_program_runs(handler: None) -> None:
     assert ended(os.getpid(), killed=True) == -signal.SIGTERM

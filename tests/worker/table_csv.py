@@ -1,4 +1,4 @@
-"""Looks for tables without CSV on every page of the tour."""
+"""Looks for tables without CSV on the pages of the tour."""
 
 from __future__ import annotations
 
