@@ -15,6 +15,7 @@ import pytest
 from django.dispatch import receiver
 from django.test.signals import setting_changed
 
+from evalhub.garbage import collect_rarely, keep_all
 from tests.all import repeated
 from tests.heartbeats import end_heartbeats
 
@@ -45,7 +46,8 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     if shared := repeated(item.nodeid for item in session.items):
         raise pytest.UsageError(f"Several tests have the id {shared[0]}, so pytest-xdist would run only one.")
     gc.collect()
-    gc.freeze()
+    keep_all()
+    collect_rarely()
     gc.enable()
 
 
