@@ -33,9 +33,9 @@ COLLECT_VIOLATIONS = """
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark everything here, so that `-m "not browser"` leaves it out."""
-    here = Path(__file__).parent
+    here = f"{Path(__file__).parent}/"
     for item in items:
-        if here in item.path.parents:
+        if str(item.path).startswith(here):
             item.add_marker(pytest.mark.browser)
 
 
