@@ -4,14 +4,13 @@ import gc
 import threading
 from typing import Any
 
-from evalhub.garbage import collect_rarely, keep_all
+from evalhub.garbage import keep_all
 
 
 def when_ready(server: Any) -> None:
     """Freeze what `--preload` has loaded, so that web processes share it and no request collects it again."""
     gc.collect()
     keep_all()
-    collect_rarely()
 
 
 def post_worker_init(worker: Any) -> None:

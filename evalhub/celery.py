@@ -5,7 +5,7 @@ import threading
 from typing import Any
 
 from celery import Celery, bootsteps
-from celery.signals import celeryd_init, worker_init, worker_ready, worker_shutdown, worker_shutting_down
+from celery.signals import worker_init, worker_ready, worker_shutdown, worker_shutting_down
 from kombu import Queue
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalhub.settings")
@@ -15,7 +15,7 @@ os.environ.setdefault("CELERY_SKIP_CHECKS", "1")
 from django.conf import settings
 
 from evalhub.broker import broker_address
-from evalhub.garbage import collect_rarely, keep_all
+from evalhub.garbage import keep_all
 from evalhub.reconnecting import Reconnecting
 from runs.labels import ordered, queue_of
 
@@ -91,11 +91,6 @@ class Lanes(bootsteps.StartStopStep):
 
 app.steps["worker"].add(Lanes)
 app.steps["consumer"].add(Reconnecting)
-
-
-@celeryd_init.connect
-def collect_garbage_rarely(**_: object) -> None:
-    collect_rarely()
 
 
 @worker_shutdown.connect
