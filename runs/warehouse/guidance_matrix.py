@@ -10,7 +10,7 @@ from statistics import fmean
 from django.db.models import Avg, Q
 
 from evaluators.significance import t_interval
-from runs.models import Run, RunMeasure
+from runs.models import Measure, Run, RunMeasure
 from runs.models.run import NOT_CONFIRMING, RunState
 from runs.warehouse.rates import Rate
 from scenarios.models import Guidance, Suite
@@ -71,7 +71,7 @@ class GuidanceMatrix:
 
 
 def guidance_matrix(suite: Suite, target: str = "") -> GuidanceMatrix:
-    """Return a suite's matrix on one target, or on all. Three queries."""
+    """Return a suite's matrix on one target, or on all. Five queries."""
     runs = Run.objects.filter(NOT_CONFIRMING, suite=suite, state=RunState.FINISHED).exclude(guidance=None)
     columns = ("target__name", "tool_version", "guidance", "pk", "passed", "failed")
     every = list(runs.order_by("-pk").values_list(*columns)[:MOST_RUNS])
@@ -83,7 +83,7 @@ def guidance_matrix(suite: Suite, target: str = "") -> GuidanceMatrix:
         cell.runs.append(pk)
         cell.passed += passed
         cell.judged += passed + failed
-    _read_measures(cells)
+    _read_measures(suite, cells)
     used = list(dict.fromkeys(guidance for _, guidance in cells))[:MOST_COLUMNS]
     versions = {each.pk: each for each in suite.guidance.filter(pk__in=used).defer("files")}
     tools = dict.fromkeys(tool for tool, _ in cells)
@@ -94,12 +94,17 @@ def guidance_matrix(suite: Suite, target: str = "") -> GuidanceMatrix:
     )
 
 
-def _read_measures(cells: dict[tuple[str, int], MatrixCell]) -> None:
-    """Add first-try success and cost to the cells. One query."""
-    wanted = [Q(measure__layer=layer, measure__name=name) for layer, name in (FIRST_TRY, COST)]
+def _read_measures(suite: Suite, cells: dict[tuple[str, int], MatrixCell]) -> None:
+    """Add first-try success and cost to the cells. Three queries.
+
+    Scenarios and measures are named, so that an index finds the rows whatever other suites have.
+    """
+    wanted = [Q(layer=layer, name=name) for layer, name in (FIRST_TRY, COST)]
+    layers = dict(Measure.objects.filter(wanted[0] | wanted[1]).values_list("pk", "layer"))
+    scenarios = list(suite.scenarios.values_list("pk", flat=True))
     runs = [pk for cell in cells.values() for pk in cell.runs]
-    rows = RunMeasure.objects.filter(wanted[0] | wanted[1], run__in=runs).exclude(scenario=None)
-    groups = rows.values_list("run__tool_version", "run__guidance", "scenario", "measure__layer")
-    for tool, guidance, _, layer, mean in groups.annotate(mean_of_runs=Avg("mean")):
+    rows = RunMeasure.objects.filter(run__in=runs, scenario__in=scenarios, measure__in=list(layers))
+    groups = rows.values_list("run__tool_version", "run__guidance", "scenario", "measure")
+    for tool, guidance, _, measure, mean in groups.annotate(mean_of_runs=Avg("mean")):
         cell = cells[tool, guidance]
-        (cell.cost if layer == COST[0] else cell.first_try).means.append(mean)
+        (cell.cost if layers[measure] == COST[0] else cell.first_try).means.append(mean)

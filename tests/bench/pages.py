@@ -44,6 +44,9 @@ PAGES: dict[str, tuple[str, float, str]] = {
     ),
     "regressions": ("/p/demo-data/regressions/", 25.0, "-"),
     "reviews": ("/p/demo-data/reviews/", 25.0, "-"),
+    "judge calibration": ("/p/demo-data/reviews/calibration/", 25.0, "-"),
+    "rationales": ("/p/demo-data/reviews/rationales/", 25.0, "-"),
+    "usage": ("/p/demo-data/usage/", 25.0, "-"),
     "trends": ("/p/demo-data/trends/", 25.0, "promptfoo 1.3 (values alone, as JSON)"),
 }
 """Address, target of the median in milliseconds, and what peers were measured at for the same task."""
@@ -51,6 +54,7 @@ COMPARISONS: dict[str, tuple[str, float, str]] = {
     "compare two runs": ("/p/demo-data/compare/?runs={before},{run}", 25.0, "-"),
     "compare four runs": ("/p/demo-data/compare/?runs={several}", 25.0, "-"),
     "compare two guidance versions": ("/p/demo-data/guidance/{guidance}/", 25.0, "-"),
+    "tool versions by guidance": ("/p/demo-data/guidance/matrix/", 25.0, "-"),
 }
 """Pages whose tests need scipy, which a web process loads with the first of them."""
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from evaluators.measure_change import ChangeVerdict
 from runs.execution.measuring_again import measure_again
@@ -186,3 +188,14 @@ def test_runs_of_earlier_releases_get_false_done(version):
     RunMeasure.objects.filter(measure__name="false_done").delete()
     assert [measure_again(), measure_again()] == [1, 0]
     assert (false_done(run), RunMeasure.objects.count()) == (before, count)
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="PostgreSQL chooses by what the tables hold.")
+def test_the_matrix_finds_its_rollups_by_index(version, pair):
+    ran(version, pair[0], "pass")
+    with CaptureQueriesContext(connection) as asked:
+        guidance_matrix(version.suite)
+    [means] = [each["sql"] for each in asked if "AVG" in each["sql"]]
+    with connection.cursor() as cursor:
+        plan = [row[-1] for row in cursor.execute(f"EXPLAIN QUERY PLAN {means}")]
+    assert any("(run_id=? AND scenario_id=? AND measure_id=?)" in step for step in plan)
