@@ -4,13 +4,11 @@ import gc
 import threading
 from typing import Any
 
-from evalhub.garbage import keep_all
-
 
 def when_ready(server: Any) -> None:
     """Freeze what `--preload` has loaded, so that web processes share it and no request collects it again."""
     gc.collect()
-    keep_all()
+    gc.freeze()
 
 
 def post_worker_init(worker: Any) -> None:

@@ -1,5 +1,6 @@
 """The Celery application. Messages are wake-ups; the work is in the database."""
 
+import gc
 import os
 import threading
 from typing import Any
@@ -15,7 +16,6 @@ os.environ.setdefault("CELERY_SKIP_CHECKS", "1")
 from django.conf import settings
 
 from evalhub.broker import broker_address
-from evalhub.garbage import keep_all
 from evalhub.reconnecting import Reconnecting
 from runs.labels import ordered, queue_of
 
@@ -95,7 +95,8 @@ app.steps["consumer"].add(Reconnecting)
 
 @worker_shutdown.connect
 def exit_without_collecting(**_: object) -> None:
-    keep_all()
+    """Take nothing for garbage any more; see docs/decisions/0012-commands-rarely-collect.md."""
+    gc.freeze()
 
 
 @worker_init.connect

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from pathlib import Path
@@ -11,8 +12,7 @@ from typing import TextIO
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import execute_from_command_line
 
-from evalhub.garbage import collect_rarely, keep_all
-
+YOUNG_OBJECTS = 50_000
 WRONG_USE = 2
 """The exit code of every command for a wrong setting, which must not look like a failed run."""
 INTERRUPTED = 130
@@ -21,7 +21,8 @@ INTERRUPTED = 130
 
 def main() -> None:
     """Run the command that the arguments name."""
-    collect_rarely()
+    # Half a million objects of modules stay until the end: searching them every 700 takes a sixth of the start.
+    gc.set_threshold(YOUNG_OBJECTS, 20, 100)
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalhub.settings")
     # Without an output (>&-) Python has no stream at all.
     sys.stdout = sys.stdout or _devnull()
@@ -46,7 +47,8 @@ def main() -> None:
         sys.stderr.write(f"{error}\n")
         sys.exit(WRONG_USE)
     finally:
-        keep_all()
+        # The process ends, so nothing needs to be collected once more.
+        gc.freeze()
 
 
 def _devnull() -> TextIO:

@@ -15,7 +15,6 @@ import pytest
 from django.dispatch import receiver
 from django.test.signals import setting_changed
 
-from evalhub.garbage import collect_rarely, keep_all
 from tests.all import repeated
 from tests.heartbeats import end_heartbeats
 
@@ -46,8 +45,9 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     if shared := repeated(item.nodeid for item in session.items):
         raise pytest.UsageError(f"Several tests have the id {shared[0]}, so pytest-xdist would run only one.")
     gc.collect()
-    keep_all()
-    collect_rarely()
+    gc.freeze()
+    # As commands do; see docs/decisions/0012-commands-rarely-collect.md.
+    gc.set_threshold(50_000)
     gc.enable()
 
 
