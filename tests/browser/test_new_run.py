@@ -221,6 +221,8 @@ def test_guidance_follows_the_suite_in_place(
     expect(form.locator("#id_guidance option")).to_have_count(1)
     form.locator("#id_suite").select_option("other")
     expect(form.locator("#id_guidance option")).to_have_text(["Latest upload", str(other)])
+    expect(form.locator("#id_guidance")).to_have_values([])
+    expect(form.locator("#id_baseline_run")).to_have_value("")
     form.get_by_text("More", exact=True).click()
     form.get_by_label("Threshold").fill("0.5")
     form.get_by_label("Threshold").press("Tab")
