@@ -53,12 +53,8 @@ SAME_ON_EVERY_DATABASE = (
     "tests/runs/notifications/test_mail.py",
     "tests/runs/providers",
     "tests/runs/sources",
-    "tests/runs/test_ctrf.py",
     "tests/runs/test_eval_cases_over_http.py",
-    "tests/runs/test_execution_secrets.py",
     "tests/runs/test_execution_workspace.py",
-    "tests/runs/test_exports.py",
-    "tests/runs/test_tool_versions.py",
     "tests/runs/trials/test_agent_trials.py",
     "tests/runs/trials/test_asking.py",
     "tests/runs/trials/test_batching.py",
@@ -66,23 +62,12 @@ SAME_ON_EVERY_DATABASE = (
     "tests/runs/trials/test_judges.py",
     "tests/runs/trials/test_routing.py",
     "tests/runs/trials/test_unusable_judge.py",
-    "tests/web/new_run/test_run_choices.py",
-    "tests/web/new_run/test_run_plan.py",
-    "tests/web/runs/test_run_actions.py",
-    "tests/web/runs/test_run_failing_calls.py",
-    "tests/web/runs/test_run_scenarios.py",
-    "tests/web/test_errors.py",
-    "tests/web/test_release_rule.py",
-    "tests/web/test_results.py",
     "tests/web/trials/test_gate_citations.py",
     "tests/web/trials/test_trial_citations.py",
-    "tests/web/trials/test_trial_detail.py",
-    "tests/web/trials/test_trial_downloads.py",
-    "tests/web/trials/test_trial_files.py",
     "tests/worker/test_file_stores.py",
     "tests/worker/test_interrupted_history.py",
 )
-"""About programs, files, judging, who may do what, and pages whose statements other files run on PostgreSQL, too."""
+"""About programs, files, judging and who may do what, without queries of their own, so SQLite's pass is enough."""
 PROCESSORS = os.cpu_count() or 1
 NOTHING_COLLECTED = 5
 Environment = dict[str, str]

@@ -15,6 +15,7 @@ import pytest
 from django.dispatch import receiver
 from django.test.signals import setting_changed
 
+from evalhub.console import YOUNG_OBJECTS
 from tests.all import repeated
 from tests.heartbeats import end_heartbeats
 
@@ -47,7 +48,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     gc.collect()
     gc.freeze()
     # As commands do; see docs/decisions/0012-commands-rarely-collect.md.
-    gc.set_threshold(50_000)
+    gc.set_threshold(YOUNG_OBJECTS)
     gc.enable()
 
 

@@ -33,9 +33,9 @@ COLLECT_VIOLATIONS = """
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark everything here, so that `-m "not browser"` leaves it out."""
-    here = f"{Path(__file__).parent}/"
+    here = Path(__file__).parent
     for item in items:
-        if str(item.path).startswith(here):
+        if here in item.path.parents:
             item.add_marker(pytest.mark.browser)
 
 

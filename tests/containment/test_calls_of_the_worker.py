@@ -10,6 +10,7 @@ from ipaddress import ip_address
 from typing import Any
 
 import httpx
+import openai
 import pytest
 
 from evaluators.model import CompletionError, CompletionRequest
@@ -157,9 +158,6 @@ def test_what_a_worker_may_call_is_checked_where_it_connects(kind):
         assert LanguageModel(target, CONTAINMENT).invoke(asked()).answer == "Paris."
         # A connection that another was allowed to make is not used again.
         litellm, access = load_litellm(), resolve_access(target)
-        # litellm has loaded it by now, so collecting this file doesn't.
-        import openai
-
         with calling(Outbound()), pytest.raises(openai.APIError) as caught:
             litellm.completion(
                 model=access.model,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-HERE = f"{Path(__file__).parent}/"
+HERE = Path(__file__).parent
 
 # What is imported and collected stays to the end, so looking through it for garbage is in vain.
 gc.disable()
@@ -22,7 +22,7 @@ def is_case(item: pytest.Item) -> bool:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if str(item.path).startswith(HERE) and is_case(item):
+        if HERE in item.path.parents and is_case(item):
             item.add_marker(pytest.mark.table)
 
 

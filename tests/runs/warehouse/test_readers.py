@@ -25,6 +25,7 @@ from runs.warehouse.run_list import page_of_runs, rows
 from runs.warehouse.run_trials import RunTrials, trials_of
 from runs.warehouse.trends import trend
 from tests.builders import close, make_run, make_subcommand, make_suite, make_trial
+from tests.query_plans import query_plan
 from tests.runs.warehouse.finished_runs import history, rows_of
 from tests.trial_parts import make_judging
 
@@ -188,6 +189,4 @@ def test_trials_of_the_baseline_are_separate(version):
 def test_the_home_finds_runs_by_index(version, read, index):
     with CaptureQueriesContext(connection) as asked:
         read(version.suite.project)
-    with connection.cursor() as cursor:
-        plan = cursor.execute(f"EXPLAIN QUERY PLAN {asked[0]['sql']}").fetchall()
-    assert any(index in step[-1] for step in plan)
+    assert any(index in step for step in query_plan(asked[0]["sql"]))

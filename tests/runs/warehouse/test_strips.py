@@ -12,6 +12,7 @@ from runs.models import Run, RunDigest, Trial
 from runs.pages.trial.typical_values import typical_values
 from runs.warehouse.outcome_history import strip_around, strips
 from tests.builders import make_guidance, make_run, make_target, make_trial, make_version
+from tests.query_plans import query_plan
 from tests.runs.warehouse.finished_runs import history
 
 
@@ -86,9 +87,8 @@ def test_a_strip_is_read_from_an_index_however_long_the_history_is(version):
     assert set(re.findall(r'"runs_trial"\."(\w+)"', statement)) <= held
     # PostgreSQL chooses by what the tables hold, SQLite by the statement alone.
     if connection.vendor == "sqlite":
-        with connection.cursor() as cursor:
-            (plan,) = cursor.execute(f"EXPLAIN QUERY PLAN {statement}").fetchall()
-        assert "COVERING INDEX trial_of_run (run_id=? AND scenario_id=?)" in plan[-1]
+        (step,) = query_plan(statement)
+        assert "COVERING INDEX trial_of_run (run_id=? AND scenario_id=?)" in step
 
 
 def test_a_strip_around_a_trial_is_of_its_scenario_alone(version):
@@ -106,8 +106,7 @@ def test_typical_values_are_read_from_an_index(version):
     with CaptureQueriesContext(connection) as asked:
         typical_values(trial)
     if connection.vendor == "sqlite":
-        with connection.cursor() as cursor:
-            plan = [row[-1] for row in cursor.execute(f"EXPLAIN QUERY PLAN {asked[0]['sql']}")]
+        plan = query_plan(asked[0]["sql"])
         assert any("COVERING INDEX trial_of_run (run_id=? AND scenario_id=?)" in step for step in plan)
         assert any("INDEX run_by_suite (suite_id=? AND target_id=?" in step for step in plan)
         assert not any("trial_by_scenario" in step for step in plan)

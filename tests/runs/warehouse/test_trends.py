@@ -10,6 +10,7 @@ from runs.models import Measure
 from runs.warehouse.measures import label_of
 from runs.warehouse.trends import trend
 from tests.builders import make_run
+from tests.query_plans import query_plan
 
 pytestmark = pytest.mark.django_db
 
@@ -21,9 +22,7 @@ def test_the_newest_runs_are_found_in_their_order(version, target):
     with CaptureQueriesContext(connection) as asked:
         trend(version.suite, "trial/pass", target=target)
     [runs] = [each["sql"] for each in asked if 'FROM "runs_run"' in each["sql"]]
-    with connection.cursor() as cursor:
-        plan = [row[-1] for row in cursor.execute(f"EXPLAIN QUERY PLAN {runs}")]
-    assert not [step for step in plan if "ORDER BY" in step]
+    assert not [step for step in query_plan(runs) if "ORDER BY" in step]
 
 
 @pytest.mark.parametrize(
