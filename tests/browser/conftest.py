@@ -33,9 +33,8 @@ COLLECT_VIOLATIONS = """
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark everything here, so that `-m "not browser"` leaves it out."""
-    here = Path(__file__).parent
     for item in items:
-        if here in item.path.parents:
+        if item.nodeid.startswith("tests/browser/"):
             item.add_marker(pytest.mark.browser)
 
 

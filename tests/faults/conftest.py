@@ -12,13 +12,13 @@ from tests.requirements import missing
 from tests.services.servers import NotHere, PostgresServer, postgres_server
 from tests.worker.stand import Stand
 
-HERE = Path(__file__).parent
+HERE = "tests/faults/"
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if HERE in item.path.parents:
+        if item.nodeid.startswith(HERE):
             item.add_marker(pytest.mark.fault)
             item.add_marker(pytest.mark.own_servers)
 

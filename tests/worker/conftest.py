@@ -16,14 +16,14 @@ from tests.heartbeats import end_heartbeats
 from tests.services.servers import new_database
 from tests.worker.stand import Stand
 
-HERE = Path(__file__).parent
+HERE = "tests/worker/"
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         # What brings its own database is the same on every pass.
-        if HERE in item.path.parents and "stand" in getattr(item, "fixturenames", ()):
+        if item.nodeid.startswith(HERE) and "stand" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.worker)
             # pytest-django makes the test database, which is copied, only where a test has this mark.
             item.add_marker(pytest.mark.django_db)
