@@ -30,6 +30,12 @@ AGENTS = {
 }
 """Program and file of instructions by provider."""
 KEY = "sk-scripted-0123456789abcdef"
+LOOPBACK_ONLY = {
+    **dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), "http://127.0.0.1:9"),
+    **dict.fromkeys(("NO_PROXY", "no_proxy"), "127.0.0.1"),
+    "npm_config_offline": "true",
+}
+"""A target's variables: when they start, agents look for plugins and updates on the internet, which is refused."""
 TASKMGR = """#!/bin/sh
 case "$1" in
   --help) echo "Commands: create, list" ;;
@@ -82,7 +88,7 @@ def on_agents_path(level: Level | None = None) -> Containment:
 
 def agent(kind: str, url: str, level: Level | None = None, **fields: Any) -> Provider:
     """The real agent of a target that names a model, its address and a key."""
-    given = {"model": "scripted", "base_url": url, "api_key": "${{ KEY }}", **fields}
+    given = {"model": "scripted", "base_url": url, "api_key": "${{ KEY }}", "env": LOOPBACK_ONLY, **fields}
     named = {name: value for name, value in given.items() if value is not None}
     target = resolve(define({"name": kind, "provider": kind, **named}), {"KEY": KEY})
     return make_provider(target, on_agents_path(level))

@@ -19,6 +19,7 @@ from tests.real_agents.real import (
     AGENTS,
     COMMANDS,
     KEY,
+    LOOPBACK_ONLY,
     PROGRAMS,
     TASKMGR,
     cost_is_right,
@@ -52,7 +53,7 @@ def suite(folder: Path) -> None:
 
 def target(kind: str, url: str) -> dict[str, Any]:
     program = str(PROGRAMS / AGENTS[kind][0])
-    named = {"name": kind, "provider": kind, "executable": program}
+    named = {"name": kind, "provider": kind, "executable": program, "env": LOOPBACK_ONLY}
     return {**named, "model": "scripted", "base_url": url, "api_key": "${{ SCRIPTED_KEY }}"}
 
 
@@ -69,7 +70,7 @@ def test_two_hundred_trials_leave_nothing_behind(tmp_path, monkeypatch):
     [imported] = import_files(read_path(folder), project=project, by=None)
     with playing(*turns(COMMANDS[3])) as model:
         for kind in TRIALS:
-            given = {**target(kind, model.url), "env": {"LEFT_BY": str(tmp_path)}}
+            given = {**target(kind, model.url), "env": {**LOOPBACK_ONLY, "LEFT_BY": str(tmp_path)}}
             import_targets(project, json.dumps({"targets": [given]}).encode(), "targets.yaml", by=None)
         # What a process opens once is open by now.
         run_here.run_here(launch(imported.version, targets=["codex"]))

@@ -22,6 +22,7 @@ from tests.real_agents.real import (
     CODES,
     COMMANDS,
     KEY,
+    LOOPBACK_ONLY,
     Model,
     Watched,
     agent,
@@ -95,8 +96,9 @@ def test_the_documented_target_does_the_script_and_no_more(tmp_path, monkeypatch
     place.mkdir(parents=True)
     documented = documented_entry(kind)
     with playing(*turns(*COMMANDS, "ls ~")) as model:
-        # Only the model service is another one.
-        target = resolve(define({**documented, "base_url": model.url}), dict.fromkeys(KEYS, KEY))
+        # Only the model service is another one, and the internet is out of reach.
+        given = {**documented, "base_url": model.url, "env": LOOPBACK_ONLY}
+        target = resolve(define(given), dict.fromkeys(KEYS, KEY))
         recording = make_provider(target, on_agents_path(level)).invoke(invocation(place, kind))
     listed = check_commands(recording, [*COMMANDS, "ls ~"], [*CODES, 0])[-1]
     assert tokens(recording) == (800, 160)
