@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import AliasChoices, Field
 
+from runs.containment.beneath import write_beneath
 from runs.errors import ProviderError
 from runs.providers.agent_options import AgentFacts, AgentOptions
 from runs.providers.agent_program import AgentProgram
@@ -26,6 +27,8 @@ INSTRUCTIONS = ("AGENTS.md", "CLAUDE.md", "CONTEXT.md")
 SETTINGS = ("opencode.json", "opencode.jsonc", ".opencode")
 OWN_PROTOCOL = ("openai", "anthropic", "google")
 """Providers that opencode asks in their own protocol; any other address is a Chat Completions one."""
+NO_MODELS = "opencode-models.json"
+"""The file, beside the workspace, of an empty list of models."""
 
 
 class OpencodeOptions(AgentOptions):
@@ -57,6 +60,10 @@ class Opencode:
         model = self._model(invocation)
         sandbox = self._program.sandbox(invocation, invocation.workspace)
         prompt = prompt_of(invocation, sandbox)
+        env = self._env(model, _instructions(invocation, sandbox), invocation.mcp)
+        if self._options.base_url and model.split("/")[0] not in OWN_PROTOCOL:
+            # Its own list of known models has none of that service, and takes it a second to read.
+            env["OPENCODE_MODELS_PATH"] = _without_models(invocation, sandbox)
         return run_session(
             self._program,
             [*COMMAND, *(["--model", model] if model else []), *self._options.args, prompt],
@@ -64,7 +71,7 @@ class Opencode:
             sandbox,
             parser="opencode",
             cwd=invocation.workspace,
-            env={**self._env(model, _instructions(invocation, sandbox), invocation.mcp), **self._options.env},
+            env={**env, **self._options.env},
             log=self._program.log(invocation),
         )
 
@@ -123,3 +130,16 @@ def _instructions(invocation: Invocation, sandbox: Sandbox) -> list[str] | None:
     if not any(os.access(path, os.R_OK) for path in above):
         return None
     return [str(workspace / name) for name in INSTRUCTIONS if (workspace / name).exists()][:1]
+
+
+def _without_models(invocation: Invocation, sandbox: Sandbox) -> str:
+    """Write an empty list of models; return its path in the sandbox. Raises `ProviderError` (kind `setup`)."""
+    try:
+        write_beneath(invocation.scratch, NO_MODELS, b"{}", replace=True)
+    except OSError as error:
+        raise ProviderError(
+            f"The list of models cannot be written to {NO_MODELS} beside the workspace: {error.strerror}. "
+            "Let the setup commands leave that name free.",
+            kind="setup",
+        ) from error
+    return sandbox.inside(invocation.scratch / NO_MODELS)

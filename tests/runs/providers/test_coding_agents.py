@@ -138,6 +138,30 @@ def test_opencode_gets_its_service_as_configuration(tmp_path, fields, provider, 
     assert env.get("EVALHUB_AGENT_KEY", "") == (SECRET if "api_key" in fields else "")
 
 
+@pytest.mark.parametrize(
+    ("fields", "empty"),
+    [
+        ({"model": "m", "base_url": "http://m"}, True),
+        ({"model": "mine/m", "base_url": "http://m"}, True),
+        ({"model": "openai/m", "base_url": "http://m"}, False),
+        ({"model": "xai/m", "api_key": "${{ SECRET }}"}, False),
+    ],
+)
+def test_opencode_reads_no_list_of_models_for_another_service(tmp_path, fields, empty):
+    env = settings_of(tmp_path, "opencode", level=Level.OFF, **fields)
+    assert ("OPENCODE_MODELS_PATH" in env) is empty
+    if empty:
+        assert Path(env["OPENCODE_MODELS_PATH"]).read_text() == "{}"
+
+
+def test_a_folder_where_opencodes_list_of_models_belongs_is_reported(tmp_path):
+    asked = invocation(tmp_path)
+    (asked.scratch / "opencode-models.json").mkdir()
+    with pytest.raises(ProviderError, match="list of models cannot be written") as caught:
+        session("opencode", model="m", base_url="http://m").invoke(asked)
+    assert caught.value.kind == "setup"
+
+
 @pytest.mark.parametrize("fields", [{"api_key": "${{ SECRET }}"}, {"api_key": "${{ SECRET }}", "model": "m"}])
 def test_opencode_needs_a_provider_for_a_key(tmp_path, fields):
     with pytest.raises(ProviderError, match="needs a model with its provider") as caught:
