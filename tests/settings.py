@@ -33,5 +33,8 @@ if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
     # A file, for threads cannot share a database in memory.
     DATABASES["default"]["TEST"] = {"NAME": f"{_DATA}/test.sqlite3"}
 
+# To compress Plotly's script takes every process with a browser a second.
+WHITENOISE_SKIP_COMPRESS_EXTENSIONS = ("css", "js", "svg")
+
 # Django's test client remembers the contexts of its own templates only.
 TEMPLATES[0]["OPTIONS"] |= {"environment": "tests.rendering.environment"}  # type: ignore[operator]
