@@ -32,12 +32,19 @@ def database_server() -> Iterator[PostgresServer]:
         missing("postgres", str(error))
 
 
+@pytest.fixture(scope="session")
+def migrated(database_server: PostgresServer, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Give the address of a migrated database for stands to copy."""
+    made = Stand(tmp_path_factory.mktemp("migrated"), "migrated", server=database_server.url)
+    made.manage("migrate", "-v0")
+    return made.database
+
+
 @pytest.fixture
-def stand(tmp_path: Path, database_server: PostgresServer) -> Iterator[Stand]:
+def stand(tmp_path: Path, database_server: PostgresServer, migrated: str) -> Iterator[Stand]:
     """Give an evalhub whose broker runs and whose database is migrated; everything is gone after the test."""
-    made = Stand(tmp_path, f"fault_{uuid.uuid4().hex[:12]}", server=database_server.url)
+    made = Stand(tmp_path, f"fault_{uuid.uuid4().hex[:12]}", migrated, database_server.url)
     try:
-        made.manage("migrate", "-v0")
         made.start_broker()
         yield made
     finally:

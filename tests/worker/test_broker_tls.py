@@ -49,7 +49,6 @@ def use(settings: django_settings, variables: dict[str, str], **changed: str) ->
 
 def test_a_run_passes_over_tls_with_client_certificates(stand: Stand, servers, address, tmp_path: Path):
     stand.env |= servers.settings(address)
-    stand.manage("migrate", "-v0")
     # Without beat, a run is prepared only if the request's message arrives.
     stand.start_worker(beat=False)
     stand.manage("run_scenarios", *files(tmp_path, "one"))

@@ -24,8 +24,6 @@ REPORTED = "SELECT name FROM runs_worker WHERE store <> ''"
 @pytest.fixture
 def worker(stand: Stand) -> str:
     """Return the name of a worker that has reported its store."""
-    # The copied database is empty where no collected test asks pytest-django for one.
-    stand.manage("migrate", "--no-input")
     stand.start_worker(threads=1, beat=False)
     stand.until(lambda: bool(stand.rows(REPORTED)), 40)
     return str(stand.one(REPORTED))

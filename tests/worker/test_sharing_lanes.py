@@ -13,7 +13,6 @@ SCENARIO = "name: {name}\ndescription: Waits.\ntask:\n  prompt: Wait.\nevaluatio
 
 
 def make_projects(stand: Stand, *slugs: str) -> None:
-    stand.manage("migrate", "-v0")
     making = "; ".join(f"Project.objects.create(slug={slug!r}, name={slug!r})" for slug in slugs)
     stand.manage("shell", "--no-imports", "-c", f"from evalhub.teams.models import Project; {making}")
 

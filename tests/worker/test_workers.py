@@ -92,7 +92,6 @@ app.send_task("runs.tasks.tick", serializer="pickle")
 
 @pytest.mark.slow
 def test_a_worker_obeys_no_message_that_stops_it_or_makes_it_unpickle(stand: Stand):
-    stand.manage("migrate", "-v0")
     worker = stand.start_worker(beat=False)
     stand.until(lambda: stand.one("SELECT count(*) FROM runs_worker") == 1, 90)
     for attack in (SHUTDOWN, PICKLE):
@@ -104,7 +103,6 @@ def test_a_worker_obeys_no_message_that_stops_it_or_makes_it_unpickle(stand: Sta
 
 
 def test_the_health_of_a_worker_is_known_by_the_database(stand: Stand):
-    stand.manage("migrate", "-v0")
     assert "No worker on " in stand.manage("worker_health", "--json", code=2)["detail"]
     stand.start_worker(threads=1, beat=False)
     stand.until(lambda: stand.one("SELECT count(*) FROM runs_worker") == 1, 90)
