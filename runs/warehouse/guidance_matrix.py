@@ -18,7 +18,9 @@ from scenarios.models import Guidance, Suite
 FIRST_TRY = ("interaction", "first_try_success_rate")
 COST = ("trial", "cost_usd")
 MOST_RUNS = 1_000
-"""The newest runs of a suite that are read."""
+"""The newest runs of a suite that are looked through."""
+MOST_RUNS_OF_A_CELL = 20
+"""The newest runs that a cell counts: as many as comparisons of two guidance versions take of each."""
 MOST_COLUMNS = 8
 
 
@@ -47,9 +49,11 @@ class ScenarioMeans:
 
 @dataclass
 class MatrixCell:
-    """The finished runs of one tool version with one guidance."""
+    """The newest finished runs of one tool version with one guidance."""
 
     runs: list[int] = field(default_factory=list)
+    older: int = 0
+    """Runs that are left out."""
     passed: int = 0
     judged: int = 0
     first_try: ScenarioMeans = field(default_factory=lambda: ScenarioMeans(1.0))
@@ -80,6 +84,9 @@ def guidance_matrix(suite: Suite, target: str = "") -> GuidanceMatrix:
         if target and name != target:
             continue
         cell = cells.setdefault((tool, guidance), MatrixCell())
+        if len(cell.runs) == MOST_RUNS_OF_A_CELL:
+            cell.older += 1
+            continue
         cell.runs.append(pk)
         cell.passed += passed
         cell.judged += passed + failed

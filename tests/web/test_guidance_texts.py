@@ -199,6 +199,14 @@ def test_the_matrix_leads_to_runs(signed_in, pair, compared):
     assert any(f"guidance={pair[1].pk}" in link for link in page.links.values())
 
 
+def test_a_cell_of_many_runs_says_how_many_it_counts(signed_in, pair, version):
+    for _ in range(21):
+        make_run(version, guidance=pair[0])
+    page = parse(signed_in().get(f"{LIST}matrix/"))
+    assert "newest 20 of 21 runs" in page
+    assert "It counts its newest 20 runs" in page
+
+
 def test_several_versions_are_one_launch(signed_in, pair, project):
     make_target(project)
     keys = [str(each.pk) for each in pair]

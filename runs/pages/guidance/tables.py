@@ -11,7 +11,7 @@ from runs.warehouse.guidance_matrix import GuidanceMatrix, ScenarioMeans
 MATRIX_COLUMNS = (
     *("tool_version", "guidance", "guidance_id", "runs", "passed", "failed"),
     *("pass_rate", "pass_rate_low", "pass_rate_high", "first_try", "first_try_low", "first_try_high"),
-    *("cost_usd", "cost_usd_low", "cost_usd_high"),
+    *("cost_usd", "cost_usd_low", "cost_usd_high", "older_runs"),
 )
 
 
@@ -31,6 +31,7 @@ def _cells(matrix: GuidanceMatrix) -> Iterator[tuple[Cell, ...]]:
                 *((rate.share, rate.low, rate.high) if rate.n else [None] * 3),
                 *_three(cell.first_try),
                 *_three(cell.cost),
+                cell.older,
             )
 
 

@@ -144,6 +144,13 @@ def test_the_matrix_has_a_cell_for_each_pair(version, pair):
     assert guidance_matrix(version.suite, "nowhere").rows == []
 
 
+def test_a_cell_counts_its_newest_runs_only(version, pair):
+    ran(version, pair[0], "fail", tool_version="1")
+    newest = [ran(version, pair[0], "pass", tool_version="1").pk for _ in range(20)]
+    ((_, (cell,)),) = guidance_matrix(version.suite).rows
+    assert (cell.runs, cell.older, cell.rate.share) == (newest[::-1], 1, 1.0)
+
+
 def test_a_cells_cost_has_an_interval_over_its_scenarios(version, pair):
     run = make_run(version, guidance=pair[0])
     for key, cost in zip(KEYS, (0.1, 0.2, 0.3), strict=True):
