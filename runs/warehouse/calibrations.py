@@ -129,10 +129,15 @@ def calibration_of(project: Project, version: JudgeVersion, repeated: Repeated) 
 
 
 def _among_disagreements(project: Project, version: JudgeVersion) -> WeightedRate:
+    # The project is asked of the judging, or SQLite begins with the project's runs.
     judged = JudgingRecord.objects.filter(
-        trial=OuterRef("trial"), counts=True, model=version.model, rubric=version.rubric
+        trial=OuterRef("trial"),
+        trial__run__project=project,
+        counts=True,
+        model=version.model,
+        rubric=version.rubric,
     )
-    rows = Resolution.objects.filter(Exists(judged), trial__run__project=project)
+    rows = Resolution.objects.filter(Exists(judged))
     decided = rows.exclude(right=Right.BOTH_FINE).values_list("right", flat=True)
     return weighted_rate([(right == Right.GATE_WEAK, 1.0) for right in decided])
 

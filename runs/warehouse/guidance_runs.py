@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
+from operator import itemgetter
 from typing import NamedTuple
 
 from django.db.models import Q
@@ -12,7 +14,8 @@ from runs.models import Run
 from runs.models.run import NOT_CONFIRMING, RunState
 from scenarios.models import Guidance
 
-MOST_READ = 1_000
+MOST_READ = 250
+"""The newest runs of each version that are looked through."""
 MOST_SETTINGS = 12
 MOST_RUNS = 20
 """Most runs of each side: the newest."""
@@ -84,17 +87,18 @@ class FoundSetting:
 
 
 def settings_of(before: Guidance, after: Guidance, launch: int | None = None) -> list[FoundSetting]:
-    """Return the settings in which both versions ran, interleaved launches first, then the newest. One query.
+    """Return the settings in which both versions ran, interleaved launches first, then the newest. Two queries.
 
     Open runs count only within a named launch.
     """
     asked = Q(launch=launch) if launch else Q(state=RunState.FINISHED)
-    runs = Run.objects.filter(
-        asked, NOT_CONFIRMING, suite=before.suite_id, guidance__in=(before.pk, after.pk)
-    )
+    runs = Run.objects.filter(asked, NOT_CONFIRMING, suite=before.suite_id)
     columns = ("target__name", "model", "tool_version", "guidance", "launch", "pk")
+    found = runs.order_by("-pk").values_list(*columns)
+    # Each version's own, because newer runs of one may be more than are read.
+    newest = chain(*(found.filter(guidance=each.pk)[:MOST_READ] for each in (before, after)))
     sides: dict[Setting, dict[int, list[_Key]]] = {}
-    for target, model, tool, guidance, *key in runs.order_by("-pk").values_list(*columns)[:MOST_READ]:
+    for target, model, tool, guidance, *key in sorted(newest, key=itemgetter(-1), reverse=True):
         own = sides.setdefault(Setting(target, model, tool), {before.pk: [], after.pk: []})
         own[guidance].append(_Key(*key))
     both = [

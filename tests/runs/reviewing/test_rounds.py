@@ -6,6 +6,8 @@ from random import Random
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from runs.errors import RequestError, StaleReview
 from runs.models import JudgeCalibration, JudgingRecord, Resolution, Review, Run
@@ -19,7 +21,8 @@ from runs.warehouse.calibrations import (
 )
 from runs.warehouse.review_rounds import assign, decide, draw, next_item, rounds_of
 from runs.warehouse.reviewing import resolve, review
-from tests.builders import close, make_member, make_run, make_suite
+from tests.builders import close, make_member, make_project, make_run, make_suite
+from tests.query_plans import query_plan
 from tests.runs.reviewing.judged import VERSION, disagreed_trial, judged_trial, judging
 
 pytestmark = pytest.mark.django_db
@@ -100,6 +103,20 @@ def test_disagreements_are_kept_apart_from_labels(project: Any, ada: Any, run: R
     found = calibration_of(project, VERSION, repeated_judgings(project))
     assert found.whole.labels == 0
     assert (found.among_disagreements.n, found.among_disagreements.value) == (1, 0.0)
+
+
+def test_disagreements_of_another_project_do_not_count(project: Any, ada: Any, run: Run) -> None:
+    resolve(disagreed_trial(run), right="judge_fooled", note="", by=ada)
+    other = make_project("others")
+    assert calibration_of(other, VERSION, {}).among_disagreements.n == 0
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="PostgreSQL chooses by what the tables hold.")
+def test_disagreements_are_found_without_reading_every_run(project: Any) -> None:
+    with CaptureQueriesContext(connection) as asked:
+        calibration_of(project, VERSION, {})
+    [statement] = [each["sql"] for each in asked if 'FROM "runs_resolution"' in each["sql"]]
+    assert query_plan(statement)[0] == "SCAN runs_resolution"
 
 
 def test_the_second_resolution_is_refused(project: Any, ada: Any, run: Run) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import copy
+
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
@@ -12,7 +14,7 @@ from runs.models import Launch, Run, RunMeasure
 from runs.warehouse.guidance_comparison import compare_chosen
 from runs.warehouse.guidance_exposure import exposed_trials, levels
 from runs.warehouse.guidance_matrix import guidance_matrix
-from runs.warehouse.guidance_runs import settings_of
+from runs.warehouse.guidance_runs import MOST_READ, settings_of
 from tests.builders import (
     close,
     make_guidance,
@@ -55,6 +57,17 @@ def test_runs_of_one_launch_come_before_others(version, pair):
     (chosen,) = settings_of(*pair)
     assert chosen.interleaved
     assert [list(side) for side in (chosen.before, chosen.after)] == [[run.pk] for run in together]
+
+
+def test_many_newer_runs_of_one_version_leave_the_other_in(version, pair):
+    old = ran(version, pair[0], "fail")
+    newest = ran(version, pair[1], "pass")
+    copies = [copy(newest) for _ in range(MOST_READ)]
+    for each in copies:
+        each.pk = None
+    Run.objects.bulk_create(copies)
+    (chosen,) = settings_of(*pair)
+    assert (list(chosen.before), len(chosen.after), chosen.older) == ([old.pk], 20, MOST_READ - 20)
 
 
 def test_only_the_same_target_and_tool_are_compared(version, pair):
