@@ -59,7 +59,7 @@ class GuidanceAgainst:
 def guidance_against(
     before: Guidance, after: Guidance, *, setting: str = "", launch: int | None = None
 ) -> GuidanceAgainst:
-    """Return two versions compared in one setting, by its label; else the first. Up to eight queries."""
+    """Return two versions compared in one setting, by its label; else the first. Up to nine queries."""
     settings = settings_of(before, after, launch)
     found = next((each for each in settings if each.setting.label == setting), next(iter(settings), None))
     if found is None:
