@@ -17,6 +17,8 @@ from collections import deque
 from contextlib import suppress
 from pathlib import Path
 
+from runs.errors import ProviderError
+
 READ_LIMIT = 10 << 20
 MOST_LINKS = 40
 MOST_STEPS = 256
@@ -61,6 +63,21 @@ def write_beneath(root: Path, path: str, content: bytes, *, replace: bool = Fals
         remove_beneath(root, path)
     with os.fdopen(create_beneath(root, path), "wb") as file:
         file.write(content)
+
+
+def write_beside(folder: Path, name: str, content: bytes, what: str) -> None:
+    """Write a file for a trial's program, in place of one of that name; `what` begins the sentence if it fails.
+
+    Raises `ProviderError` (kind `setup`).
+    """
+    try:
+        write_beneath(folder, name, content, replace=True)
+    except OSError as error:
+        raise ProviderError(
+            f"{what} can't be written to {name} beside the workspace: {error.strerror}. "
+            "Let the setup commands leave that name free.",
+            kind="setup",
+        ) from error
 
 
 def create_beneath(root: Path, path: str) -> int:

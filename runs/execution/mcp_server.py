@@ -15,8 +15,8 @@ from evaluators.mcp_surface import McpSurface, encoded, surface_of
 from evaluators.model import Json, Transcript
 from evaluators.redaction import mask_values_in_bytes
 from evaluators.tool import Tool
-from runs.containment.beneath import read_beneath, write_beneath
-from runs.errors import ProviderError, RequestError
+from runs.containment.beneath import read_beneath, write_beside
+from runs.errors import RequestError
 from runs.execution.context import RunContext
 from runs.execution.task import Task
 from runs.execution.trial_folder import TrialFolder
@@ -92,14 +92,7 @@ def serve(
         _CONFIG: json.dumps(endpoint.config).encode(),
     }
     for name, content in contents.items():
-        try:
-            write_beneath(folder.scratch, name, content, replace=True)
-        except OSError as error:
-            raise ProviderError(
-                f"The MCP server's proxy can't be written to {name} beside the workspace: {error.strerror}. "
-                "Let the setup commands leave that name free.",
-                kind="setup",
-            ) from error
+        write_beside(folder.scratch, name, content, "The MCP server's proxy")
     return Served(endpoint, {CONFIG_VARIABLE: inside[_CONFIG]}, folder, workspace.secrets)
 
 

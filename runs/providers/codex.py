@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import AliasChoices, Field
 
-from runs.containment.beneath import write_beneath
+from runs.containment.beneath import write_beside
 from runs.containment.path_use import Use
 from runs.containment.trees import is_empty
-from runs.errors import ProviderError
 from runs.providers.agent_options import AgentFacts, AgentOptions
 from runs.providers.agent_program import AgentProgram
 from runs.providers.agent_session import prompt_of, run_session
@@ -126,11 +125,4 @@ def _keep_prompt(prompt: str, invocation: Invocation) -> None:
     """Write the prompt down in the workspace only where nobody looks into that and nothing else is there."""
     bare = not invocation.in_workspace and is_empty(invocation.workspace)
     folder = invocation.workspace if bare else invocation.scratch
-    try:
-        write_beneath(folder, PROMPT, prompt.encode("utf-8", "replace"), replace=True)
-    except OSError as error:
-        raise ProviderError(
-            f"The prompt cannot be written to {PROMPT} beside the workspace: {error.strerror}. "
-            "Let the setup commands leave that name free.",
-            kind="setup",
-        ) from error
+    write_beside(folder, PROMPT, prompt.encode("utf-8", "replace"), "The prompt")

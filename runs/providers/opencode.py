@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import AliasChoices, Field
 
-from runs.containment.beneath import write_beneath
+from runs.containment.beneath import write_beside
 from runs.errors import ProviderError
 from runs.providers.agent_options import AgentFacts, AgentOptions
 from runs.providers.agent_program import AgentProgram
@@ -27,6 +27,8 @@ INSTRUCTIONS = ("AGENTS.md", "CLAUDE.md", "CONTEXT.md")
 SETTINGS = ("opencode.json", "opencode.jsonc", ".opencode")
 OWN_PROTOCOL = ("openai", "anthropic", "google")
 """Providers that opencode asks in their own protocol; any other address is a Chat Completions one."""
+UNNAMED = "evalhub"
+"""The provider of an address where the model names none."""
 NO_MODELS = "opencode-models.json"
 """The file, beside the workspace, of an empty list of models."""
 
@@ -61,8 +63,8 @@ class Opencode:
         sandbox = self._program.sandbox(invocation, invocation.workspace)
         prompt = prompt_of(invocation, sandbox)
         env = self._env(model, _instructions(invocation, sandbox), invocation.mcp)
-        if self._options.base_url and model.split("/")[0] not in OWN_PROTOCOL:
-            # Its own list of known models has none of that service, and takes it a second to read.
+        if model.startswith(f"{UNNAMED}/"):
+            # opencode's own list has none of its models, and takes it a second to read.
             env["OPENCODE_MODELS_PATH"] = _without_models(invocation, sandbox)
         return run_session(
             self._program,
@@ -86,7 +88,7 @@ class Opencode:
                 "`model: anthropic/claude-sonnet-4-5`. Add it to the target, or to the run.",
                 kind="configuration",
             )
-        return model if "/" in model else f"evalhub/{model}"
+        return model if "/" in model else f"{UNNAMED}/{model}"
 
     def _env(self, model: str, instructions: list[str] | None, mcp: McpEndpoint | None) -> dict[str, str]:
         """Return the configuration: everything is allowed, because evalhub contains it; nothing is shared.
@@ -134,12 +136,5 @@ def _instructions(invocation: Invocation, sandbox: Sandbox) -> list[str] | None:
 
 def _without_models(invocation: Invocation, sandbox: Sandbox) -> str:
     """Write an empty list of models; return its path in the sandbox. Raises `ProviderError` (kind `setup`)."""
-    try:
-        write_beneath(invocation.scratch, NO_MODELS, b"{}", replace=True)
-    except OSError as error:
-        raise ProviderError(
-            f"The list of models cannot be written to {NO_MODELS} beside the workspace: {error.strerror}. "
-            "Let the setup commands leave that name free.",
-            kind="setup",
-        ) from error
+    write_beside(invocation.scratch, NO_MODELS, b"{}", "The list of models")
     return sandbox.inside(invocation.scratch / NO_MODELS)

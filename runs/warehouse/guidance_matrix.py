@@ -12,15 +12,14 @@ from django.db.models import Avg, Q
 from evaluators.significance import t_interval
 from runs.models import Measure, Run, RunMeasure
 from runs.models.run import NOT_CONFIRMING, RunState
+from runs.warehouse.guidance_runs import MOST_RUNS
 from runs.warehouse.rates import Rate
 from scenarios.models import Guidance, Suite
 
 FIRST_TRY = ("interaction", "first_try_success_rate")
 COST = ("trial", "cost_usd")
-MOST_RUNS = 1_000
-"""The newest runs of a suite that are looked through."""
-MOST_RUNS_OF_A_CELL = 20
-"""The newest runs that a cell counts: as many as comparisons of two guidance versions take of each."""
+MOST_READ = 1_000
+"""The newest runs of a suite that are looked through; a cell counts as many as a side of a comparison does."""
 MOST_COLUMNS = 8
 
 
@@ -78,13 +77,13 @@ def guidance_matrix(suite: Suite, target: str = "") -> GuidanceMatrix:
     """Return a suite's matrix on one target, or on all. Five queries."""
     runs = Run.objects.filter(NOT_CONFIRMING, suite=suite, state=RunState.FINISHED).exclude(guidance=None)
     columns = ("target__name", "tool_version", "guidance", "pk", "passed", "failed")
-    every = list(runs.order_by("-pk").values_list(*columns)[:MOST_RUNS])
+    every = list(runs.order_by("-pk").values_list(*columns)[:MOST_READ])
     cells: dict[tuple[str, int], MatrixCell] = {}
     for name, tool, guidance, pk, passed, failed in every:
         if target and name != target:
             continue
         cell = cells.setdefault((tool, guidance), MatrixCell())
-        if len(cell.runs) == MOST_RUNS_OF_A_CELL:
+        if len(cell.runs) == MOST_RUNS:
             cell.older += 1
             continue
         cell.runs.append(pk)
