@@ -8,6 +8,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import combinations
 from math import comb, lcm, sqrt
 from typing import TYPE_CHECKING, Literal
 
@@ -24,6 +25,8 @@ SEED = 2024
 """Makes equal data give equal p."""
 _LONGEST_LATTICE = 200_000
 """The most points of an exact distribution; above it, permutations are drawn."""
+_MOST_CHOICES = 20_000
+"""The most choices of one scenario's trials that are listed to draw from; above it, its trials are shuffled."""
 _TOLERANCE = 1e-9
 """Two statistics closer than this are equal, because sums of floats depend on their order."""
 
@@ -151,10 +154,32 @@ def within_values_p(
     generator, sums, observed = np.random.default_rng(SEED), np.zeros(DRAWS), 0.0
     for before, after in scenarios:
         pooled = np.array([*before, *after])
-        drawn = generator.permuted(np.broadcast_to(pooled, (DRAWS, pooled.size)), axis=1)
-        sums += drawn[:, len(before) :].mean(axis=1) - drawn[:, : len(before)].mean(axis=1)
+        drawn = _drawn_sums(generator, pooled, len(after))
+        sums += drawn / len(after) - (pooled.sum() - drawn) / len(before)
         observed += sum(after) / len(after) - sum(before) / len(before)
     return (_extreme(sums, observed, tail) + 1) / (DRAWS + 1)
+
+
+def _drawn_sums(
+    generator: np.random.Generator, pooled: NDArray[np.floating], count: int
+) -> NDArray[np.floating]:
+    """Return the sum of `count` values chosen at random, `DRAWS` times."""
+    import numpy as np
+
+    if comb(pooled.size, count) > _MOST_CHOICES:
+        rows = np.broadcast_to(pooled, (DRAWS, pooled.size))
+        permuted: NDArray[np.floating] = generator.permuted(rows, axis=1)[:, :count].sum(axis=1)
+        return permuted
+    sums: NDArray[np.floating] = pooled[_choices(pooled.size, count)].sum(axis=1)
+    return sums[generator.integers(sums.size, size=DRAWS)]
+
+
+@lru_cache(maxsize=32)
+def _choices(n: int, count: int) -> NDArray[np.intp]:
+    """Return every choice of `count` of n positions, one in each row."""
+    import numpy as np
+
+    return np.array(list(combinations(range(n), count)))
 
 
 def _drawn_within_p(scenarios: Sequence[Arms], tail: Tail) -> float:

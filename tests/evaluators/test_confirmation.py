@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 from scipy.stats import fisher_exact, permutation_test
@@ -81,18 +83,40 @@ def test_a_small_suspicion_takes_more_trials_up_to_the_most():
     assert design([(1.0, 6)], 0.2, 3) is None
 
 
-def test_one_sided_permutations_agree_with_scipy():
-    rng = np.random.default_rng(1)
-    differences = rng.normal(-0.3, 1, 10)
+def test_one_sided_sign_flips_agree_with_scipy():
+    differences = np.random.default_rng(1).normal(-0.3, 1, 10)
     exact = permutation_test(
         (differences,), np.sum, permutation_type="samples", alternative="less", n_resamples=np.inf
     )
     assert sign_flip_p(differences.tolist(), "lower") == pytest.approx(exact.pvalue)
-    before, after = rng.normal(1, 1, 5), rng.normal(0, 1, 6)
+
+
+@pytest.mark.parametrize("trials", [(5, 6), (8, 9)], ids=["listed choices", "too many to list"])
+@pytest.mark.parametrize(("tail", "alternative"), [("lower", "less"), ("both", "two-sided")])
+def test_permuted_values_agree_with_scipy(trials, tail, alternative):
+    rng = np.random.default_rng(1)
+    before, after = rng.normal(1, 1, trials[0]), rng.normal(0.6, 1, trials[1])
     expected = permutation_test(
-        (after, before), lambda x, y: np.mean(x) - np.mean(y), alternative="less", n_resamples=np.inf
+        (after, before),
+        lambda x, y, axis: np.mean(x, axis) - np.mean(y, axis),
+        vectorized=True,
+        alternative=alternative,
+        n_resamples=np.inf,
     )
-    assert within_values_p([(before, after)], "lower") == pytest.approx(expected.pvalue, abs=0.01)
+    assert within_values_p([(before, after)], tail) == pytest.approx(expected.pvalue, abs=0.015)
+
+
+def test_scenarios_are_permuted_each_by_itself():
+    scenarios = [([0.1, 0.9, 0.3], [0.2, 0.8]), ([5.0, 5.5], [4.5, 5.2, 4.0])]
+    sums = [
+        np.mean(np.array(pooled)[list(after)]) - np.mean(np.delete(pooled, after))
+        for pooled, count in ((a + b, len(b)) for a, b in scenarios)
+        for after in combinations(range(5), count)
+    ]
+    first, second = sums[:10], sums[10:]
+    observed = sum(np.mean(b) - np.mean(a) for a, b in scenarios)
+    exact = np.mean([x + y <= observed + 1e-9 for x in first for y in second])
+    assert within_values_p(scenarios, "lower") == pytest.approx(exact, abs=0.015)
 
 
 @pytest.mark.simulation
