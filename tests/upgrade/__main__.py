@@ -29,6 +29,8 @@ SCHEMAS = {
     "before_rooms": {"teams": "0003", "scenarios": "0001", "runs": "0016"},
 }
 """The newest migration of each app in the version that wrote the rows."""
+WITHOUT_ROWS = {"run-tools", "not-found"}
+"""Pages of the examples that the earlier versions' examples had nothing for."""
 
 
 def migrate_to(name: str) -> Any:
@@ -93,12 +95,11 @@ def main(name: str) -> None:
     from evalhub.teams.models import Project
     from runs.models import Run, Trial
     from scenarios.models import Suite
+    from tests import tour
 
     base = f"/p/{Project.objects.get().slug}/"
-    addresses = [
-        base + part
-        for part in ("", "suites/", "runs/", "runs/new/", "regressions/", "reviews/", "trends/", "targets/")
-    ]
+    pages = {**tour.PAGES, **tour.MORE_PAGES}
+    addresses = [address for name, address in pages.items() if name not in WITHOUT_ROWS]
     addresses += [f"{base}suites/{slug}/" for slug in Suite.objects.values_list("slug", flat=True)]
     runs = list(Run.objects.order_by("pk"))
     addresses += [f"{base}runs/{run.pk}/" for run in runs]
