@@ -51,16 +51,21 @@ def make_suite(
     version = SuiteVersion.objects.create(
         suite=suite, number=1, sha256=f"{next(_numbers):064x}", lints=list(lints)
     )
-    for position, key in enumerate(keys):
-        scenario = Scenario.objects.create(suite=suite, key=key)
-        scenario_version = ScenarioVersion.objects.create(
+    scenarios = Scenario.objects.bulk_create(Scenario(suite=suite, key=key) for key in keys)
+    versions = ScenarioVersion.objects.bulk_create(
+        ScenarioVersion(
             scenario=scenario,
             sha256=f"{next(_numbers):064x}",
-            content=spec_content(key, **content),
+            content=spec_content(scenario.key, **content),
             task_hash="t",
             gates_hash="g",
         )
-        SuiteEntry.objects.create(suite_version=version, scenario_version=scenario_version, position=position)
+        for scenario in scenarios
+    )
+    SuiteEntry.objects.bulk_create(
+        SuiteEntry(suite_version=version, scenario_version=each, position=position)
+        for position, each in enumerate(versions)
+    )
     Upload.objects.create(suite=suite, suite_version=version)
     return version
 
@@ -238,7 +243,7 @@ def _count(run: Run) -> None:
 
 def close(run: Run) -> Run:
     """Write a run's rollups, as its last trial's recording does."""
-    write_rollups(run)
+    write_rollups(run, is_new=run.measured is None)
     return run
 
 
