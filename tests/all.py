@@ -32,6 +32,7 @@ ON_EVERY_DATABASE = "(database or worker) and not browser and not own_servers an
 SAME_ON_EVERY_DATABASE = (
     "tests/access",
     "tests/agentv",
+    "tests/api/test_errors_api.py",
     "tests/browser",
     "tests/commands/test_eval_cases_on_the_command_line.py",
     "tests/commands/test_guidance_on_the_command_line.py",
@@ -52,6 +53,7 @@ SAME_ON_EVERY_DATABASE = (
     "tests/runs/model_server",
     "tests/runs/notifications/test_mail.py",
     "tests/runs/providers",
+    "tests/runs/requests/test_as_command.py",
     "tests/runs/sources",
     "tests/runs/test_eval_cases_over_http.py",
     "tests/runs/test_execution_workspace.py",
@@ -62,12 +64,29 @@ SAME_ON_EVERY_DATABASE = (
     "tests/runs/trials/test_judges.py",
     "tests/runs/trials/test_routing.py",
     "tests/runs/trials/test_unusable_judge.py",
+    "tests/web/new_run/test_run_new.py",
+    "tests/web/new_run/test_run_plan.py",
+    "tests/web/targets",
+    "tests/web/test_errors.py",
+    "tests/web/test_pattern_page.py",
+    "tests/web/test_session_pages.py",
+    "tests/web/test_settings.py",
+    "tests/web/test_sign_in.py",
+    "tests/web/test_suite_editor.py",
+    "tests/web/test_uploads.py",
     "tests/web/trials/test_gate_citations.py",
+    "tests/web/trials/test_replay.py",
     "tests/web/trials/test_trial_citations.py",
+    "tests/web/trials/test_trial_detail.py",
+    "tests/web/trials/test_trial_downloads.py",
+    "tests/web/trials/test_trial_errors.py",
+    "tests/web/trials/test_trial_file_contents.py",
+    "tests/web/trials/test_trial_files.py",
     "tests/worker/test_file_stores.py",
     "tests/worker/test_interrupted_history.py",
 )
-"""About programs, files, judging and who may do what, without queries of their own, so SQLite's pass is enough."""
+"""About programs, files, forms, judging and who may do what, so SQLite's pass is enough: other tests ask either database
+for what these read, and `tests/upgrade` opens every page on both."""
 PROCESSORS = os.cpu_count() or 1
 NOTHING_COLLECTED = 5
 Environment = dict[str, str]
