@@ -175,11 +175,11 @@ def _drawn_sums(
 
 
 @lru_cache(maxsize=32)
-def _choices(n: int, count: int) -> NDArray[np.intp]:
+def _choices(n: int, count: int) -> NDArray[np.uint16]:
     """Return every choice of `count` of n positions, one in each row."""
     import numpy as np
 
-    return np.array(list(combinations(range(n), count)))
+    return np.array(list(combinations(range(n), count)), dtype=np.uint16)
 
 
 def _drawn_within_p(scenarios: Sequence[Arms], tail: Tail) -> float:
