@@ -12,7 +12,8 @@ from evaluators.model import Event, Json, Transcript, Usage
 from evaluators.transcripts.reading import UnreadableTranscript, as_text, line_problems, no_events
 
 Object = dict[str, Json]
-VERSION = re.compile(r"(\d+)\.(\d+)(?:\.\d+)?")
+# An agent writes what is searched: without bounds, its digits would take quadratic time.
+VERSION = re.compile(r"(?<!\d)(\d{1,9})\.(\d{1,9})(?:\.\d{1,9})?")
 
 _decode = msgspec.json.Decoder().decode
 

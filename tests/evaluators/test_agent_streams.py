@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -74,6 +75,15 @@ def test_a_newer_claude_stream_is_read_with_a_note(version, noted):
     found = parse("claude_code", "\n".join([begin, *raw]).encode())
     assert ([f"Claude Code {version} is newer" in problem for problem in found.problems] == [True]) is noted
     assert found.answer == ANSWER
+
+
+@pytest.mark.hostile
+@pytest.mark.parametrize("version", ["1" * 1_000_000, "1." * 500_000, "11111111." * 100_000])
+def test_a_hostile_version_takes_linear_time(version):
+    begin = json.dumps({"type": "system", "subtype": "init", "claude_code_version": version})
+    started = time.thread_time()
+    parse("claude_code", "\n".join([begin, json.dumps({"type": "result", "result": "Done."})]).encode())
+    assert time.thread_time() - started < 1
 
 
 def test_opencode_events_have_times():
