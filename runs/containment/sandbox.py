@@ -215,11 +215,11 @@ class Containment:
         `readable` and `writable` are seen at their own paths, and so is `working`, a folder that a target names:
         read-only unless the operator lets targets write there. `network` overrides the profile's; the egress policy
         says what it reaches. `tool` is the program under test, whose real path becomes readable. Raises `ProviderError` (kind
-        `configuration`) where the policy cannot be met.
+        `configuration`) where the policy cannot be met, and `PathRefused`.
         """
         if self.problem:
             raise ProviderError(self.problem, kind="configuration")
-        program = shutil.which(tool, path=self.path) if tool else None
+        program = self._program(tool)
         profile = self.agent if profile is AGENT else profile
         if working is not None and self.targets.may_write(working):
             writable = (*writable, working)
@@ -231,9 +231,22 @@ class Containment:
             scratch=scratch,
             profile=profile,
             egress=self._egress(network=profile.network if network is None else network),
-            readable=(*readable, *([Path(program).resolve()] if program else [])),
+            readable=(*readable, *([program] if program else [])),
             writable=tuple(writable),
         )
+
+    def _program(self, tool: str) -> Path | None:
+        """Return the real path of a program under test outside the workspace; None if there is none.
+
+        Raises `PathRefused` for a file that the operator does not let targets run: scenarios are authors' texts.
+        """
+        if "/" not in tool:
+            found = shutil.which(tool, path=self.path)
+            return Path(found).resolve() if found else None
+        # A relative path starts from the workspace, which commands see anyway.
+        if not Path(tool).is_absolute() or not Path(tool).exists():
+            return None
+        return self.targets.place(tool, Use.RUN).path
 
     def working_folder(
         self, cwd: str | None, own: Path, bundle: Path | None = None, *, base: str = ""

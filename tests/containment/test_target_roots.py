@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from django.test import override_settings
 
 from evalhub.teams.models import Project
 from runs.containment.path_use import Use
+from runs.containment.process import run_process
 from runs.containment.sandbox import Level
 from runs.containment.target_roots import PathRefused, TargetRoots
 from runs.errors import ProviderError
@@ -199,8 +201,6 @@ def test_programs_on_path_need_no_list(team):
 
 @pytest.mark.parametrize("level", [Level.BWRAP, Level.LANDLOCK])
 def test_a_working_folder_is_writable_only_if_listed(world, level):
-    from dataclasses import replace
-
     from runs.providers import make_provider
     from runs.targets.definitions import define, resolve
 
@@ -212,6 +212,44 @@ def test_a_working_folder_is_writable_only_if_listed(world, level):
         answer = make_provider(resolve(definition, {}), contained).invoke(invocation(world)).answer
         assert (answer or "").strip() == f"{world}/{name}"
         assert (world / name / "made").exists() is kept
+
+
+@pytest.fixture
+def scripts(world: Path) -> Path:
+    """Put a program into a listed folder, into evalhub's own and into one that is not listed."""
+    for name in ("read", "listed/data", "elsewhere"):
+        script = world / name / "deploy.sh"
+        script.write_text("#!/bin/sh\necho hunter2\n")
+        script.chmod(0o700)
+    return world
+
+
+def shown(world: Path, level: Level, tool: str, command: str) -> bytes:
+    """Return what a gate's command prints when the scenario names this program under test."""
+    workspace, scratch = world / "workspace", world / "scratch"
+    for folder in (workspace, scratch):
+        folder.mkdir(exist_ok=True)
+    sandbox = replace(at_level(level), targets=roots(world)).around(workspace, scratch, tool=tool)
+    done = run_process(
+        command, cwd=workspace, env={}, timeout_seconds=20, sandbox=sandbox, limits=sandbox.limits
+    )
+    return done.stdout
+
+
+@pytest.mark.parametrize("level", [Level.BWRAP, Level.LANDLOCK])
+def test_a_program_under_test_is_shown_where_targets_may_run_it(scripts, level):
+    tool = str(scripts / "read" / "deploy.sh")
+    assert shown(scripts, level, tool, tool) == b"hunter2\n"
+    for folder, message in (("elsewhere", "may not run"), ("listed/data", "own data")):
+        with pytest.raises(PathRefused, match=message):
+            shown(scripts, level, str(scripts / folder / "deploy.sh"), "true")
+    assert shown(scripts, level, "/workspace/bin/not-there-yet", "echo on") == b"on\n"
+
+
+@pytest.mark.parametrize("level", [Level.BWRAP, Level.LANDLOCK])
+def test_a_program_under_test_is_never_looked_for_in_the_workers_folder(scripts, level, monkeypatch):
+    monkeypatch.chdir(scripts / "elsewhere")
+    assert shown(scripts, level, "./deploy.sh", f"cat {scripts}/elsewhere/deploy.sh") == b""
 
 
 @pytest.mark.parametrize("cwd", ["../../elsewhere", "link"])
