@@ -18,6 +18,8 @@ from runs.providers import OPTIONS
 from runs.providers.options import Options
 from runs.targets.entries import Entry, reference
 from scenarios.formats.positions import Document, Positions
+from scenarios.formats.problems import ScenarioFileError
+from scenarios.formats.yaml_text import read_yaml
 
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9]*_[A-Z0-9_]*")
 """A variable's name in a field for a secret; with an underscore, which keys of services rarely have."""
@@ -126,6 +128,11 @@ def dump(entry: Mapping[str, Json]) -> str:
     return yaml.safe_dump(dict(entry), sort_keys=False, allow_unicode=True, width=100)
 
 
+def load(text: str) -> Json:
+    """Return what YAML says, as in a targets file. Raises `ScenarioFileError`."""
+    return read_yaml(text.encode(), "target").value
+
+
 def _read(entry: Mapping[str, Json]) -> Entry:
     return Entry(Document("target", dict(entry), Positions()), (), dict(entry))
 
@@ -175,8 +182,8 @@ def _pairs(text: str) -> Json:
 
 def _structure(text: str) -> Json:
     try:
-        return yaml.safe_load(text)
-    except yaml.YAMLError:
+        return load(text)
+    except ScenarioFileError:
         return text
 
 

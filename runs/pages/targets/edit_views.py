@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-import yaml
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import HttpResponse
@@ -32,7 +31,7 @@ from runs.targets import edits
 from runs.targets.definitions import read_target
 from runs.targets.edits import accepts_at_once
 from runs.targets.paths import refuse_saving
-from runs.targets.target_fields import dump
+from runs.targets.target_fields import dump, load
 from runs.worker_settings import containment
 from scenarios.formats.problems import ScenarioFileError
 from scenarios.quoting import Quoted, quoted
@@ -200,7 +199,7 @@ def _edited(request: ProjectRequest, editor: Editor, entry: dict[str, Json]) -> 
     if not text:
         return editor.render(422)
     if wanted := request.POST.get("show"):
-        editor.show(yaml.safe_load(text), as_yaml=wanted == "yaml")
+        editor.show(load(text), as_yaml=wanted == "yaml")
         return editor.render()
     if "try" in request.POST:
         editor.try_it(text)

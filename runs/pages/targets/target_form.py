@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import yaml
 from django import forms
 
 from evaluators.model import Json
 from runs.providers import ALIASES, OPTIONS
-from runs.targets.target_fields import TargetField, dump, entry_of, fields_of, texts_of
-from scenarios.formats.problems import Problem
+from runs.targets.target_fields import TargetField, dump, entry_of, fields_of, load, texts_of
+from scenarios.formats.problems import Problem, ScenarioFileError
 
 KINDS = {
     "cli": "Your own agent: any command",
@@ -116,8 +115,8 @@ class TargetFieldsForm(forms.Form):
         """Return the entry that the form describes. Requires a valid form."""
         given = self.cleaned_data
         try:
-            base = yaml.safe_load(given["base"])
-        except yaml.YAMLError:
+            base = load(given["base"])
+        except ScenarioFileError:
             base = None
         name = self.given_name or given["name"]
         base = base if isinstance(base, dict) else {}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 import yaml
 
@@ -166,3 +168,30 @@ def test_an_author_of_a_served_evalhub_proposes_and_cannot_try(signed_in, settin
 
 def test_initial_values_of_a_sample_are_texts():
     assert initial_of(ENTRIES[3], "mock")["response"] == "two\nlines"
+
+
+def merges(levels: int) -> str:
+    """Return YAML whose every level merges the one before ten times."""
+    lines = ["a0: &a0 {x: 1}"]
+    lines += [f"a{n}: &a{n} {{<<: [{', '.join([f'*a{n - 1}'] * 10)}]}}" for n in range(1, levels + 1)]
+    return "\n".join(lines)
+
+
+@pytest.mark.hostile
+@pytest.mark.parametrize("field", ["base", "healthcheck"])
+@pytest.mark.parametrize(
+    "text",
+    [merges(9), "[" * 5_000, "a: " + "9" * 5_000, "a: !!timestamp 9999-99-99", "a: 2020-99-99", "? [a]\n: b"],
+    ids=["merges", "depth", "digits", "timestamp", "date", "key"],
+)
+def test_hostile_yaml_in_a_field_is_answered_soon(signed_in, field, text):
+    given = {"view": "form", "kind": "cli", "name": "x", "command_template": "true", "base": "", field: text}
+    started = time.thread_time()
+    assert signed_in().post(NEW, given).status_code in (302, 422)
+    assert time.thread_time() - started < 2
+
+
+def test_a_date_stays_text_between_form_and_yaml(signed_in):
+    definition = "name: x\nprovider: mock\nresponse: hi\nnote: 2020-99-99\n"
+    form = signed_in().post(NEW, {"view": "yaml", "definition": definition, "show": "form"}).context["form"]
+    assert "note: 2020-99-99" in form.initial["base"].replace("'", "")
