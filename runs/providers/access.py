@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from socket import SOCK_STREAM, gaierror, getaddrinfo
@@ -20,13 +21,22 @@ from runs.providers.litellm import (
 from runs.providers.options import ResolvedTarget
 from runs.providers.retry import Backoff
 
+_WATSONX = ("WATSONX_TOKEN", "WATSONX_ZENAPIKEY", "WATSONX_PROJECT_ID", "WX_PROJECT_ID", "PROJECT_ID")
 _KEYS: Mapping[str, str] = {
     "bedrock": "AWS_ACCESS_KEY_ID",
     "sagemaker": "AWS_ACCESS_KEY_ID",
+    "sagemaker_chat": "AWS_ACCESS_KEY_ID",
+    "sagemaker_nova": "AWS_ACCESS_KEY_ID",
     "vertex_ai": "GOOGLE_APPLICATION_CREDENTIALS",
     "together_ai": "TOGETHERAI_API_KEY",
 }
 """Key variables of providers that don't use `<PROVIDER>_API_KEY`."""
+_BESIDE_KEY: Mapping[str, tuple[str, ...]] = {
+    "gigachat": ("GIGACHAT_ACCESS_TOKEN", "GIGACHAT_CREDENTIALS"),
+    "watsonx": _WATSONX,
+    "watsonx_text": _WATSONX,
+}
+"""Variables that litellm sends to these providers although it is given a key."""
 _WITHOUT_KEY = frozenset(("ollama", "ollama_chat", "lm_studio"))
 NO_KEY = "none"
 """Placeholder key for self-hosted servers: clients require one."""
@@ -106,15 +116,20 @@ def with_key(target: ResolvedTarget, variables: Mapping[str, str]) -> ResolvedTa
     Raises `ProviderError` (kind `configuration`) naming the variable.
     """
     options = target.options
-    if not isinstance(options, LitellmOptions) or options.api_key:
+    if not isinstance(options, LitellmOptions):
         return target
     provider = options.model.partition("/")[0]
+    _refuse_hidden(options.model, _BESIDE_KEY.get(provider, ()), variables)
+    if options.api_key:
+        return target
     variable = _KEYS.get(provider, f"{provider.upper().replace('-', '_')}_API_KEY")
     key = variables.get(variable, "").strip()
-    if key and provider in _KEYS and not variable.endswith("_API_KEY"):
-        # Credentials of several values: litellm reads them itself.
+    # Credentials of several values: litellm reads them itself, also for a server of one's own.
+    reads_itself = provider in _KEYS and not variable.endswith("_API_KEY")
+    if key and reads_itself:
         return target
-    if not key and not options.base_url and provider not in _WITHOUT_KEY:
+    needs_key = provider not in _WITHOUT_KEY and (reads_itself or not options.base_url)
+    if not key and needs_key:
         raise ProviderError(
             f"The model '{options.model}' needs the variable {variable}, and it is not set, or this project may not "
             "use it. Set it on the worker and allow it in EVALHUB_ENV_ALLOW, or give the target an `api_key`.",
@@ -122,6 +137,16 @@ def with_key(target: ResolvedTarget, variables: Mapping[str, str]) -> ResolvedTa
         )
     keyed = options.model_copy(update={"api_key": key or NO_KEY})
     return replace(target, options=keyed, secrets=(*target.secrets, *([key] if key else [])))
+
+
+def _refuse_hidden(model: str, names: tuple[str, ...], variables: Mapping[str, str]) -> None:
+    for name in names:
+        if name in os.environ and name not in variables:
+            raise ProviderError(
+                f"The model '{model}' would get the worker's variable {name}, and this project may not use it. "
+                "Allow it in EVALHUB_ENV_ALLOW, or choose a model of another provider.",
+                kind="configuration",
+            )
 
 
 def _checked(id: str, name: str) -> str:

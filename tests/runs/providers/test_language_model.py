@@ -192,3 +192,26 @@ def test_other_allowed_credentials_are_left_to_litellm(model):
     assert with_key(bare(model), variables) == bare(model)
     with pytest.raises(ProviderError, match="needs the variable"):
         with_key(bare(model), {})
+
+
+@pytest.mark.parametrize(
+    ("model", "variable"),
+    [
+        ("gigachat/GigaChat", "GIGACHAT_ACCESS_TOKEN"),
+        ("watsonx/granite", "WATSONX_TOKEN"),
+        ("watsonx_text/granite", "WATSONX_PROJECT_ID"),
+    ],
+)
+def test_credentials_that_litellm_would_add_are_refused(monkeypatch, model, variable):
+    target = bare(model, base_url="http://127.0.0.1:1/v1", api_key="own")
+    assert with_key(target, {}) == target
+    monkeypatch.setenv(variable, "of-somebody-else")
+    with pytest.raises(ProviderError, match=f"worker's variable {variable}, and this project may not use it"):
+        with_key(target, {})
+    assert with_key(target, {variable: "of-somebody-else"}) == target
+
+
+@pytest.mark.parametrize("model", ["sagemaker/x", "sagemaker_chat/x", "bedrock/claude", "vertex_ai/gemini"])
+def test_an_address_frees_from_no_credentials_that_litellm_reads(model):
+    with pytest.raises(ProviderError, match="needs the variable"):
+        with_key(bare(model, base_url="http://127.0.0.1:1/v1"), {})
