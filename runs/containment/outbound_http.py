@@ -20,6 +20,8 @@ import httpx
 
 from runs.containment.outbound import AddressRefused, Outbound, parse_address
 
+LONGEST_ANSWER = 16 << 20
+"""Bytes of an answer that a client reads unless it is made for more; to decode them takes many times as much memory."""
 CONNECT_SECONDS = 10.0
 LOOK_SECONDS = 0.2
 REDIRECTS = 5
@@ -31,6 +33,10 @@ class DeadlineExceeded(Exception):
 
 class Stopped(Exception):
     """The exchange was cancelled."""
+
+
+class AnswerTooLong(httpx.RequestError):
+    """An answer is longer than its client reads."""
 
 
 @dataclass(frozen=True)
@@ -62,14 +68,19 @@ def resolve_host(host: str, port: int) -> list[str]:
 
 
 def client(
-    outbound: Outbound, patience: Deadline, *, follow_redirects: bool = False, resolve: Resolve = resolve_host
+    outbound: Outbound,
+    patience: Deadline,
+    *,
+    follow_redirects: bool = False,
+    longest: int = LONGEST_ANSWER,
+    resolve: Resolve = resolve_host,
 ) -> httpx.Client:
-    """Return a client for one exchange.
+    """Return a client for one exchange, whose answers have up to `longest` bytes.
 
-    Its requests raise `AddressRefused`, `DeadlineExceeded` and `Stopped` beside httpx's own errors.
+    Its requests raise `AddressRefused`, `DeadlineExceeded`, `Stopped` and `AnswerTooLong` beside httpx's own errors.
     """
     return httpx.Client(
-        transport=Transport(Backend(lambda: outbound, resolve, patience)),
+        transport=Transport(Backend(lambda: outbound, resolve, patience), longest),
         trust_env=False,
         timeout=None,  # noqa: S113  # the deadline limits the exchange
         follow_redirects=follow_redirects,
@@ -78,14 +89,20 @@ def client(
 
 
 class Transport(httpx.BaseTransport):
-    """Sends httpx requests over httpcore connections from the address-checking backend."""
+    """Sends httpx requests over httpcore connections from the address-checking backend.
 
-    def __init__(self, backend: httpcore.NetworkBackend) -> None:
+    Answers are asked for as they are: a small compressed one can fill the memory.
+    """
+
+    def __init__(self, backend: httpcore.NetworkBackend, longest: int = LONGEST_ANSWER) -> None:
+        """Read answers of up to `longest` bytes."""
         self._pool = httpcore.ConnectionPool(ssl_context=_context(), network_backend=backend)
+        self._longest = longest
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        """Send a request. Raises the backend's and httpx's errors."""
+        """Send a request. Raises the backend's and httpx's errors, and `AnswerTooLong`."""
         url = request.url
+        request.headers["Accept-Encoding"] = "identity"
         asked = httpcore.Request(
             method=request.method,
             url=httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path),
@@ -98,7 +115,7 @@ class Transport(httpx.BaseTransport):
         return httpx.Response(
             status_code=answer.status,
             headers=answer.headers,
-            stream=_Body(answer, request),
+            stream=_Body(answer, request, self._longest),
             extensions=answer.extensions,
         )
 
@@ -108,13 +125,22 @@ class Transport(httpx.BaseTransport):
 
 
 class _Body(httpx.SyncByteStream):
-    def __init__(self, answer: httpcore.Response, request: httpx.Request) -> None:
+    def __init__(self, answer: httpcore.Response, request: httpx.Request, longest: int) -> None:
         self._answer = answer
         self._request = request
+        self._longest = longest
 
     def __iter__(self) -> Iterator[bytes]:
+        encoding = httpx.Headers(self._answer.headers).get("content-encoding", "identity")
+        if encoding != "identity":
+            raise httpx.DecodingError(f"the answer is compressed ({encoding}), which was not asked for")
+        left = self._longest
         with _as_httpx(self._request):
-            yield from self._answer.iter_stream()
+            for chunk in self._answer.iter_stream():
+                left -= len(chunk)
+                if left < 0:
+                    raise AnswerTooLong(f"the answer has more than {self._longest >> 20} MB")
+                yield chunk
 
     def close(self) -> None:
         self._answer.close()

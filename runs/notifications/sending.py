@@ -72,7 +72,7 @@ def _mail(delivery: Delivery, message: Message) -> Attempt:
 @sensitive_variables()
 def _post(delivery: Delivery, message: Message) -> Attempt:
     channel = delivery.channel
-    headers = {"Content-Type": "application/json", "User-Agent": "evalhub", "Accept-Encoding": "identity"}
+    headers = {"Content-Type": "application/json", "User-Agent": "evalhub"}
     if channel.kind == ChannelKind.WEBHOOK:
         body = webhook_body(delivery.notification.event, delivery.notification.at, message)
         headers |= signature_headers(channel.secret, delivery.uid, int(time.time()), body)

@@ -10,7 +10,13 @@ from typing import Any, TypeVar
 from evaluators.model import Json
 from runs.providers.access import ModelAccess
 from runs.providers.base import BatchedAnswer, Batching, BatchProgress, Invocation
-from runs.providers.batch_requests import SECONDS, parse_json_lines, request_body, send_batch_request
+from runs.providers.batch_requests import (
+    LONGEST_RESULTS,
+    SECONDS,
+    parse_json_lines,
+    request_body,
+    send_batch_request,
+)
 from runs.providers.chat import recording_of
 from runs.providers.completion import Answer, calls_of, price_of_answer, usage_of
 from runs.providers.message_batches import MessageBatches
@@ -113,9 +119,15 @@ class FileBatches:
         return send_batch_request(self.access, call, once=once)
 
     def _results(self, file_id: str) -> Iterator[tuple[str, BatchedAnswer]]:
-        content = self._call(lambda _: self._client().files.content(file_id))
-        for row in parse_json_lines(content.content):
+        for row in parse_json_lines(self._call(lambda _: self._content(file_id))):
             yield str(row.get("custom_id")), self._answer(row)
+
+    def _content(self, file_id: str) -> bytes:
+        from runs.providers.litellm_outbound import reading
+
+        with reading(LONGEST_RESULTS):
+            content: bytes = self._client().files.content(file_id).content
+        return content
 
     def _answer(self, row: Mapping[str, Json]) -> BatchedAnswer:
         response = row.get("response") or {}

@@ -53,8 +53,11 @@ def ask_address(url: str, timeout_seconds: float, outbound: Outbound) -> str:
     from runs.containment.outbound_http import Deadline, DeadlineExceeded, client
 
     try:
-        with client(outbound, Deadline(timeout_seconds), follow_redirects=True) as asking:
-            answer = asking.get(url)
+        with (
+            client(outbound, Deadline(timeout_seconds), follow_redirects=True) as asking,
+            asking.stream("GET", url) as answer,
+        ):
+            pass
     except AddressRefused as error:
         return str(error).rstrip(".")
     except DeadlineExceeded:

@@ -23,7 +23,6 @@ if TYPE_CHECKING:  # runs.containment.sandbox imports this package, and httpx ta
 
     from runs.containment.sandbox import Containment
 
-LONGEST_ANSWER = 16 << 20
 ACCEPTED = "application/json, text/event-stream;q=0.9, text/plain;q=0.8"
 
 
@@ -146,16 +145,17 @@ class Http:
 
     def _accepted(self, answer: httpx.Response) -> bytes:
         """Return the body of an answer. Raises `ProviderError` if it isn't 2xx or is too long."""
-        body = bytearray()
-        for chunk in answer.iter_bytes():
-            body += chunk
-            if len(body) > LONGEST_ANSWER:
-                raise ProviderError(
-                    f"{self._about()} answered with more than {LONGEST_ANSWER >> 20} MB. Let it answer shorter.",
-                    kind="endpoint",
-                )
+        from runs.containment.outbound_http import LONGEST_ANSWER, AnswerTooLong
+
+        try:
+            body = answer.read()
+        except AnswerTooLong as error:
+            raise ProviderError(
+                f"{self._about()} answered with more than {LONGEST_ANSWER >> 20} MB. Let it answer shorter.",
+                kind="endpoint",
+            ) from error
         if answer.is_success:
-            return bytes(body)
+            return body
         where = f" (to {answer.headers.get('location')})" if answer.is_redirect else ""
         excerpt = body.decode("utf-8", "replace").strip()[:300].rstrip(".") or "nothing"
         raise ProviderError(

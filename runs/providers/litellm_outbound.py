@@ -13,28 +13,30 @@ from typing import Any, TypeVar
 import httpx
 
 from runs.containment.outbound import Outbound
-from runs.containment.outbound_http import Backend, Resolve, Transport, resolve_host
+from runs.containment.outbound_http import LONGEST_ANSWER, Backend, Resolve, Transport, resolve_host
 
 T = TypeVar("T")
 
 _guarding, _guarded = Lock(), list[bool]()
 _outbound: ContextVar[Outbound] = ContextVar("outbound", default=Outbound())  # noqa: B039  # immutable
 """Addresses that this thread's request may call; by default public addresses only."""
+_longest: ContextVar[int] = ContextVar("longest", default=LONGEST_ANSWER)
+"""Bytes of an answer that this thread's request reads."""
 
 
 class _ByOutbound(httpx.BaseTransport):
-    """Reuses connections, but only for requests that may call the same addresses."""
+    """Reuses connections, but only for requests that may call the same addresses and read as much."""
 
     def __init__(self, resolve: Resolve) -> None:
         self._resolve = resolve
-        self._transports: dict[Outbound, Transport] = {}
+        self._transports: dict[tuple[Outbound, int], Transport] = {}
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        allowed = _outbound.get()
-        transport = self._transports.get(allowed)
+        allowed, longest = _outbound.get(), _longest.get()
+        transport = self._transports.get((allowed, longest))
         if transport is None:
-            made = Transport(Backend(lambda: allowed, self._resolve))
-            transport = self._transports.setdefault(allowed, made)
+            made = Transport(Backend(lambda: allowed, self._resolve), longest)
+            transport = self._transports.setdefault((allowed, longest), made)
         return transport.handle_request(request)
 
     def disconnect(self) -> None:
@@ -97,6 +99,16 @@ def calling(outbound: Outbound) -> Iterator[None]:
         yield
     finally:
         _outbound.reset(token)
+
+
+@contextmanager
+def reading(longest: int) -> Iterator[None]:
+    """Let this thread's requests read answers of up to `longest` bytes."""
+    token = _longest.set(longest)
+    try:
+        yield
+    finally:
+        _longest.reset(token)
 
 
 def call_within(outbound: Outbound, call: Callable[[], T]) -> T:

@@ -10,7 +10,13 @@ from evaluators.model import Json, Usage
 from evaluators.stub_loop import ModelCall
 from runs.providers.access import ModelAccess
 from runs.providers.base import BatchedAnswer, BatchProgress, Invocation
-from runs.providers.batch_requests import SECONDS, parse_json_lines, request_body, send_batch_request
+from runs.providers.batch_requests import (
+    LONGEST_RESULTS,
+    SECONDS,
+    parse_json_lines,
+    request_body,
+    send_batch_request,
+)
 from runs.providers.chat import recording_of
 from runs.providers.completion import Answer, price_of_answer
 from runs.providers.prices import price_note
@@ -65,7 +71,7 @@ class MessageBatches:
         address = str(connection.get("api_base") or ADDRESS).rstrip("/")
         headers = {"x-api-key": str(connection["api_key"]), "anthropic-version": API_VERSION}
         try:
-            with client(self.access.outbound, Deadline(SECONDS)) as asking:
+            with client(self.access.outbound, Deadline(SECONDS), longest=LONGEST_RESULTS) as asking:
                 response = asking.request(
                     method, f"{address}/v1/messages/batches{path}", json=body, headers=headers
                 )

@@ -9,11 +9,11 @@ from typing import Any
 import httpx
 
 from evaluators.model import Json
+from runs.containment.outbound_http import LONGEST_ANSWER
 from runs.sources.mcp_stdio import PROTOCOL, NoAnswer, answers, list_tools, notification, request
 
 ACCEPTED = "application/json, text/event-stream"
 SESSION = "mcp-session-id"
-LONGEST_ANSWER = 16 << 20
 
 
 def fetch_tools(http: httpx.Client, url: str) -> Json:
@@ -27,6 +27,7 @@ class _Session:
         self.http = http
         self.url = url
         self.number = 0
+        self.left = LONGEST_ANSWER
         self.headers = {"Accept": ACCEPTED}
 
     def request(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
@@ -37,7 +38,8 @@ class _Session:
             if SESSION in answer.headers:
                 self.headers[SESSION] = answer.headers[SESSION]
             self.headers["MCP-Protocol-Version"] = PROTOCOL
-            for message in _messages(answer):
+            for text in _messages(answer):
+                message = self._decoded(text)
                 if answers(message, self.number):
                     return dict(message)
         raise NoAnswer(f"no response to {method}")
@@ -45,34 +47,28 @@ class _Session:
     def notify(self, method: str) -> None:
         self.http.post(self.url, json=notification(method), headers=self.headers).raise_for_status()
 
+    def _decoded(self, text: str) -> Any:
+        # Of all pages together: what is decoded stays in memory.
+        self.left -= len(text)
+        if self.left < 0:
+            raise NoAnswer(f"the responses have more than {LONGEST_ANSWER >> 20} MB")
+        try:
+            return json.loads(text)
+        except ValueError as error:
+            raise NoAnswer(f"the response is not JSON: {error}") from error
 
-def _messages(answer: httpx.Response) -> Iterator[Any]:
+
+def _messages(answer: httpx.Response) -> Iterator[str]:
     """Yield the messages of a response: one JSON message or an event stream."""
     if not answer.headers.get("content-type", "").startswith("text/event-stream"):
-        yield _decoded("\n".join(_lines(answer)))
+        yield "\n".join(answer.iter_lines())
         return
     data: list[str] = []
-    for line in _lines(answer):
+    for line in answer.iter_lines():
         if line.startswith("data:"):
             data.append(line.removeprefix("data:").removeprefix(" "))
         elif not line and data:
-            yield _decoded("\n".join(data))
+            yield "\n".join(data)
             data = []
     if data:
-        yield _decoded("\n".join(data))
-
-
-def _lines(answer: httpx.Response) -> Iterator[str]:
-    remaining = LONGEST_ANSWER
-    for line in answer.iter_lines():
-        remaining -= len(line)
-        if remaining < 0:
-            raise NoAnswer(f"the response has more than {LONGEST_ANSWER >> 20} MB")
-        yield line
-
-
-def _decoded(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError as error:
-        raise NoAnswer(f"the response is not JSON: {error}") from error
+        yield "\n".join(data)

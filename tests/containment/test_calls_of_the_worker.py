@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
 import http.server
+import json
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from ipaddress import ip_address
 from typing import Any
 
@@ -19,10 +21,14 @@ from runs.containment.outbound_http import Backend, Deadline, Transport, client
 from runs.errors import ProviderError
 from runs.providers import make_provider
 from runs.providers.access import resolve_access
+from runs.providers.batch_requests import LONGEST_RESULTS
 from runs.providers.batches import batching_of
 from runs.providers.failures import refusal_in
+from runs.providers.healthcheck import ask_address
 from runs.providers.language_model import LanguageModel, complete_through_model
-from runs.providers.litellm_outbound import calling, load_litellm
+from runs.providers.litellm_outbound import calling, load_litellm, reading, session
+from runs.sources.mcp_http import fetch_tools
+from runs.sources.mcp_stdio import NoAnswer
 from tests.containment.test_one_door import ROOT
 from tests.model_server import Answer, serving
 from tests.runs.providers.model_targets import CONTAINMENT, KINDS, asked, target_of
@@ -220,6 +226,86 @@ def test_a_redirect_is_resolved_and_checked_anew():
         ):
             calls.get(f"http://model.example:{port}/a")
     assert seen == ["/a"]
+
+
+def compressed(handler: Any) -> None:
+    """Answer with much in a few bytes, whatever was asked for."""
+    content = gzip.compress(b'"' + b"a" * (1 << 20) + b'"')
+    handler.send_response(200)
+    handler.send_header("content-type", "application/json")
+    handler.send_header("content-encoding", "gzip")
+    handler.send_header("content-length", str(len(content)))
+    handler.end_headers()
+    handler.wfile.write(content)
+
+
+def endless(handler: Any) -> None:
+    handler.send_response(200)
+    handler.send_header("content-type", "application/json")
+    handler.end_headers()
+    with suppress(OSError):
+        while True:
+            handler.wfile.write(b" " * (1 << 20))
+
+
+def one_exchange(url: str) -> httpx.Response:
+    with client(HERE, Deadline(20)) as http:
+        return http.get(url)
+
+
+def a_models_exchange(url: str) -> httpx.Response:
+    with calling(HERE):
+        return session().post(url)
+
+
+@pytest.mark.parametrize("exchange", [one_exchange, a_models_exchange])
+@pytest.mark.parametrize(
+    ("answer", "message"), [(compressed, r"compressed \(gzip\)"), (endless, "more than 16 MB")]
+)
+def test_an_answer_cannot_fill_the_workers_memory(exchange, answer, message):
+    with answering("127.0.0.1", answer) as (url, seen), pytest.raises(httpx.RequestError, match=message):
+        exchange(url)
+    assert seen == ["/"]
+
+
+def test_a_health_check_reads_no_body():
+    with answering("127.0.0.1", endless) as (url, _):
+        assert ask_address(url, 20, HERE) == ""
+
+
+def test_pages_of_an_mcp_server_have_a_size_in_all():
+    def page(handler: Any) -> None:
+        padding = "a" * (3 << 20)
+        result = {"tools": [{"name": "x", "description": padding}], "nextCursor": "on"}
+        content = json.dumps({"jsonrpc": "2.0", "id": max(1, len(seen) - 1), "result": result}).encode()
+        handler.send_response(200)
+        handler.send_header("content-type", "application/json")
+        handler.send_header("content-length", str(len(content)))
+        handler.end_headers()
+        handler.wfile.write(content)
+
+    with (
+        answering("127.0.0.1", page) as (url, seen),
+        client(HERE, Deadline(20)) as http,
+        pytest.raises(NoAnswer, match="the responses have more than 16 MB"),
+    ):
+        fetch_tools(http, url)
+
+
+def test_results_of_a_batch_may_be_longer():
+    with answering("127.0.0.1", lambda handler: _long(handler, 20 << 20)) as (url, _), calling(HERE):
+        with reading(LONGEST_RESULTS):
+            assert len(session().get(url).content) == 20 << 20
+        with pytest.raises(httpx.RequestError, match="more than 16 MB"):
+            session().get(url)
+
+
+def _long(handler: Any, length: int) -> None:
+    handler.send_response(200)
+    handler.send_header("content-length", str(length))
+    handler.end_headers()
+    with suppress(OSError):
+        handler.wfile.write(b" " * length)
 
 
 def test_errors_of_a_connection_are_httpx_errors():
