@@ -17,10 +17,13 @@ from pydantic import AfterValidator
 
 from evaluators.gates.base_gate import excerpt
 from evaluators.gates.command_gates import OutputGate
+from evaluators.gates.json_path_size import most_repeats, size_of
 from evaluators.json_values import equal, refuse_constant
 from evaluators.model import Json
 from evaluators.patterns import LONGEST
 
+MOST_REPEATS = 200_000
+"""Values that a path may find beyond each value once, in a document as large as a command's output may be."""
 FORMS = "exists, equals VALUE, contains TEXT, or len >= N (also ==, >, <=, <)"
 
 _COMPARISONS: dict[str, Callable[[int, int], bool]] = {
@@ -158,7 +161,17 @@ class CommandJsonPath(OutputGate):
             document = json.loads(stdout, parse_constant=refuse_constant)
         except (ValueError, RecursionError):
             return False, "its output is not JSON.", {"expected": self.assertion}
-        values = [match.value for match in check_json_path(self.path).find(document)]
+        path = check_json_path(self.path)
+        if (again := most_repeats(path, size_of(document))) > MOST_REPEATS:
+            what = (
+                f"{self.path} could find {again:,} values of its output more than once; {MOST_REPEATS:,} are allowed. "
+                "Use fewer '..' and unions."
+            )
+            return False, what, {"path": self.path, "expected": self.assertion}
+        try:
+            values = [match.value for match in path.find(document)]
+        except RecursionError:
+            return False, "its output is nested too deep.", {"path": self.path, "expected": self.assertion}
         assertion = parse_assertion(self.assertion)
         passed = assertion.is_true(values, counting=bool(_MANY.search(self.path)))
         detail = {"path": self.path, "expected": self.assertion, "actual": _as_json(values)}

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import time
+
 import pytest
 
 from evaluators.gates.json_path_gate import BadAssertion, BadJsonPath, check_json_path, parse_assertion
@@ -92,3 +95,44 @@ def test_a_path_that_intersects_is_refused_before_it_fails(text):
 @pytest.mark.parametrize("text", ["$.a | $.b", "$[?(@.x > 1 & @.y < 3)]"])
 def test_a_path_that_a_later_release_drops_is_read_in_silence(text):
     assert check_json_path(text).find({"c": 1}) == []
+
+
+NESTED = "[" * 90 + "1" + "]" * 90
+KEYS = '{"a": ' * 60 + "1" + "}" * 60
+MANY = json.dumps([[1]] * 50_000)
+
+
+@pytest.mark.hostile
+@pytest.mark.parametrize(
+    ("stdout", "path"),
+    [
+        (NESTED, "$..*..*..*..*"),
+        (NESTED, "$" + "[0,0]" * 40),
+        (KEYS, "$." + ".".join(["a,a"] * 40)),
+        (KEYS, "$." + ".".join(["(a|a)"] * 40)),
+        (MANY, "$[*].`parent`[*]"),
+        (MANY, "$[?($..*)]"),
+        (MANY, "$[*].(x|$)[*]"),
+        (MANY, "$..*" + f"[{','.join('0' * 200)}]"),
+    ],
+)
+def test_a_path_that_multiplies_what_it_finds_is_stopped(stdout: str, path: str) -> None:
+    started = time.thread_time()
+    score = on_json(stdout, path, "exists")
+    assert not score.passed
+    assert "values of its output more than once; 200,000 are allowed." in score.message
+    assert time.thread_time() - started < 2
+
+
+@pytest.mark.parametrize(
+    "path", ["$..a", "$..*", "$..a..a", "$[*].a | $[*].b", "$[?(@..a == 1)]", "$[*].`parent`", "$[0,1].a"]
+)
+def test_other_paths_search_as_before(path: str) -> None:
+    assert (
+        "more than once" not in on_json(json.dumps([{"a": 1, "b": {"a": 1}}] * 100), path, "exists").message
+    )
+
+
+def test_an_output_that_is_nested_too_deep_fails() -> None:
+    assert not on_json("[" * 900 + "1" + "]" * 900, "$..*", "equals 2").passed
+    assert not on_json("[" * 100_000, "$..*", "exists").passed
