@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from django.conf import settings
@@ -42,8 +43,10 @@ from runs.models.run_options import RunOptions
 from runs.models.trial import TrialState, scores_json
 from runs.planning.selection import check_judge
 from runs.queue import wakeups
-from runs.queue.claims import worker_name
+from runs.queue.claims import lease_end, new_token, worker_name
 from runs.queue.disk import DiskFull
+from runs.queue.heartbeat import heartbeat
+from runs.queue.retry import retry_when_lost
 from runs.queue.statements import storable
 from runs.queue.transactions import write_transaction
 from runs.targets.versions import definition_hash
@@ -201,9 +204,15 @@ def request_reassessment(
 
 def run_reassessment(key: int) -> None:
     """Carry a stored request out, once; a failure becomes its result."""
-    made = Reassessment.take(key, worker_name())
+    token = new_token()
+    made = Reassessment.take(key, worker_name(), token=token, lease_until=lease_end())
     if made is None:
         return
+    with heartbeat.holding(token, "reassessment"):
+        _carry_out(made)
+
+
+def _carry_out(made: Reassessment) -> None:
     made.error = "The worker was interrupted. Request it again."
     judge: JudgeBudget | None = None
     try:
@@ -215,10 +224,10 @@ def run_reassessment(key: int) -> None:
             else lambda trial: _graded(made, trial, context)
         )
         rows = assessable(made.run).select_related("scenario_version", "transcript")
-        for trial in rows.iterator(chunk_size=50):
+        for key in list(rows.values_list("pk", flat=True)):
             if judge and judge.why_stopped:
                 raise RequestError(f"{judge.why_stopped} The other trials were not judged.")
-            assess(trial)
+            assess(retry_when_lost(partial(rows.get, pk=key)))
         if judge and judge.is_unpriced:
             raise RequestError(judge.why_stopped)
         made.error = ""
@@ -227,7 +236,7 @@ def run_reassessment(key: int) -> None:
     finally:
         made.finished = timezone.now()
         made.cost_usd = judge.spent if judge else 0.0
-        made.save(update_fields=["error", "finished", "cost_usd"])
+        retry_when_lost(lambda: made.save(update_fields=["error", "finished", "cost_usd"]))
 
 
 class _Unlimited(JudgeBudget):
@@ -384,6 +393,23 @@ def _store(
 ) -> ReassessedTrial:
     """Store one trial's new scores and judgings, which don't count yet."""
     outcome = outcome_of(trial, rows)["outcome"] if decides else ""
+
+    def store() -> ReassessedTrial:
+        return _stored(made, trial, rows, found, note, outcome, graded_by)
+
+    earlier = ReassessedTrial.objects.filter(reassessment=made, trial=trial)
+    return retry_when_lost(store, committed=earlier.first)
+
+
+def _stored(
+    made: Reassessment,
+    trial: Trial,
+    rows: list[dict[str, Any]],
+    found: Sequence[Score],
+    note: str,
+    outcome: str,
+    graded_by: ScenarioVersion | None,
+) -> ReassessedTrial:
     with write_transaction():
         stored = ReassessedTrial.objects.create(
             reassessment=made,

@@ -41,6 +41,9 @@ class Reassessment(models.Model):
     by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+")
     created = models.DateTimeField(default=timezone.now)
     worker = models.CharField(max_length=200, blank=True)
+    token = models.CharField(max_length=32, blank=True, default="", db_default="")
+    lease_until = models.FloatField(default=0.0, db_default=0.0)
+    """Unix time until which its worker has it; the worker renews it."""
     finished = models.DateTimeField(null=True)
     error = models.TextField(blank=True)
     """Why it ended early; empty if every trial was assessed."""
@@ -66,9 +69,10 @@ class Reassessment(models.Model):
         return Rubric.model_validate(self.rubric).short_hash if self.rubric else ""
 
     @classmethod
-    def take(cls, key: int, worker: str) -> Reassessment | None:
+    def take(cls, key: int, worker: str, *, token: str, lease_until: object) -> Reassessment | None:
         """Return the request to the first worker that takes it, None to any other."""
-        taken = cls.objects.filter(pk=key, worker="", finished=None).update(worker=worker)
+        untaken = cls.objects.filter(pk=key, worker="", finished=None)
+        taken = untaken.update(worker=worker, token=token, lease_until=lease_until)
         return cls.objects.select_related("run__project").get(pk=key) if taken else None
 
     @classmethod

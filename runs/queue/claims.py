@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from django.conf import settings
 from django.db import connection
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
+from django.utils import timezone
 
-from runs.models import Launch, ProviderBatch, Run, RunSlot, Target, TargetSlot, Trial
+from runs.models import Launch, ProviderBatch, Reassessment, Run, RunSlot, Target, TargetSlot, Trial
 from runs.models.batch import BatchState
 from runs.models.labels import LabelsWithin
 from runs.models.run import RunState
@@ -34,6 +35,7 @@ MOST_PUT_BACK = 3
 """A trial or preparation requeued more often for a full disk is an error."""
 
 LONGEST_NAME = 200
+LOST_REASSESSMENT = "Its worker was lost. Request it again."
 
 
 def worker_name() -> str:
@@ -281,13 +283,15 @@ def runs_with_work() -> QuerySet[Run]:
     )
 
 
-def renew(*, trials: list[str], places: list[str], runs: list[str]) -> set[str]:
-    """Renew the leases of these tokens; return the tokens that were lost."""
+def renew(*, trials: list[str], places: list[str], runs: list[str], reassessments: list[str]) -> set[str]:
+    """Renew the leases of these tokens; return the tokens that were lost, except those of reassessments."""
     with write_transaction():
         Trial.objects.filter(token__in=trials, state=TrialState.RUNNING).update(lease_until=lease_end())
         RunSlot.objects.filter(token__in=places).update(lease_until=lease_end())
         TargetSlot.objects.filter(token__in=places).update(lease_until=lease_end())
         Run.objects.filter(token__in=runs, state=RunState.PREPARING).update(lease_until=lease_end())
+        if reassessments:
+            Reassessment.objects.filter(token__in=reassessments).update(lease_until=lease_end())
     held = set(
         Trial.objects.filter(token__in=trials, state=TrialState.RUNNING).values_list("token", flat=True)
     )
@@ -320,6 +324,12 @@ def expired_trials() -> QuerySet[Trial]:
 def expired_preparations() -> QuerySet[Run]:
     """Return runs whose worker has not renewed its lease while it prepared them."""
     return Run.objects.filter(state=RunState.PREPARING, lease_until__lt=DatabaseNow())
+
+
+def end_lost_reassessments() -> None:
+    """End reassessments whose worker has not renewed its lease in time: they wait for nobody."""
+    taken = Reassessment.objects.filter(finished=None, lease_until__lt=DatabaseNow()).exclude(worker="")
+    taken.update(finished=timezone.now(), error=LOST_REASSESSMENT)
 
 
 def doomed_preparations() -> list[tuple[int, str]]:

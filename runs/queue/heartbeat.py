@@ -19,7 +19,7 @@ from runs.queue.transactions import write_transaction
 
 logger = logging.getLogger(__name__)
 
-Kind = Literal["trial", "place", "run"]
+Kind = Literal["trial", "place", "run", "reassessment"]
 CHECK_SECONDS = 0.5
 """Interval of checks for cancellation; a cancelled agent ends within about this time."""
 ACTIVITY_SECONDS = 2.0
@@ -133,7 +133,10 @@ class Heartbeat:
         stop = claims.cancelled_tokens(self._tokens_of("trial", "run"))
         if renew:
             stop |= claims.renew(
-                trials=self._tokens_of("trial"), places=self._tokens_of("place"), runs=self._tokens_of("run")
+                trials=self._tokens_of("trial"),
+                places=self._tokens_of("place"),
+                runs=self._tokens_of("run"),
+                reassessments=self._tokens_of("reassessment"),
             )
         with self._lock:
             self._stopped |= stop & set(self._tokens)

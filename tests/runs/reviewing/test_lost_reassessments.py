@@ -1,0 +1,79 @@
+"""Grading again when the worker or the database goes away meanwhile."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.db import OperationalError, connection
+
+from runs.execution.reaper import reap
+from runs.execution.reassessing import request_reassessment, run_reassessment
+from runs.models import ReassessedTrial, Reassessment
+from runs.queue.claims import lease_end, new_token
+from runs.queue.heartbeat import heartbeat
+from tests.runs import carried
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def requested() -> Reassessment:
+    """Return a request to grade a trial again that no worker has taken."""
+    gates = [{"type": "file_exists", "path": "out.txt"}]
+    trial = carried.one(carried.shell_project(), prompt="echo done > out.txt", criteria={"gates": gates})
+    return request_reassessment(trial.run, "grade", by=None, wakes=False)
+
+
+def taken(requested: Reassessment) -> str:
+    """Let another process take a request; return its token."""
+    token = new_token()
+    assert Reassessment.take(requested.pk, "elsewhere:1", token=token, lease_until=lease_end())
+    return token
+
+
+def test_a_lost_worker_leaves_no_request_open(requested):
+    taken(requested)
+    reap()
+    requested.refresh_from_db()
+    assert requested.finished is None
+    Reassessment.objects.update(lease_until=1.0)
+    reap()
+    requested.refresh_from_db()
+    assert requested.finished is not None
+    assert requested.error == "Its worker was lost. Request it again."
+
+
+def test_a_worker_keeps_what_it_is_at(requested, settings):
+    settings.LEASE_SECONDS = 1
+    with heartbeat.holding(taken(requested), "reassessment"):
+        time.sleep(2)
+        reap()
+    requested.refresh_from_db()
+    assert requested.finished is None
+
+
+class LosesOnce:
+    """Loses the connection at the first statement of each kind."""
+
+    def __init__(self, *kinds: str) -> None:
+        self.kinds = list(kinds)
+
+    def __call__(self, execute: Callable[..., Any], sql: str, *rest: Any) -> Any:
+        for kind in self.kinds:
+            if sql.startswith(kind):
+                self.kinds.remove(kind)
+                raise OperationalError("the connection is closed")
+        return execute(sql, *rest)
+
+
+def test_a_lost_connection_costs_no_work(requested):
+    losing = LosesOnce('INSERT INTO "runs_reassessedtrial"', 'UPDATE "runs_reassessment" SET "cost_usd"')
+    with connection.execute_wrapper(losing):
+        run_reassessment(requested.pk)
+    assert losing.kinds == []
+    requested.refresh_from_db()
+    assert (requested.finished is not None, requested.error) == (True, "")
+    assert ReassessedTrial.objects.filter(reassessment=requested).count() == 2
