@@ -18,6 +18,7 @@ from runs.execution.context import RunContext
 from runs.execution.mcp_server import store_surfaces
 from runs.execution.trial_folder import trial_folder
 from runs.execution.workspace import LocalWorkspace, fill
+from runs.queue.disk import check_room_for_commands
 from runs.sources import mcp_stdio
 from runs.sources.reading import registry_from
 from scenarios.formats.parsed import FixtureFile
@@ -132,6 +133,7 @@ def run_for_json(command: str, workspace: LocalWorkspace, what: str, *, shown: s
     """
     result = workspace.run(command, timeout_seconds=COMMAND_SECONDS, network=True)
     if result.exit_code != 0:
+        check_room_for_commands()
         output = (result.stderr or result.stdout or result.error).strip()[-300:]
         ended = "timed out" if result.timed_out else f"ended with exit code {result.exit_code}"
         raise RequestError(

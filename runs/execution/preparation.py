@@ -30,7 +30,7 @@ from runs.models.run import RunState
 from runs.models.trial import TrialState
 from runs.providers import MODELS, TAKE_MCP, TAKE_STUBS
 from runs.queue import claims
-from runs.queue.disk import DiskFull, disk_full, room
+from runs.queue.disk import DiskFull, check_room_for_commands, disk_full, room
 from runs.queue.heartbeat import heartbeat
 from runs.queue.retry import is_connection_lost, retry_when_lost
 from runs.queue.statements import storable
@@ -217,6 +217,7 @@ def _check_tool(context: RunContext, tool: Tool, files: Fixture, warnings: list[
 def _first_line(workspace: LocalWorkspace, command: str, tool: Tool) -> str:
     result = workspace.run(command, timeout_seconds=TOOL_CHECK_SECONDS)
     if result.exit_code != 0:
+        check_room_for_commands()
         output = storable((result.stderr or result.stdout or result.error).strip()[:300])
         ended = "timed out" if result.timed_out else f"ended with exit code {result.exit_code}"
         raise NotReady(

@@ -25,7 +25,7 @@ from runs.execution.trial_result import TrialResult
 from runs.execution.workspace import LocalWorkspace
 from runs.providers.base import Invocation, Look, Recording
 from runs.queue.claims import Claim
-from runs.queue.disk import check_room_for_agents, disk_full
+from runs.queue.disk import check_room_for_commands, disk_full
 from runs.queue.retry import is_connection_lost, retry_when_lost
 
 logger = logging.getLogger(__name__)
@@ -90,10 +90,13 @@ def carry_out(load: Callable[[], Task], *, stopped: Callable[[], bool], name: st
 def _run_in_folder(task: Task, folder: TrialFolder) -> TrialResult:
     tool = task.spec.criteria.tool
     recording, workspace = record_in_folder(task, folder)
-    check_room_for_agents()
+    check_room_for_commands()
     if recording.cancelled or task.stopped():
         return CANCELLED
     result = assess(task, recording, folder, workspace)
+    if result.outcome != "pass":
+        # Gates and scripts write, too.
+        check_room_for_commands()
     return with_confusions(result, task.context, tool, task.files)
 
 

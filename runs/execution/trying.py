@@ -28,7 +28,7 @@ from runs.providers import make_provider
 from runs.providers.base import Recording
 from runs.queue import wakeups
 from runs.queue.claims import Claim, worker_name
-from runs.queue.disk import DiskFull, check_room_for_agents
+from runs.queue.disk import DiskFull, check_room_for_commands
 from runs.queue.labels import own_labels
 from runs.queue.statements import storable_json
 from runs.targets.definitions import TargetDefinition
@@ -104,7 +104,7 @@ def _result(row: TargetTry) -> dict[str, Json]:
         if not found.available:
             raise ProviderError(found.sentence, kind="start")
         recording = _recording(context, row.prompt)
-        check_room_for_agents()
+        check_room_for_commands()
     except (ProviderError, DiskFull) as error:
         kind = error.kind if isinstance(error, ProviderError) else "disk"
         return {"error": mask_values(str(error), secrets), "error_kind": kind}

@@ -21,8 +21,8 @@ POSTGRESQL_FULL = ("53100", "58030")
 PROBE_SECONDS = 5.0
 """Interval of write attempts after a disk error."""
 PROBE_BYTES = 64 * 1024
-LEAST_FOR_AGENTS = 256 * 1024
-"""With less free space, an agent's failures may come from the disk."""
+LEAST_FOR_COMMANDS = 256 * 1024
+"""With less free space, failures of agents, gates and checks may come from the disk."""
 MEGABYTE = 1_000_000
 ADVICE = "Free some space there; evalhub then continues automatically."
 
@@ -104,11 +104,11 @@ def shortage() -> str:
     return ""
 
 
-def check_room_for_agents() -> None:
-    """Raise `DiskFull` if the work folders are so full that an agent's writes may have failed."""
+def check_room_for_commands() -> None:
+    """Raise `DiskFull` if the work folders are so full that a command's writes may have failed."""
     free = free_bytes(settings.WORK_DIR)
-    if free < LEAST_FOR_AGENTS:
-        raise DiskFull(sentence(settings.WORK_DIR, f"{free} bytes were free for the agent"))
+    if free < LEAST_FOR_COMMANDS:
+        raise DiskFull(sentence(settings.WORK_DIR, f"{free} bytes were free for commands"))
 
 
 class Room:

@@ -22,6 +22,24 @@ evaluation:
   gates:
     - {type: file_exists, path: large}
 """
+GATE_WRITES = """
+name: gate
+description: Its gate writes more than there is room for.
+task:
+  prompt: echo done
+evaluation:
+  gates:
+    - {type: command_succeeds, command: head -c 14000000 /dev/zero > large}
+"""
+HEALTH_CHECK_WRITES = """
+name: check
+description: The check of its tool writes more than there is room for.
+target: {binary: sh, health_check: head -c 14000000 /dev/zero > large}
+task:
+  prompt: echo done
+evaluation:
+  gates: []
+"""
 TARGETS = """
 targets:
   - name: shell
@@ -55,10 +73,10 @@ def small_disk(stand: Stand, tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "--lazy", str(place)], check=True)
 
 
-def start_run(stand: Stand, folder: Path, trials: int) -> None:
+def start_run(stand: Stand, folder: Path, trials: int, scenario: str = SCENARIO) -> None:
     suite = folder / "large"
     suite.mkdir()
-    (suite / "large.yaml").write_text(SCENARIO)
+    (suite / "large.yaml").write_text(scenario)
     (folder / "targets.yaml").write_text(TARGETS)
     words = ["--targets", str(folder / "targets.yaml"), "--target", "shell", "--json"]
     stand.manage("run_scenarios", str(suite), *words, "--trials", str(trials), "--concurrency", "4")
@@ -85,6 +103,18 @@ def test_a_full_disk_costs_no_trial(small_disk: Path, stand: Stand, tmp_path: Pa
     assert stand.rows("SELECT passed, failed, errors, open FROM runs_run") == [(20, 0, 0, 0)]
     assert stand.one("SELECT max(starts) FROM runs_trial") == 1
     stand.until(lambda: stand.one("SELECT problem FROM runs_worker") == "", 90)
+
+
+@pytest.mark.parametrize("where", [GATE_WRITES, HEALTH_CHECK_WRITES], ids=["gate", "health check"])
+def test_a_full_disk_is_no_verdict_of_a_command(small_disk: Path, stand: Stand, tmp_path: Path, where: str):
+    stand.env |= {"EVALHUB_MIN_FREE_MB": "1", "EVALHUB_LEASE_SECONDS": "20"}
+    stand.start_worker()
+    start_run(stand, tmp_path, trials=1, scenario=where)
+    table = "trial" if where is GATE_WRITES else "run"
+    stand.until(lambda: stand.one(f"SELECT sum(put_back) FROM runs_{table}") > 0, 60)
+    subprocess.run(["mount", "-o", "remount,size=200m", str(small_disk)], check=True)
+    stand.until(lambda: stand.one("SELECT state FROM runs_run") == "finished", 60)
+    assert stand.rows("SELECT passed, failed, errors FROM runs_run") == [(1, 0, 0)]
 
 
 def test_a_full_disk_that_holds_the_database_loses_no_result(small_disk: Path, stand: Stand, tmp_path: Path):
