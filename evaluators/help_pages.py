@@ -7,6 +7,7 @@ and names separated from their descriptions by two blanks.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from msgspec import Struct
 
@@ -17,9 +18,11 @@ LONGEST_HELP = 100_000
 _OPTION = re.compile(r"(?<![\w-])(--?[A-Za-z][\w-]*)")
 _ENTRY = re.compile(r"^\s{1,12}(-{1,2}[A-Za-z][^\n]*)$", re.MULTILINE)
 _HEAD = re.compile(r"^(.*?)(?:\s{2,}|\t|$)")
-_VALUE = re.compile(r"--?[\w-]+(?:\[?[= ]\[?(?:<[^>]+>|[A-Z][A-Z_|-]*|\{[^}]+\}))")
-_USAGE = re.compile(r"^\s*usage:[ \t]*(.*(?:\n[ \t]+\S.*)*)", re.IGNORECASE | re.MULTILINE)
-_SECTION = re.compile(r"^[ \t]*([A-Za-z][\w ,/()-]*):[ \t]*$", re.MULTILINE)
+# A word's first dash alone is tried, and a second opening bracket ends the value: the time would be quadratic.
+_VALUE = re.compile(r"(?<![\w-])\w*+-[\w-]++\[?[= ]\[?(?:<[^>][^<>]*+[<>]|[A-Z]|\{[^}][^{}]*+[{}])")
+# `\s*` would run over newlines: on empty lines, the time would be quadratic.
+_USAGE = re.compile(r"^[^\S\n]*usage:[ \t]*(.*(?:\n[ \t]+\S.*)*)", re.IGNORECASE | re.MULTILINE)
+_SECTION = re.compile(r"[ \t]*([A-Za-z][\w ,/()-]*):[ \t]*")
 _COMMAND = re.compile(r"^\s{2,12}([a-z][\w-]*)(?:,\s*[a-z][\w-]*)*(?:\s{2,}|\t|\*|$)")
 _DESCRIBED = re.compile(r"^ {2,12}([a-z][\w-]*) {2,}[A-Z]\w", re.MULTILINE)
 FEWEST_COMMANDS = 3
@@ -76,19 +79,24 @@ def _head(entry: str) -> str:
 
 def _subcommands(text: str) -> tuple[str, ...]:
     found = [name for match in _CHOICES.finditer(text) for name in match[1].split(",")]
-    for section in _SECTION.finditer(text):
-        if "command" not in section[1].lower():
-            continue
-        for line in text[section.end() :].lstrip("\n").split("\n"):
-            if line.strip() and not line.startswith((" ", "\t")):
-                break
-            if match := _COMMAND.match(line):
-                found.append(match[1])
+    found += _listed_commands(text)
     if not found:
         # Git lists its commands under sentences.
         entries = _DESCRIBED.findall(text)
         found = entries if len(entries) >= FEWEST_COMMANDS else []
     return tuple(dict.fromkeys(name for name in found if name != "help"))
+
+
+def _listed_commands(text: str) -> Iterator[str]:
+    """Yield the entries of the sections whose titles name commands, in one pass over the lines."""
+    inside = False
+    for line in text.split("\n"):
+        if line.strip() and not line.startswith((" ", "\t")):
+            inside = False
+        if inside and (match := _COMMAND.match(line)):
+            yield match[1]
+        if (section := _SECTION.fullmatch(line)) and "command" in section[1].lower():
+            inside = True
 
 
 def _required(usage: str) -> tuple[str, ...]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from evaluators.flag_confusion import TOOL, Confusion, confused_subcommands, confusions
@@ -96,13 +98,65 @@ work on the current change
         (CLICK, HelpPage((("--verbose",), ("--help",)), (), ("export", "init"))),
         (GIT, HelpPage((("-v",), ("--version",)), (), ("clone", "init", "add"))),
         ("usage: t {create,list} ...", HelpPage((), (), ("create", "list"))),
+        ("\n \r  Usage: t <FILE>\n", HelpPage((), (), (), ("FILE",))),
+        ("  --map <<A>=<B>>\n  --in {a{b}}\n  x-y=A", HelpPage((("--map",), ("--in",)), ("--map", "--in"))),
+        (
+            "  -v\nCommands:\n  a  A\n\n  More commands:\n  b  B\nSee:\n  c  C",
+            HelpPage((("-v",),), (), ("a", "b")),
+        ),
         ("There is no help.\n", HelpPage()),
         ("", HelpPage()),
     ],
-    ids=["argparse", "clap", "cobra", "click", "git", "choices", "prose", "nothing"],
+    ids=[
+        "argparse",
+        "clap",
+        "cobra",
+        "click",
+        "git",
+        "choices",
+        "blanks",
+        "brackets",
+        "sections",
+        "prose",
+        "nothing",
+    ],
 )
 def test_a_help_text_names_options_and_subcommands(text, page):
     assert parse_help(text) == page
+
+
+@pytest.mark.hostile
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\n" * 100_000,
+        "\n" + " " * 100_000,
+        "  " + "-" * 100_000,
+        "  " + "-a" * 50_000,
+        "  " + "-a <" * 25_000,
+        "  " + "-a {" * 25_000,
+        "{a" + ",a" * 50_000,
+        "usage: " + "[" * 100_000,
+        "usage: -a\ncommand:\n" + "  command:\n" * 9_000,
+        "usage: -a\n" + "command:\n" * 10_000,
+    ],
+    ids=[
+        "newlines",
+        "spaces",
+        "dashes",
+        "options",
+        "values",
+        "braces",
+        "commas",
+        "brackets",
+        "nested",
+        "titles",
+    ],
+)
+def test_hostile_help_takes_linear_time(text: str) -> None:
+    started = time.thread_time()
+    parse_help(text)
+    assert time.thread_time() - started < 1
 
 
 def failed(line, subcommand="deploy", **changes):
