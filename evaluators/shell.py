@@ -134,23 +134,26 @@ def _segment(words: Sequence[Word], joiner: str, document: str) -> Segment:
 
 def _unwrapped(words: Sequence[Word]) -> Sequence[Word]:
     """Remove keywords, assignments and wrappers before the program."""
-    while words:
-        first = words[0].value
+    # An index, because a slice for each of many wrappers takes quadratic time.
+    at = 0
+    while at < len(words):
+        first = words[at].value
         program = first.rsplit("/", 1)[-1]
         if first in _KEYWORDS or _ASSIGNMENT.match(first):
-            words = words[1:]
-        elif program in _OPTIONS_WITH_VALUE and len(words) > 1:
-            words = _skip_options(words[1:], program)
+            at += 1
+        elif program in _OPTIONS_WITH_VALUE and at + 1 < len(words):
+            at = _after_options(words, at + 1, program)
         else:
-            return words
-    return words
+            break
+    return words[at:]
 
 
-def _skip_options(words: Sequence[Word], program: str) -> Sequence[Word]:
+def _after_options(words: Sequence[Word], at: int, program: str) -> int:
+    """Return where the options of a wrapper end, and for `timeout` its duration; maybe beyond the last word."""
     with_value = _OPTIONS_WITH_VALUE[program]
-    while words and words[0].value.startswith("-"):
-        words = words[2:] if words[0].value in with_value else words[1:]
-    return words[1:] if program == "timeout" else words
+    while at < len(words) and words[at].value.startswith("-"):
+        at += 2 if words[at].value in with_value else 1
+    return at + 1 if program == "timeout" else at
 
 
 def _script_of_shell(words: Sequence[Word]) -> str | None:

@@ -162,8 +162,7 @@ class _ShellReader:
         if '"' in self.no_end_of:
             self.add('"')
             return
-        start, parts = self.position, len(self.value)
-        kept = self.scripts[:]
+        start, parts, scripts = self.position, len(self.value), len(self.scripts)
         self.add("")
         while found := _IN_DOUBLE.match(self.line, self.position):
             self.position = found.end()
@@ -176,8 +175,8 @@ class _ShellReader:
                 self.add(_ESCAPED_IN_DOUBLE.sub(r"\1", text))
         # No closing quote: keep the quote as a character.
         self.no_end_of.add('"')
-        self.position, self.scripts = start, kept
-        del self.value[parts:], self.masked[parts:]
+        self.position = start
+        del self.value[parts:], self.masked[parts:], self.scripts[scripts:]
         self.add('"')
 
     def substitution(self, opening: str) -> None:

@@ -158,7 +158,22 @@ def test_it_finds_every_joined_command(commands: list[str]) -> None:
 @pytest.mark.hostile
 @pytest.mark.parametrize(
     "text",
-    ["$(" * 20_000, '"$(' * 20_000, "`\"'" * 20_000, "<<a " * 5_000, "((" * 20_000, "a@" + "a" * 50_000],
+    [
+        "$(" * 20_000,
+        '"$(' * 20_000,
+        "`\"'" * 20_000,
+        "<<a " * 5_000,
+        "((" * 20_000,
+        '"$(a)"' * 60_000,
+        "a@" + "a" * 50_000,
+        "env -i " * 30_000 + "git status",
+        "env " + "-i " * 60_000 + "git status",
+        "A=1 " * 60_000 + "git status",
+        "sudo -u x " * 20_000 + "git status",
+        "timeout 5 " * 30_000 + "git status",
+        "time " * 60_000 + "git status",
+        "bash -c '" + "env -i " * 30_000 + "git status'",
+    ],
 )
 def test_hostile_lines_take_linear_time(text: str) -> None:
     started = time.thread_time()
