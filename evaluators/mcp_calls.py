@@ -7,6 +7,7 @@ opencode `SERVER_TOOL`; each has names of its own for reading resources.
 from __future__ import annotations
 
 import re
+from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 
@@ -123,21 +124,21 @@ def mark_calls(
     The proxy's record is the authority: it decides how a call ended, and calls that the agent's events lack are added
     at their end. None means that no proxy recorded anything.
     """
-    events, pending = list(transcript.events), list(record or ())
+    events, pending = list(transcript.events), _Pending(record or ())
     for call in calls(transcript.events):
         named = _named(call.event, server)
         if named is None:
             continue
-        recorded = _take(pending, named)
+        recorded = pending.take(named)
         reached = None if record is None else recorded or False
         found = _judged(call, server, surface, reached)
         metadata = {**call.event.metadata, MARK: msgspec.to_builtins(found)}
         events[call.index] = msgspec.structs.replace(call.event, metadata=metadata)
-    for number, each in enumerate(pending):
+    for number, each in enumerate(pending.left.values()):
         if each.tool not in _HELP_METHODS or each.tool == "resources/read":
             events += _added(f"mcp-{number}", each, server, surface)
     plain = transcript.source in ("none", "transcript")
-    source: Source = "events" if pending and plain else transcript.source
+    source: Source = "events" if pending.left and plain else transcript.source
     return msgspec.structs.replace(transcript, events=tuple(events), source=source)
 
 
@@ -163,14 +164,43 @@ def _named(event: Event, server: McpServer) -> McpCall | None:
     return McpCall(tool, dict(given), help=tool in server.help_tools)
 
 
-def _take(pending: list[RecordedCall], named: McpCall) -> RecordedCall | None:
-    """Remove and return the recorded call of the same tool, preferably with the same arguments."""
-    same = [each for each in pending if _plain(each.tool) == _plain(named.tool)]
-    equal = (each for each in same if call_line(each.tool, each.arguments) == named.line)
-    found = next(equal, same[0] if same else None)
-    if found is not None:
-        pending.remove(found)
-    return found
+class _Pending:
+    """The recorded calls that no event took yet.
+
+    They are indexed because an agent can write as many calls as records.
+    """
+
+    def __init__(self, record: Sequence[RecordedCall]) -> None:
+        self.left = dict(enumerate(record))
+        self._by_tool: dict[str, deque[int]] = defaultdict(deque)
+        self._by_line: dict[str, dict[str, deque[int]]] = {}
+        for number, each in self.left.items():
+            self._by_tool[_plain(each.tool)].append(number)
+
+    def take(self, named: McpCall) -> RecordedCall | None:
+        """Remove and return the recorded call of the same tool, preferably with the same arguments."""
+        tool = _plain(named.tool)
+        if tool not in self._by_tool:
+            return None
+        number = self._first(self._lines(tool)[named.line])
+        if number is None:
+            number = self._first(self._by_tool[tool])
+        return None if number is None else self.left.pop(number)
+
+    def _lines(self, tool: str) -> dict[str, deque[int]]:
+        """Return the numbers of a tool's calls by their lines."""
+        if tool not in self._by_line:
+            lines = self._by_line[tool] = defaultdict(deque)
+            for number in self._by_tool[tool]:
+                each = self.left[number]
+                lines[call_line(each.tool, each.arguments)].append(number)
+        return self._by_line[tool]
+
+    def _first(self, numbers: deque[int]) -> int | None:
+        """Return the first number that is left, without those before it."""
+        while numbers and numbers[0] not in self.left:
+            numbers.popleft()
+        return numbers[0] if numbers else None
 
 
 def refused_calls(stderr: str, server: McpServer) -> tuple[RecordedCall, ...]:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from evaluators.flag_confusion import argument_confusions
 from evaluators.interaction import Interaction, analyse, scores
@@ -113,6 +117,38 @@ def test_recorded_calls_are_not_counted_twice():
     found = analysed(stream("opencode"), record=record)
     assert [command.subcommand for command in found.commands].count("search") == 1
     assert [command.subcommand for command in found.commands].count("create") == 3
+
+
+def searches(queries: Iterable[int]) -> Transcript:
+    """One call of `search` for each query."""
+    events = [
+        Event("tool_call", str(n), "mcp__notes__search", input={"query": query})
+        for n, query in enumerate(queries)
+    ]
+    return Transcript(events=tuple(events), source="stream")
+
+
+@given(st.lists(st.integers(0, 3), max_size=8), st.lists(st.integers(0, 3), max_size=8))
+def test_a_call_takes_the_first_record_with_its_arguments_else_of_its_tool(asked, recorded):
+    record = [RecordedCall("search", {"query": query}, failure=f"{n}") for n, query in enumerate(recorded)]
+    marked = mark_calls(searches(asked), SERVER, None, record)
+    left, expected = dict(enumerate(recorded)), []
+    for query in asked:
+        number = next((n for n in left if left[n] == query), next(iter(left), None))
+        expected.append("" if number is None else f"{number}")
+        left.pop(number, None)
+    failures = [event.metadata["mcp"].get("failure", "") for event in marked.events]
+    assert failures == [*expected, *map(str, left)]
+
+
+@pytest.mark.hostile
+@pytest.mark.parametrize("recorded", [[-1] * 5_000, range(-5_000, 0), range(5_000, 0, -1)])
+def test_many_calls_with_many_records_take_linear_time(recorded):
+    transcript = searches(range(5_000))
+    record = [RecordedCall("search", {"query": query}, ended=True) for query in recorded]
+    started = time.thread_time()
+    mark_calls(transcript, SERVER, SURFACE, record)
+    assert time.thread_time() - started < 2
 
 
 def test_a_failed_call_that_never_reached_the_server_is_a_protocol_failure():
