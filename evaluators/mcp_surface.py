@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
@@ -18,6 +18,12 @@ from evaluators.patterns import PatternError, compile_pattern
 MOST_PROBLEMS = 20
 MOST_REFERENCES = 10_000
 """References of a schema that are followed for one call."""
+MOST_STEPS = 200_000
+"""Steps of one call's check: keywords with the entries that they go through, and errors."""
+_COMPARED = 20
+"""Values that are compared in one step."""
+_WRITTEN = 100
+"""Characters of errors and patterns' texts that count as one step."""
 
 
 class McpTool(Struct, frozen=True, omit_defaults=True):
@@ -121,13 +127,65 @@ def argument_problems(schema: Mapping[str, Json], arguments: Json) -> list[Argum
 
     try:
         errors = _validator(schema).iter_errors(arguments)
+        problems = (problem for error in errors for problem in _problems(error))
         # A schema's error of several missing keys comes once for each of them.
-        return list(dict.fromkeys(problem for error in errors for problem in _problems(error)))[
-            :MOST_PROBLEMS
-        ]
-    except (SchemaError, Unresolvable, RecursionError, TypeError, ValueError, AttributeError):
+        return list(itertools.islice(_distinct(problems), MOST_PROBLEMS))
+    except (
+        SchemaError,
+        Unresolvable,
+        RecursionError,
+        TypeError,
+        ValueError,
+        AttributeError,
+        ArithmeticError,
+    ):
         # The author's mistake, not the agent's.
         return []
+
+
+def _distinct(problems: Iterable[ArgumentProblem]) -> Iterator[ArgumentProblem]:
+    seen = set()
+    for each in problems:
+        if each not in seen:
+            seen.add(each)
+            yield each
+
+
+class _Steps:
+    """Counts the steps of one check, because the schema's size multiplies with that of the arguments."""
+
+    def __init__(self) -> None:
+        self.left = MOST_STEPS
+
+    def spend(self, steps: int) -> None:
+        self.left -= steps
+        if self.left < 0:
+            raise ValueError("too many steps")
+
+    def counted(self, check: Any, *, compared: bool = False) -> Any:
+        """Return a keyword's check that counts its steps; `compared` if it compares whole values."""
+
+        def checked(validator: Any, value: Json, instance: Json, of: Json) -> Iterator[Any]:
+            entries = _length(value)
+            self.spend(
+                1 + (_size(instance) * entries // _COMPARED if compared else entries + _length(instance))
+            )
+            for error in check(validator, value, instance, of) or ():
+                self.spend(1 + len(error.message) // _WRITTEN)
+                yield error
+
+        return checked
+
+
+def _length(value: Json) -> int:
+    """Return the number of entries; 0 for a plain value."""
+    return len(value) if isinstance(value, list | dict) else 0
+
+
+def _size(value: Json) -> int:
+    """Return the number of values within, with this one."""
+    nested = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return 1 + sum(map(_size, nested))
 
 
 def _validator(schema: Mapping[str, Json]) -> Any:
@@ -139,16 +197,23 @@ def _validator(schema: Mapping[str, Json]) -> Any:
     from referencing import Registry
 
     standard: dict[str, Any] = Draft202012Validator.VALIDATORS
-    followed = itertools.count()
+    followed, steps, whole = itertools.count(), _Steps(), _size(dict(schema))
+    identified = b'"$id"' in msgspec.json.encode([each for key, each in schema.items() if key != "$id"])
 
     def reference(validator: Any, ref: Json, instance: Json, of: Json) -> Iterator[Any]:
         if next(followed) >= MOST_REFERENCES:
             raise ValueError("too many references")
+        # Anything but a pointer is searched for in the whole schema; so are pointers if parts have an `$id`.
+        direct = ref[:2] in ("#", "#/") and not identified
+        steps.spend(len(ref) // _WRITTEN if direct else whole)
         yield from standard["$ref"](validator, ref, instance, of)
 
     def pattern(validator: Any, text: Json, instance: Json, of: Json) -> Iterator[Any]:
+        if not isinstance(instance, str):
+            return
+        steps.spend(len(instance) // _WRITTEN)
         try:
-            if isinstance(instance, str) and not compile_pattern(str(text)).search(instance):
+            if not compile_pattern(str(text)).search(instance):
                 yield ValidationError(f"{instance!r} does not match {text!r}")
         except PatternError:
             return
@@ -168,7 +233,11 @@ def _validator(schema: Mapping[str, Json]) -> Any:
         ("patternProperties", "unevaluatedProperties", "unevaluatedItems", "uniqueItems"), _unchecked
     )
     extend: Any = validators.extend
-    kind = extend(Draft202012Validator, own)
+    counted = {
+        keyword: steps.counted(check, compared=keyword in ("enum", "const"))
+        for keyword, check in {**standard, **own}.items()
+    }
+    kind = extend(Draft202012Validator, counted)
     Draft202012Validator.check_schema(schema)
     return kind(schema, registry=Registry())
 

@@ -227,3 +227,49 @@ def test_a_broken_or_slow_schema_blames_nobody(schema):
     given = {"a": "a" * 40 + "!", "a" * 40 + "!": 1}
     kinds = [each.kind for each in argument_problems(schema, given)]
     assert kinds in ([], ["value"])
+
+
+def test_a_number_too_large_to_divide_blames_nobody():
+    assert argument_problems({"properties": {"a": {"multipleOf": 0.1}}}, {"a": 10**400}) == []
+
+
+NAMES = [f"v{n}" for n in range(4_000)]
+
+
+@pytest.mark.hostile
+@pytest.mark.parametrize(
+    ("items", "given"),
+    [
+        ({"enum": NAMES}, NAMES[-1:] * 4_000),
+        ({"enum": NAMES}, [0] * 4_000),
+        ({"enum": [[0] * 500 + [n] for n in range(500)]}, [[0] * 501] * 500),
+        ({"allOf": [{"type": "integer"}] * 4_000}, [0] * 4_000),
+        ({"anyOf": [{"type": "string"}] * 4_000}, [0] * 4_000),
+        ({"allOf": [{"maxItems": 0}] * 4_000}, [NAMES] * 4_000),
+        ({"anyOf": [{"maxItems": 0}] * 4_000}, [NAMES] * 4_000),
+        ({"required": NAMES}, [{}] * 4_000),
+        ({"properties": dict.fromkeys(NAMES, True)}, [{}] * 4_000),
+    ],
+)
+def test_products_of_schema_and_arguments_end_soon(items, given):
+    started = time.thread_time()
+    problems = argument_problems({"properties": {"a": {"items": items}}}, {"a": given})
+    assert time.thread_time() - started < 4
+    assert len(problems) in (0, 20)
+
+
+def test_long_lists_are_checked():
+    schema = {"properties": {"a": {"items": {"enum": NAMES[:200]}}}}
+    given = [*NAMES[:200] * 20, "other"]
+    assert [each.name for each in argument_problems(schema, {"a": given})] == ["a.4000"]
+
+
+@pytest.mark.hostile
+@pytest.mark.parametrize("reference", ["#x", "#/$defs/x", "https://x.example/#/$defs/x"])
+def test_references_within_a_large_schema_end_soon(reference):
+    parts = {f"p{n}": {"type": "string"} for n in range(2_000)}
+    named = {"$anchor": "x", "$id": "https://x.example/", "$defs": {"x": True}}
+    schema = {"$defs": {**parts, "x": {**named, "items": {"$ref": reference}}}, "$ref": "#/$defs/x"}
+    started = time.thread_time()
+    assert argument_problems(schema, [0] * 5_000) == []
+    assert time.thread_time() - started < 4
