@@ -126,7 +126,7 @@ def argument_problems(schema: Mapping[str, Json], arguments: Json) -> list[Argum
     from referencing.exceptions import Unresolvable
 
     try:
-        errors = _validator(schema).iter_errors(arguments)
+        errors = _validator(_without_dialects(schema)).iter_errors(arguments)
         problems = (problem for error in errors for problem in _problems(error))
         # A schema's error of several missing keys comes once for each of them.
         return list(itertools.islice(_distinct(problems), MOST_PROBLEMS))
@@ -141,6 +141,19 @@ def argument_problems(schema: Mapping[str, Json], arguments: Json) -> list[Argum
     ):
         # The author's mistake, not the agent's.
         return []
+
+
+def _without_dialects(value: Json) -> Json:
+    """Return a schema without `$schema`, which would make jsonschema check that part without limits."""
+    if isinstance(value, list):
+        return [_without_dialects(each) for each in value]
+    if not isinstance(value, Mapping):
+        return value
+    return {
+        key: _without_dialects(each)
+        for key, each in value.items()
+        if key != "$schema" or not isinstance(each, str)
+    }
 
 
 def _distinct(problems: Iterable[ArgumentProblem]) -> Iterator[ArgumentProblem]:

@@ -258,6 +258,17 @@ def test_products_of_schema_and_arguments_end_soon(items, given):
     assert len(problems) in (0, 20)
 
 
+@pytest.mark.hostile
+@pytest.mark.parametrize(
+    "draft", ["http://json-schema.org/draft-07/schema#", "https://json-schema.org/draft/2020-12/schema"]
+)
+def test_a_part_with_a_dialect_of_its_own_is_within_limits(draft):
+    schema = {"properties": {"a": {"$schema": draft, "pattern": "(a+)+$"}}}
+    started = time.thread_time()
+    assert [each.kind for each in argument_problems(schema, {"a": "a" * 26 + "!"})] == ["value"]
+    assert time.thread_time() - started < 1
+
+
 def test_long_lists_are_checked():
     schema = {"properties": {"a": {"items": {"enum": NAMES[:200]}}}}
     given = [*NAMES[:200] * 20, "other"]
