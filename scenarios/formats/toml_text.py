@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 
 from scenarios.formats.positions import Document, Location, Positions
-from scenarios.formats.text_decoding import decode, refuse
+from scenarios.formats.text_decoding import MAX_DEPTH, decode, refuse, too_deep
 
 # Nothing is tried again: on a line of blanks that would take cubic time.
 _TABLE = re.compile(r"\s*+\[++([^\]\n]++)\]")
 _KEY = re.compile(r"""\s*([A-Za-z0-9_.-]+|"[^"\n]*"|'[^'\n]*')\s*=""")
+_PART = r"""(?<![A-Za-z0-9_\\-])(?:[A-Za-z0-9_-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')"""
+# For each key, tomllib walks all parts of its own and its table's name.
+_DEEP = re.compile(rf"(?:{_PART}[ \t]*+\.[ \t]*+){{{MAX_DEPTH}}}")
 
 
 def read_toml(content: bytes, file: str) -> Document:
@@ -18,13 +21,15 @@ def read_toml(content: bytes, file: str) -> Document:
     import tomllib
 
     text = decode(content, file)
+    if found := _DEEP.search(text):
+        raise too_deep(file, text.count("\n", 0, found.start()) + 1)
     try:
         value = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        found = re.search(r"line (\d+)", str(error))
+        line = re.search(r"line (\d+)", str(error))
         raise refuse(
             file,
-            int(found[1]) if found else 1,
+            int(line[1]) if line else 1,
             "This is not TOML: " + str(error).rstrip(".") + ".",
             fix="Fix the syntax there.",
             id="format/not-toml",

@@ -90,6 +90,21 @@ def test_bad_toml_is_refused_with_its_line():
     assert (caught.value.problems[0].id, caught.value.problems[0].line) == ("format/not-toml", 2)
 
 
+@pytest.mark.parametrize("part", ["a", '"b"', "'c'", 'd . "\\""'])
+def test_toml_names_of_many_parts_are_refused(part):
+    name = ".".join([part] * 20_000)
+    for text in (f"[{name}]", f"{name} = 1", f"a = {{{name} = 1}}"):
+        with pytest.raises(ScenarioFileError) as caught:
+            read_toml(f"x = 1\n{text}\n".encode(), "c.toml")
+        assert (caught.value.problems[0].id, caught.value.problems[0].line) == ("format/too-deep", 2)
+
+
+def test_toml_names_and_texts_of_some_parts_are_read():
+    name = ".".join("abcdefgh")
+    text = f"[{name}]\n{name} = '{'.'.join(['ab'] * 39)}'\ntext = '{'Some words. ' * 50}'\n"
+    assert read_toml(text.encode(), "c.toml").positions.line((*"abcdefgh", *"abcdefgh")) == 2
+
+
 def test_every_duplicate_key_is_reported():
     with pytest.raises(ScenarioFileError) as caught:
         read_yaml(b"a: 1\na: 2\nb: {c: 1, c: 2}\n", "s.yaml")
