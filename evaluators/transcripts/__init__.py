@@ -9,7 +9,7 @@ import msgspec
 from evaluators.model import Transcript
 from evaluators.transcripts import chat, claude_code, codex, opencode, otel, plain_text, trace
 from evaluators.transcripts import events as structured
-from evaluators.transcripts.reading import UnreadableTranscript
+from evaluators.transcripts.reading import NoKnownEvents, UnreadableTranscript
 
 __all__ = ["PARSERS", "UnreadableTranscript", "parse"]
 
@@ -31,7 +31,8 @@ def parse(
     """Return what an agent's output says, by the reader of this name.
 
     Structured events beside it are preferred when they hold a tool call, or are a trace; text, answer and
-    usage stay those of the output. Raises `UnreadableTranscript` when the output is not what the reader reads.
+    usage stay those of the output. Raises `UnreadableTranscript` when the output is not what the reader reads, and
+    when no event is of a known type and the output has no tool call either.
     """
     if parser not in PARSERS:
         raise UnreadableTranscript(
@@ -39,7 +40,14 @@ def parse(
         )
     if not events:
         return PARSERS[parser](raw)
-    beside, problems = _beside(events, are_trace=events_are_trace)
+    try:
+        beside, problems = _beside(events, are_trace=events_are_trace)
+    except NoKnownEvents as error:
+        main = PARSERS[parser](raw)
+        if not structured.holds_call(main):
+            # Without them, a gate on the commands would pass for want of any.
+            raise
+        return msgspec.structs.replace(main, problems=(*main.problems, _unread(error)))
     if beside is None:
         main = PARSERS[parser](raw)
         return msgspec.structs.replace(main, problems=main.problems + problems)
@@ -47,14 +55,20 @@ def parse(
 
 
 def _beside(events: bytes, *, are_trace: bool) -> tuple[Transcript | None, tuple[str, ...]]:
-    """Return the structured events where they count, else what was wrong with them."""
+    """Return the structured events where they count, else what was wrong with them. Raises `NoKnownEvents`."""
     try:
         if are_trace:
             return trace.parse(events), ()
         found = structured.parse(events)
+    except NoKnownEvents:
+        raise
     except UnreadableTranscript as error:
-        return None, (f"The structured events could not be read: {error}",)
+        return None, (_unread(error),)
     return (found, ()) if structured.holds_call(found) else (None, found.problems)
+
+
+def _unread(error: UnreadableTranscript) -> str:
+    return f"The structured events could not be read: {error}"
 
 
 def _main(parser: str, raw: bytes) -> Transcript:

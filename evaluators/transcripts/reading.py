@@ -11,16 +11,20 @@ class UnreadableTranscript(Exception):
     """The output is not what its reader reads: the trial is an error, not a fail. The message is a sentence."""
 
 
+class NoKnownEvents(UnreadableTranscript):
+    """The output could be decoded, and no event is of a known type: another program's stream."""
+
+
 def as_text(raw: bytes) -> str:
     """Return the bytes as text; what is not UTF-8 is replaced, line ends are newlines."""
     return raw.decode("utf-8", "replace").replace("\r\n", "\n")
 
 
-def no_events(what: str, kinds: Iterable[str]) -> UnreadableTranscript:
+def no_events(what: str, kinds: Iterable[str]) -> NoKnownEvents:
     """Return the error of an output that could be decoded and in which no event is of a known type."""
     found = sorted({kind or "none" for kind in kinds})
     shown = ", ".join(found[:_SHOWN]) + (", …" if len(found) > _SHOWN else "")
-    return UnreadableTranscript(
+    return NoKnownEvents(
         f"The output is no {what}: none of its events has a known type (found: {shown}). Choose the parser that fits it."
     )
 

@@ -207,6 +207,20 @@ def test_unreadable_events_are_reported() -> None:
     assert found.problems[0].startswith("The structured events could not be read: None of the lines")
 
 
+SESSION_OF_ANOTHER_PROGRAM = lines({"type": "session_meta", "payload": {}}, {"type": "response_item"})
+
+
+def test_another_programs_events_are_an_error_where_the_output_has_no_call() -> None:
+    with pytest.raises(UnreadableTranscript, match="none of its events has a known type"):
+        parse("plain_text", b"git push", SESSION_OF_ANOTHER_PROGRAM)
+
+
+def test_another_programs_events_are_a_note_where_the_output_has_calls() -> None:
+    found = parse("events", lines(CALL, RESULT), SESSION_OF_ANOTHER_PROGRAM)
+    assert [event.type for event in found.events] == ["tool_call", "tool_result"]
+    assert found.problems[-1].startswith("The structured events could not be read: The output is no log")
+
+
 def test_events_make_up_for_unreadable_output() -> None:
     found = parse("events", b"not json", lines(CALL))
     assert (found.source, found.text, len(found.problems)) == ("events", "not json", 1)
