@@ -76,6 +76,16 @@ def requested(models: ModelServer, kind: str, cases: list[dict[str, Any]] = CASE
     return request_runs(project, request, by=None, trigger=Trigger.CLI, wake=False).runs.get()
 
 
+def offered(models: ModelServer) -> list[str]:
+    """Return the tools of each request, as it was sent."""
+    script = models.script
+    batched = [
+        each.get("body") or each["params"] for batch in script.batches.values() for each in batch.requests
+    ]
+    asked = batched or [seen.body for seen in script.seen if {"messages", "contents"} & set(seen.body or ())]
+    return [json.dumps(body.get("tools")) for body in asked]
+
+
 @pytest.mark.parametrize("batching", [False, True], ids=["one by one", "in a batch"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_model_is_offered_the_tools_of_the_registry(models, kind, batching):
@@ -83,6 +93,7 @@ def test_a_model_is_offered_the_tools_of_the_registry(models, kind, batching):
     assert preparation.prepare_run(run.pk)
     run = carried(run)
     assert bool(models.script.batches) is batching
+    assert [("get_weather" in tools, "get_time" in tools) for tools in offered(models)] == [(True, True)] * 2
     trials = {trial.scenario.key: trial for trial in run.trial_set.select_related("scenario")}
     assert {key: trial.detail["tools_called"] for key, trial in trials.items()} == {
         "weather": ["get_weather"],
@@ -96,6 +107,7 @@ def test_gemini_is_offered_the_tools_as_well(models):
     run = requested(models, "gemini")
     assert preparation.prepare_run(run.pk)
     assert {trial.outcome for trial in carried(run).trial_set.all()} == {"pass", "fail"}
+    assert [("get_weather" in tools, "get_time" in tools) for tools in offered(models)] == [(True, True)] * 2
 
 
 @pytest.mark.parametrize("options", [{}, {"registry": {"size": 0, "tools": {}}}], ids=["none", "empty"])
