@@ -12,7 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -122,14 +122,26 @@ def opened(sha256: str) -> Iterator[File[Any]]:
 def open_kept(sha256: str) -> File[Any]:
     """Return a stored file, open for reading; the caller closes it. Raises `FileUnavailable`."""
     try:
-        return store().open(name_of(sha256), "rb")
-    except FileNotFoundError as error:
-        raise FileUnavailable(
-            "Its file is not on this server. Let web and workers share one store (`EVALHUB_STORE`), "
-            "or restore it from a backup."
-        ) from error
+        with ExitStack() as on_error:
+            file: File[Any] = on_error.enter_context(store().open(name_of(sha256), "rb"))
+            # S3 sends the content only when it is asked for, which may fail where opening did not.
+            file.file  # noqa: B018
+            on_error.pop_all()
+            return file
     except store_errors() as error:
+        if _is_missing(error):
+            raise FileUnavailable(
+                "Its file is not on this server. Let web and workers share one store (`EVALHUB_STORE`), "
+                "or restore it from a backup."
+            ) from error
         raise FileUnavailable(f"The file store cannot be read: {error}. Check EVALHUB_STORE.") from error
+
+
+def _is_missing(error: Exception) -> bool:
+    """Return whether a store's error says that it has no such file."""
+    # An S3 store whose object is removed after it was opened answers with 404.
+    answer = getattr(error, "response", {}).get("ResponseMetadata", {})
+    return isinstance(error, FileNotFoundError) or answer.get("HTTPStatusCode") == 404
 
 
 def store_errors() -> tuple[type[Exception], ...]:

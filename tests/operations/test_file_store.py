@@ -127,6 +127,29 @@ def test_a_store_that_is_away_is_a_sentence(settings, monkeypatch, tmp_path):
         open_kept("ab" * 32)
 
 
+@pytest.fixture
+def archive_class(settings, monkeypatch, tmp_path, s3_options) -> None:
+    """A bucket that moves files to an archive, from which they can't be read at once."""
+    use_bucket(settings, monkeypatch, f"s3://{BUCKET}/{tmp_path.name}{s3_options}")
+    artifacts = settings.STORAGES["artifacts"]
+    options = {**artifacts["OPTIONS"], "object_parameters": {"StorageClass": "GLACIER"}}
+    settings.STORAGES = {**settings.STORAGES, "artifacts": {**artifacts, "OPTIONS": options}}
+
+
+@pytest.mark.django_db
+def test_an_archived_file_cannot_be_downloaded(archive_class):
+    trial = trial_with("transcript", b"what the agent printed")
+    answer = page_client(trial).get(f"/p/{trial.run.project.slug}/trials/{trial.pk}/artifacts/transcript/")
+    assert answer.status_code == 404
+    assert "The file store cannot be read: An error occurred (InvalidObjectState)" in answer.content.decode()
+
+
+def test_an_archived_file_cannot_be_read(archive_class):
+    kept = keep("transcript", b"what the agent printed")
+    with pytest.raises(FileUnavailable, match=r"InvalidObjectState"), opened(kept.sha256):
+        pass
+
+
 @pytest.mark.django_db
 def test_files_without_a_row_are_pruned(any_store, monkeypatch):
     trial = trial_with("transcript", b"named by a row")
@@ -242,4 +265,24 @@ def test_a_store_without_conditional_writes_has_an_id(settings, monkeypatch):
         options = f"?endpoint=http://127.0.0.1:{server.server_port}&region=us-east-1"
         use_bucket(settings, monkeypatch, f"s3://{BUCKET}/plain{options}")
         assert store_id() == store_id() != ""
+        server.shutdown()
+
+
+class Removed(Unconditional):
+    """An S3-compatible store whose files are removed after one look at them."""
+
+    def do_HEAD(self) -> None:
+        self.answer(200, b"")
+
+    def do_GET(self) -> None:
+        self.answer(404, b"<Error><Code>NoSuchKey</Code><Message>There is no such key.</Message></Error>")
+
+
+def test_a_file_that_is_removed_while_it_is_opened_is_not_on_this_server(settings, monkeypatch):
+    with ThreadingHTTPServer(("127.0.0.1", 0), Removed) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        options = f"?endpoint=http://127.0.0.1:{server.server_port}&region=us-east-1"
+        use_bucket(settings, monkeypatch, f"s3://{BUCKET}{options}")
+        with pytest.raises(FileUnavailable, match=r"Its file is not on this server\."):
+            open_kept("ab" * 32)
         server.shutdown()
