@@ -21,7 +21,8 @@ MOST_WOKEN = 100
 """Most runs whose preparation is requested at once."""
 
 
-def _send(task: str, *args: int, times: int = 1, queue: str = "") -> None:
+def _send(task: str, *args: int, times: int = 1, queue: str = "") -> bool:
+    """Send a task so often; return False if the broker is away."""
     # Imported here because the command line runs trials in its own process without Celery.
     from kombu.exceptions import OperationalError
 
@@ -31,18 +32,23 @@ def _send(task: str, *args: int, times: int = 1, queue: str = "") -> None:
             app.send_task(f"runs.tasks.{task}", args=args, **({"queue": queue} if queue else {}))
     except OperationalError as error:
         logger.warning("The broker is away; the next tick sends %s%s again: %s", task, args, error)
+        return False
+    return True
 
 
-def _send_to(labels: Sequence[str], online: Sequence[Sequence[str]], task: str, *args: int) -> bool:
-    """Send a task to a worker with these labels; return False if none is online.
+def _queue(labels: Sequence[str], online: Sequence[Sequence[str]]) -> str | None:
+    """Return the queue for work that needs these labels, empty for none; None while no worker online has them.
 
     A message that nobody consumes would stay with the broker; the tick asks again.
     """
-    queue = queue_for(labels, online) if labels else ""
-    if labels and not queue:
-        return False
-    _send(task, *args, queue=queue)
-    return True
+    return (queue_for(labels, online) or None) if labels else ""
+
+
+def _send_to(labels: Sequence[str], task: str, *args: int) -> None:
+    """Send a task to a worker with these labels if one is online."""
+    queue = _queue(labels, labels_online())
+    if queue is not None:
+        _send(task, *args, queue=queue)
 
 
 def prepare(run_ids: Sequence[int]) -> None:
@@ -59,7 +65,13 @@ def prepare_queued() -> None:
 def _prepare(runs: QuerySet[Run], most: int | None = None) -> None:
     online, sent = labels_online(), 0
     for run_id, labels in runs.values_list("pk", "target__labels").iterator():
-        sent += _send_to(labels, online, "prepare", run_id)
+        queue = _queue(labels, online)
+        if queue is None:
+            continue
+        if not _send("prepare", run_id, queue=queue):
+            # Each message to a broker that hangs would hold up the page for its timeout.
+            return
+        sent += 1
         if sent == most:
             return
 
@@ -81,19 +93,19 @@ def lanes(run_id: int) -> None:
 
 def check_batch(run_id: int) -> None:
     """Ask a worker with the labels of a run's target to check the run's batch."""
-    _send_to(_labels_of(run_id), labels_online(), "check_batch", run_id)
+    _send_to(_labels_of(run_id), "check_batch", run_id)
 
 
 def check_target(check_id: int) -> None:
     """Ask a worker with a target's labels to check it."""
     labels = TargetCheck.objects.values_list("target__labels", flat=True).get(pk=check_id)
-    _send_to(labels, labels_online(), "check_target", check_id)
+    _send_to(labels, "check_target", check_id)
 
 
 def try_target(try_id: int) -> None:
     """Ask a worker with a target's labels to try it."""
     labels = TargetTry.objects.values_list("labels", flat=True).get(pk=try_id)
-    _send_to(labels, labels_online(), "try_target", try_id)
+    _send_to(labels, "try_target", try_id)
 
 
 def _labels_of(run_id: int) -> list[str]:

@@ -9,9 +9,15 @@ from pathlib import Path
 from threading import Thread
 
 import pytest
+from celery import Celery
 from kombu.exceptions import OperationalError
 
 from evalhub.celery import app
+from runs.queue import wakeups
+from tests.runs.carrying import launch
+
+elsewhere = Celery("elsewhere", set_as_current=False)
+"""evalhub's application with a broker of a test."""
 
 
 class Silent:
@@ -51,4 +57,16 @@ def test_a_broker_that_is_away_is_asked_once(silent: Silent) -> None:
     """Asked again and again it would hold up a page for six seconds; the next tick sends the wake-up anyhow."""
     with app.connection_for_write(silent.url) as connection, pytest.raises(OperationalError):
         app.send_task("runs.tasks.tick", connection=connection)
+    assert silent.asked == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_broker_that_is_away_holds_up_a_page_for_one_run_only(silent: Silent, settings) -> None:
+    elsewhere.conf.update(
+        broker_url=silent.url,
+        broker_transport_options=app.conf.broker_transport_options,
+        task_publish_retry=False,
+    )
+    settings.CELERY_APP = f"{__name__}.elsewhere"
+    wakeups.prepare([launch().runs.get().pk for _ in range(3)])
     assert silent.asked == 1
