@@ -69,16 +69,11 @@ def _kept_names() -> Iterator[str]:
 
 def _dump_postgresql(target: Path) -> Path:
     """Dump a consistent snapshot with pg_dump in its custom format."""
-    known = connection.settings_dict
     part = target.with_suffix(".part")
-    words = ["pg_dump", "--format", "custom", "--no-password", "--file", str(part)]
-    for option, name in (("--host", "HOST"), ("--port", "PORT"), ("--username", "USER")):
-        words += [option, str(known[name])] if known[name] else []
-    password = {"PGPASSWORD": str(known["PASSWORD"])} if known["PASSWORD"] else {}
+    conninfo, password = _libpq()
+    words = ["pg_dump", "--format", "custom", "--no-password", "--file", str(part), "--dbname", conninfo]
     try:
-        ended = subprocess.run(
-            [*words, str(known["NAME"])], env={**os.environ, **password}, capture_output=True, check=False
-        )
+        ended = subprocess.run(words, env={**os.environ, **password}, capture_output=True, check=False)
     except FileNotFoundError as error:
         raise BackupFailed(
             "pg_dump is not installed here, so nothing was copied. Install PostgreSQL's client programs, "
@@ -91,6 +86,19 @@ def _dump_postgresql(target: Path) -> Path:
     part.chmod(0o600)
     part.replace(target)
     return target
+
+
+def _libpq() -> tuple[str, dict[str, str]]:
+    """Return evalhub's connection as pg_dump takes it, and the variable with its password."""
+    # Imported here because SQLite doesn't need it.
+    from psycopg import pq
+    from psycopg.conninfo import make_conninfo
+
+    given = connection.get_connection_params()
+    # Without options of Django and psycopg; libpq marks its secret ones, because any user can list arguments.
+    public = {each.keyword.decode() for each in pq.Conninfo.get_defaults() if not each.dispchar}
+    conninfo = make_conninfo(**{name: value for name, value in given.items() if name in public})
+    return conninfo, {"PGPASSWORD": str(given["password"])} if "password" in given else {}
 
 
 def _server_version() -> int:

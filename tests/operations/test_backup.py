@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import sqlite3
 import subprocess
+import sys
+import uuid
+from collections.abc import Iterator
 from contextlib import closing
 from io import StringIO
 from pathlib import Path
@@ -13,9 +17,14 @@ import pytest
 from django.core.management import call_command
 from django.db import connection
 
+from evalhub.web.example_agent import free_port
 from runs.warehouse.artifacts import keep
 from tests.builders import make_project
 from tests.commands.calling import call
+from tests.requirements import missing
+from tests.services.servers import NotHere, PostgresServer, postgres_server
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(autouse=True)
@@ -89,16 +98,83 @@ def test_the_secret_is_for_its_owner_only(tmp_path):
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.skipif(connection.vendor != "postgresql", reason="There is a server on PostgreSQL only.")
-def test_a_database_server_is_dumped_before_files_are_copied(tmp_path):
+def test_the_documented_commands_restore_a_database_server(tmp_path, new_name):
     make_project("tools")
     assert f"Copied the database to {tmp_path / 'safe/evalhub.dump'}." in backup(tmp_path / "safe")
-    listed = subprocess.run(
-        ["pg_restore", "--list", str(tmp_path / "safe/evalhub.dump")],
+    make_project("later")
+    for word in ("createdb evalhub", "pg_restore --no-owner --dbname evalhub FOLDER/evalhub.dump"):
+        assert word in (ROOT / "docs/operations.md").read_text()
+        command = word.replace("evalhub", new_name, 1).replace("FOLDER", str(tmp_path / "safe"))
+        subprocess.run(command.split(), env=clients(), check=True)
+    params = {**connection.get_connection_params(), "dbname": new_name}
+    with closing(connection.get_new_connection(params)) as restored:
+        assert restored.execute("SELECT slug FROM teams_project").fetchall() == [("tools",)]
+
+
+@pytest.fixture
+def new_name() -> Iterator[str]:
+    name = f"restored_{uuid.uuid4().hex[:12]}"
+    yield name
+    subprocess.run(["dropdb", "--if-exists", name], env=clients(), check=True)
+
+
+def clients() -> dict[str, str]:
+    """The environment of PostgreSQL's programs, which reach the tests' server by it."""
+    known = connection.settings_dict
+    names = {"PGHOST": "HOST", "PGPORT": "PORT", "PGUSER": "USER", "PGPASSWORD": "PASSWORD"}
+    return {**os.environ, **{key: str(known[name]) for key, name in names.items() if known[name]}}
+
+
+@pytest.fixture(scope="module")
+def server_without_tls() -> Iterator[PostgresServer]:
+    try:
+        with postgres_server(free_port()) as server:
+            yield server
+    except NotHere as error:
+        missing("postgres", str(error))
+
+
+def backup_of(server: PostgresServer, options: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Back up a server that is reached by TCP; a first `pg_dump` writes down its arguments."""
+    programs = folder / "bin"
+    programs.mkdir()
+    (programs / "pg_dump").write_text(
+        f'#!/bin/sh\nprintf "%s\\n" "$@" > {folder}/arguments\nPATH=/usr/bin:/bin exec pg_dump "$@"\n'
+    )
+    (programs / "pg_dump").chmod(0o755)
+    return subprocess.run(
+        [sys.executable, "manage.py", "backup", str(folder / "safe")],
+        cwd=ROOT,
+        env={
+            "PATH": f"{programs}:/usr/bin:/bin",
+            "EVALHUB_DATA": str(folder / "data"),
+            "EVALHUB_SECRET_KEY": "s" * 50,
+            "EVALHUB_BROKER_URL": "redis://127.0.0.1:1/0",
+            "DATABASE_URL": f"postgresql://evalhub:hunter2@127.0.0.1:{server.port}/postgres?{options}",
+        },
         capture_output=True,
         text=True,
-        check=True,
     )
-    assert "TABLE DATA public teams_project" in listed.stdout
+
+
+@pytest.mark.own_servers
+def test_a_server_without_the_tls_that_the_address_asks_for_is_not_dumped(tmp_path, server_without_tls):
+    ended = backup_of(server_without_tls, "sslmode=require", tmp_path)
+    assert ended.returncode == 2
+    assert "pg_dump failed, so nothing was copied: " in ended.stderr
+    assert "server does not support SSL, but SSL was required" in ended.stderr
+    assert list((tmp_path / "safe").iterdir()) == []
+
+
+@pytest.mark.own_servers
+def test_options_of_the_address_are_passed_on_without_the_password(tmp_path, server_without_tls):
+    options = "sslmode=prefer&connect_timeout=7&target_session_attrs=read-write&prepare_threshold=0"
+    ended = backup_of(server_without_tls, options, tmp_path)
+    assert ended.returncode == 0, ended.stderr
+    arguments = (tmp_path / "arguments").read_text()
+    for option in ("sslmode=prefer", "connect_timeout=7", "target_session_attrs=read-write", "user=evalhub"):
+        assert option in arguments
+    assert "hunter2" not in arguments
 
 
 @pytest.mark.django_db(transaction=True)
