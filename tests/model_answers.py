@@ -72,6 +72,8 @@ class Script:
     """Answers by the last message's text: the only way within batches, which have no order."""
     looks_until_done: int = 0
     """So many times a batch is still in progress when it is looked at."""
+    looking: Callable[[], None] = lambda: None
+    """Called before a batch is looked at."""
     batch_status: str = "completed"
     """What becomes of a batch."""
     batch_errors: frozenset[str] = frozenset()

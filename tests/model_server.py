@@ -121,6 +121,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def _look(self, batch: Batch, *, anthropic: bool) -> None:
         script = self.script
+        script.looking()
         done = batch.looks > script.looks_until_done
         batch.looks += 1
         if anthropic:

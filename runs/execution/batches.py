@@ -21,8 +21,8 @@ from runs.models.batch import BatchState
 from runs.models.run import RunState
 from runs.models.trial import TrialState
 from runs.providers.base import BatchedAnswer, Batching, Invocation
-from runs.queue.claims import Claim
-from runs.queue.clock import DatabaseNow, database_now
+from runs.queue.claims import Claim, new_token
+from runs.queue.clock import DatabaseNow
 from runs.queue.labels import labels_suffice
 from runs.queue.retry import retry_when_lost
 from runs.queue.statements import storable
@@ -143,18 +143,29 @@ def _claim_poll(row: ProviderBatch) -> bool:
         next_look=row.next_look,
         next_look__lt=DatabaseNow(),
     )
-    return due.update(next_look=DatabaseNow() + LEASE_SECONDS, looks=F("looks") + 1) == 1
+    token = new_token()
+
+    def claim() -> bool:
+        with write_transaction():
+            lease = DatabaseNow() + LEASE_SECONDS
+            return due.update(next_look=lease, looks=F("looks") + 1, token=token) == 1
+
+    held = ProviderBatch.objects.filter(pk=row.pk, token=token)
+    if not retry_when_lost(claim, committed=lambda: held.exists() or None):
+        return False
+    row.token = token
+    return True
 
 
 def _poll(row: ProviderBatch) -> None:
     try:
-        context = load_run(row.run_id)
+        context = retry_when_lost(lambda: load_run(row.run_id))
         batching = batching_of(context.provider)
         if isinstance(batching, str):
             _fail_running(row, batching)
         elif row.run.state != RunState.RUNNING:
             _cancel(batching, row.external_id)
-            _rows(row).update(state=BatchState.CANCELLED)
+            retry_when_lost(lambda: _rows(row).update(state=BatchState.CANCELLED))
         else:
             _follow(row, batching, context)
     except ProviderError as error:
@@ -173,7 +184,7 @@ def _follow(row: ProviderBatch, batching: Batching, context: RunContext) -> None
 
 def _poll_later(row: ProviderBatch) -> None:
     wait = min(LONGEST_WAIT_SECONDS, FIRST_LOOK_SECONDS * 1.5**row.looks)
-    _rows(row).update(next_look=database_now() + wait)
+    retry_when_lost(lambda: _rows(row).update(next_look=DatabaseNow() + wait))
 
 
 def _after_failed_poll(row: ProviderBatch, sentence: str) -> None:
@@ -187,20 +198,26 @@ def _after_failed_poll(row: ProviderBatch, sentence: str) -> None:
 
 def _take(row: ProviderBatch, answers: Mapping[str, BatchedAnswer], context: RunContext) -> None:
     """Store the answers of the run's trials in one transaction."""
-    ids = {str(pk): pk for pk in Trial.objects.filter(run=row.run_id).values_list("pk", flat=True)}
+    trials = Trial.objects.filter(run=row.run_id).values_list("pk", flat=True)
+    ids = {str(pk): pk for pk in retry_when_lost(lambda: list(trials))}
     secrets = context.secrets(None)
     kept = [row_of(pk, answers[id], secrets) for id, pk in ids.items() if id in answers]
     missing = len(ids) - sum(1 for each in kept if each.data)
     reasons = [each.error for each in kept if each.error]
-    with write_transaction():
-        if _rows(row).update(state=BatchState.ENDED) != 1:
-            return
-        BatchAnswer.objects.bulk_create(kept, ignore_conflicts=True, batch_size=500)
-        if missing:
-            reason = reasons[0] if reasons else "the batch had no answer for them."
-            _warn(
-                row.run_id, f"{missing} of {len(ids)} cases are sent one by one, not in the batch: {reason}"
-            )
+
+    def store() -> None:
+        with write_transaction():
+            if _rows(row).update(state=BatchState.ENDED) != 1:
+                return
+            BatchAnswer.objects.bulk_create(kept, ignore_conflicts=True, batch_size=500)
+            if missing:
+                reason = reasons[0] if reasons else "the batch had no answer for them."
+                _warn(
+                    row.run_id,
+                    f"{missing} of {len(ids)} cases are sent one by one, not in the batch: {reason}",
+                )
+
+    retry_when_lost(store)
 
 
 def _fail(row: ProviderBatch, reason: str) -> bool:
@@ -212,9 +229,12 @@ def _fail(row: ProviderBatch, reason: str) -> bool:
 
 
 def _fail_running(row: ProviderBatch, reason: str) -> None:
-    with write_transaction():
-        if _fail(row, reason):
-            _warn(row.run_id, _warning(reason))
+    def fail() -> None:
+        with write_transaction():
+            if _fail(row, reason):
+                _warn(row.run_id, _warning(reason))
+
+    retry_when_lost(fail)
 
 
 def _warn(run_id: int, sentence: str) -> None:

@@ -30,7 +30,7 @@ class ProviderBatch(models.Model):
     external_id = models.CharField(max_length=200, blank=True)
     state = models.CharField(max_length=20)
     token = models.CharField(max_length=32, blank=True)
-    """Token of the preparation that submits it."""
+    """Token of the preparation that submits it, then of the latest poll."""
     detail = models.JSONField(default=dict)
     """`reason`: why the batch failed, wholly or in part."""
     submitted = models.DateTimeField(default=timezone.now)

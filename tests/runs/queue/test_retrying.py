@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,11 +11,14 @@ from contextlib import contextmanager
 import pytest
 from django.db import IntegrityError, InterfaceError, OperationalError, connection, connections
 
-from runs.execution import recording
-from runs.models import Run, Trial
+from runs.execution import batches, preparation, recording
+from runs.models import ProviderBatch, Run, Trial
 from runs.queue import claims
+from runs.queue.clock import database_now
 from runs.queue.retry import is_connection_lost, retry_when_lost
+from tests.model_server import Answer, ModelServer, serving
 from tests.runs.carrying import claimed, passed, running
+from tests.runs.trials.batches import CITIES, KEY, batch_run, let_a_look_be_due
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -142,3 +147,66 @@ def test_a_preparation_whose_claim_was_not_answered_is_held():
         token = claims.claim_run(run.pk)
     run.refresh_from_db()
     assert (run.token, run.starts) == (token, 1)
+
+
+@pytest.fixture
+def models(monkeypatch) -> Iterator[ModelServer]:
+    monkeypatch.setenv("MODEL_KEY", KEY)
+    with serving() as server:
+        server.script.answer = lambda prompt: Answer(CITIES[prompt])
+        yield server
+
+
+def lose_connection(session: int) -> None:
+    """Let this session's next write fail once: PostgreSQL ends it; on SQLite another writer holds the file."""
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_terminate_backend(%s)", [session])
+        connection.close()
+    else:
+        name = str(connection.settings_dict["NAME"])
+        other = sqlite3.connect(name, isolation_level=None, check_same_thread=False)
+        other.execute("BEGIN IMMEDIATE")
+        threading.Timer(0.5, other.close).start()
+
+
+def session_to_lose() -> int:
+    """Return the number of this thread's session; it does not wait for other writers of SQLite's file."""
+    with connection.cursor() as cursor:
+        if connection.vendor == "postgresql":
+            cursor.execute("SELECT pg_backend_pid()")
+            return int(cursor.fetchone()[0])
+        cursor.execute("PRAGMA busy_timeout = 0")
+        return 0
+
+
+@pytest.mark.parametrize(
+    ("script", "state"),
+    [
+        pytest.param({"looks_until_done": 9}, "submitted", id="in progress"),
+        pytest.param({}, "ended", id="ended"),
+        pytest.param({"batch_status": "failed"}, "failed", id="failed"),
+    ],
+)
+def test_a_batch_goes_on_if_the_connection_is_lost_while_it_is_polled(models, script, state):
+    for name, value in script.items():
+        setattr(models.script, name, value)
+    run = batch_run(models)
+    assert preparation.prepare_run(run.pk)
+    let_a_look_be_due(run)
+    session = session_to_lose()
+    models.script.looking = lambda: lose_connection(session)
+    assert batches.must_wait(run.pk) == (state == "submitted")
+    row = ProviderBatch.objects.get(run=run)
+    assert (row.state, row.looks) == (state, 1)
+    assert state != "submitted" or row.next_look < database_now() + batches.LONGEST_WAIT_SECONDS
+
+
+def test_a_poll_whose_claim_was_not_answered_is_carried_out(models):
+    run = batch_run(models)
+    assert preparation.prepare_run(run.pk)
+    let_a_look_be_due(run)
+    with answer_lost():
+        assert not batches.must_wait(run.pk)
+    row = ProviderBatch.objects.get(run=run)
+    assert (row.state, row.looks) == ("ended", 1)
