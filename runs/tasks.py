@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from threading import BoundedSemaphore
+
 from celery import shared_task
+from django.conf import settings
 from django.utils import timezone
 
 from runs.execution import batches, preparation
@@ -20,10 +24,10 @@ from runs.targets.check import run_check
 
 @shared_task(name="runs.tasks.prepare")
 def prepare(run_id: int) -> None:
-    """Prepare a run and wake lanes for it."""
-    if preparation.prepare_run(run_id):
+    """Prepare a run, this one or another that is next by fair share, and wake lanes for it."""
+    if (prepared := preparation.prepare_next(run_id)) is not None:
         lane_pool.wake()
-        wakeups.lanes(run_id)
+        wakeups.lanes(prepared)
 
 
 @shared_task(name="runs.tasks.wake_lanes")
@@ -40,22 +44,35 @@ def check_batch(run_id: int) -> None:
         wakeups.lanes(run_id)
 
 
+long_tasks = BoundedSemaphore(max(1, settings.WORKER_THREADS - 1))
+"""Leaves a thread to preparations and the tick, where there is more than one."""
+
+
+def _at_length(work: Callable[[int], None], key: int) -> None:
+    """Do work that may take minutes, unless all threads for it are busy: then the tick asks for it again."""
+    if long_tasks.acquire(blocking=False):
+        try:
+            work(key)
+        finally:
+            long_tasks.release()
+
+
 @shared_task(name="runs.tasks.grade")
 def grade(request_id: int) -> None:
     """Grade a stored request, with commands."""
-    run_request(request_id)
+    _at_length(run_request, request_id)
 
 
 @shared_task(name="runs.tasks.prove")
 def prove(proof_id: int) -> None:
     """Make a requested proof of a suite."""
-    run_proof(proof_id)
+    _at_length(run_proof, proof_id)
 
 
 @shared_task(name="runs.tasks.reassess")
 def reassess(key: int) -> None:
     """Judge or grade a run's stored trials again."""
-    run_reassessment(key)
+    _at_length(run_reassessment, key)
 
 
 @shared_task(name="runs.tasks.check_target")
@@ -67,7 +84,7 @@ def check_target(check_id: int) -> None:
 @shared_task(name="runs.tasks.try_target")
 def try_target(try_id: int) -> None:
     """Try a target with a prompt on this machine."""
-    run_try(try_id)
+    _at_length(run_try, try_id)
 
 
 @shared_task(name="runs.tasks.deliver")

@@ -29,7 +29,7 @@ from runs.models import Run, Target, Trial
 from runs.models.run import RunState
 from runs.models.trial import TrialState
 from runs.providers import MODELS, TAKE_MCP, TAKE_STUBS
-from runs.queue import claims
+from runs.queue import claims, fair_share
 from runs.queue.disk import DiskFull, check_room_for_commands, disk_full, room
 from runs.queue.heartbeat import heartbeat
 from runs.queue.retry import is_connection_lost, retry_when_lost
@@ -60,8 +60,25 @@ def prepare_run(run_id: int) -> bool:
         # The tick retries.
         return False
     token = claims.claim_run(run_id)
-    if token is None:
-        return False
+    return token is not None and _prepare(run_id, token)
+
+
+def prepare_next(run_id: int) -> int | None:
+    """Prepare the run that is next by fair share, of those for the same labels as this one.
+
+    Return its key if its trials may start.
+    """
+    while not room.problem():
+        following = fair_share.next_preparation(run_id)
+        if following is None:
+            return None
+        # Another worker may have taken it meanwhile.
+        if token := claims.claim_run(following):
+            return following if _prepare(following, token) else None
+    return None
+
+
+def _prepare(run_id: int, token: str) -> bool:
     warnings: list[str] = []
     with heartbeat.holding(token, "run"):
         try:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import socket
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.conf import settings
@@ -283,7 +284,9 @@ def runs_with_work() -> QuerySet[Run]:
     )
 
 
-def renew(*, trials: list[str], places: list[str], runs: list[str], reassessments: list[str]) -> set[str]:
+def renew(
+    *, trials: list[str], places: list[str], runs: list[str], reassessments: Sequence[str] = ()
+) -> set[str]:
     """Renew the leases of these tokens; return the tokens that were lost, except those of reassessments."""
     with write_transaction():
         Trial.objects.filter(token__in=trials, state=TrialState.RUNNING).update(lease_until=lease_end())

@@ -13,13 +13,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from django.db import connection
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, Min, OuterRef, Q, QuerySet
 
 from evalhub.teams.priorities import Priority
 from runs.models import Run, RunSlot, TargetSlot
+from runs.models.run import RunState
 from runs.queue import claims
 from runs.queue.claims import Place
 from runs.queue.clock import DatabaseNow, database_now
+from runs.queue.labels import labels_suffice
 from runs.queue.retry import retry_when_lost
 from runs.queue.transactions import write_transaction
 
@@ -79,6 +81,30 @@ def next_place(*, launch_id: int | None = None, leaving: Place | None = None) ->
             return _first_taken(by_turn(below_limits(waiting, held), held, now=database_now()), token)
 
     return retry_when_lost(swap, committed=lambda: claims.held_place(token))
+
+
+def next_preparation(run_id: int) -> int | None:
+    """Return the queued run that is prepared next, of those whose target has the same labels as this one's.
+
+    The project, then the launch, of which the fewest runs are being prepared comes first; priorities come before that.
+    """
+    labels = Run.objects.filter(pk=run_id).values_list("target__labels", flat=True).first()
+    queued = Run.objects.filter(
+        labels_suffice(), state=RunState.QUEUED, cancel_requested=False, target__labels=labels or []
+    )
+    columns = ("project", "launch", "project__priority", "launch__priority")
+    oldest = queued.order_by().values_list(*columns).annotate(Min("pk"))
+    under_way = Run.objects.filter(state=RunState.PREPARING).order_by().values_list("project", "launch")
+    projects, launches = Counter[int](), Counter[int]()
+    for project, launch in under_way:
+        projects[project] += 1
+        launches[launch] += 1
+
+    def turn(row: tuple[int, int, int, int, int]) -> tuple[int, ...]:
+        project, launch, project_priority, launch_priority, run = row
+        return (-project_priority, projects[project], -launch_priority, launches[launch], run)
+
+    return min(oldest, key=turn)[-1] if oldest else None
 
 
 def should_give_way(place: Place, *, launch_id: int | None = None) -> bool:

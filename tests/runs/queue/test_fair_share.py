@@ -13,11 +13,11 @@ from django.db import connections
 
 from evalhub.teams.models import Project
 from evalhub.teams.priorities import Priority
-from runs.execution import lanes
+from runs.execution import lanes, preparation
 from runs.models import Run, RunSlot, Target, Trial
 from runs.queue import claims, fair_share
 from runs.queue.fair_share import Held, Waiting, by_turn
-from tests.builders import make_project, make_suite, make_target
+from tests.builders import make_project, make_run, make_suite, make_target
 from tests.runs.carrying import NO_GATES, beside, running
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -244,3 +244,47 @@ def test_a_run_whose_places_are_all_held_gets_no_further_lane():
     run = in_project("p", trials=5, concurrency=1)
     assert claims.take_place(run, run.target) is not None
     assert fair_share.next_place() is None
+
+
+def queued(project: Project, **changes: Any) -> Run:
+    """Return a run of a launch of its own that waits for its preparation."""
+    target = make_target(project, f"t{Run.objects.count()}", labels=changes.pop("labels", []))
+    return make_run(make_suite(project), target=target, **{"state": "queued", **changes})
+
+
+def test_the_project_with_the_fewest_preparations_is_prepared_next():
+    big, small = make_project("big"), make_project("small")
+    first, second, third = queued(big), queued(big), queued(big)
+    assert fair_share.next_preparation(third.pk) == first.pk
+    Run.objects.filter(pk=first.pk).update(state="preparing")
+    of_small = queued(small)
+    assert fair_share.next_preparation(second.pk) == of_small.pk
+    Project.objects.filter(pk=big.pk).update(priority=Priority.HIGH)
+    assert fair_share.next_preparation(of_small.pk) == second.pk
+
+
+def test_then_the_launch_with_the_fewest_preparations_is_prepared_next():
+    project = make_project()
+    first = queued(project)
+    second = queued(project, launch=first.launch)
+    Run.objects.filter(pk=first.pk).update(state="preparing")
+    other = queued(project)
+    assert fair_share.next_preparation(second.pk) == other.pk
+
+
+def test_a_preparation_for_other_labels_is_no_choice(settings):
+    settings.WORKER_LABELS = ["gpu"]
+    plain, labelled = queued(make_project("a")), queued(make_project("b"), labels=["gpu"])
+    Run.objects.filter(pk=plain.pk).update(state="preparing")
+    assert fair_share.next_preparation(plain.pk) is None
+    assert fair_share.next_preparation(labelled.pk) == labelled.pk
+
+
+def test_a_preparation_is_not_held_up_by_those_of_another_project():
+    big, small = make_project("big"), make_project("small")
+    queued(big, state="preparing")
+    waiting_run, of_small = queued(big), queued(small)
+    preparation.prepare_next(waiting_run.pk)
+    assert list(Run.objects.filter(state="queued")) == [waiting_run]
+    of_small.refresh_from_db()
+    assert of_small.starts == 1
