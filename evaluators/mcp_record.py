@@ -32,7 +32,7 @@ def read_record(content: bytes) -> tuple[RecordedCall, ...]:
     found: dict[str, RecordedCall] = {}
     for line in content.splitlines():
         try:
-            entry = json.loads(line)
+            entry = _entry(line)
         except (ValueError, RecursionError):
             continue
         if not isinstance(entry, dict):
@@ -44,6 +44,14 @@ def read_record(content: bytes) -> tuple[RecordedCall, ...]:
         elif key in found and isinstance(entry.get("response"), dict):
             found[key] = _ended(found[key], entry["response"], _seconds(entry.get("seconds")))
     return tuple(found.values())
+
+
+def _entry(line: bytes) -> Json:
+    """Return a line's JSON; half of a surrogate pair, which nothing can store, becomes `?`. Raises `ValueError`."""
+    found = json.loads(line)
+    if b"\\ud" in line.lower():
+        found = json.loads(json.dumps(found, ensure_ascii=False).encode(errors="replace"))
+    return found
 
 
 def _call(request: dict[str, Json], started: float) -> RecordedCall | None:

@@ -186,6 +186,12 @@ def test_agents_spellings_lead_to_the_servers_names():
     assert pairs(analysed(transcript, surface)) == [("notes.search", "")]
 
 
+def test_half_of_a_surrogate_pair_in_the_record_is_replaced():
+    record = read_record(lines(("search", {"query": "a\ud800b", "\udfff": 1}, {"result": {}})))
+    (command,) = analysed(Transcript(), record=record).commands
+    assert command.line == 'search {"?":1,"query":"a?b"}'
+
+
 def test_argument_keys_are_compared_with_the_schema():
     record = read_record(
         lines(
