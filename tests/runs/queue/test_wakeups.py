@@ -70,3 +70,12 @@ def test_a_broker_that_is_away_holds_up_a_page_for_one_run_only(silent: Silent, 
     settings.CELERY_APP = f"{__name__}.elsewhere"
     wakeups.prepare([launch().runs.get().pk for _ in range(3)])
     assert silent.asked == 1
+
+
+def test_lanes_are_woken_by_a_queue_of_their_own():
+    route = app.amqp.router.route
+    queues = {
+        name: route({}, f"runs.tasks.{name}")["queue"].name for name in ("wake_lanes", "prepare", "prove")
+    }
+    assert queues["wake_lanes"] not in (queues["prepare"], queues["prove"])
+    assert {*queues.values()} <= {*app.amqp.queues}
