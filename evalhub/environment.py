@@ -243,6 +243,10 @@ def mail_server(name: str) -> dict[str, Any]:
     }
 
 
+STORE_SECONDS = 5
+"""A bucket's time to accept a connection, and to answer."""
+
+
 def file_store(name: str) -> dict[str, Any]:
     """Return Django's settings of the store of kept files: `s3://bucket/prefix?endpoint=URL&region=NAME`, or a folder.
 
@@ -258,6 +262,9 @@ def file_store(name: str) -> dict[str, Any]:
             f"{name} is '{address}'. Write s3://bucket/prefix, with ?endpoint=URL&region=NAME where the store is not "
             "Amazon's, or leave it empty for the data directory."
         )
+    # Loaded only with the S3 store, because the import is slow.
+    from botocore.config import Config
+
     known = {
         "bucket_name": parts.netloc,
         "location": parts.path.strip("/"),
@@ -265,6 +272,11 @@ def file_store(name: str) -> dict[str, Any]:
         "region_name": options.get("region"),
         "access_key": text("AWS_ACCESS_KEY_ID"),
         "secret_key": text("AWS_SECRET_ACCESS_KEY"),
+        "client_config": Config(
+            connect_timeout=STORE_SECONDS,
+            read_timeout=STORE_SECONDS,
+            retries={"mode": "standard", "total_max_attempts": 2},
+        ),
     }
     given = {key: value for key, value in known.items() if value}
     return {"BACKEND": "storages.backends.s3.S3Storage", "OPTIONS": {"file_overwrite": True, **given}}

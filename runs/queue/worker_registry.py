@@ -62,20 +62,42 @@ def start(stop: threading.Event, store_id: Callable[[], str] = str) -> threading
 
     `store_id` returns the id of the file store, or an empty text while it can't be read.
     """
-    thread = threading.Thread(target=_loop, args=(stop, store_id), name="worker-registry", daemon=True)
+    store = _StoreId(store_id)
+    threading.Thread(target=store.keep_reading, args=(stop,), name="store-id", daemon=True).start()
+    thread = threading.Thread(target=_loop, args=(stop, store), name="worker-registry", daemon=True)
     thread.start()
     return thread
 
 
-def _loop(stop: threading.Event, store_id: Callable[[], str]) -> None:
+class _StoreId:
+    """The id of the file store, read in its own thread, because the store may not answer."""
+
+    def __init__(self, read: Callable[[], str]) -> None:
+        self.known = ""
+        """The last id that was read."""
+        self._read = read
+
+    def keep_reading(self, stop: threading.Event) -> None:
+        """Read the id at the interval of heartbeats until `stop` is set."""
+        while not stop.is_set():
+            try:
+                self.known = self._read() or self.known
+            except Exception:
+                # Broad because the next attempt may succeed, whatever the store's client raised.
+                logger.exception("the file store's id cannot be read")
+            stop.wait(HEARTBEAT_SECONDS)
+
+
+def _loop(stop: threading.Event, store: _StoreId) -> None:
     while not stop.is_set():
+        reported = store.known
         try:
-            heartbeat(store_id())
+            heartbeat(reported)
         except Error as error:
             # The database may be away for a minute; the lanes go on.
             logger.warning("worker registry: %s", error)
             connections.close_all()
-        _wait_for_next(stop)
+        _wait_for_next(stop, store, reported)
     try:
         remove()
     except Error as error:
@@ -83,12 +105,12 @@ def _loop(stop: threading.Event, store_id: Callable[[], str]) -> None:
     connections.close_all()
 
 
-def _wait_for_next(stop: threading.Event) -> None:
-    """Wait until the next heartbeat is due, or a disk becomes full or has space again."""
+def _wait_for_next(stop: threading.Event, store: _StoreId, reported: str) -> None:
+    """Wait until the next heartbeat is due, the store's id changed, or a disk becomes full or has space again."""
     problem, end = room.problem(), time.monotonic() + HEARTBEAT_SECONDS
     while time.monotonic() < end and not stop.wait(DISK_CHECK_SECONDS):
         # The text has the free space, which changes all the time.
-        if bool(room.problem()) != bool(problem):
+        if bool(room.problem()) != bool(problem) or store.known != reported:
             return
 
 

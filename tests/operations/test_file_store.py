@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import subprocess
+import sys
 import tarfile
 import threading
 import time
@@ -24,7 +26,7 @@ from runs.warehouse.artifacts import FileUnavailable, folders, keep, name_of, op
 from runs.warehouse.retention import prune_files
 from runs.warehouse.store_identity import store_id, store_id_if_readable
 from tests.builders import make_member, make_project, make_run, make_suite, make_trial
-from tests.services.object_store import KEYS, bucket
+from tests.services.object_store import KEYS, bucket, silent_store
 from tests.static_files import plain_static_files  # noqa: F401  # a fixture
 
 BUCKET = "kept-files"
@@ -148,6 +150,21 @@ def test_an_archived_file_cannot_be_read(archive_class):
     kept = keep("transcript", b"what the agent printed")
     with pytest.raises(FileUnavailable, match=r"InvalidObjectState"), opened(kept.sha256):
         pass
+
+
+@pytest.mark.slow
+def test_a_store_that_never_answers_is_given_up(settings, monkeypatch):
+    with silent_store() as options:
+        use_bucket(settings, monkeypatch, f"s3://{BUCKET}{options}")
+        begun = time.monotonic()
+        assert store_id_if_readable() == ""
+        assert time.monotonic() - begun < 30
+
+
+def test_a_folder_needs_no_client_of_buckets():
+    code = "import sys; from evalhub import environment; environment.file_store('NONE'); print('botocore' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
 
 
 @pytest.mark.django_db

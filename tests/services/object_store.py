@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -30,3 +31,10 @@ def bucket(name: str) -> Iterator[str]:
         yield f"?endpoint={endpoint}&region=us-east-1"
     finally:
         server.stop()
+
+
+@contextmanager
+def silent_store() -> Iterator[str]:
+    """Accept connections and never answer; give the options of EVALHUB_STORE."""
+    with socket.create_server(("127.0.0.1", 0), backlog=50) as server:
+        yield f"?endpoint=http://127.0.0.1:{server.getsockname()[1]}&region=us-east-1"

@@ -13,6 +13,10 @@ from runs.models import Worker
 from runs.queue import worker_registry
 from runs.queue.heartbeat import heartbeat
 from runs.queue.worker_registry import worker_name
+from runs.warehouse.store_identity import store_id_if_readable
+from tests.operations.test_file_store import use_bucket
+from tests.runs.carrying import until
+from tests.services.object_store import silent_store
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -41,3 +45,33 @@ def test_one_that_ends_in_order_is_gone() -> None:
     stop.set()
     thread.join(10)
     assert not Worker.objects.exists()
+
+
+def test_one_whose_store_never_answers_is_listed(settings, monkeypatch) -> None:
+    stop = threading.Event()
+    with silent_store() as options:
+        use_bucket(settings, monkeypatch, f"s3://silent{options}")
+        thread = worker_registry.start(stop, store_id_if_readable)
+        try:
+            until(Worker.objects.exists, 5)
+        finally:
+            stop.set()
+            thread.join(10)
+    assert not thread.is_alive()
+
+
+def test_the_stores_id_follows_the_first_heartbeat() -> None:
+    stop, answers = threading.Event(), threading.Event()
+
+    def read() -> str:
+        answers.wait(10)
+        return "an-id"
+
+    thread = worker_registry.start(stop, read)
+    try:
+        until(Worker.objects.filter(store="").exists, 5)
+        answers.set()
+        until(Worker.objects.filter(store="an-id").exists, 10)
+    finally:
+        stop.set()
+        thread.join(10)
