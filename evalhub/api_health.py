@@ -15,12 +15,13 @@ router = Router(tags=["health"])
 
 class HealthOut(Schema):
     ok: bool
-    """Whether the database and the broker answer, and the disks have room."""
+    """Whether the database and the broker answer, the disks have room, and workers reach the file store."""
     version: str | None = None
     """Only for members and tokens of admins."""
     database: str
     broker: str
     disk: str
+    """Why trials can't be stored: a full disk, or a file store that workers can't reach."""
     store: str | None = None
     """Which workers store files where pages can't read them; only for members and tokens of admins."""
 

@@ -123,9 +123,9 @@ _leaving = threading.Event()
 def say_hello(**_: object) -> None:
     """Register this worker until it ends."""
     from runs.queue import worker_registry
-    from runs.warehouse.store_identity import store_id_if_readable
+    from runs.warehouse.store_identity import watched_store_id
 
-    worker_registry.start(_leaving, store_id_if_readable)
+    worker_registry.start(_leaving, watched_store_id)
 
 
 @worker_shutting_down.connect

@@ -75,18 +75,18 @@ def stored(now: datetime) -> tuple[dict[str, Any], str]:
         return {}, f"The database does not answer: {type(error).__name__}."
 
 
-def _disk_problem(workers: list[dict[str, Any]]) -> str:
-    """Return which disk is full, as an online worker reports or as this process sees."""
+def _storage_problem(workers: list[dict[str, Any]]) -> str:
+    """Return why trials can't be stored, as an online worker reports or as this process sees."""
     lately = Worker.HEARD_WITHIN.total_seconds()
     problems = (each["problem"] for each in workers if each["seen_seconds"] <= lately)
     return next(filter(None, problems), "") or shortage()
 
 
 def state() -> dict[str, Any]:
-    """Return how evalhub is: `ok` needs the database, the broker and room on the disks."""
+    """Return how evalhub is: `ok` needs the database, the broker, room on the disks and the file store."""
     known, database = stored(timezone.now())
     broker = broker_problem()
-    disk = _disk_problem(known.get("workers", []))
+    disk = _storage_problem(known.get("workers", []))
     return {
         "ok": not database and not broker and not disk,
         "version": settings.VERSION,

@@ -17,7 +17,7 @@ from runs.execution.trial_result import TrialResult
 from runs.models import Run
 from runs.models.run import RunState
 from runs.queue import claims, fair_share
-from runs.queue.disk import DiskFull, room
+from runs.queue.disk import CannotStore, room
 from runs.queue.heartbeat import heartbeat
 from runs.queue.retry import retry_when_lost
 
@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 
 FAIR_SHARE_SECONDS = 1.0
 """Interval at which a lane checks whether to move to another run."""
-TRIES_ON_FULL_DISK = claims.MOST_PUT_BACK + 1
+MOST_TRIES = claims.MOST_PUT_BACK + 1
 
 _stopping = threading.Event()
 
@@ -137,21 +137,22 @@ def run_trial(
                 stopped=lambda: heartbeat.stopped(claim.token),
                 watch=lambda read_calls: heartbeat.watch(claim.trial_id, claim.token, read_calls),
             )
-        except DiskFull as full:
-            room.note(full)
-            return return_or_fail(claim, full, is_over=is_over)
+        except CannotStore as problem:
+            room.note(problem)
+            return return_or_fail(claim, problem, is_over=is_over)
         return _record(claim, result, is_over=is_over)
 
 
 def return_or_fail(
-    claim: claims.Claim, full: DiskFull, *, is_over: Callable[[], bool]
+    claim: claims.Claim, problem: CannotStore, *, is_over: Callable[[], bool]
 ) -> claims.Claim | None:
-    """Requeue a trial after a full disk; record it as an error after too many times."""
+    """Requeue a trial that can't be stored; record it as an error after too many times."""
     if claims.put_back(claim):
-        logger.warning("trial %s is requeued: %s", claim.trial_id, full)
+        logger.warning("trial %s is requeued: %s", claim.trial_id, problem)
         return None
-    error = f"{full} The trial was tried {TRIES_ON_FULL_DISK} times."
-    return _record(claim, TrialResult(outcome="error", error=error, error_kind="disk"), is_over=is_over)
+    error = f"{problem} The trial was tried {MOST_TRIES} times."
+    result = TrialResult(outcome="error", error=error, error_kind=problem.kind)
+    return _record(claim, result, is_over=is_over)
 
 
 def _record(claim: claims.Claim, result: TrialResult, *, is_over: Callable[[], bool]) -> claims.Claim | None:

@@ -30,7 +30,7 @@ from runs.models.run import RunState
 from runs.models.trial import TrialState
 from runs.providers import MODELS, TAKE_MCP, TAKE_STUBS
 from runs.queue import claims, fair_share
-from runs.queue.disk import DiskFull, check_room_for_commands, disk_full, room
+from runs.queue.disk import CannotStore, cannot_store, check_room_for_commands, room
 from runs.queue.heartbeat import heartbeat
 from runs.queue.retry import is_connection_lost, retry_when_lost
 from runs.queue.statements import storable
@@ -47,7 +47,7 @@ logger = logging.getLogger(__name__)
 TOOL_CHECK_SECONDS = 30.0
 _MAY_CHANGE = ("evalhub", "names", "sandbox", "staleness")
 """Parts of the fingerprint that may differ between a run and its retry."""
-TRIES_ON_FULL_DISK = claims.MOST_PUT_BACK + 1
+MOST_TRIES = claims.MOST_PUT_BACK + 1
 
 
 class NotReady(Exception):
@@ -87,8 +87,8 @@ def _prepare(run_id: int, token: str) -> bool:
             _check_unchanged(context, tool_version, provider_version)
             batches.submit(context, token, warnings)
         except (NotReady, ProviderError, RequestError) as error:
-            if full := disk_full(error):
-                _wait_for_room(run_id, token, full, warnings)
+            if problem := cannot_store(error):
+                _wait_for_room(run_id, token, problem, warnings)
                 return False
             logger.info("run %s cannot start: %s", run_id, error)
             recording.fail_run(run_id, token, str(error), warnings)
@@ -99,8 +99,8 @@ def _prepare(run_id: int, token: str) -> bool:
             raise
         except Exception as error:
             # Broad because a worker must survive any error; the run closes with it or is retried.
-            if full := disk_full(error):
-                _wait_for_room(run_id, token, full, warnings)
+            if problem := cannot_store(error):
+                _wait_for_room(run_id, token, problem, warnings)
                 return False
             if isinstance(error, Error) and is_connection_lost(error):
                 claims.release_run(run_id, token)
@@ -114,12 +114,12 @@ def _prepare(run_id: int, token: str) -> bool:
         )
 
 
-def _wait_for_room(run_id: int, token: str, full: DiskFull, warnings: list[str]) -> None:
-    """Requeue a run after a full disk; close it after too many times."""
-    logger.warning("run %s is requeued: %s", run_id, full)
-    room.note(full)
+def _wait_for_room(run_id: int, token: str, problem: CannotStore, warnings: list[str]) -> None:
+    """Requeue a run that can't be stored; close it after too many times."""
+    logger.warning("run %s is requeued: %s", run_id, problem)
+    room.note(problem)
     if not claims.put_run_back(run_id, token):
-        recording.fail_run(run_id, token, f"{full} It was tried {TRIES_ON_FULL_DISK} times.", warnings)
+        recording.fail_run(run_id, token, f"{problem} It was tried {MOST_TRIES} times.", warnings)
 
 
 def _with_captures(run_id: int, context: RunContext) -> RunContext:

@@ -82,7 +82,7 @@ def run_here(
             threads = lanes.lane_threads([run_id for run_id in waiting if not batches.must_wait(run_id)])
             _run_lanes(threads, notifier, is_busy or ProcessorUse().is_busy)
             if _open_numbers(launch):
-                warned = _warn_of_full_disk(warned)
+                warned = _warn_of_problem(warned)
                 # Another process uses the target's slots, or lost a trial.
                 time.sleep(POLL_SECONDS)
                 retry_when_lost(reap)
@@ -122,7 +122,7 @@ def open_runs(launch: Launch) -> QuerySet[Run]:
     return launch.runs.filter(state__in=OPEN)
 
 
-def _warn_of_full_disk(warned: bool) -> bool:
+def _warn_of_problem(warned: bool) -> bool:
     """Log once why no trial starts; return whether it was logged."""
     problem = room.problem()
     if problem and not warned:

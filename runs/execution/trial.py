@@ -25,7 +25,7 @@ from runs.execution.trial_result import TrialResult
 from runs.execution.workspace import LocalWorkspace
 from runs.providers.base import Invocation, Look, Recording
 from runs.queue.claims import Claim
-from runs.queue.disk import check_room_for_commands, disk_full
+from runs.queue.disk import cannot_store, check_room_for_commands
 from runs.queue.retry import is_connection_lost, retry_when_lost
 
 logger = logging.getLogger(__name__)
@@ -42,7 +42,7 @@ def execute(
 ) -> TrialResult:
     """Run a claimed trial and return its result; a failure becomes its error.
 
-    Raises `DiskFull`: then the trial has no result and can run again.
+    Raises `CannotStore`: then the trial has no result and can run again.
     `load_context` returns the run's context, or raises `ProviderError` if its target cannot be used.
     `watch` is called with a function that returns the agent's latest calls.
     """
@@ -67,13 +67,13 @@ def carry_out(load: Callable[[], Task], *, stopped: Callable[[], bool], name: st
     except ProviderError as error:
         if stopped():
             return CANCELLED
-        if full := disk_full(error):
-            raise full from error
+        if problem := cannot_store(error):
+            raise problem from error
         return TrialResult(outcome="error", error=mask_values(str(error), secrets), error_kind=error.kind)
     except Exception as error:
         # Broad because a lane must survive any error; what is not raised again is stored as the trial's error.
-        if full := disk_full(error):
-            raise full from error
+        if problem := cannot_store(error):
+            raise problem from error
         if isinstance(error, Error) and is_connection_lost(error):
             # Nothing can be recorded: the trial is requeued when its lease expires.
             raise

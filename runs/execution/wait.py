@@ -48,7 +48,7 @@ class _WorkerWatch:
     ) -> None:
         self._launch = launch
         self._limit = limit_seconds
-        self._notify = self._notify_full = notify
+        self._notify = self._notify_problem = notify
         self._since: float | None = None
 
     def check(self) -> None:
@@ -56,7 +56,7 @@ class _WorkerWatch:
         now = time.monotonic()
         if _has_worker(self._launch):
             self._since = None
-            self._notify_of_full_disk()
+            self._notify_of_problem()
             return
         if self._since is None:
             self._since = now
@@ -66,12 +66,12 @@ class _WorkerWatch:
         if self._limit is not None and now - self._since >= self._limit:
             raise NoWorker(self._given_up())
 
-    def _notify_of_full_disk(self) -> None:
+    def _notify_of_problem(self) -> None:
         """Report once why the running workers start no trials."""
-        problem = workers_online()[1] if self._notify_full is not None else ""
-        if problem and self._notify_full is not None:
-            self._notify_full(problem)
-            self._notify_full = None
+        problem = workers_online()[1] if self._notify_problem is not None else ""
+        if problem and self._notify_problem is not None:
+            self._notify_problem(problem)
+            self._notify_problem = None
 
     def _notice(self) -> str:
         limit = "without a limit" if self._limit is None else f"for {self._limit:g} seconds"

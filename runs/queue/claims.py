@@ -206,7 +206,7 @@ def release_run(run_id: int, token: str) -> None:
 
 
 def put_back(claim: Claim) -> bool:
-    """Return a trial to the queue because a disk is full, without counting its start.
+    """Return a trial to the queue because it can't be stored now, without counting its start.
 
     Return False when it was requeued too often or the claim is lost.
     """
@@ -234,7 +234,7 @@ def put_back(claim: Claim) -> bool:
 
 
 def put_run_back(run_id: int, token: str) -> bool:
-    """Return a preparation to the queue because a disk is full; False when it was requeued too often."""
+    """Return a preparation to the queue because it can't be stored now; False when it was requeued too often."""
     held = Run.objects.filter(pk=run_id, token=token, state=RunState.PREPARING)
 
     def put() -> bool:

@@ -1,17 +1,21 @@
-"""Checks that the disks that trials are written to have space."""
+"""Checks that what trials are written to works: disks have space, and the file store answers."""
 
 from __future__ import annotations
 
 import errno
+import logging
 import os
 import shutil
 import tempfile
 import threading
 import time
 from pathlib import Path
+from typing import ClassVar
 
 from django.conf import settings
 from django.db import DEFAULT_DB_ALIAS, OperationalError, connections
+
+logger = logging.getLogger(__name__)
 
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO})
 SQLITE_FULL = (10, 13)
@@ -19,7 +23,7 @@ SQLITE_FULL = (10, 13)
 POSTGRESQL_FULL = ("53100", "58030")
 """SQLSTATEs disk_full and io_error."""
 PROBE_SECONDS = 5.0
-"""Interval of write attempts after a disk error."""
+"""Interval of write attempts after an error."""
 PROBE_BYTES = 64 * 1024
 LEAST_FOR_COMMANDS = 256 * 1024
 """With less free space, failures of agents, gates and checks may come from the disk."""
@@ -27,15 +31,41 @@ MEGABYTE = 1_000_000
 ADVICE = "Free some space there; evalhub then continues automatically."
 
 
-class DiskFull(Exception):
-    """A disk is full or failing; the message says where and what to do."""
+class CannotStore(Exception):
+    """Trials can't be stored now; the message says why and what to do."""
+
+    kind: ClassVar[str]
+    """The kind of a trial's error."""
+
+    def remains(self) -> str:
+        """Try to write; return why that fails, empty if it works."""
+        raise NotImplementedError
 
 
-def disk_full(error: BaseException) -> DiskFull | None:
-    """Return a `DiskFull` for an error caused by a full or failing disk, else None."""
+class DiskFull(CannotStore):
+    """A disk is full or failing."""
+
+    kind = "disk"
+
+    def remains(self) -> str:
+        """Write a file in each place; return the first error, empty if all succeed."""
+        for place in places():
+            try:
+                place.mkdir(parents=True, exist_ok=True)
+                with tempfile.TemporaryFile(dir=place) as file:
+                    file.write(bytes(PROBE_BYTES))
+                    file.flush()
+                    os.fsync(file.fileno())
+            except OSError as error:
+                return sentence(place, error.strerror or str(error))
+        return ""
+
+
+def cannot_store(error: BaseException) -> CannotStore | None:
+    """Return a `CannotStore` for an error caused by a disk or the file store, else None."""
     seen: BaseException | None = error
     while seen is not None:
-        if isinstance(seen, DiskFull):
+        if isinstance(seen, CannotStore):
             return seen
         if isinstance(seen, OSError) and seen.errno in FULL:
             place = Path(os.fsdecode(seen.filename)).parent if seen.filename else settings.DATA_DIR
@@ -112,40 +142,49 @@ def check_room_for_commands() -> None:
 
 
 class Room:
-    """The state of the disks for this process: an error is remembered until writing works again."""
+    """What this process knows of disks and file store: an error is remembered until writing works again."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._noted = ""
-        self._probe_at = 0.0
+        self._noted: CannotStore | None = None
+        self._problem = ""
+        self._is_probing = False
 
-    def note(self, error: DiskFull) -> None:
-        """Remember a failed write: free bytes don't show quotas and failing disks."""
+    def note(self, error: CannotStore) -> None:
+        """Remember a failed write: free bytes don't show quotas, failing disks and the file store."""
         with self._lock:
-            self._noted = str(error)
-            self._probe_at = time.monotonic() + PROBE_SECONDS
+            self._noted, self._problem = error, str(error)
+            if not self._is_probing:
+                self._is_probing = True
+                threading.Thread(target=self._probe, name="room", daemon=True).start()
 
     def problem(self) -> str:
         """Return why no trial should start now; empty if there is space."""
-        with self._lock:
-            if self._noted and time.monotonic() >= self._probe_at:
-                self._probe_at = time.monotonic() + PROBE_SECONDS
-                self._noted = _probed()
-            return self._noted or shortage()
+        return self._problem or shortage()
+
+    def _probe(self) -> None:
+        """Try to write until it works, in a thread of its own: the file store may not answer."""
+        while True:
+            time.sleep(PROBE_SECONDS)
+            noted = self._noted
+            found = _remains(noted) if noted else ""
+            with self._lock:
+                if noted is not self._noted:
+                    # Another error was noted meanwhile.
+                    continue
+                self._problem = found
+                if not found:
+                    self._noted, self._is_probing = None, False
+                    return
 
 
-def _probed() -> str:
-    """Write a file in each place; return the first error, empty if all succeed."""
-    for place in places():
-        try:
-            place.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryFile(dir=place) as file:
-                file.write(bytes(PROBE_BYTES))
-                file.flush()
-                os.fsync(file.fileno())
-        except OSError as error:
-            return sentence(place, error.strerror or str(error))
-    return ""
+def _remains(noted: CannotStore) -> str:
+    try:
+        return noted.remains()
+    except Exception:
+        # Broad because no trial starts before an attempt succeeds, whatever this one raised.
+        logger.exception("writing was tried again")
+        return str(noted)
 
 
 room = Room()

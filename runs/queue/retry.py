@@ -11,7 +11,7 @@ from typing import TypeVar
 from django.conf import settings
 from django.db import DEFAULT_DB_ALIAS, Error, InterfaceError, OperationalError, connections
 
-from runs.queue.disk import disk_full, is_database_full, room
+from runs.queue.disk import cannot_store, is_database_full, room
 
 logger = logging.getLogger(__name__)
 
@@ -71,7 +71,7 @@ def _give_up_or_wait(error: Error, deadline: float, pause: float) -> None:
     if not (is_full or is_connection_lost(error)):
         raise error
     connections[DEFAULT_DB_ALIAS].close()
-    if is_full and (full := disk_full(error)):
+    if is_full and (full := cannot_store(error)):
         room.note(full)
     elif time.monotonic() + pause > deadline:
         raise error

@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 HEARTBEAT_SECONDS = 15.0
 DISK_CHECK_SECONDS = 1.0
-"""Interval of disk checks."""
+"""Interval of checks of disks and file store."""
 LONGEST_PROBLEM = 500
 REMOVED_AFTER = timedelta(hours=1)
 """A worker silent for longer is removed from the registry."""
@@ -106,7 +106,7 @@ def _loop(stop: threading.Event, store: _StoreId) -> None:
 
 
 def _wait_for_next(stop: threading.Event, store: _StoreId, reported: str) -> None:
-    """Wait until the next heartbeat is due, the store's id changed, or a disk becomes full or has space again."""
+    """Wait until the next heartbeat is due, the store's id changed, or trials can't be stored or can again."""
     problem, end = room.problem(), time.monotonic() + HEARTBEAT_SECONDS
     while time.monotonic() < end and not stop.wait(DISK_CHECK_SECONDS):
         # The text has the free space, which changes all the time.

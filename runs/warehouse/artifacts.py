@@ -6,6 +6,7 @@ The store is a folder of the data directory, or an S3-compatible bucket (`EVALHU
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import re
 import sys
@@ -22,6 +23,13 @@ from django.core.files import File
 from django.core.files.base import ContentFile
 from django.core.files.storage import FileSystemStorage, Storage, storages
 
+from runs.queue.disk import CannotStore
+
+logger = logging.getLogger(__name__)
+
+STORE_ADVICE = "Check EVALHUB_STORE; evalhub continues automatically when files can be stored again."
+PAUSES = (0.5, 2.0)
+"""Seconds before a bucket is asked again."""
 RENEW_SECONDS = 1800
 """Older content is stored again, so that `prune` doesn't remove it before its row exists."""
 
@@ -40,6 +48,33 @@ class FileUnavailable(Exception):
     """This server can't read a stored file; the message is a sentence."""
 
     id = "artifact/unavailable"
+
+
+class StoreAway(CannotStore):
+    """The bucket can't be reached, or refuses files."""
+
+    kind = "store"
+
+    def remains(self) -> str:
+        """Store an empty content; return why that fails, empty if it works."""
+        try:
+            store().save(name_of(hashlib.sha256().hexdigest()), ContentFile(b""))
+        except store_errors() as error:
+            return str(store_away(error))
+        return ""
+
+
+def store_away(error: Exception) -> StoreAway:
+    """Return a `StoreAway` for one of `store_errors()`; without addresses, because strangers read it in health."""
+    code = refusal(error)
+    what = f"refuses files: {code}" if code else f"can't be reached: {type(error).__name__}"
+    return StoreAway(f"The file store {what}. {STORE_ADVICE}")
+
+
+def refusal(error: Exception) -> str:
+    """Return the code of a bucket's answer, empty for other errors."""
+    answer = getattr(error, "response", None)
+    return str(answer.get("Error", {}).get("Code", "")) if isinstance(answer, dict) else ""
 
 
 class LocalStore(FileSystemStorage):
@@ -85,11 +120,28 @@ def name_of(sha256: str) -> str:
 
 
 def keep(name: str, content: bytes, media_type: str = "text/plain") -> Kept:
-    """Store a content once and return its row's values."""
+    """Store a content once and return its row's values. Raises `StoreAway` for a bucket, `OSError` for a folder."""
     sha256 = hashlib.sha256(content).hexdigest()
-    if not _is_fresh(name_of(sha256)):
-        store().save(name_of(sha256), ContentFile(content))
+    for pause in PAUSES:
+        try:
+            _keep(name_of(sha256), content)
+            break
+        except StoreAway:
+            time.sleep(pause)
+    else:
+        _keep(name_of(sha256), content)
     return Kept(name, sha256, len(content), media_type)
+
+
+def _keep(name: str, content: bytes) -> None:
+    try:
+        if not _is_fresh(name):
+            store().save(name, ContentFile(content))
+    except store_errors() as error:
+        if isinstance(store(), LocalStore):
+            raise
+        logger.warning("file store: %s", error)
+        raise store_away(error) from error
 
 
 def _is_fresh(name: str) -> bool:

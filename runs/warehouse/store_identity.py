@@ -13,7 +13,8 @@ from django.db import DEFAULT_DB_ALIAS, Error
 from django.utils import timezone
 
 from runs.models import Worker
-from runs.warehouse.artifacts import LocalStore, store, store_errors
+from runs.queue.disk import room
+from runs.warehouse.artifacts import LocalStore, refusal, store, store_away, store_errors
 
 NAME = "store-id"
 _TAKEN = ("PreconditionFailed", "ConditionalRequestConflict")
@@ -35,6 +36,17 @@ def store_id_if_readable() -> str:
     try:
         return store_id()
     except store_errors():
+        return ""
+
+
+def watched_store_id() -> str:
+    """Return `store_id_if_readable()`; while the bucket can't be reached, this process starts no trials."""
+    try:
+        return store_id()
+    except store_errors() as error:
+        # A bucket that refuses the id may still take files.
+        if not isinstance(store(), LocalStore) and not refusal(error):
+            room.note(store_away(error))
         return ""
 
 

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, ClassVar
@@ -22,7 +23,16 @@ from django.test import Client
 
 from evalhub import environment
 from runs.models import Artifact, Trial
-from runs.warehouse.artifacts import FileUnavailable, folders, keep, name_of, open_kept, opened, store
+from runs.warehouse.artifacts import (
+    FileUnavailable,
+    StoreAway,
+    folders,
+    keep,
+    name_of,
+    open_kept,
+    opened,
+    store,
+)
 from runs.warehouse.retention import prune_files
 from runs.warehouse.store_identity import store_id, store_id_if_readable
 from tests.builders import make_member, make_project, make_run, make_suite, make_trial
@@ -276,13 +286,28 @@ class Unconditional(BaseHTTPRequestHandler):
         """Print nothing."""
 
 
-def test_a_store_without_conditional_writes_has_an_id(settings, monkeypatch):
-    with ThreadingHTTPServer(("127.0.0.1", 0), Unconditional) as server:
+class Busy(Unconditional):
+    """An S3-compatible store that is overloaded at first, for more requests than its client repeats."""
+
+    refused: ClassVar[int] = 0
+
+    def answer(self, status: int, body: bytes) -> None:
+        Busy.refused += 1
+        super().answer(503 if Busy.refused <= 3 else status, body)
+
+
+@contextmanager
+def served(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        options = f"?endpoint=http://127.0.0.1:{server.server_port}&region=us-east-1"
+        yield f"?endpoint=http://127.0.0.1:{server.server_port}&region=us-east-1"
+        server.shutdown()
+
+
+def test_a_store_without_conditional_writes_has_an_id(settings, monkeypatch):
+    with served(Unconditional) as options:
         use_bucket(settings, monkeypatch, f"s3://{BUCKET}/plain{options}")
         assert store_id() == store_id() != ""
-        server.shutdown()
 
 
 class Removed(Unconditional):
@@ -296,10 +321,29 @@ class Removed(Unconditional):
 
 
 def test_a_file_that_is_removed_while_it_is_opened_is_not_on_this_server(settings, monkeypatch):
-    with ThreadingHTTPServer(("127.0.0.1", 0), Removed) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        options = f"?endpoint=http://127.0.0.1:{server.server_port}&region=us-east-1"
+    with served(Removed) as options:
         use_bucket(settings, monkeypatch, f"s3://{BUCKET}{options}")
         with pytest.raises(FileUnavailable, match=r"Its file is not on this server\."):
             open_kept("ab" * 32)
-        server.shutdown()
+
+
+def test_a_store_that_is_busy_is_asked_again(settings, monkeypatch):
+    with served(Busy) as options:
+        use_bucket(settings, monkeypatch, f"s3://{BUCKET}/busy{options}")
+        kept = keep("transcript", b"kept in the end")
+    assert f"/{BUCKET}/busy/{name_of(kept.sha256)}" in Busy.kept
+    assert Busy.refused > 3
+
+
+def test_a_store_that_takes_no_files_is_a_sentence_without_addresses(settings, monkeypatch, s3_options):
+    advice = "Check EVALHUB_STORE; evalhub continues automatically when files can be stored again."
+    use_bucket(settings, monkeypatch, f"s3://{BUCKET}?endpoint=http://127.0.0.1:9&region=us-east-1")
+    with pytest.raises(StoreAway) as away:
+        keep("transcript", b"nowhere")
+    assert str(away.value) == f"The file store can't be reached: EndpointConnectionError. {advice}"
+    assert away.value.remains() == str(away.value)
+
+    use_bucket(settings, monkeypatch, f"s3://no-such-bucket{s3_options}")
+    assert away.value.remains() == f"The file store refuses files: NoSuchBucket. {advice}"
+    use_bucket(settings, monkeypatch, f"s3://{BUCKET}/again{s3_options}")
+    assert away.value.remains() == ""

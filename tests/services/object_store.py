@@ -13,9 +13,9 @@ KEYS = {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret"}
 
 
 @contextmanager
-def bucket(name: str) -> Iterator[str]:
+def bucket(name: str, port: int = 0) -> Iterator[str]:
     """Serve a bucket; give the options that follow `s3://bucket/prefix` in EVALHUB_STORE."""
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=port, verbose=False)
     server.start()
     try:
         host, port = server.get_host_and_port()

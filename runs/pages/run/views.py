@@ -241,7 +241,7 @@ def _progress(run: Run, read: RunTrials | None = None) -> dict[str, Any]:
         "seen": seen(run, progress),
         "workers": workers,
         "missing_labels": missing,
-        "disk_problem": problem,
+        "storage_problem": problem,
     }
 
 

@@ -1,4 +1,4 @@
-"""Full disks: what goes back to the queue, its message, and that nothing is claimed meanwhile."""
+"""Full disks and stores that are away: what goes back to the queue, its message, and that nothing is claimed meanwhile."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import pytest
 from runs.errors import ProviderError
 from runs.execution import lanes, preparation, run_here
 from runs.queue import claims, disk
-from runs.queue.disk import DiskFull, disk_full
+from runs.queue.disk import DiskFull, cannot_store
+from runs.warehouse.artifacts import store_away
 from tests.runs.carrying import beside, claimed, launch, running, until
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -21,12 +22,12 @@ ENOUGH_FOR_NOBODY = 10**9
 def test_errors_of_full_and_failing_disks_are_recognised(number: int):
     error = ProviderError("It cannot start.")
     error.__cause__ = OSError(number, "no room", "/data/work/trial-1/file")
-    assert "Disk full at /data/work/trial-1: " in str(disk_full(error))
+    assert "Disk full at /data/work/trial-1: " in str(cannot_store(error))
 
 
 def test_other_errors_are_not_those_of_a_disk():
-    assert disk_full(OSError(errno.ENOENT, "missing", "/data/file")) is None
-    assert disk_full(ValueError("wrong")) is None
+    assert cannot_store(OSError(errno.ENOENT, "missing", "/data/file")) is None
+    assert cannot_store(ValueError("wrong")) is None
 
 
 def test_a_trial_goes_back_three_times_without_a_start():
@@ -58,6 +59,21 @@ def test_the_fourth_full_disk_is_an_error_that_says_so():
     assert (trial.state, trial.outcome, trial.error_kind) == ("finished", "error", "disk")
     assert "Disk full at /data/work: No space left on device." in trial.error
     assert "tried 4 times" in trial.error
+
+
+def test_a_store_that_stays_away_is_an_error_of_its_own():
+    run = running(trials=1)
+    claim = claimed(run)
+    run.trial_set.filter(pk=claim.trial_id).update(put_back=claims.MOST_PUT_BACK)
+
+    error = RuntimeError("the trial ended")
+    error.__cause__ = store_away(ConnectionError())
+    problem = cannot_store(error)
+    assert problem is not None
+    lanes.return_or_fail(claim, problem, is_over=lambda: True)
+    trial = run.trial_set.get(pk=claim.trial_id)
+    assert (trial.outcome, trial.error_kind) == ("error", "store")
+    assert trial.error.startswith("The file store can't be reached: ConnectionError. Check EVALHUB_STORE;")
 
 
 def test_nothing_is_claimed_while_there_is_too_little_room(settings):
