@@ -150,8 +150,9 @@ def test_four_faults_in_one_session_are_survived(tmp_path, kind):
         [*COMMANDS[:2], *COMMANDS[2:3] * again, *COMMANDS[2:]],
         [*CODES[:2], *[1] * again, *CODES[2:]],
     )
-    # Claude Code counts what came before the cut, if it got that far.
-    assert tokens(recording) in [(800, 160), *([(900, 161)] if kind == "claude_code" else [])]
+    # Claude Code counts what came before the cut, if it got that far; opencode may leave out the step that was cut.
+    other = {"claude_code": [(900, 161)], "opencode": [(700, 140)]}
+    assert tokens(recording) in [(800, 160), *other.get(kind, [])]
     check_requests(model, "scripted")
     # Each request has a call more than the last, but as many after a fault; the fourth call is the nonsense.
     assert called == [0, 0, 1, 1, 2, 2, *([] if again else [3]), 4, 5, 6, 7]

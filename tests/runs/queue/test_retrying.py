@@ -5,8 +5,9 @@ from __future__ import annotations
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 from django.db import IntegrityError, InterfaceError, OperationalError, connection, connections
@@ -131,6 +132,40 @@ def test_the_last_result_closes_its_run_without_its_answer():
         assert recording.record(last, passed())
     run.refresh_from_db()
     assert (run.state, run.passed, run.open) == ("finished", 2, 0)
+
+
+class LosesOnce:
+    """Loses the connection at the first statement with these words."""
+
+    def __init__(self, *words: str) -> None:
+        self.words = words
+        self.lost = False
+
+    def __call__(self, execute: Callable[..., Any], sql: str, *rest: Any) -> Any:
+        if not self.lost and all(word in sql for word in self.words):
+            self.lost = True
+            raise lost()
+        return execute(sql, *rest)
+
+
+def test_a_trial_is_claimed_once_the_connection_is_back():
+    run, claiming = running(trials=1), LosesOnce("UPDATE", "starts = starts + 1")
+    with connection.execute_wrapper(claiming):
+        claim = claims.claim_trial(run.pk)
+    assert claiming.lost
+    assert claim is not None
+    assert [(each.pk, each.starts) for each in Trial.objects.filter(state="running")] == [(claim.trial_id, 1)]
+
+
+def test_a_run_is_closed_once_the_connection_is_back():
+    run = running(trials=1)
+    assert recording.record(claimed(run), passed())
+    closing = LosesOnce('UPDATE "runs_run"', '"outcome"')
+    with connection.execute_wrapper(closing):
+        assert recording.record(claimed(run), passed())
+    assert closing.lost
+    run.refresh_from_db()
+    assert (run.state, run.outcome, run.passed) == ("finished", "pass", 2)
 
 
 def test_a_place_whose_commit_was_not_answered_is_taken_once():
