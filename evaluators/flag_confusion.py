@@ -13,8 +13,9 @@ from enum import StrEnum
 from msgspec import Struct
 
 from evaluators.help_pages import HelpPage
+from evaluators.mcp_arguments import ArgumentProblemKind, argument_problems
 from evaluators.mcp_calls import arguments_of
-from evaluators.mcp_surface import ArgumentProblemKind, McpSurface, argument_problems
+from evaluators.mcp_surface import McpSurface
 from evaluators.model import Command, Json
 
 Key = tuple[str, str, str, str]

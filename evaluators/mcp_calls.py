@@ -16,8 +16,9 @@ from msgspec import Struct
 
 from evaluators.attempts import call_message
 from evaluators.calls import Call, calls
+from evaluators.mcp_arguments import argument_problems
 from evaluators.mcp_record import RecordedCall
-from evaluators.mcp_surface import McpSurface, argument_problems
+from evaluators.mcp_surface import McpSurface
 from evaluators.model import Event, Json, Source, Transcript
 from evaluators.tool import McpServer
 from evaluators.tool_commands import HELP, FoundCommand

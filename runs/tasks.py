@@ -48,7 +48,7 @@ long_tasks = BoundedSemaphore(max(1, settings.WORKER_THREADS - 1))
 """Leaves a thread to preparations and the tick, where there is more than one."""
 
 
-def _at_length(work: Callable[[int], None], key: int) -> None:
+def _long_task(work: Callable[[int], None], key: int) -> None:
     """Do work that may take minutes, unless all threads for it are busy: then the tick asks for it again."""
     if long_tasks.acquire(blocking=False):
         try:
@@ -60,19 +60,19 @@ def _at_length(work: Callable[[int], None], key: int) -> None:
 @shared_task(name="runs.tasks.grade")
 def grade(request_id: int) -> None:
     """Grade a stored request, with commands."""
-    _at_length(run_request, request_id)
+    _long_task(run_request, request_id)
 
 
 @shared_task(name="runs.tasks.prove")
 def prove(proof_id: int) -> None:
     """Make a requested proof of a suite."""
-    _at_length(run_proof, proof_id)
+    _long_task(run_proof, proof_id)
 
 
 @shared_task(name="runs.tasks.reassess")
 def reassess(key: int) -> None:
     """Judge or grade a run's stored trials again."""
-    _at_length(run_reassessment, key)
+    _long_task(run_reassessment, key)
 
 
 @shared_task(name="runs.tasks.check_target")
@@ -84,7 +84,7 @@ def check_target(check_id: int) -> None:
 @shared_task(name="runs.tasks.try_target")
 def try_target(try_id: int) -> None:
     """Try a target with a prompt on this machine."""
-    _at_length(run_try, try_id)
+    _long_task(run_try, try_id)
 
 
 @shared_task(name="runs.tasks.deliver")

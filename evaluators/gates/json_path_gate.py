@@ -23,7 +23,7 @@ from evaluators.model import Json
 from evaluators.patterns import LONGEST
 
 MOST_REPEATS = 200_000
-"""Values that a path may find beyond each value once, in a document as large as a command's output may be."""
+"""How often a path may find a value that it has found before."""
 FORMS = "exists, equals VALUE, contains TEXT, or len >= N (also ==, >, <=, <)"
 
 _COMPARISONS: dict[str, Callable[[int, int], bool]] = {

@@ -27,12 +27,16 @@ def size_of(document: Json) -> DocumentSize:
     while stack:
         value, level = stack.pop()
         values, depth = values + 1, max(depth, level)
-        children = (
-            list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
-        )
+        children = _children(value)
         width = max(width, len(children))
         stack += [(child, level + 1) for child in children]
     return DocumentSize(values, depth, width)
+
+
+def _children(value: Json) -> list[Json]:
+    if isinstance(value, dict):
+        return list(value.values())
+    return value if isinstance(value, list) else []
 
 
 def most_repeats(path: Any, size: DocumentSize) -> int:

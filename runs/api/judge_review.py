@@ -14,7 +14,8 @@ from evalhub.web.rest.given import Given, Key, Name, Text
 from evalhub.web.rest.pages import ListOut
 from evalhub.web.timestamps import moment
 from runs.api.lookup import find_run, find_trial
-from runs.execution.reassessing import plan_of, ready_rubric, request_reassessment
+from runs.execution.reassessing import request_reassessment
+from runs.execution.reassessment_plan import plan_of, ready_rubric
 from runs.models import Overrule, Reassessment
 from runs.models.review import Right
 from runs.warehouse.adopting import adopt

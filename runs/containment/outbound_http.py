@@ -132,11 +132,13 @@ class _Body(httpx.SyncByteStream):
 
     def __iter__(self) -> Iterator[bytes]:
         encoding = httpx.Headers(self._answer.headers).get("content-encoding", "identity")
-        if encoding != "identity":
-            raise httpx.DecodingError(f"the answer is compressed ({encoding}), which was not asked for")
         left = self._longest
         with _as_httpx(self._request):
             for chunk in self._answer.iter_stream():
+                if encoding.lower() != "identity":
+                    raise httpx.DecodingError(
+                        f"the answer is compressed ({encoding}), which was not asked for"
+                    )
                 left -= len(chunk)
                 if left < 0:
                     raise AnswerTooLong(f"the answer has more than {self._longest >> 20} MB")

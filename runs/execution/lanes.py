@@ -25,7 +25,6 @@ logger = logging.getLogger(__name__)
 
 FAIR_SHARE_SECONDS = 1.0
 """Interval at which a lane checks whether to move to another run."""
-MOST_TRIES = claims.MOST_PUT_BACK + 1
 
 _stopping = threading.Event()
 
@@ -150,7 +149,7 @@ def return_or_fail(
     if claims.put_back(claim):
         logger.warning("trial %s is requeued: %s", claim.trial_id, problem)
         return None
-    error = f"{problem} The trial was tried {MOST_TRIES} times."
+    error = f"{problem} The trial was tried {claims.MOST_TRIES} times."
     result = TrialResult(outcome="error", error=error, error_kind=problem.kind)
     return _record(claim, result, is_over=is_over)
 

@@ -47,7 +47,6 @@ logger = logging.getLogger(__name__)
 TOOL_CHECK_SECONDS = 30.0
 _MAY_CHANGE = ("evalhub", "names", "sandbox", "staleness")
 """Parts of the fingerprint that may differ between a run and its retry."""
-MOST_TRIES = claims.MOST_PUT_BACK + 1
 
 
 class NotReady(Exception):
@@ -119,7 +118,7 @@ def _wait_for_room(run_id: int, token: str, problem: CannotStore, warnings: list
     logger.warning("run %s is requeued: %s", run_id, problem)
     room.note(problem)
     if not claims.put_run_back(run_id, token):
-        recording.fail_run(run_id, token, f"{problem} It was tried {MOST_TRIES} times.", warnings)
+        recording.fail_run(run_id, token, f"{problem} It was tried {claims.MOST_TRIES} times.", warnings)
 
 
 def _with_captures(run_id: int, context: RunContext) -> RunContext:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.db.models import Avg, Exists, OuterRef, QuerySet
 from django.utils import timezone
 
 from evalhub.teams import audit
@@ -25,9 +23,7 @@ from evaluators.evaluate import (
     scripts_layer,
 )
 from evaluators.evidence import Evidence
-from evaluators.gates import Gate
 from evaluators.gates.base_gate import NOT_RUN
-from evaluators.judges.ready_rubrics import PREFIX, READY
 from evaluators.judges.rubric import DEFAULT_THRESHOLD, JudgeCriteria, Rubric
 from evaluators.model import Complete, Score, Usage, Workspace
 from runs.errors import ProviderError, RequestError
@@ -35,12 +31,20 @@ from runs.execution.context import RunContext, load_run
 from runs.execution.judge_rule import inform
 from runs.execution.judges import judge_of, judge_target
 from runs.execution.proving.agents import JudgeBudget
+from runs.execution.reassessment_plan import (
+    KEPT_WORKSPACE,
+    assessable,
+    need_workspace,
+    plan_of,
+    ready_rubric,
+    without_workspace,
+)
 from runs.execution.trial_folder import trial_folder
 from runs.execution.trial_result import judging_row
 from runs.execution.workspace import PostResult
-from runs.models import Artifact, JudgingRecord, ReassessedTrial, Reassessment, Run, Trial
+from runs.models import JudgingRecord, ReassessedTrial, Reassessment, Run, Trial
 from runs.models.run_options import RunOptions
-from runs.models.trial import TrialState, scores_json
+from runs.models.trial import scores_json
 from runs.planning.selection import check_judge
 from runs.queue import wakeups
 from runs.queue.claims import lease_end, new_token, worker_name
@@ -53,113 +57,12 @@ from runs.targets.versions import definition_hash
 from runs.warehouse.artifacts import FileUnavailable, opened
 from runs.warehouse.calibrations import calibrated_versions
 from runs.warehouse.kept_workspace import UNREADABLE, kept_files
-from runs.warehouse.recompute import LAYERS as SCORED
 from runs.warehouse.recompute import outcome_of
 from scenarios.formats.parsed import FixtureFile
 from scenarios.models import ScenarioVersion
 
 GRADED = (gates_layer, assertions_layer, scripts_layer)
 GRADED_NAMES = ("gates", "assertions", "scripts")
-KEPT_WORKSPACE = "workspace"
-
-
-@dataclass(frozen=True)
-class NotGraded:
-    """The checks of a scenario that need a workspace, and its trials without a usable one."""
-
-    scenario: str
-    checks: tuple[str, ...]
-    trials: int
-    reason: str
-
-
-@dataclass(frozen=True)
-class ReassessmentPlan:
-    """What assessing a run again takes."""
-
-    trials: int
-    calls: int
-    """Most calls of a judge, without corrections."""
-    cost_usd: float | None
-    """By the mean cost of the run's own judgings; None if unknown."""
-    not_graded: tuple[NotGraded, ...] = ()
-    """Trials that can't be graded again; they keep their stored scores."""
-
-
-def ready_rubric(name: str) -> Rubric | None:
-    """Return a shipped rubric; None for an empty name. Raises `RequestError` for an unknown one."""
-    if not name:
-        return None
-    found = READY.get(name.removeprefix(PREFIX))
-    if found is None:
-        raise RequestError(f"Unknown rubric '{name}'. Choose {', '.join(READY)}, or leave it out.")
-    return found
-
-
-def assessable(run: Run) -> QuerySet[Trial]:
-    """Return the run's trials whose stored evidence can be assessed again, in order."""
-    kinds = ("", *SCORED)
-    trials = Trial.objects.filter(run=run, state=TrialState.FINISHED, error_kind__in=kinds)
-    return trials.filter(transcript__isnull=False).order_by("position", "pk")
-
-
-def plan_of(run: Run, kind: str, rubric: Rubric | None = None) -> ReassessmentPlan:
-    """Return the number of trials and calls, and the estimated cost. Three queries."""
-    trials = assessable(run)
-    if kind == Reassessment.Kind.GRADE:
-        return ReassessmentPlan(trials.count(), 0, 0.0, _not_graded(run, trials))
-    contents = dict(run.suite_version.scenario_versions.values_list("pk", "content__criteria"))
-    keys = list(trials.values_list("scenario_version", flat=True))
-    calls = sum(_calls(Criteria.model_validate(contents[key]), rubric) for key in keys if key in contents)
-    mean = JudgingRecord.objects.filter(trial__run=run).aggregate(mean=Avg("cost_usd"))["mean"]
-    return ReassessmentPlan(len(keys), calls, None if mean is None else mean * calls)
-
-
-def _not_graded(run: Run, trials: QuerySet[Trial]) -> tuple[NotGraded, ...]:
-    """Return what can't be graded again and why, by scenario and reason. Three queries."""
-    newest = run.suite.versions.first()
-    versions = list(newest.scenario_versions.all()) if newest else []
-    specs = {each.scenario_id: each.spec for each in versions}
-    kept = Exists(Artifact.objects.filter(trial=OuterRef("pk"), name=KEPT_WORKSPACE))
-    found: Counter[tuple[int, str, str]] = Counter()
-    rows = trials.annotate(kept=kept).values_list("scenario", "scenario__key", "detail__workspace", "kept")
-    for scenario, key, changes, is_kept in rows:
-        if (reason := _without_workspace(changes, is_kept)) and scenario in specs:
-            found[scenario, key, reason] += 1
-    every = (
-        NotGraded(key, _need_workspace(specs[scenario].criteria), n, reason)
-        for (scenario, key, reason), n in found.items()
-    )
-    return tuple(each for each in every if each.checks)
-
-
-def _without_workspace(changes: dict[str, Any] | None, is_kept: bool) -> str:
-    """Return why a trial's workspace can't be used, from its detail; empty if it can."""
-    left_out = (changes or {}).get("left_out") or []
-    if left_out:
-        return f"The stored workspace lacks large files, such as {left_out[0]}."
-    if is_kept or (changes or {}).get("empty"):
-        return ""
-    return "The workspace is not stored."
-
-
-def _need_workspace(criteria: Criteria) -> tuple[str, ...]:
-    """Return the names of the gates and informing scripts that need a workspace."""
-    gates = [_named(gate) for gate in criteria.gates if gate.needs_workspace]
-    return (*gates, *(f"script {each.name}" for each in criteria.scripts))
-
-
-def _named(gate: Gate) -> str:
-    about = gate.name or getattr(gate, "path", "") or getattr(gate, "command", "")
-    return f"{gate.type} {about}".strip()
-
-
-def _calls(criteria: Criteria, rubric: Rubric | None) -> int:
-    own = criteria.judge
-    asks = sum(evaluator.asks_model for evaluator in criteria.evaluators)
-    if own is not None and own.enabled:
-        return asks + max(1, own.judgings)
-    return asks + (rubric is not None)
 
 
 def request_reassessment(
@@ -234,9 +137,14 @@ def _carry_out(made: Reassessment) -> None:
     except (ProviderError, RequestError, DiskFull) as error:
         made.error = storable(str(error))
     finally:
-        made.finished = timezone.now()
-        made.cost_usd = judge.spent if judge else 0.0
-        retry_when_lost(lambda: made.save(update_fields=["error", "finished", "cost_usd"]))
+        ended = {
+            "error": made.error,
+            "finished": timezone.now(),
+            "cost_usd": judge.spent if judge else 0.0,
+        }
+        # What was thought lost has ended already.
+        held = Reassessment.objects.filter(pk=made.pk, finished=None)
+        retry_when_lost(lambda: held.update(**ended))
 
 
 class _Unlimited(JudgeBudget):
@@ -357,7 +265,7 @@ def _graded(made: Reassessment, trial: Trial, context: RunContext) -> Reassessed
     if not blind:
         note = " ".join(each.note for each in posted if each.note)
         return _store(made, trial, rows, (), note, graded_by=newest)
-    named = ", ".join(_need_workspace(criteria))
+    named = ", ".join(need_workspace(criteria))
     note = f"{reason} {len(blind)} of {len(found)} checks need it ({named}), so this trial keeps its stored scores."
     return _store(made, trial, rows, (), note, decides=False)
 
@@ -372,7 +280,7 @@ def _newest(version: ScenarioVersion) -> ScenarioVersion:
 def _workspace_files(trial: Trial) -> tuple[tuple[FixtureFile, ...] | None, str]:
     """Return the files of a trial's stored workspace, or None and the reason."""
     kept = trial.artifacts.filter(name=KEPT_WORKSPACE).first()
-    if reason := _without_workspace(trial.detail.get("workspace"), kept is not None):
+    if reason := without_workspace(trial.detail.get("workspace"), kept is not None):
         return None, reason
     if kept is None:
         return (), ""

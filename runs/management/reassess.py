@@ -8,7 +8,8 @@ from typing import Any
 
 from evalhub.web.numbers import counted, money
 from runs.errors import RequestError
-from runs.execution.reassessing import plan_of, ready_rubric, request_reassessment, run_reassessment
+from runs.execution.reassessing import request_reassessment, run_reassessment
+from runs.execution.reassessment_plan import plan_of, ready_rubric
 from runs.models import Run
 from runs.warehouse.adopting import adopt
 from runs.warehouse.reassessed import comparisons

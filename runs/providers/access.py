@@ -31,7 +31,7 @@ _KEYS: Mapping[str, str] = {
     "together_ai": "TOGETHERAI_API_KEY",
 }
 """Key variables of providers that don't use `<PROVIDER>_API_KEY`."""
-_BESIDE_KEY: Mapping[str, tuple[str, ...]] = {
+_EXTRA_CREDENTIALS: Mapping[str, tuple[str, ...]] = {
     "gigachat": ("GIGACHAT_ACCESS_TOKEN", "GIGACHAT_CREDENTIALS"),
     "watsonx": _WATSONX,
     "watsonx_text": _WATSONX,
@@ -119,7 +119,7 @@ def with_key(target: ResolvedTarget, variables: Mapping[str, str]) -> ResolvedTa
     if not isinstance(options, LitellmOptions):
         return target
     provider = options.model.partition("/")[0]
-    _refuse_hidden(options.model, _BESIDE_KEY.get(provider, ()), variables)
+    _refuse_hidden(options.model, _EXTRA_CREDENTIALS.get(provider, ()), variables)
     if options.api_key:
         return target
     variable = _KEYS.get(provider, f"{provider.upper().replace('-', '_')}_API_KEY")

@@ -123,9 +123,9 @@ class FileBatches:
             yield str(row.get("custom_id")), self._answer(row)
 
     def _content(self, file_id: str) -> bytes:
-        from runs.providers.litellm_outbound import reading
+        from runs.providers.litellm_outbound import calling
 
-        with reading(LONGEST_RESULTS):
+        with calling(self.access.outbound, longest=LONGEST_RESULTS):
             content: bytes = self._client().files.content(file_id).content
         return content
 

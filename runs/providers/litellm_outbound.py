@@ -18,10 +18,10 @@ from runs.containment.outbound_http import LONGEST_ANSWER, Backend, Resolve, Tra
 T = TypeVar("T")
 
 _guarding, _guarded = Lock(), list[bool]()
-_outbound: ContextVar[Outbound] = ContextVar("outbound", default=Outbound())  # noqa: B039  # immutable
-"""Addresses that this thread's request may call; by default public addresses only."""
-_longest: ContextVar[int] = ContextVar("longest", default=LONGEST_ANSWER)
-"""Bytes of an answer that this thread's request reads."""
+_limits: ContextVar[tuple[Outbound, int]] = ContextVar(
+    "limits", default=(Outbound(), LONGEST_ANSWER)
+)  # immutable
+"""What this thread's request may call, by default public addresses only, and the bytes of an answer that it reads."""
 
 
 class _ByOutbound(httpx.BaseTransport):
@@ -32,11 +32,11 @@ class _ByOutbound(httpx.BaseTransport):
         self._transports: dict[tuple[Outbound, int], Transport] = {}
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        allowed, longest = _outbound.get(), _longest.get()
-        transport = self._transports.get((allowed, longest))
+        limits = _limits.get()
+        transport = self._transports.get(limits)
         if transport is None:
-            made = Transport(Backend(lambda: allowed, self._resolve), longest)
-            transport = self._transports.setdefault((allowed, longest), made)
+            made = Transport(Backend(lambda: limits[0], self._resolve), limits[1])
+            transport = self._transports.setdefault(limits, made)
         return transport.handle_request(request)
 
     def disconnect(self) -> None:
@@ -92,23 +92,13 @@ def load_litellm() -> Any:
 
 
 @contextmanager
-def calling(outbound: Outbound) -> Iterator[None]:
-    """Let this thread's requests call the allowed addresses."""
-    token = _outbound.set(outbound)
+def calling(outbound: Outbound, *, longest: int = LONGEST_ANSWER) -> Iterator[None]:
+    """Let this thread's requests call the allowed addresses and read answers of up to `longest` bytes."""
+    token = _limits.set((outbound, longest))
     try:
         yield
     finally:
-        _outbound.reset(token)
-
-
-@contextmanager
-def reading(longest: int) -> Iterator[None]:
-    """Let this thread's requests read answers of up to `longest` bytes."""
-    token = _longest.set(longest)
-    try:
-        yield
-    finally:
-        _longest.reset(token)
+        _limits.reset(token)
 
 
 def call_within(outbound: Outbound, call: Callable[[], T]) -> T:

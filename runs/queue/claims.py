@@ -35,6 +35,8 @@ MOST_STARTS = 5
 MOST_PUT_BACK = 3
 """A trial or preparation requeued more often for a full disk is an error."""
 
+MOST_TRIES = MOST_PUT_BACK + 1
+
 LONGEST_NAME = 200
 LOST_REASSESSMENT = "Its worker was lost. Request it again."
 

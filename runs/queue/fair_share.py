@@ -86,7 +86,7 @@ def next_place(*, launch_id: int | None = None, leaving: Place | None = None) ->
 def next_preparation(run_id: int) -> int | None:
     """Return the queued run that is prepared next, of those whose target has the same labels as this one's.
 
-    The project, then the launch, of which the fewest runs are being prepared comes first; priorities come before that.
+    Projects go by their priority, then by how few of their runs are being prepared; so do the launches of a project.
     """
     labels = Run.objects.filter(pk=run_id).values_list("target__labels", flat=True).first()
     queued = Run.objects.filter(

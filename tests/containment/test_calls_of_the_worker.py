@@ -26,7 +26,7 @@ from runs.providers.batches import batching_of
 from runs.providers.failures import refusal_in
 from runs.providers.healthcheck import ask_address
 from runs.providers.language_model import LanguageModel, complete_through_model
-from runs.providers.litellm_outbound import calling, load_litellm, reading, session
+from runs.providers.litellm_outbound import calling, load_litellm, session
 from runs.sources.mcp_http import fetch_tools
 from runs.sources.mcp_stdio import NoAnswer
 from tests.containment.test_one_door import ROOT
@@ -293,10 +293,10 @@ def test_pages_of_an_mcp_server_have_a_size_in_all():
 
 
 def test_results_of_a_batch_may_be_longer():
-    with answering("127.0.0.1", lambda handler: _long(handler, 20 << 20)) as (url, _), calling(HERE):
-        with reading(LONGEST_RESULTS):
+    with answering("127.0.0.1", lambda handler: _long(handler, 20 << 20)) as (url, _):
+        with calling(HERE, longest=LONGEST_RESULTS):
             assert len(session().get(url).content) == 20 << 20
-        with pytest.raises(httpx.RequestError, match="more than 16 MB"):
+        with calling(HERE), pytest.raises(httpx.RequestError, match="more than 16 MB"):
             session().get(url)
 
 

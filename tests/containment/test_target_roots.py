@@ -246,6 +246,13 @@ def test_a_program_under_test_is_shown_where_targets_may_run_it(scripts, level):
     assert shown(scripts, level, "/workspace/bin/not-there-yet", "echo on") == b"on\n"
 
 
+@pytest.mark.parametrize(
+    "name", ["/" + "a" * 5_000, "/a\0b", "/" + "a/" * 3_000], ids=["long", "NUL", "deep"]
+)
+def test_a_program_under_test_with_an_impossible_name_is_none(scripts, name):
+    assert shown(scripts, Level.BWRAP, name, "echo on") == b"on\n"
+
+
 @pytest.mark.parametrize("level", [Level.BWRAP, Level.LANDLOCK])
 def test_a_program_under_test_is_never_looked_for_in_the_workers_folder(scripts, level, monkeypatch):
     monkeypatch.chdir(scripts / "elsewhere")

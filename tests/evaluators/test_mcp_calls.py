@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 
 from evaluators.flag_confusion import argument_confusions
 from evaluators.interaction import Interaction, analyse, scores
+from evaluators.mcp_arguments import argument_problems
 from evaluators.mcp_calls import mark_calls, refused_calls
 from evaluators.mcp_record import RecordedCall, read_record
-from evaluators.mcp_surface import McpSurface, argument_problems, surface_of
+from evaluators.mcp_surface import McpSurface, surface_of
 from evaluators.model import Event, Transcript
 from evaluators.tool import McpServer, Tool
 from evaluators.transcripts import parse

@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from evalhub.web.example_agent import free_port
-from tests.faults.test_full_disk import TARGETS
+from tests.faults.test_full_disk import start_run
 from tests.services.object_store import KEYS, bucket
 from tests.worker.stand import Stand
 
@@ -23,15 +23,6 @@ AWAY = "The file store can't be reached: "
 RUNNING = "SELECT count(*) FROM runs_trial WHERE state = 'running'"
 
 
-def start_run(stand: Stand, folder: Path, trials: int) -> None:
-    suite = folder / "writes"
-    suite.mkdir()
-    (suite / "writes.yaml").write_text(SCENARIO)
-    (folder / "targets.yaml").write_text(TARGETS)
-    words = ["--targets", str(folder / "targets.yaml"), "--target", "shell", "--json"]
-    stand.manage("run_scenarios", str(suite), *words, "--trials", str(trials), "--concurrency", "4")
-
-
 def test_a_store_that_is_away_costs_no_trial(stand: Stand, tmp_path: Path):
     port = free_port()
     # Only the store may take trials back, not a lease that ends on a busy machine.
@@ -41,7 +32,7 @@ def test_a_store_that_is_away_costs_no_trial(stand: Stand, tmp_path: Path):
         stand.env["EVALHUB_STORE"] = f"s3://hosts/kept{options}"
         stand.start_worker()
         stand.until(lambda: bool(stand.rows("SELECT 1 FROM runs_worker WHERE store <> ''")), 90)
-        start_run(stand, tmp_path, trials=12)
+        start_run(stand, tmp_path, trials=12, scenario=SCENARIO)
         stand.until(lambda: stand.one("SELECT passed FROM runs_run") > 0, 90)
         stand.until(lambda: stand.one(RUNNING) == 4, 90)
     stand.until(lambda: stand.one("SELECT sum(put_back) FROM runs_trial") > 0, 90)
@@ -63,7 +54,7 @@ def test_a_worker_that_starts_without_its_store_starts_no_trial(stand: Stand, tm
     stand.env |= {**KEYS, "EVALHUB_EGRESS": "full", "EVALHUB_STORE": f"s3://hosts/kept{options}"}
     stand.start_worker()
     stand.until(lambda: bool(stand.rows("SELECT 1 FROM runs_worker WHERE problem <> ''")), 90)
-    start_run(stand, tmp_path, trials=2)
+    start_run(stand, tmp_path, trials=2, scenario=SCENARIO)
     with bucket("hosts", port):
         stand.until(lambda: stand.one("SELECT state FROM runs_run") == "finished", 90)
     assert stand.rows("SELECT passed, errors FROM runs_run") == [(2, 0)]

@@ -15,7 +15,8 @@ from evalhub.teams.pages import ProjectRequest, project_page
 from evalhub.web.numbers import counted
 from evaluators.judges.ready_rubrics import READY
 from runs.errors import RequestError
-from runs.execution.reassessing import plan_of, request_reassessment
+from runs.execution.reassessing import request_reassessment
+from runs.execution.reassessment_plan import plan_of
 from runs.models import Reassessment, Run, Target
 from runs.providers import JUDGES
 from runs.warehouse.adopting import adopt

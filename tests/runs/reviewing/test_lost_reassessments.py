@@ -55,6 +55,19 @@ def test_a_worker_keeps_what_it_is_at(requested, settings):
     assert requested.finished is None
 
 
+def test_a_worker_that_was_thought_lost_changes_no_result(requested):
+    def lose(execute: Callable[..., Any], sql: str, *rest: Any) -> Any:
+        if sql.startswith('INSERT INTO "runs_reassessedtrial"'):
+            Reassessment.objects.filter(finished=None).update(lease_until=1.0)
+            reap()
+        return execute(sql, *rest)
+
+    with connection.execute_wrapper(lose):
+        run_reassessment(requested.pk)
+    requested.refresh_from_db()
+    assert requested.error == "Its worker was lost. Request it again."
+
+
 class LosesOnce:
     """Loses the connection at the first statement of each kind."""
 
@@ -70,7 +83,7 @@ class LosesOnce:
 
 
 def test_a_lost_connection_costs_no_work(requested):
-    losing = LosesOnce('INSERT INTO "runs_reassessedtrial"', 'UPDATE "runs_reassessment" SET "cost_usd"')
+    losing = LosesOnce('INSERT INTO "runs_reassessedtrial"', 'UPDATE "runs_reassessment" SET "error"')
     with connection.execute_wrapper(losing):
         run_reassessment(requested.pk)
     assert losing.kinds == []
