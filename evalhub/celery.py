@@ -122,10 +122,11 @@ _leaving = threading.Event()
 @worker_ready.connect
 def say_hello(**_: object) -> None:
     """Register this worker until it ends."""
+    from runs.execution.lane_pool import lane_pool
     from runs.queue import worker_registry
     from runs.warehouse.store_identity import watched_store_id
 
-    worker_registry.start(_leaving, watched_store_id)
+    worker_registry.start(_leaving, lane_pool.size, watched_store_id)
 
 
 @worker_shutting_down.connect

@@ -26,12 +26,15 @@ class LanePool:
     """
 
     def __init__(self) -> None:
+        self.size = 0
+        """How many lanes it may start; 0 before it is started."""
         self._news = threading.Event()
         self._stopping = threading.Event()
         self._starter: threading.Thread | None = None
 
     def start(self, size: int) -> None:
         """Start up to this many lanes whenever there is work."""
+        self.size = size
         self._free = threading.Semaphore(size)
         self._threads = ThreadPoolExecutor(size, thread_name_prefix="lane")
         self._stopping.clear()

@@ -17,6 +17,9 @@ class Worker(models.Model):
     name = models.CharField(max_length=200, unique=True)
     seen = models.DateTimeField(default=timezone.now)
     lanes = models.PositiveIntegerField(default=0)
+    """How many of its lanes are busy."""
+    capacity = models.PositiveIntegerField(default=1, db_default=1)
+    """How many lanes it has, busy or free."""
     sandbox = models.CharField(max_length=40, blank=True)
     version = models.CharField(max_length=40, blank=True)
     problem = models.CharField(max_length=500, blank=True, default="", db_default="")

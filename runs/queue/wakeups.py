@@ -13,6 +13,7 @@ from django.utils.module_loading import import_string
 from runs.models import Run, TargetCheck, TargetTry
 from runs.models.run import RunState
 from runs.queue.labels import labels_online, queue_for, with_labels
+from runs.queue.worker_registry import labels_of_free_workers
 
 logger = logging.getLogger(__name__)
 
@@ -82,13 +83,14 @@ def after_commit_prepare(run_ids: Sequence[int]) -> None:
 
 
 def lanes(run_id: int) -> None:
-    """Wake the workers with the labels of a run's target: one message for each, which starts its free lanes.
+    """Wake the workers with a free lane and the labels of a run's target: one message starts all lanes of a worker.
 
     A worker that misses it finds the work within a second.
     """
-    labels, online = _labels_of(run_id), labels_online()
-    queue = queue_for(labels, online) if labels else ""
-    _send("wake_lanes", times=with_labels(labels, online), queue=queue)
+    labels = _labels_of(run_id)
+    queue = _queue(labels, labels_online())
+    if queue is not None:
+        _send("wake_lanes", times=with_labels(labels, labels_of_free_workers()), queue=queue)
 
 
 def check_batch(run_id: int) -> None:

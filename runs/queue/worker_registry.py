@@ -10,9 +10,11 @@ from datetime import timedelta
 
 from django.conf import settings
 from django.db import Error, connections
+from django.db.models import Count
 from django.utils import timezone
 
-from runs.models import Worker
+from runs.models import Trial, Worker
+from runs.models.trial import TrialState
 from runs.queue.claims import worker_name
 from runs.queue.disk import least_free_bytes, room, shortage
 from runs.queue.heartbeat import heartbeat as process_heartbeat
@@ -29,14 +31,15 @@ REMOVED_AFTER = timedelta(hours=1)
 """A worker silent for longer is removed from the registry."""
 
 
-def heartbeat(store_id: str = "") -> None:
-    """Store that this process is running, and its state."""
+def heartbeat(capacity: int, store_id: str = "") -> None:
+    """Store that this process is running, with so many lanes, and its state."""
     now = timezone.now()
     Worker.objects.update_or_create(
         name=worker_name(),
         defaults={
             "seen": now,
             "lanes": process_heartbeat.places(),
+            "capacity": capacity,
             "sandbox": containment().level.value,
             "version": settings.VERSION,
             "problem": room.problem()[:LONGEST_PROBLEM],
@@ -57,14 +60,14 @@ def remove() -> None:
     Worker.objects.filter(name=worker_name()).delete()
 
 
-def start(stop: threading.Event, store_id: Callable[[], str] = str) -> threading.Thread:
+def start(stop: threading.Event, capacity: int, store_id: Callable[[], str] = str) -> threading.Thread:
     """Start a thread that sends heartbeats until `stop` is set, and then removes the process from the registry.
 
-    `store_id` returns the id of the file store, or an empty text while it can't be read.
+    `capacity` is the number of its lanes. `store_id` returns the id of the file store, or an empty text while it can't be read.
     """
     store = _StoreId(store_id)
     threading.Thread(target=store.keep_reading, args=(stop,), name="store-id", daemon=True).start()
-    thread = threading.Thread(target=_loop, args=(stop, store), name="worker-registry", daemon=True)
+    thread = threading.Thread(target=_loop, args=(stop, capacity, store), name="worker-registry", daemon=True)
     thread.start()
     return thread
 
@@ -88,11 +91,11 @@ class _StoreId:
             stop.wait(HEARTBEAT_SECONDS)
 
 
-def _loop(stop: threading.Event, store: _StoreId) -> None:
+def _loop(stop: threading.Event, capacity: int, store: _StoreId) -> None:
     while not stop.is_set():
         reported = store.known
         try:
-            heartbeat(reported)
+            heartbeat(capacity, reported)
         except Error as error:
             # The database may be away for a minute; the lanes go on.
             logger.warning("worker registry: %s", error)
@@ -112,6 +115,15 @@ def _wait_for_next(stop: threading.Event, store: _StoreId, reported: str) -> Non
         # The text has the free space, which changes all the time.
         if bool(room.problem()) != bool(problem) or store.known != reported:
             return
+
+
+def labels_of_free_workers() -> list[list[str]]:
+    """Return the labels of each worker online that has a free lane and may start trials. Two queries."""
+    running = Trial.objects.filter(state=TrialState.RUNNING).order_by()
+    busy = dict(running.values_list("worker").annotate(Count("pk")))
+    able = Worker.heard(now=timezone.now()).filter(problem="")
+    online = able.values_list("name", "capacity", "labels")
+    return [labels for name, capacity, labels in online if busy.get(name, 0) < capacity]
 
 
 def workers_online(labels: Sequence[str] = ()) -> tuple[int, str]:

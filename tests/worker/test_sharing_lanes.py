@@ -37,6 +37,7 @@ def test_a_small_run_begins_while_a_big_one_holds_every_lane(stand: Stand, tmp_p
     big = start_run(stand, tmp_path, "big", trials=600, delay_ms=200, lanes=8)
     running = f"SELECT count(*) FROM runs_trial WHERE run_id = {big} AND state = 'running'"
     stand.until(lambda: stand.one(running) >= 4, 30)
+    stand.until(lambda: stand.one("SELECT sum(capacity) FROM runs_worker") == 4, 30)
     small = start_run(stand, tmp_path, "small", trials=3, delay_ms=200, lanes=1)
     stand.until(lambda: stand.one(f"SELECT state FROM runs_run WHERE id = {small}") == "finished", 25)
     left = stand.one(f"SELECT open FROM runs_run WHERE id = {big}")

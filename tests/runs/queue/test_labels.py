@@ -116,7 +116,7 @@ def test_a_run_says_which_labels_it_waits_for(settings, labelled):
 
 def test_the_registry_has_the_labels_of_each_worker(settings):
     settings.WORKER_LABELS = ["macos", "gpu", "gpu"]
-    heartbeat()
+    heartbeat(4)
     assert Worker.objects.get().labels == ["gpu", "macos"]
     assert workers_online(["gpu"])[0] == 1
     assert workers_online(["linux"])[0] == 0

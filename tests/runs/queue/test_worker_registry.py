@@ -23,25 +23,25 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 def test_a_worker_is_listed_with_what_it_does_and_how_it_contains() -> None:
     with heartbeat.holding("a-place", "place"):
-        worker_registry.heartbeat()
+        worker_registry.heartbeat(4)
     worker = Worker.objects.get(name=worker_name())
     assert worker.lanes == 1
     assert worker.sandbox in ("bwrap", "landlock", "limits", "off")
-    worker_registry.heartbeat()
+    worker_registry.heartbeat(4)
     assert Worker.objects.get().lanes == 0
 
 
 def test_one_that_was_silent_for_a_day_is_forgotten() -> None:
     Worker.objects.create(name="old:1", seen=timezone.now() - timedelta(hours=2))
     Worker.objects.create(name="other:1", seen=timezone.now() - timedelta(minutes=30))
-    worker_registry.heartbeat()
+    worker_registry.heartbeat(4)
     reap()
     assert set(Worker.objects.values_list("name", flat=True)) == {"other:1", worker_name()}
 
 
 def test_one_that_ends_in_order_is_gone() -> None:
     stop = threading.Event()
-    thread = worker_registry.start(stop)
+    thread = worker_registry.start(stop, 4)
     stop.set()
     thread.join(10)
     assert not Worker.objects.exists()
@@ -51,7 +51,7 @@ def test_one_whose_store_never_answers_is_listed(settings, monkeypatch) -> None:
     stop = threading.Event()
     with silent_store() as options:
         use_bucket(settings, monkeypatch, f"s3://silent{options}")
-        thread = worker_registry.start(stop, store_id_if_readable)
+        thread = worker_registry.start(stop, 4, store_id_if_readable)
         try:
             until(Worker.objects.exists, 5)
         finally:
@@ -67,7 +67,7 @@ def test_the_stores_id_follows_the_first_heartbeat() -> None:
         answers.wait(10)
         return "an-id"
 
-    thread = worker_registry.start(stop, read)
+    thread = worker_registry.start(stop, 4, read)
     try:
         until(Worker.objects.filter(store="").exists, 5)
         answers.set()
