@@ -27,7 +27,7 @@ serve: setup  ## Serve the pages only, for work on them
 	@$(PY) manage.py migrate -v0 && $(PY) manage.py runserver $(PORT)
 
 worker: setup  ## Start one worker, against EVALHUB_BROKER_URL or the embedded broker of a running evalhub
-	@$(PY) -m celery --app evalhub worker --pool threads --concurrency $${EVALHUB_WORKER_THREADS:-8} --loglevel INFO
+	@$(PY) -m celery --app evalhub worker --pool threads --loglevel INFO
 
 test: dev  ## Run every test that this machine can run (ARGS="-k name")
 	@$(PY) -m tests.all $(ARGS)

@@ -45,6 +45,7 @@ app.conf.update(
     task_store_errors_even_if_ignored=False,
     task_acks_late=False,
     worker_prefetch_multiplier=1,
+    worker_concurrency=settings.TASK_THREADS,
     worker_hijack_root_logger=False,
     # Wake-ups for trials apart from preparation, checks and grading, so that none waits for the other.
     task_default_queue=SHORT_TASKS,

@@ -199,6 +199,8 @@ ENV_ALLOW = environment.words("EVALHUB_ENV_ALLOW")
 HTTP_ALLOW = environment.words("EVALHUB_HTTP_ALLOW")
 WORKER_LABELS = environment.words("EVALHUB_WORKER_LABELS")
 WORKER_THREADS = environment.integer("EVALHUB_WORKER_THREADS", 8)
+# Celery's: two at least, so that preparations need not wait for a task that takes minutes.
+TASK_THREADS = max(2, WORKER_THREADS)
 PRELOAD = environment.words("EVALHUB_PRELOAD")
 LEASE_SECONDS = environment.integer("EVALHUB_LEASE_SECONDS", 60)
 MIN_FREE_MB = environment.integer("EVALHUB_MIN_FREE_MB", 200)

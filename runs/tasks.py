@@ -44,8 +44,8 @@ def check_batch(run_id: int) -> None:
         wakeups.lanes(run_id)
 
 
-long_tasks = BoundedSemaphore(max(1, settings.WORKER_THREADS - 1))
-"""Leaves a thread to preparations and the tick, where there is more than one."""
+long_tasks = BoundedSemaphore(settings.TASK_THREADS - 1)
+"""Leaves a thread to preparations and the tick."""
 
 
 def _long_task(work: Callable[[int], None], key: int) -> None:

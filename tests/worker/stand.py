@@ -70,14 +70,7 @@ class Stand:
     ) -> subprocess.Popen[bytes]:
         """Start a worker whose environment differs by these variables."""
         argv = [sys.executable, "-m", "celery", "--app", "evalhub", "worker", "--pool", "threads"]
-        argv += [
-            "--concurrency",
-            str(threads),
-            "--loglevel",
-            "WARNING",
-            "--hostname",
-            f"w{len(self.processes)}@%h",
-        ]
+        argv += ["--loglevel", "WARNING", "--hostname", f"w{len(self.processes)}@%h"]
         argv += ["--without-gossip", "--without-mingle", "--without-heartbeat"]
         if beat:
             argv += ["--beat", "--schedule", str(self.data / "beat-schedule")]

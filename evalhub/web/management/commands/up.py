@@ -220,8 +220,8 @@ def _web(logs: Path, port: int) -> Service:
 
 def _workers(logs: Path) -> list[Service]:
     celery = [sys.executable, "-m", "celery", "--app", "evalhub"]
-    worker = [*celery, "worker", "--pool", "threads", "--concurrency", str(settings.WORKER_THREADS)]
-    worker += ["--loglevel", "WARNING", "--without-gossip", "--without-mingle", "--without-heartbeat"]
+    worker = [*celery, "worker", "--pool", "threads", "--loglevel", "WARNING"]
+    worker += ["--without-gossip", "--without-mingle", "--without-heartbeat"]
     # Celery's embedded beat is a separate process, which would outlive a killed worker.
     beat = [*celery, "beat", "--schedule", str(settings.DATA_DIR / "beat-schedule"), "--pidfile", ""]
     beat += ["--loglevel", "WARNING"]
