@@ -40,9 +40,11 @@ def parse(raw: bytes) -> Transcript:
 def read(raw: bytes, *, text_at: str = "", calls_at: str = "") -> Transcript:
     """Return an answer; given paths are tried before the known ones.
 
-    Raises `UnreadableTranscript` if there is neither text nor a list of calls.
+    Raises `UnreadableTranscript` if there is neither text nor a list of calls, or an error in their place.
     """
     text = as_text(raw).strip()
+    if not text:
+        raise UnreadableTranscript("The endpoint's answer is empty.")
     value = event_stream.fold(text) if _STREAMED.match(text) else _decoded(text)
     if not isinstance(value, dict):
         answer_text = value if isinstance(value, str) else text
@@ -55,7 +57,7 @@ def read(raw: bytes, *, text_at: str = "", calls_at: str = "") -> Transcript:
             "Name the field in `output_field` of the target."
         )
     answer_text = _text(answer)
-    if value.get("error") and not answer_text and not isinstance(calls, list):
+    if value.get("error") and not answer_text and not (isinstance(calls, list) and calls):
         raise UnreadableTranscript(f"The endpoint answers with an error: {_failure(value['error'])}.")
     return _transcript(value, answer_text, calls)
 

@@ -60,10 +60,12 @@ class _Folded:
         self._complete_calls: Json = None
         self._by_index: dict[Json, Object] = {}
         self._others: Object = {}
+        self._has_events = False
 
     def take(self, name: str, data: str) -> None:
         if data.strip() == _END:
             return
+        self._has_events = True
         try:
             value = _decode(data)
         except (ValueError, RecursionError):
@@ -74,13 +76,18 @@ class _Folded:
             self._pieces.append(value)
 
     def value(self) -> Object:
-        """Return everything as one object."""
+        """Return everything as one object, an empty one if there was no event."""
+        if not self._has_events:
+            return {}
         calls = self._complete_calls if self._complete_calls is not None else self._calls
         text = "".join(self._pieces) if self._whole is None else self._whole
         return {**self._others, "response": text, **({"toolCalls": calls} if calls else {})}
 
     def _object(self, value: Object, kind: str) -> None:
         self._others |= {key: value[key] for key in _CARRIED if value.get(key) is not None}
+        if value.get("error") and kind not in _CALLED | _RETURNED:
+            # Chat completions report an error as an event without a type, or beside an empty choice.
+            self._others["error"] = value["error"]
         if kind in _CALLED:
             self._calls.append(mapping(value.get("toolCall", value.get("tool_call"))) or value)
         elif kind in _RETURNED:

@@ -172,6 +172,12 @@ class Http:
             )
         except UnreadableTranscript as error:
             raise ProviderError(f"{self._about()} gave no answer. {error}", kind="endpoint") from error
+        if failed := next((event.text or "" for event in found.events if event.type == "error"), ""):
+            # What it said before would be judged as if it were all.
+            raise ProviderError(
+                f"{self._about()} answered with an error: {failed[:300].rstrip('.')}. Look at the endpoint's own log.",
+                kind="endpoint",
+            )
         # With custom fields only this target can parse the body, so pass its content as events.
         own = bool(options.output_field or options.tool_calls_field)
         return Recording(

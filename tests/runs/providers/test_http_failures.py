@@ -14,6 +14,8 @@ from scenarios.formats.problems import ScenarioFileError
 from tests.runs.providers.endpoints import WEATHER, asked, invocation, judged, provider
 from tests.runs.servers import Reply, serving
 
+BEGUN = b'data: {"choices": [{"delta": {"content": "It is"}}]}\n\n'
+
 
 @pytest.mark.parametrize("limits", [{"timeout_seconds": 2.0}, {"given": 2.0}], ids=["target's", "trial's"])
 def test_too_late_an_answer_fails_with_timeout(limits):
@@ -44,8 +46,30 @@ def test_it_stops_when_it_is_cancelled():
         (Reply({"reply": "hi"}), "no field for its text"),
         (Reply(pieces=(b'{"response": "h',)), "begins like JSON"),
         (Reply(pieces=(b"x" * (1 << 20),) * 17), "more than 16 MB"),
+        (Reply(pieces=(b"",)), "answer is empty"),
+        (Reply(pieces=(b"data: [DONE]\n\n",)), "no field for its text"),
+        (Reply({"response": "", "toolCalls": [], "error": "quota"}), "error: quota"),
+        (
+            Reply({"response": "Too many requests", "error": True}),
+            "answered with an error: The endpoint reported",
+        ),
+        (Reply(pieces=(BEGUN, b'data: {"error": {"message": "overloaded"}}\n\n')), "an error: overloaded"),
+        (
+            Reply(pieces=(b'data: {"choices": [], "error": {"message": "overloaded"}}\n\n',)),
+            "error: overloaded",
+        ),
+        (Reply(pieces=(BEGUN, b'data: {"type": "done", "error": "overloaded"}\n\n')), "an error: overloaded"),
     ],
-    ids=["500", "409", "redirect", "unknown shape", "cut", "flood"],
+    ids=[
+        *("500", "409", "redirect", "unknown shape", "cut", "flood", "nothing", "no event"),
+        *(
+            "error without calls",
+            "error as text",
+            "error in a stream",
+            "error in a chunk",
+            "error at the end",
+        ),
+    ],
 )
 def test_an_endpoint_that_does_not_answer_properly_is_an_error(reply, message):
     with pytest.raises(ProviderError, match=message) as caught:
