@@ -22,6 +22,8 @@ def parse(raw: bytes) -> Transcript:
     """
     lines, problems = objects(raw, "Codex")
     reader = _Reader()
+    if len(lines) == 1 and "type" not in lines[0] and (answer := _answer(lines[0])):
+        return transcript([Event("message", role="assistant", text=answer)], problems=problems)
     events = known((event for line in lines for event in reader.events(line)), lines, "Codex", _SILENT)
     return transcript(events, usage=reader.usage, problems=problems)
 
@@ -42,8 +44,7 @@ class _Reader:
         elif kind in ("turn.failed", "error"):
             yield Event("error", text=_message(line.get("error", line.get("message"))))
         elif kind not in _PASSING:
-            answer = _answer(line)
-            yield Event("message", role="assistant", text=answer) if answer else unknown(line, kind)
+            yield unknown(line, kind)
 
     def _item(self, item: Object, *, done: bool) -> Iterator[Event]:
         kind = words(item.get("type")) or ""

@@ -13,6 +13,7 @@ import msgspec
 from evaluators.model import Event, Transcript
 from evaluators.transcripts.event_lines import BY_EVENT, BY_TYPE, MAKERS, AnyLine
 from evaluators.transcripts.reading import UnreadableTranscript, as_text, line_problems, no_events
+from evaluators.transcripts.unread_calls import refuse_unread_calls
 
 _KNOWN_RAW = frozenset(("spawn", "complete", "setup_command", "execution", "post_script"))
 
@@ -50,6 +51,7 @@ def parse(raw: bytes) -> Transcript:
     # A line of a known kind whose fields are not as they should be is still one of such a log.
     if found and all(_is_unknown(event) and event.name not in MAKERS for event in found):
         raise no_events("log of structured events", (event.name or "" for event in found))
+    refuse_unread_calls(found, "log of structured events", passing=_KNOWN_RAW | MAKERS.keys())
     return _transcript(found, others, line_problems(bad, "are no events"))
 
 

@@ -59,7 +59,7 @@ def _events(line: Object) -> Iterator[Event]:
         yield Event("message", role="assistant", text=words(part.get("text")), timestamp=time)
     elif kind == "reasoning":
         yield Event("model_step", name=kind, text=words(part.get("text")), timestamp=time)
-    elif kind == "tool_use":
+    elif kind == "tool_use" and part:
         yield from call_events(part)
     elif kind == "error":
         yield Event("error", text=_failure(line.get("error")), timestamp=time)

@@ -22,11 +22,16 @@ def as_text(raw: bytes) -> str:
 
 def no_events(what: str, kinds: Iterable[str]) -> NoKnownEvents:
     """Return the error of an output that could be decoded and in which no event is of a known type."""
-    found = sorted({kind or "none" for kind in kinds})
-    shown = ", ".join(found[:_SHOWN]) + (", …" if len(found) > _SHOWN else "")
     return NoKnownEvents(
-        f"The output is no {what}: none of its events has a known type (found: {shown}). Choose the parser that fits it."
+        f"The output is no {what}: none of its events has a known type (found: {shown_kinds(kinds)}). "
+        "Choose the parser that fits it."
     )
+
+
+def shown_kinds(kinds: Iterable[str]) -> str:
+    """Return the first kinds of events, sorted, as part of a sentence."""
+    found = sorted({kind or "none" for kind in kinds})
+    return ", ".join(found[:_SHOWN]) + (", …" if len(found) > _SHOWN else "")
 
 
 def line_problems(lines: list[int], what: str) -> tuple[str, ...]:

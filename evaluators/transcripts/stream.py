@@ -10,6 +10,7 @@ import msgspec
 
 from evaluators.model import Event, Json, Transcript, Usage
 from evaluators.transcripts.reading import UnreadableTranscript, as_text, line_problems, no_events
+from evaluators.transcripts.unread_calls import refuse_unread_calls
 
 Object = dict[str, Json]
 # An agent writes what is searched: without bounds, its digits would take quadratic time.
@@ -38,7 +39,9 @@ def objects(raw: bytes, agent: str) -> tuple[list[Object], tuple[str, ...]]:
 def known(
     events: Iterable[Event], lines: Iterable[Object], agent: str, silent: Collection[str]
 ) -> list[Event]:
-    """Return the events. Raises `UnreadableTranscript` where no line says anything: it is another program's stream.
+    """Return the events. Raises `UnreadableTranscript` for another program's stream.
+
+    That is one where no line says anything, or whose calls the reader does not know.
 
     `silent` are the types of lines that are the agent's and become no event.
     """
@@ -46,6 +49,7 @@ def known(
     kinds = [words(line.get("type")) or "" for line in lines]
     if all(event.type == "raw" for event in found) and not any(kind in silent for kind in kinds):
         raise no_events(f"stream of {agent}", kinds)
+    refuse_unread_calls(found, f"stream of {agent}")
     return found
 
 

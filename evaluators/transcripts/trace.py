@@ -9,6 +9,7 @@ from evaluators.traces import read_trace
 from evaluators.transcripts import otel
 from evaluators.transcripts.json_output import decoded
 from evaluators.transcripts.reading import UnreadableTranscript, no_events
+from evaluators.transcripts.unread_calls import refuse_unread_calls
 
 
 def parse(raw: bytes) -> Transcript:
@@ -43,4 +44,5 @@ def _known(items: list[Json]) -> Transcript:
     found = read_trace(items)
     if found.events and found.unknown_events == len(found.events):
         raise no_events("trace", (event.name or "" for event in found.events))
+    refuse_unread_calls(found.events, "trace")
     return found

@@ -34,6 +34,32 @@ CODEX_SESSION = b"\n".join(
     )
 )
 """What Codex keeps of a session for itself, which is not what `codex exec --json` prints."""
+OLD_CODEX_SESSION: list[dict[str, Any]] = [
+    {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Implement it."}]},
+    {"type": "function_call", "name": "shell", "arguments": '{"command": ["ls"]}', "call_id": "c"},
+    {"type": "function_call_output", "call_id": "c", "output": "a.txt"},
+    {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Done."}]},
+]
+"""What Codex kept before 0.44."""
+GEMINI_STREAM: list[dict[str, Any]] = [
+    {"type": "init", "session_id": "s", "model": "g"},
+    {"type": "message", "role": "user", "content": "Implement it."},
+    {"type": "tool_use", "tool_name": "run_shell_command", "tool_id": "1", "parameters": {"command": "ls"}},
+    {"type": "tool_result", "tool_id": "1", "status": "success", "output": "a.txt"},
+    {"type": "message", "role": "assistant", "content": "Done."},
+    {"type": "result", "status": "success"},
+]
+EVENTS: list[dict[str, Any]] = [
+    {"type": "tool_call", "id": "1", "name": "shell", "command": "ls"},
+    {"type": "tool_result", "id": "1", "output": "a.txt", "exit_code": 0},
+    {"type": "output", "text": "Done."},
+]
+CALLED: dict[str, dict[str, Any]] = {
+    "codex": {"type": "item.completed", "item": {"type": "command_execution", "command": "ls"}},
+    "claude_code": {"type": "assistant", "message": {"content": [{"type": "tool_use", "name": "Bash"}]}},
+    "opencode": {"type": "tool_use", "part": {"tool": "bash"}},
+}
+"""A call of each."""
 ANSWER = "Created the task and listed it."
 
 
@@ -127,6 +153,27 @@ def test_the_stream_of_another_program_is_unreadable(agent, other):
         parse(agent, raw)
 
 
+@pytest.mark.parametrize(
+    ("parser", "others"),
+    [
+        *((parser, OLD_CODEX_SESSION) for parser in (*AGENTS, "events", "trace")),
+        *((parser, GEMINI_STREAM) for parser in (*AGENTS, "events", "trace")),
+        *((parser, EVENTS) for parser in AGENTS),
+    ],
+)
+def test_calls_of_another_program_are_never_left_out(parser, others):
+    with pytest.raises(UnreadableTranscript):
+        read(parser, *others)
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_an_unknown_kind_of_call_is_an_error_where_no_call_is_known(agent):
+    new = {"type": "local_tool_call", "command": "ls"}
+    with pytest.raises(UnreadableTranscript, match=r"look like tool calls .*local_tool_call"):
+        read(agent, KNOWN[agent], new)
+    assert read(agent, KNOWN[agent], CALLED[agent], new).unknown_events == 1
+
+
 @pytest.mark.parametrize("parser", ["events", "trace", "otel"])
 def test_a_codex_session_file_is_no_log_of_events(parser):
     with pytest.raises(UnreadableTranscript):
@@ -144,17 +191,17 @@ def test_no_shape_of_a_line_breaks_it(agent, odd):
     kinds = ["item.completed", "turn.completed", "assistant", "user", "result", "tool_use", "text", "error"]
     fields = ["item", "usage", "message", "part", "result", "error", "total_cost_usd", "timestamp"]
     for kind in [*kinds, "step_finish", "reasoning", "item.started", "turn.failed"]:
-        read(agent, KNOWN[agent], {"type": kind, **dict.fromkeys(fields, odd)})
+        read(agent, CALLED[agent], {"type": kind, **dict.fromkeys(fields, odd)})
         read(
             agent,
-            KNOWN[agent],
+            CALLED[agent],
             {"type": kind, "item": {"type": odd, "id": odd}, "message": {"content": odd, "id": odd}},
         )
         call = dict.fromkeys(("exit_code", "status", "command", "arguments", "error"), odd)
-        read(agent, KNOWN[agent], {"type": kind, "item": {"type": "command_execution", **call}})
+        read(agent, CALLED[agent], {"type": kind, "item": {"type": "command_execution", **call}})
         read(
             agent,
-            KNOWN[agent],
+            CALLED[agent],
             {"type": kind, "part": {"state": odd, "tokens": odd, "cost": odd}, "is_error": odd},
         )
 
