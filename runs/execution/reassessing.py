@@ -48,7 +48,7 @@ from runs.models.trial import scores_json
 from runs.planning.selection import check_judge
 from runs.queue import wakeups
 from runs.queue.claims import lease_end, new_token, worker_name
-from runs.queue.disk import DiskFull
+from runs.queue.disk import CannotStore, cannot_store, check_room_for_commands
 from runs.queue.heartbeat import heartbeat
 from runs.queue.retry import retry_when_lost
 from runs.queue.statements import storable
@@ -134,8 +134,11 @@ def _carry_out(made: Reassessment) -> None:
         if judge and judge.is_unpriced:
             raise RequestError(judge.why_stopped)
         made.error = ""
-    except (ProviderError, RequestError, DiskFull) as error:
-        made.error = storable(str(error))
+    except (ProviderError, RequestError, CannotStore, OSError) as error:
+        problem = cannot_store(error)
+        if problem is None and isinstance(error, OSError):
+            raise
+        made.error = storable(str(problem or error))
     finally:
         ended = {
             "error": made.error,
@@ -259,6 +262,9 @@ def _graded(made: Reassessment, trial: Trial, context: RunContext) -> Reassessed
         for layer in LAYERS:
             if layer in GRADED:
                 found += layer(criteria, evidence, found)
+        if any(score.passed is False for score in found):
+            # A command may have failed because its writes did.
+            check_room_for_commands()
     kept = [row for row in trial.scores if row["layer"] not in GRADED_NAMES]
     rows = [*kept, *scores_json(found)]
     blind = [score for score in found if score.message == NOT_RUN]

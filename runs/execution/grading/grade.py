@@ -38,6 +38,7 @@ from runs.execution.grading.evidence import (
 from runs.execution.trial_folder import TrialFolder, trial_folder
 from runs.execution.trial_result import TrialResult, columns, judging_row
 from runs.execution.workspace import LocalWorkspace, PostResult
+from runs.queue.disk import cannot_store, check_room_for_commands
 from runs.reports.document import result_json
 from scenarios.spec import ScenarioSpec
 
@@ -64,15 +65,31 @@ def grade_by_files(grading: Grading) -> dict[str, Any]:
 def grade_in_workspace(grading: Grading, root: Path, containment: Containment) -> dict[str, Any]:
     """Return every layer's scores, with commands run in a workspace of the captured files.
 
-    The workspace is created under `root` and removed. Raises `ScenarioFileError`, `RequestError` and
+    The workspace is created under `root` and removed. Raises `ScenarioFileError`, `RequestError`, `CannotStore`, and
     `ProviderError` for files that cannot be written.
     """
     spec = select_scenario(grading)
+    try:
+        return _graded_in_folder(grading, spec, root, containment)
+    except Exception as error:
+        # Broad because a full disk has many errors.
+        if problem := cannot_store(error):
+            raise problem from error
+        raise
+
+
+def _graded_in_folder(
+    grading: Grading, spec: ScenarioSpec, root: Path, containment: Containment
+) -> dict[str, Any]:
     with trial_folder(root, workspace_files(grading.evidence)) as folder:
         recording = recording_of(grading.evidence)
         folder.write_record(recording.raw, recording.events)
         workspace = _workspace(spec, folder, containment)
-        return _graded(grading, spec, workspace, post=lambda: workspace.run_post(spec.post))
+        graded = _graded(grading, spec, workspace, post=lambda: workspace.run_post(spec.post))
+        if graded["outcome"] != "pass":
+            # A command may have failed because its writes did.
+            check_room_for_commands()
+        return graded
 
 
 def _workspace(spec: ScenarioSpec, folder: TrialFolder, containment: Containment) -> LocalWorkspace:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import time
 from typing import Any
 
@@ -16,9 +17,13 @@ from runs.execution.grading.evidence import Grading
 from runs.execution.grading.grade import grade_in_workspace
 from runs.models.grading import GradeRequest
 from runs.queue import wakeups
+from runs.queue.disk import CannotStore
+from runs.queue.retry import retry_when_lost
 from runs.queue.statements import storable_json
 from runs.worker_settings import containment
 from scenarios.formats.problems import ScenarioFileError
+
+logger = logging.getLogger(__name__)
 
 POLL_SECONDS = 0.1
 
@@ -45,7 +50,8 @@ def run_request(request_id: int) -> None:
     if row is not None:
         result = _result(Grading.model_validate(row.request))
         # Output of commands may contain characters that databases reject.
-        row.finish(json.loads(storable_json(result)))
+        answer = json.loads(storable_json(result))
+        retry_when_lost(lambda: row.finish(answer))
 
 
 def _result(grading: Grading) -> dict[str, Any]:
@@ -56,8 +62,12 @@ def _result(grading: Grading) -> dict[str, Any]:
         return _refused("The file has errors.", "files/refused", problems)
     except RequestError as error:
         return _refused(str(error), error.id)
-    except ProviderError as error:
+    except (ProviderError, CannotStore) as error:
         return _refused(str(error), f"grade/{error.kind}")
+    except Exception as error:
+        # Broad because somebody waits for the result.
+        logger.exception("grading: internal error")
+        return _refused(f"{type(error).__name__} in evalhub itself: {error}.", "grade/internal")
 
 
 def _refused(sentence: str, id: str, problems: list[dict[str, object]] | None = None) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from runs.errors import ProviderError, RequestError
 from runs.execution.grading import Grading, grade_in_workspace
+from runs.queue.disk import CannotStore
 from runs.worker_settings import containment
 from scenarios.commands import FAILED, EvalhubCommand, Refused, Result, read_bytes
 
@@ -32,7 +33,7 @@ class Command(EvalhubCommand):
             graded = grade_in_workspace(request, settings.WORK_DIR, containment())
         except RequestError as error:
             raise Refused(str(error), id=error.id) from error
-        except ProviderError as error:
+        except (ProviderError, CannotStore) as error:
             raise Refused(str(error), id=f"grade/{error.kind}") from error
         return Result(_text(graded), graded, 0 if graded["outcome"] == "pass" else FAILED)
 
