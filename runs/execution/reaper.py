@@ -28,6 +28,7 @@ def reap() -> None:
     for run_id in claims.halted_runs().values_list("pk", flat=True):
         recording.cancel_run(run_id)
     claims.end_lost_reassessments()
+    claims.end_lost_proofs()
     worker_registry.remove_silent()
     claims.remove_slots_of_closed_runs()
     for run_id in Run.objects.filter(state=RunState.RUNNING, open=0).values_list("pk", flat=True):

@@ -29,12 +29,15 @@ class SuiteProof(models.Model):
     LOST_AFTER = timedelta(seconds=10)
     """A request that no worker has taken by then is sent again."""
     PATIENCE = timedelta(hours=1)
-    """A proof without a result by then has lost its worker."""
+    """A proof without a result by then has expired."""
 
     suite_version = models.ForeignKey(SuiteVersion, on_delete=models.CASCADE, related_name="proofs")
     by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+")
     created = models.DateTimeField(default=timezone.now)
     worker = models.CharField(max_length=200, blank=True)
+    token = models.CharField(max_length=32, blank=True, default="", db_default="")
+    lease_until = models.FloatField(default=0.0, db_default=0.0)
+    """Unix time until which its worker has it; the worker renews it."""
     finished = models.DateTimeField(null=True)
     max_usd = models.FloatField(null=True)
     """What judges may cost; None asks no judge."""
@@ -57,9 +60,10 @@ class SuiteProof(models.Model):
         return self.finished is None and now - self.created < self.PATIENCE
 
     @classmethod
-    def take(cls, proof_id: int, worker: str) -> SuiteProof | None:
+    def take(cls, proof_id: int, worker: str, *, token: str, lease_until: object) -> SuiteProof | None:
         """Return the request to the first worker that takes it, None to any other."""
-        taken = cls.objects.filter(pk=proof_id, worker="", finished=None).update(worker=worker)
+        untaken = cls.objects.filter(pk=proof_id, worker="", finished=None)
+        taken = untaken.update(worker=worker, token=token, lease_until=lease_until)
         related = ("suite_version__suite__project", "suite_version__guidance")
         return cls.objects.select_related(*related).get(pk=proof_id) if taken else None
 

@@ -19,7 +19,7 @@ from runs.queue.transactions import write_transaction
 
 logger = logging.getLogger(__name__)
 
-Kind = Literal["trial", "place", "run", "reassessment"]
+Kind = Literal["trial", "place", "run", "reassessment", "proof"]
 CHECK_SECONDS = 0.5
 """Interval of checks for cancellation; a cancelled agent ends within about this time."""
 ACTIVITY_SECONDS = 2.0
@@ -137,6 +137,7 @@ class Heartbeat:
                 places=self._tokens_of("place"),
                 runs=self._tokens_of("run"),
                 reassessments=self._tokens_of("reassessment"),
+                proofs=self._tokens_of("proof"),
             )
         with self._lock:
             self._stopped |= stop & set(self._tokens)

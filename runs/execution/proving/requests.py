@@ -17,8 +17,10 @@ from runs.execution.proving.agents import JudgeBudget, Setting
 from runs.execution.proving.prove import Scenario, prove
 from runs.models import ScenarioProof, SuiteProof
 from runs.queue import wakeups
-from runs.queue.claims import worker_name
-from runs.queue.disk import DiskFull
+from runs.queue.claims import lease_end, new_token, worker_name
+from runs.queue.disk import CannotStore
+from runs.queue.heartbeat import heartbeat
+from runs.queue.retry import retry_when_lost
 from runs.queue.statements import storable
 from runs.warehouse.seals import ScenarioSeal
 from runs.worker_settings import containment, variables_of
@@ -54,8 +56,9 @@ def prove_here(version: SuiteVersion, *, by: User | None, max_usd: float | None 
 
     Raises `RequestError` if proofs can't run here.
     """
-    proof = _create(version, by, worker=worker_name(), max_usd=max_usd)
-    _make(proof)
+    proof = _create(version, by, max_usd=max_usd)
+    run_proof(proof.pk)
+    proof.refresh_from_db()
     if proof.error:
         raise RequestError(proof.error)
     return proof
@@ -63,16 +66,16 @@ def prove_here(version: SuiteVersion, *, by: User | None, max_usd: float | None 
 
 def run_proof(proof_id: int) -> None:
     """Make a requested proof, once; a failure becomes its result."""
-    proof = SuiteProof.take(proof_id, worker_name())
+    token = new_token()
+    proof = SuiteProof.take(proof_id, worker_name(), token=token, lease_until=lease_end())
     if proof is not None:
-        _make(proof)
+        with heartbeat.holding(token, "proof"):
+            _make(proof)
 
 
-def _create(
-    version: SuiteVersion, by: User | None, *, worker: str = "", max_usd: float | None = None
-) -> SuiteProof:
+def _create(version: SuiteVersion, by: User | None, *, max_usd: float | None = None) -> SuiteProof:
     known = by if getattr(by, "pk", None) else None
-    proof = SuiteProof.objects.create(suite_version=version, by=known, worker=worker, max_usd=max_usd)
+    proof = SuiteProof.objects.create(suite_version=version, by=known, max_usd=max_usd)
     audit.record(version.suite.project, by, "suite.prove", version.suite.slug, version=version.number)
     return proof
 
@@ -84,15 +87,20 @@ def _make(proof: SuiteProof) -> None:
     proof.error = "The proof was interrupted. Prove the suite again."
     try:
         setting = setting_of(version, proof.max_usd)
-        for each in stored_scenarios(version):
+        for each in retry_when_lost(lambda: list(stored_scenarios(version))):
             _store(proof, each, prove(each.scenario, setting))
         proof.error = ""
-    except (ProviderError, RequestError, DiskFull) as error:
+    except (ProviderError, RequestError, CannotStore) as error:
         proof.error = storable(str(error))
     finally:
-        proof.finished = timezone.now()
-        proof.cost_usd = setting.judge.spent if setting and setting.judge else 0.0
-        proof.save(update_fields=["error", "finished", "cost_usd"])
+        ended = {
+            "error": proof.error,
+            "finished": timezone.now(),
+            "cost_usd": setting.judge.spent if setting and setting.judge else 0.0,
+        }
+        # What was thought lost has ended already.
+        held = SuiteProof.objects.filter(pk=proof.pk, finished=None)
+        retry_when_lost(lambda: held.update(**ended))
     version.proofs.filter(pk__lt=proof.pk).exclude(finished=None).delete()
 
 
@@ -126,12 +134,12 @@ def stored_scenarios(version: SuiteVersion) -> Iterator[StoredScenario]:
 
 
 def _store(proof: SuiteProof, each: StoredScenario, made: ScenarioSeal) -> None:
-    ScenarioProof.objects.create(
-        proof=proof,
-        scenario_version=each.version,
-        solution=solution_hash(each.scenario.solution),
-        seal=made.seal,
-        reason=storable(made.reason),
-        is_failure=made.is_failure,
-        held=[storable(sentence) for sentence in made.held],
-    )
+    found = {
+        "solution": solution_hash(each.scenario.solution),
+        "seal": made.seal,
+        "reason": storable(made.reason),
+        "is_failure": made.is_failure,
+        "held": [storable(sentence) for sentence in made.held],
+    }
+    rows = ScenarioProof.objects
+    retry_when_lost(lambda: rows.get_or_create(proof=proof, scenario_version=each.version, defaults=found))

@@ -1,0 +1,73 @@
+"""Proofs whose worker or database goes away meanwhile."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.db import OperationalError, connection
+
+from runs.execution.proving.requests import request_proof, run_proof
+from runs.execution.reaper import reap
+from runs.models import SuiteProof
+from runs.queue.claims import lease_end, new_token
+from runs.queue.heartbeat import heartbeat
+from tests.builders import make_project, make_suite
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def requested(settings, tmp_path) -> SuiteProof:
+    """Return a requested proof that no worker has taken."""
+    settings.WORK_DIR = tmp_path
+    return SuiteProof.objects.create(suite_version=make_suite(make_project(), ("create",)))
+
+
+def taken(requested: SuiteProof) -> str:
+    """Let another process take a request; return its token."""
+    token = new_token()
+    assert SuiteProof.take(requested.pk, "elsewhere:1", token=token, lease_until=lease_end())
+    return token
+
+
+def test_a_proof_of_a_lost_worker_ends_and_another_can_be_requested(requested):
+    taken(requested)
+    reap()
+    requested.refresh_from_db()
+    assert requested.finished is None
+    SuiteProof.objects.update(lease_until=1.0)
+    reap()
+    requested.refresh_from_db()
+    assert requested.finished is not None
+    assert requested.error == "Its worker was lost. Prove the suite again."
+    assert request_proof(requested.suite_version, by=None).pk != requested.pk
+
+
+def test_a_worker_keeps_its_proof(requested, settings):
+    settings.LEASE_SECONDS = 1
+    with heartbeat.holding(taken(requested), "proof"):
+        time.sleep(2)
+        reap()
+    requested.refresh_from_db()
+    assert requested.finished is None
+
+
+def test_a_lost_connection_costs_no_proof(requested):
+    kinds = ['INSERT INTO "runs_scenarioproof"', 'UPDATE "runs_suiteproof" SET "error"']
+
+    def lose_once(execute: Callable[..., Any], sql: str, *rest: Any) -> Any:
+        for kind in kinds:
+            if sql.startswith(kind):
+                kinds.remove(kind)
+                raise OperationalError("the connection is closed")
+        return execute(sql, *rest)
+
+    with connection.execute_wrapper(lose_once):
+        run_proof(requested.pk)
+    assert kinds == []
+    requested.refresh_from_db()
+    assert (requested.finished is not None, requested.error) == (True, "")
+    assert requested.scenarios.count() == 1
