@@ -229,12 +229,18 @@ def close_if_done(run_id: int) -> bool:
         write_rollups(run)
         comparison.compare_with_baseline(run)
         outbox.record_failure(run)
+    # A caller that retries finds the run closed, and would leave out what follows.
+    retry_when_lost(lambda: _after_close(run))
+    return True
+
+
+def _after_close(run: Run) -> None:
+    """Do what follows the closing of a run; safe to repeat."""
     # Not in the same transaction: two runs that close at once would not see each other.
     with write_transaction():
         comparison.compare_siblings(run)
     _confirm(run)
-    _write_result(run_id)
-    return True
+    _write_result(run.pk)
 
 
 def _write_result(run_id: int) -> None:

@@ -1,0 +1,37 @@
+"""Closing a run when the database goes away between its transactions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.db import OperationalError, connection
+
+from runs.execution import recording
+from runs.models import Run
+from runs.queue.retry import retry_when_lost
+from tests.runs import carried
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_what_follows_a_close_is_done_after_a_lost_connection(settings, tmp_path):
+    run = carried.one(carried.shell_project(), prompt="echo done").run
+    settings.OUTPUT_DIR = str(tmp_path / "out")
+    Run.objects.filter(pk=run.pk).update(state="running", open=0)
+    seen: list[str] = []
+
+    def lose_once(execute: Callable[..., Any], sql: str, *rest: Any) -> Any:
+        if sql.startswith('UPDATE "runs_run" SET "state" = CASE'):
+            seen.append("closed")
+        elif seen == ["closed"] and sql.startswith("SELECT") and "baseline" in str(rest[0]):
+            # Siblings that name the run as their baseline.
+            seen.append("lost")
+            raise OperationalError("the connection is closed")
+        return execute(sql, *rest)
+
+    with connection.execute_wrapper(lose_once):
+        retry_when_lost(lambda: recording.close_if_done(run.pk))
+    assert seen[:2] == ["closed", "lost"]
+    assert len(list((tmp_path / "out").iterdir())) == 1
