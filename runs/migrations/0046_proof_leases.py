@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('runs', '0044_reassessment_leases'),
+        ('runs', '0045_worker_capacity'),
     ]
 
     operations = [
