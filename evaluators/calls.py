@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict, deque
 from collections.abc import Sequence
 
 from msgspec import Struct
@@ -37,28 +38,47 @@ def _code(event: Event) -> int | None:
 def calls(events: Sequence[Event]) -> list[Call]:
     """Return the tool calls in order, paired with their results by id, else first in, first out."""
     found: list[Call] = []
-    pending: dict[str | int | None, Call] = {}
+    pending = _Pending()
     for index, event in enumerate(events):
         kind = event.type
         if kind == "tool_call":
             call = Call(index, event)
             found.append(call)
-            pending[event.id or index] = call
+            pending.add(call)
         elif kind == "tool_result" or kind == "error":
-            # No call is pending under None.
-            paired = pending.pop(event.id, None)
-            if paired is None and kind == "tool_result":
-                paired = _unmatched_call(event, pending)
+            paired = pending.take(event)
             if paired is not None:
                 paired.result = event
     return found
 
 
-def _unmatched_call(result: Event, pending: dict[str | int | None, Call]) -> Call | None:
-    """Remove and return the pending call for a result without a matching id."""
-    if result.id is None:
-        key = next(iter(pending), None)
-    else:
+class _Pending:
+    """The calls without a result yet. Taking the first is fast, because an agent can write any number of calls."""
+
+    def __init__(self) -> None:
+        # A plain dict would skip all removed keys to find its first.
+        self._calls: OrderedDict[str | int, Call] = OrderedDict()
+        self._without_id: deque[int] = deque()
+
+    def add(self, call: Call) -> None:
+        """Add a call under its id, or under its index if it has none."""
+        if not call.event.id:
+            self._without_id.append(call.index)
+        self._calls[call.event.id or call.index] = call
+
+    def take(self, result: Event) -> Call | None:
+        """Remove and return the call of a result or an error; None if there is none."""
+        paired = None if result.id is None else self._calls.pop(result.id, None)
+        if paired is None and result.type == "tool_result":
+            return self._first() if result.id is None else self._first_without_id()
+        return paired
+
+    def _first(self) -> Call | None:
+        return self._calls.popitem(last=False)[1] if self._calls else None
+
+    def _first_without_id(self) -> Call | None:
         # Some recorders give ids to results only.
-        key = next((key for key in pending if isinstance(key, int)), None)
-    return None if key is None else pending.pop(key)
+        while self._without_id:
+            if call := self._calls.pop(self._without_id.popleft(), None):
+                return call
+        return None

@@ -1,0 +1,50 @@
+"""Pair tool calls with their results."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from evaluators.calls import calls
+from evaluators.model import Event
+
+
+def pairs(*events: Event) -> list[tuple[int, str | None]]:
+    """Return for each call its index and the text of its result."""
+    return [(call.index, call.result.text if call.result else None) for call in calls(events)]
+
+
+def test_results_without_an_id_belong_to_the_first_open_call():
+    first, second = Event("tool_call", "a"), Event("tool_call")
+    assert pairs(first, second, Event("tool_result", text="1"), Event("tool_result", text="2")) == [
+        (0, "1"),
+        (1, "2"),
+    ]
+
+
+def test_results_with_an_unknown_id_belong_to_the_first_open_call_without_one():
+    named, unnamed = Event("tool_call", "a"), Event("tool_call")
+    result = Event("tool_result", "only-the-result-has-one", text="1")
+    assert pairs(named, unnamed, result) == [(0, None), (1, "1")]
+    assert pairs(unnamed, Event("tool_result", text="0"), result) == [(0, "0")]
+
+
+def test_an_error_belongs_only_to_the_call_with_its_id():
+    assert pairs(
+        Event("tool_call"), Event("tool_call", "a"), Event("error", "a", text="1"), Event("error")
+    ) == [
+        (0, None),
+        (1, "1"),
+    ]
+
+
+@pytest.mark.hostile
+@pytest.mark.parametrize(("call", "result"), [("call", "result"), (None, None), (None, "result")])
+def test_many_calls_are_paired_in_linear_time(call, result):
+    events = [Event("tool_call", call and f"{call}-{n}") for n in range(50_000)]
+    events += [Event("tool_result", result and f"{result}-{n}") for n in range(50_000)]
+    started = time.thread_time()
+    found = calls(events)
+    assert time.thread_time() - started < 5
+    assert sum(each.result is not None for each in found) == (50_000 if call is None else 0)
