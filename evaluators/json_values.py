@@ -7,6 +7,8 @@ from typing import NoReturn
 
 from evaluators.model import Json
 
+_INDENTED = json.JSONEncoder(indent=2, ensure_ascii=False)
+
 
 class NoJson(ValueError):
     """The text is not JSON."""
@@ -34,6 +36,17 @@ def json_output(stdout: str) -> Json:
         except NoJson:
             continue
     return None
+
+
+def indented(value: Json, *, most: int) -> str:
+    """Return JSON with indentation, on one line if that has more than `most` characters: nesting multiplies it."""
+    pieces, size = [], 0
+    for piece in _INDENTED.iterencode(value):
+        size += len(piece)
+        if size > most:
+            return json.dumps(value, ensure_ascii=False)
+        pieces.append(piece)
+    return "".join(pieces)
 
 
 def equal(left: Json, right: Json) -> bool:

@@ -9,15 +9,19 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Literal
 
+from evaluators.json_values import indented
 from evaluators.model import Json
 from evaluators.redaction import mask_values
 from runs.containment.capture import Capture
 from runs.providers.base import Invocation
+from runs.providers.recent_lines import SplitLines
 
 LogFormat = Literal["summary", "json"]
 LONGEST_KEPT = 16 << 20
 """Limit in bytes; past it the middle of a log is dropped."""
 _LONGEST = 400
+_MOST_TIMES = 10
+"""An event may become so many times as long by its indentation."""
 
 
 class AgentLog:
@@ -42,7 +46,7 @@ class AgentLog:
         self._secrets = secrets
         self._clock = clock
         self._began = clock()
-        self._rest: dict[str, bytes] = {}
+        self._split = {"stdout": SplitLines(), "stderr": SplitLines()}
         self._kept = Capture(LONGEST_KEPT)
         self._file = None if file is None else os.fdopen(file, "wb", buffering=0)
         for name, value in heading.items():
@@ -61,15 +65,13 @@ class AgentLog:
 
     def take(self, stream: Literal["stdout", "stderr"], chunk: bytes) -> None:
         """Write complete lines."""
-        *lines, self._rest[stream] = (self._rest.get(stream, b"") + chunk).split(b"\n")
-        for line in lines:
+        for line in self._split[stream].take(chunk):
             self._write(stream, line)
 
     def close(self) -> None:
         """Write the rest and close the file."""
-        for stream, line in self._rest.items():
-            self._write(stream, line)
-        self._rest.clear()
+        for stream, split in self._split.items():
+            self._write(stream, split.rest())
         if self._file is not None:
             self._file.close()
 
@@ -101,10 +103,10 @@ def log_name(target: str, invocation: Invocation) -> str:
 def _event_lines(text: str, format: LogFormat) -> str:
     try:
         value = json.loads(text)
+        if format == "json":
+            return indented(value, most=1000 + _MOST_TIMES * len(text))
     except (ValueError, RecursionError):
         return text
-    if format == "json":
-        return json.dumps(value, indent=2, ensure_ascii=False)
     return _summary(value) if isinstance(value, dict) else text
 
 

@@ -13,13 +13,13 @@ from evalhub.web.numbers import money
 from evaluators.model import Price
 from evaluators.transcripts import UnreadableTranscript, parse
 from evaluators.transcripts.latest import CallsSoFar
-from runs.containment.process import ProcessResult
+from runs.containment.process import OUTPUT_LIMIT, ProcessResult
 from runs.providers.agent_log import AgentLog
 from runs.providers.agent_program import AgentProgram
 from runs.providers.base import Invocation, Recording
 from runs.providers.preread import preread_prompt
 from runs.providers.prices import cost_of, known_price
-from runs.providers.recent_lines import PrintedLines
+from runs.providers.recent_lines import PrintedLines, SplitLines
 
 if TYPE_CHECKING:  # runs.containment.sandbox imports this package
     from runs.containment.sandbox import Sandbox
@@ -109,16 +109,16 @@ class CostLimit:
 
     def __init__(self, parser: str, max_usd: float, price: Price | None) -> None:
         self._parser, self._max_usd, self._price = parser, max_usd, price
-        self._rest, self._lines = b"", bytearray()
+        self._split, self._lines = SplitLines(), bytearray()
         self._read, self._looked = 0, 0.0
         self.is_exceeded = False
 
     def take(self, stream: Literal["stdout", "stderr"], chunk: bytes) -> None:
-        """Keep the lines that report something."""
+        """Keep the lines that report something, as many as are read in the end."""
         if stream == "stdout":
-            *lines, self._rest = (self._rest + chunk).split(b"\n")
-            for line in lines:
-                if any(word in line for word in _TELLING):
+            for line in self._split.take(chunk):
+                fits = len(self._lines) + len(line) < OUTPUT_LIMIT
+                if fits and any(word in line for word in _TELLING):
                     self._lines += line + b"\n"
 
     def reached(self) -> bool:

@@ -9,9 +9,34 @@ from threading import Lock
 from typing import Literal
 
 from runs.containment.beneath import open_beneath
+from runs.containment.capture import Capture
 
+LONGEST_LINE = 1 << 20
+"""Bytes of a line; a longer one loses its middle."""
 KEPT = 1 << 18
 """Bytes at the end of an output that are kept until somebody takes them; what came before is let go."""
+
+
+class SplitLines:
+    """Splits an output into lines. Programs can print hundreds of megabytes without a line end."""
+
+    def __init__(self) -> None:
+        self._open = Capture(LONGEST_LINE)
+
+    def take(self, chunk: bytes) -> list[bytes]:
+        """Return the lines that these bytes complete."""
+        first, *others = chunk.split(b"\n")
+        self._open.add(first)
+        if not others:
+            return []
+        lines = [self.rest(), *others[:-1]]
+        self._open.add(others[-1])
+        return lines
+
+    def rest(self) -> bytes:
+        """Return the line without an end, and forget it."""
+        line, self._open = self._open.content(), Capture(LONGEST_LINE)
+        return line
 
 
 class PrintedLines:
