@@ -69,8 +69,8 @@ def options(
         words += ["--ro-bind-try", str(folder), str(folder)]
     for path, place in writable.items():
         words += ["--bind", path, place]
-    # The root is an in-memory file system without its own size limit; last, after every mount point exists.
-    words += ["--remount-ro", "/", "--chdir", cwd]
+    # These are in-memory file systems without size limits; last, after every mount point exists.
+    words += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", cwd]
     return tuple(words)
 
 

@@ -21,8 +21,8 @@ class Limits:
     rss_bytes: int | None = None
     processes: int | None = None
     disk_bytes: int | None = None
-    disk: Path | None = None
-    """The directory whose size `disk_bytes` bounds."""
+    disk: tuple[Path, ...] = ()
+    """The directories whose size together `disk_bytes` bounds."""
     worker_bytes: int | None = None
     """Memory of the worker and all its commands."""
 
@@ -66,9 +66,9 @@ class Profile:
     rss_bytes: int | None = None
     disk_bytes: int | None = None
 
-    def limits(self, workspace: Path, worker_bytes: int | None = None) -> Limits:
-        """Return the limits that the watchdog enforces."""
-        return Limits(self.rss_bytes, self.processes, self.disk_bytes, workspace, worker_bytes)
+    def limits(self, disk: tuple[Path, ...], worker_bytes: int | None = None) -> Limits:
+        """Return the limits that the watchdog enforces; `disk` are the folders that commands write to."""
+        return Limits(self.rss_bytes, self.processes, self.disk_bytes, disk, worker_bytes)
 
     def resource_limits(self, *, own_user: bool) -> dict[int, int]:
         """Return the limits of single processes, by their number in `resource`.

@@ -299,7 +299,7 @@ class Sandbox:
     @property
     def limits(self) -> Limits:
         """Return the limits for the watchdog."""
-        limits = self.profile.limits(self.workspace, self.containment.worker_bytes)
+        limits = self.profile.limits((self.workspace, self.scratch), self.containment.worker_bytes)
         return replace(limits, disk_bytes=None) if self.level is Level.OFF else limits
 
     @property

@@ -21,6 +21,9 @@ from runs.containment.beneath import FOLDER, open_beneath
 MOST_ENTRIES = 200_000
 """Number of entries after which a walk stops."""
 
+LONGEST_PATH = 4096
+"""Bytes, with the final NUL, that the kernel accepts as a path (PATH_MAX)."""
+
 _CAREFUL = os.O_NOFOLLOW | os.O_CLOEXEC
 _O_PATH = getattr(os, "O_PATH", 0)
 
@@ -50,13 +53,17 @@ def is_empty(root: Path) -> bool:
 
 
 def disk_usage(root: Path, *, enough: int) -> int:
-    """Return a folder's size on disk in bytes; stop counting past `enough`."""
+    """Return a folder's size on disk in bytes; stop counting past `enough`.
+
+    Too many entries, or a folder too deep to open, count as more than `enough`.
+    """
     total = 0
-    for number, (_, state) in enumerate(entries_beneath(root), 1):
+    for number, (path, state) in enumerate(entries_beneath(root), 1):
         total += state.st_blocks * 512
         if total > enough:
             break
-        if number == MOST_ENTRIES:
+        too_deep = stat.S_ISDIR(state.st_mode) and len(os.fsencode(path)) >= LONGEST_PATH
+        if too_deep or number == MOST_ENTRIES:
             return enough + 1
     return total
 

@@ -46,7 +46,7 @@ def exceeded(limits: Limits, tree: Sequence[Process]) -> str:
     if limits.rss_bytes is not None and resident(tree, enough=limits.rss_bytes) > limits.rss_bytes:
         return too_much_memory(limits.rss_bytes)
     if _disk_exceeded(limits):
-        return f"The command wrote more than {_megabytes(limits.disk_bytes or 0)} to the workspace and was ended."
+        return f"The command wrote more than {_megabytes(limits.disk_bytes or 0)} to disk and was ended."
     return ""
 
 
@@ -73,9 +73,14 @@ def _own_share(process: Process) -> int:
 
 
 def _disk_exceeded(limits: Limits) -> bool:
-    if limits.disk_bytes is None or limits.disk is None:
+    if limits.disk_bytes is None:
         return False
-    return disk_usage(limits.disk, enough=limits.disk_bytes) > limits.disk_bytes
+    left = limits.disk_bytes
+    for folder in limits.disk:
+        left -= disk_usage(folder, enough=left)
+        if left < 0:
+            return True
+    return False
 
 
 def _megabytes(size: int) -> str:

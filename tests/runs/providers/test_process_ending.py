@@ -141,8 +141,8 @@ def test_it_ends_a_tree_that_uses_too_much(tmp_path, command, limits, sentence):
 
 def test_it_ends_a_command_that_fills_the_disk(tmp_path):
     command = "for i in 1 2 3 4 5 6; do head -c 1000000 /dev/zero > f$i; done; sleep 30"
-    result = run(command, tmp_path, limits=Limits(disk_bytes=3_000_000, disk=tmp_path))
-    assert "to the workspace" in result.error
+    result = run(command, tmp_path, limits=Limits(disk_bytes=3_000_000, disk=(tmp_path,)))
+    assert "to disk" in result.error
 
 
 def test_it_ends_the_command_when_the_caller_is_interrupted(tmp_path):
