@@ -16,6 +16,7 @@ from evaluators.model import Command, Event, Json, Score, Transcript
 from evaluators.redaction import redact_json, redact_patterns
 from evaluators.sessions.session import Session
 from evaluators.tool import Tool
+from evaluators.transcripts.nesting import without_deep_values
 from evaluators.waste import waste_scores
 
 _EXIT_CODE_LINE = re.compile(r"\A(?:Error: )?Exit code \d+\s*")
@@ -71,12 +72,13 @@ def keep(
     session: Session, tool: Tool, *, agent: str, sha256: str, file: str, whole: bool = False
 ) -> ReadSession:
     """Return what is stored of a session; with `whole`, its transcript, redacted by pattern."""
-    found = analyse(session.transcript, tool, completed=False)
-    by_index = {call.index: call for call in calls(session.transcript.events)}
+    read = without_deep_values(session.transcript)
+    found = analyse(read, tool, completed=False)
+    by_index = {call.index: call for call in calls(read.events)}
     help = dict(_help_pages(found.commands, by_index))
     if whole:
         commands = tuple(_redacted(each, each.event) for each in found.commands)
-        transcript = _redacted_transcript(session.transcript)
+        transcript = _redacted_transcript(read)
     else:
         commands = tuple(_redacted(each, 2 * n) for n, each in enumerate(found.commands))
         events = [event for each in commands for event in _events(each, by_index, found.commands)]
@@ -87,7 +89,7 @@ def keep(
         agent=agent,
         file=redact_patterns(file),
         commands=commands,
-        wasted=waste_scores(session.transcript, found.commands, passed=False),
+        wasted=waste_scores(read, found.commands, passed=False),
         transcript=transcript,
         model=redact_patterns(session.model),
         started=session.started,

@@ -9,6 +9,7 @@ import msgspec
 from evaluators.model import Transcript
 from evaluators.transcripts import chat, claude_code, codex, opencode, otel, plain_text, trace
 from evaluators.transcripts import events as structured
+from evaluators.transcripts.nesting import without_deep_values
 from evaluators.transcripts.reading import NoKnownEvents, UnreadableTranscript
 
 __all__ = ["PARSERS", "UnreadableTranscript", "parse"]
@@ -31,9 +32,13 @@ def parse(
     """Return what an agent's output says, by the reader of this name.
 
     Structured events beside it are preferred when they hold a tool call, or are a trace; text, answer and
-    usage stay those of the output. Raises `UnreadableTranscript` when the output is not what the reader reads, and
-    when no event is of a known type and the output has no tool call either.
+    usage stay those of the output. Values that are nested too deep are cut. Raises `UnreadableTranscript` when the
+    output is not what the reader reads, and when no event is of a known type and the output has no tool call either.
     """
+    return without_deep_values(_parsed(parser, raw, events, events_are_trace=events_are_trace))
+
+
+def _parsed(parser: str, raw: bytes, events: bytes | None, *, events_are_trace: bool) -> Transcript:
     if parser not in PARSERS:
         raise UnreadableTranscript(
             f"There is no transcript reader called '{parser}'. Choose one of {', '.join(PARSERS)}."

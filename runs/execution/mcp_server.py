@@ -15,6 +15,7 @@ from evaluators.mcp_surface import McpSurface, encoded, surface_of
 from evaluators.model import Json, Transcript
 from evaluators.redaction import mask_values_in_bytes
 from evaluators.tool import Tool
+from evaluators.transcripts.nesting import without_deep_values
 from runs.containment.beneath import read_beneath, write_beside
 from runs.errors import RequestError
 from runs.execution.context import RunContext
@@ -104,7 +105,8 @@ def marked(transcript: Transcript, task: Task, recording: Recording) -> Transcri
     content = recording.logs.get(RECORD)
     refused = refused_calls(recording.stderr, tool.mcp)
     record = None if content is None else (*read_record(content), *refused)
-    return mark_calls(transcript, tool.mcp, task.context.surfaces.get(tool.mcp.name), record)
+    surface = task.context.surfaces.get(tool.mcp.name)
+    return without_deep_values(mark_calls(transcript, tool.mcp, surface, record))
 
 
 def store_surfaces(context: RunContext, listings: Mapping[str, Json]) -> dict[str, Json]:

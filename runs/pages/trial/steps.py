@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from evaluators.calls import Call, calls
+from evaluators.json_values import indented
 from evaluators.mcp_calls import McpFailure
 from evaluators.model import Event, Transcript
 from runs.models import CommandRecord
+
+LONGEST_INDENTED = 50_000
+"""Characters of a value with indentation; a longer one is shown on one line."""
 
 
 @dataclass(frozen=True)
@@ -170,4 +173,4 @@ def text_of(value: Any) -> str:
         ]
         if texts and len(texts) == len(content):
             return "\n".join(map(str, texts))
-    return json.dumps(value, ensure_ascii=False, indent=2)
+    return indented(value, most=LONGEST_INDENTED)
