@@ -30,6 +30,7 @@ COMMAND_SECONDS = 60.0
 FETCH_SECONDS = 30.0
 SPEAKER = ".evalhub-mcp.py"
 """Name of the MCP client program in a command's folder."""
+_NO_JSON = (ValueError, RecursionError)
 _ONLY_POST = (400, 405, 406)
 """How an MCP server answers a plain GET (MCP, Streamable HTTP)."""
 
@@ -97,7 +98,7 @@ def _fetch(context: RunContext, url: str, what: str, *, tools: bool) -> Json:
     try:
         with client(context.outbound, Deadline(FETCH_SECONDS)) as http:
             return _tools(http, url) if tools else _plain(http, url)
-    except (httpx.HTTPError, httpx.InvalidURL, DeadlineExceeded, ValueError, mcp_stdio.NoAnswer) as error:
+    except (httpx.HTTPError, httpx.InvalidURL, DeadlineExceeded, *_NO_JSON, mcp_stdio.NoAnswer) as error:
         reason = (str(error) or type(error).__name__).rstrip(".")
         raise RequestError(f"{url}: {what} could not be fetched: {reason}. Check the address.") from error
     except ProviderError as error:
@@ -141,7 +142,7 @@ def run_for_json(command: str, workspace: LocalWorkspace, what: str, *, shown: s
         )
     try:
         return json.loads(result.stdout)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise RequestError(
             f"The command for {what}, '{shown or command}', printed no JSON: {error}. Correct it."
         ) from error

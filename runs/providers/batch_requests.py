@@ -64,7 +64,7 @@ def parse_json_lines(content: bytes) -> Iterator[dict[str, Json]]:
     for line in content.splitlines():
         try:
             row = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
         if isinstance(row, dict):
             yield row

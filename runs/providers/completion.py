@@ -221,7 +221,7 @@ def _call(found: Any, notes: list[str]) -> ModelCall:
     name, written = found.function.name or "", found.function.arguments or "{}"
     try:
         given = json.loads(written)
-    except ValueError:
+    except (ValueError, RecursionError):
         given = None
     if not isinstance(given, dict):
         notes.append(f"The arguments of the call of {name} are no JSON object.")

@@ -54,7 +54,7 @@ class _Session:
             raise NoAnswer(f"the responses have more than {LONGEST_ANSWER >> 20} MB")
         try:
             return json.loads(text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise NoAnswer(f"the response is not JSON: {error}") from error
 
 
