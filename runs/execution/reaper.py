@@ -6,7 +6,7 @@ from runs.execution import recording
 from runs.models import Run
 from runs.models.run import RunState
 from runs.planning.confirmation import start_waiting
-from runs.queue import claims, worker_registry
+from runs.queue import claims, request_leases, worker_registry
 from runs.queue.transactions import write_transaction
 from runs.warehouse.confirmation import conclude, overdue_confirmations, waiting_alerts
 
@@ -27,8 +27,7 @@ def reap() -> None:
         recording.fail_run(run_id, token, LOST_PREPARATION, [])
     for run_id in claims.halted_runs().values_list("pk", flat=True):
         recording.cancel_run(run_id)
-    claims.end_lost_reassessments()
-    claims.end_lost_proofs()
+    request_leases.end_lost()
     worker_registry.remove_silent()
     claims.remove_slots_of_closed_runs()
     for run_id in Run.objects.filter(state=RunState.RUNNING, open=0).values_list("pk", flat=True):

@@ -46,7 +46,7 @@ from runs.models import JudgingRecord, ReassessedTrial, Reassessment, Run, Trial
 from runs.models.run_options import RunOptions
 from runs.models.trial import scores_json
 from runs.planning.selection import check_judge
-from runs.queue import wakeups
+from runs.queue import request_leases, wakeups
 from runs.queue.claims import lease_end, new_token, worker_name
 from runs.queue.disk import CannotStore, cannot_store, check_room_for_commands
 from runs.queue.heartbeat import heartbeat
@@ -111,7 +111,7 @@ def run_reassessment(key: int) -> None:
     made = Reassessment.take(key, worker_name(), token=token, lease_until=lease_end())
     if made is None:
         return
-    with heartbeat.holding(token, "reassessment"):
+    with heartbeat.holding(token, "request"):
         _carry_out(made)
 
 
@@ -325,6 +325,7 @@ def _stored(
     graded_by: ScenarioVersion | None,
 ) -> ReassessedTrial:
     with write_transaction():
+        request_leases.hold(made)
         stored = ReassessedTrial.objects.create(
             reassessment=made,
             trial=trial,

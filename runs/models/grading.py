@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -24,6 +25,9 @@ class GradeRequest(models.Model):
     request = models.JSONField()
     """`runs.execution.grading.Grading` as JSON."""
     started = models.DateTimeField(null=True)
+    token = models.CharField(max_length=32, blank=True, default="", db_default="")
+    lease_until = models.FloatField(default=0.0, db_default=0.0)
+    """Unix time until which its worker has it; the worker renews it."""
     result = models.JSONField(null=True)
     """The graded trial, or an error with its `status`."""
     created = models.DateTimeField(default=timezone.now)
@@ -36,15 +40,22 @@ class GradeRequest(models.Model):
         return f"grading {self.pk}"
 
     @classmethod
-    def claim(cls, request_id: int, *, now: datetime) -> GradeRequest | None:
+    def claim(cls, request_id: int, *, now: datetime, token: str, lease_until: object) -> GradeRequest | None:
         """Return the request to the first worker that claims it, None to any other."""
-        taken = cls.objects.filter(pk=request_id, started=None).update(started=now)
+        unclaimed = cls.objects.filter(pk=request_id, started=None)
+        taken = unclaimed.update(started=now, token=token, lease_until=lease_until)
         return cls.objects.filter(pk=request_id).first() if taken else None
 
     def finish(self, result: dict[str, Any]) -> None:
-        """Store the result."""
-        self.result = result
-        self.save(update_fields=["result"])
+        """Store the result, unless its worker was thought lost and it has another."""
+        GradeRequest.objects.filter(pk=self.pk, result__isnull=True).update(result=result)
+
+    @staticmethod
+    def refusal(
+        sentence: str, id: str, problems: Sequence[Mapping[str, object]] = ()
+    ) -> dict[str, dict[str, object]]:
+        """Return the result of a request that is not graded."""
+        return {"refused": {"detail": sentence, "id": id, "problems": list(problems)}}
 
     @classmethod
     def unanswered(cls, *, now: datetime) -> models.QuerySet[GradeRequest]:

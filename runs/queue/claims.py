@@ -10,25 +10,13 @@ from __future__ import annotations
 import os
 import socket
 import uuid
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.conf import settings
 from django.db import connection
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
-from django.utils import timezone
 
-from runs.models import (
-    Launch,
-    ProviderBatch,
-    Reassessment,
-    Run,
-    RunSlot,
-    SuiteProof,
-    Target,
-    TargetSlot,
-    Trial,
-)
+from runs.models import Launch, ProviderBatch, Run, RunSlot, Target, TargetSlot, Trial
 from runs.models.batch import BatchState
 from runs.models.labels import LabelsWithin
 from runs.models.run import RunState
@@ -48,8 +36,6 @@ MOST_PUT_BACK = 3
 MOST_TRIES = MOST_PUT_BACK + 1
 
 LONGEST_NAME = 200
-LOST_REASSESSMENT = "Its worker was lost. Request it again."
-LOST_PROOF = "Its worker was lost. Prove the suite again."
 
 
 def worker_name() -> str:
@@ -297,24 +283,13 @@ def runs_with_work() -> QuerySet[Run]:
     )
 
 
-def renew(
-    *,
-    trials: list[str],
-    places: list[str],
-    runs: list[str],
-    reassessments: Sequence[str] = (),
-    proofs: Sequence[str] = (),
-) -> set[str]:
-    """Renew the leases of these tokens; return the tokens that were lost, except those of reassessments and proofs."""
+def renew(*, trials: list[str], places: list[str], runs: list[str]) -> set[str]:
+    """Renew the leases of these tokens; return the tokens that were lost."""
     with write_transaction():
         Trial.objects.filter(token__in=trials, state=TrialState.RUNNING).update(lease_until=lease_end())
         RunSlot.objects.filter(token__in=places).update(lease_until=lease_end())
         TargetSlot.objects.filter(token__in=places).update(lease_until=lease_end())
         Run.objects.filter(token__in=runs, state=RunState.PREPARING).update(lease_until=lease_end())
-        if reassessments:
-            Reassessment.objects.filter(token__in=reassessments).update(lease_until=lease_end())
-        if proofs:
-            SuiteProof.objects.filter(token__in=proofs).update(lease_until=lease_end())
     held = set(
         Trial.objects.filter(token__in=trials, state=TrialState.RUNNING).values_list("token", flat=True)
     )
@@ -347,18 +322,6 @@ def expired_trials() -> QuerySet[Trial]:
 def expired_preparations() -> QuerySet[Run]:
     """Return runs whose worker has not renewed its lease while it prepared them."""
     return Run.objects.filter(state=RunState.PREPARING, lease_until__lt=DatabaseNow())
-
-
-def end_lost_reassessments() -> None:
-    """End reassessments whose worker has not renewed its lease in time: they wait for nobody."""
-    taken = Reassessment.objects.filter(finished=None, lease_until__lt=DatabaseNow()).exclude(worker="")
-    taken.update(finished=timezone.now(), error=LOST_REASSESSMENT)
-
-
-def end_lost_proofs() -> None:
-    """End proofs whose worker has not renewed its lease in time: they wait for nobody."""
-    taken = SuiteProof.objects.filter(finished=None, lease_until__lt=DatabaseNow()).exclude(worker="")
-    taken.update(finished=timezone.now(), error=LOST_PROOF)
 
 
 def doomed_preparations() -> list[tuple[int, str]]:

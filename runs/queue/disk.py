@@ -27,6 +27,8 @@ PROBE_SECONDS = 5.0
 PROBE_BYTES = 64 * 1024
 LEAST_FOR_COMMANDS = 256 * 1024
 """With less free space, failures of agents, gates and checks may come from the disk."""
+LEAST_INODES = 16
+"""With fewer free inodes, too: no more files can be made."""
 MEGABYTE = 1_000_000
 ADVICE = "Free some space there; evalhub then continues automatically."
 
@@ -139,6 +141,10 @@ def check_room_for_commands() -> None:
     free = free_bytes(settings.WORK_DIR)
     if free < LEAST_FOR_COMMANDS:
         raise DiskFull(sentence(settings.WORK_DIR, f"{free} bytes were free for commands"))
+    inodes = os.statvfs(settings.WORK_DIR)
+    # File systems without a fixed number of inodes say 0 of 0.
+    if inodes.f_files and inodes.f_favail < LEAST_INODES:
+        raise DiskFull(sentence(settings.WORK_DIR, f"{inodes.f_favail} inodes were free for commands"))
 
 
 class Room:

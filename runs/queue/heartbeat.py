@@ -14,12 +14,12 @@ from django.conf import settings
 from django.db import Error, connections
 
 from evaluators.transcripts.latest import LatestCalls
-from runs.queue import claims, statements
+from runs.queue import claims, request_leases, statements
 from runs.queue.transactions import write_transaction
 
 logger = logging.getLogger(__name__)
 
-Kind = Literal["trial", "place", "run", "reassessment", "proof"]
+Kind = Literal["trial", "place", "run", "request"]
 CHECK_SECONDS = 0.5
 """Interval of checks for cancellation; a cancelled agent ends within about this time."""
 ACTIVITY_SECONDS = 2.0
@@ -136,9 +136,8 @@ class Heartbeat:
                 trials=self._tokens_of("trial"),
                 places=self._tokens_of("place"),
                 runs=self._tokens_of("run"),
-                reassessments=self._tokens_of("reassessment"),
-                proofs=self._tokens_of("proof"),
             )
+            request_leases.renew(self._tokens_of("request"))
         with self._lock:
             self._stopped |= stop & set(self._tokens)
 

@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from runs.execution.grading.requests import run_request
 from runs.models import GradeRequest
+from runs.queue.claims import lease_end, new_token
 from runs.tasks import tick
 from tests.greeting import EXISTS, SUCCEEDS, greeting
 
@@ -92,6 +93,20 @@ def test_a_request_is_carried_out_once(api, without_worker):
     GradeRequest.objects.update(started=timezone.now())
     run_request(made)
     assert GradeRequest.objects.get().result is None
+
+
+def test_a_request_whose_worker_was_lost_is_answered(api, without_worker):
+    author = api("author")
+    made = author.post("/grade?wait=0", given(COMMAND)).json()["id"]
+    late = GradeRequest.claim(made, now=timezone.now(), token=new_token(), lease_until=lease_end())
+    tick()
+    assert author.get(f"/grade/{made}").status_code == 202
+    GradeRequest.objects.update(lease_until=1.0)
+    tick()
+    late.finish({"graded": {}})
+    answer = author.get(f"/grade/{made}")
+    assert (answer.status_code, answer.json()["id"]) == (422, "grade/lost")
+    assert answer.json()["detail"] == "The worker that graded it was lost. Send it again."
 
 
 def test_a_lost_message_is_sent_again(api, without_worker):

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
+from runs.queue.disk import DiskFull, check_room_for_commands
 from tests.faults.test_full_disk import small_disk, start_run
 from tests.worker.stand import Stand
 
@@ -46,6 +50,16 @@ def test_grading_again_takes_no_verdict_from_a_full_disk(small_disk: Path, stand
     assert again["error"].startswith("Disk full at "), again
     assert again["trials"] == []
     assert stand.manage("grade_again", "1", "--json")["trials"][0]["after"] == "pass"
+
+
+def test_nothing_gets_a_verdict_where_no_more_files_fit(small_disk: Path, settings):
+    settings.WORK_DIR = small_disk
+    check_room_for_commands()
+    subprocess.run(["mount", "-o", "remount,size=12m,nr_inodes=30", str(small_disk)], check=True)
+    for number in range(20):
+        (small_disk / str(number)).touch()
+    with pytest.raises(DiskFull, match="inodes were free"):
+        check_room_for_commands()
 
 
 def test_captured_evidence_gets_no_verdict_from_a_full_disk(small_disk: Path, stand: Stand, tmp_path: Path):

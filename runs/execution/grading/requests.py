@@ -17,7 +17,9 @@ from runs.execution.grading.evidence import Grading
 from runs.execution.grading.grade import grade_in_workspace
 from runs.models.grading import GradeRequest
 from runs.queue import wakeups
+from runs.queue.claims import lease_end, new_token
 from runs.queue.disk import CannotStore
+from runs.queue.heartbeat import heartbeat
 from runs.queue.retry import retry_when_lost
 from runs.queue.statements import storable_json
 from runs.worker_settings import containment
@@ -46,8 +48,11 @@ def wait_for_result(row: GradeRequest, seconds: float) -> dict[str, Any] | None:
 
 def run_request(request_id: int) -> None:
     """Grade a stored request, once; a failure becomes its result."""
-    row = GradeRequest.claim(request_id, now=timezone.now())
-    if row is not None:
+    token = new_token()
+    row = GradeRequest.claim(request_id, now=timezone.now(), token=token, lease_until=lease_end())
+    if row is None:
+        return
+    with heartbeat.holding(token, "request"):
         result = _result(Grading.model_validate(row.request))
         # Output of commands may contain characters that databases reject.
         answer = json.loads(storable_json(result))
@@ -59,16 +64,12 @@ def _result(grading: Grading) -> dict[str, Any]:
         return {"graded": grade_in_workspace(grading, settings.WORK_DIR, containment())}
     except ScenarioFileError as error:
         problems = [problem.as_json() for problem in error.problems]
-        return _refused("The file has errors.", "files/refused", problems)
+        return GradeRequest.refusal("The file has errors.", "files/refused", problems)
     except RequestError as error:
-        return _refused(str(error), error.id)
+        return GradeRequest.refusal(str(error), error.id)
     except (ProviderError, CannotStore) as error:
-        return _refused(str(error), f"grade/{error.kind}")
+        return GradeRequest.refusal(str(error), f"grade/{error.kind}")
     except Exception as error:
         # Broad because somebody waits for the result.
         logger.exception("grading: internal error")
-        return _refused(f"{type(error).__name__} in evalhub itself: {error}.", "grade/internal")
-
-
-def _refused(sentence: str, id: str, problems: list[dict[str, object]] | None = None) -> dict[str, Any]:
-    return {"refused": {"detail": sentence, "id": id, "problems": problems or []}}
+        return GradeRequest.refusal(f"{type(error).__name__} in evalhub itself: {error}.", "grade/internal")

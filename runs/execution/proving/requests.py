@@ -16,12 +16,13 @@ from runs.execution.judges import judge_of
 from runs.execution.proving.agents import JudgeBudget, Setting
 from runs.execution.proving.prove import Scenario, prove
 from runs.models import ScenarioProof, SuiteProof
-from runs.queue import wakeups
+from runs.queue import request_leases, wakeups
 from runs.queue.claims import lease_end, new_token, worker_name
 from runs.queue.disk import CannotStore
 from runs.queue.heartbeat import heartbeat
 from runs.queue.retry import retry_when_lost
 from runs.queue.statements import storable
+from runs.queue.transactions import write_transaction
 from runs.warehouse.seals import ScenarioSeal
 from runs.worker_settings import containment, variables_of
 from scenarios.hashing import solution_hash
@@ -69,7 +70,7 @@ def run_proof(proof_id: int) -> None:
     token = new_token()
     proof = SuiteProof.take(proof_id, worker_name(), token=token, lease_until=lease_end())
     if proof is not None:
-        with heartbeat.holding(token, "proof"):
+        with heartbeat.holding(token, "request"):
             _make(proof)
 
 
@@ -141,5 +142,10 @@ def _store(proof: SuiteProof, each: StoredScenario, made: ScenarioSeal) -> None:
         "is_failure": made.is_failure,
         "held": [storable(sentence) for sentence in made.held],
     }
-    rows = ScenarioProof.objects
-    retry_when_lost(lambda: rows.get_or_create(proof=proof, scenario_version=each.version, defaults=found))
+
+    def store() -> None:
+        with write_transaction():
+            request_leases.hold(proof)
+            ScenarioProof.objects.get_or_create(proof=proof, scenario_version=each.version, defaults=found)
+
+    retry_when_lost(store)

@@ -48,11 +48,25 @@ def test_a_proof_of_a_lost_worker_ends_and_another_can_be_requested(requested):
 
 def test_a_worker_keeps_its_proof(requested, settings):
     settings.LEASE_SECONDS = 1
-    with heartbeat.holding(taken(requested), "proof"):
+    with heartbeat.holding(taken(requested), "request"):
         time.sleep(2)
         reap()
     requested.refresh_from_db()
     assert requested.finished is None
+
+
+def test_a_worker_that_was_thought_lost_stores_no_proof(requested):
+    def lose(execute: Callable[..., Any], sql: str, *rest: Any) -> Any:
+        if 'FROM "scenarios_scenarioversion"' in sql:
+            SuiteProof.objects.filter(finished=None).update(lease_until=1.0)
+            reap()
+        return execute(sql, *rest)
+
+    with connection.execute_wrapper(lose):
+        run_proof(requested.pk)
+    requested.refresh_from_db()
+    assert requested.error == "Its worker was lost. Prove the suite again."
+    assert not requested.scenarios.exists()
 
 
 def test_a_lost_connection_costs_no_proof(requested):

@@ -48,7 +48,7 @@ def test_a_lost_worker_leaves_no_request_open(requested):
 
 def test_a_worker_keeps_what_it_is_at(requested, settings):
     settings.LEASE_SECONDS = 1
-    with heartbeat.holding(taken(requested), "reassessment"):
+    with heartbeat.holding(taken(requested), "request"):
         time.sleep(2)
         reap()
     requested.refresh_from_db()
@@ -66,6 +66,20 @@ def test_a_worker_that_was_thought_lost_changes_no_result(requested):
         run_reassessment(requested.pk)
     requested.refresh_from_db()
     assert requested.error == "Its worker was lost. Request it again."
+
+
+def test_a_worker_that_was_thought_lost_stores_nothing_and_stops(requested):
+    def lose(execute: Callable[..., Any], sql: str, *rest: Any) -> Any:
+        if 'FROM "runs_transcriptrecord"' in sql or 'JOIN "runs_transcriptrecord"' in sql:
+            Reassessment.objects.filter(finished=None).update(lease_until=1.0)
+            reap()
+        return execute(sql, *rest)
+
+    with connection.execute_wrapper(lose):
+        run_reassessment(requested.pk)
+    requested.refresh_from_db()
+    assert requested.error == "Its worker was lost. Request it again."
+    assert not ReassessedTrial.objects.exists()
 
 
 class LosesOnce:
