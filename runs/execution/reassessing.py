@@ -89,19 +89,35 @@ def request_reassessment(
         raise RequestError(f"The scenarios of run {run.pk} have no judge. Choose a rubric.")
     known = by if getattr(by, "pk", None) else None
     judge = judge_target(run, judge_model.strip()) if judge_model.strip() else None
-    made = Reassessment.objects.create(
-        run=run,
-        kind=kind,
-        judge_model=judge_model.strip(),
-        judge_sha256=definition_hash(judge.definition) if judge else "",
-        rubric=chosen.model_dump(mode="json") if chosen else None,
-        max_usd=max_usd,
-        by=known,
+    made = _create_once(
+        Reassessment(
+            run=run,
+            kind=kind,
+            judge_model=judge_model.strip(),
+            judge_sha256=definition_hash(judge.definition) if judge else "",
+            rubric=chosen.model_dump(mode="json") if chosen else None,
+            max_usd=max_usd,
+            by=known,
+        )
     )
     judges = kind == Reassessment.Kind.JUDGE
     audit.record(run.project, known, "run.judge-again" if judges else "run.grade-again", f"run {run.pk}")
     if wakes:
         wakeups.reassess(made.pk)
+    return made
+
+
+def _create_once(made: Reassessment) -> Reassessment:
+    """Store a request. Raises `RequestError` while an equal one is pending, because judges cost."""
+    with write_transaction():
+        # Locked, because two people may press at once.
+        Run.objects.select_for_update().only("pk").get(pk=made.run_id)
+        pending = Reassessment.pending(now=timezone.now()).filter(run=made.run_id, kind=made.kind)
+        for judge_model, rubric in pending.values_list("judge_model", "rubric"):
+            if (judge_model, rubric) == (made.judge_model, made.rubric):
+                done = "judged" if made.kind == Reassessment.Kind.JUDGE else "graded"
+                raise RequestError(f"Run {made.run_id} is already being {done} again. Wait for the results.")
+        made.save()
     return made
 
 

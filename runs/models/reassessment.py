@@ -76,11 +76,14 @@ class Reassessment(models.Model):
         return cls.objects.select_related("run__project").get(pk=key) if taken else None
 
     @classmethod
+    def pending(cls, *, now: datetime) -> models.QuerySet[Reassessment]:
+        """Return requests that have neither ended nor expired."""
+        return cls.objects.filter(finished=None, created__gt=now - cls.PATIENCE)
+
+    @classmethod
     def untaken(cls, *, now: datetime) -> models.QuerySet[Reassessment]:
         """Return requests that no worker has taken for a while and that have not expired."""
-        return cls.objects.filter(
-            finished=None, worker="", created__lt=now - cls.LOST_AFTER, created__gt=now - cls.PATIENCE
-        )
+        return cls.pending(now=now).filter(worker="", created__lt=now - cls.LOST_AFTER)
 
 
 class ReassessedTrial(models.Model):
