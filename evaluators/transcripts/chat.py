@@ -24,6 +24,7 @@ CALLS = ("toolCalls", "tool_calls", "toolsCalled", "message.tool_calls", "choice
 _PARAMS = ("params", "args", "input", "arguments", "function.arguments")
 _READ = ("inputTokens", "input_tokens", "promptTokens", "prompt_tokens")
 _WRITTEN = ("outputTokens", "output_tokens", "completionTokens", "completion_tokens")
+_CALL_PARTS = ("function_call", "tool_use")
 _MILLISECONDS = ("durationMs", "duration_ms")
 _COSTS = ("costUsd", "cost_usd", "cost")
 _FIRST_FAILURE = 400
@@ -51,6 +52,8 @@ def read(raw: bytes, *, text_at: str = "", calls_at: str = "") -> Transcript:
         return Transcript(source="transcript", text=answer_text, answer=answer_text)
     answer = _first(value, (text_at, *TEXTS))
     calls = _first(value, (calls_at, *CALLS))
+    if calls is MISSING:
+        calls = _calls_among_parts(answer)
     if answer is MISSING and calls is MISSING:
         raise UnreadableTranscript(
             f"The endpoint's answer has no field for its text (its fields: {', '.join(value) or 'none'}). "
@@ -81,6 +84,13 @@ def _decoded(text: str) -> Json:
 def _first(value: Json, paths: tuple[str, ...]) -> Json:
     found = (at(value, path) for path in paths if path)
     return next((each for each in found if each is not MISSING), MISSING)
+
+
+def _calls_among_parts(answer: Json) -> Json:
+    """Return the calls in an answer's list of parts, as OpenAI's Responses and Anthropic's Messages have them."""
+    parts = mapping(answer).get("content", answer)
+    listed = parts if isinstance(parts, list) else []
+    return [part for part in listed if mapping(part).get("type") in _CALL_PARTS] or MISSING
 
 
 def _text(value: Json) -> str:

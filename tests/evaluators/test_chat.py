@@ -59,6 +59,30 @@ def test_it_finds_the_calls(key, call):
     assert tool_calls(read({"response": "", key: [call]})) == (ToolCall("w", WEATHER),)
 
 
+RESPONSES = {
+    "output": [
+        {"type": "reasoning", "id": "r1", "summary": []},
+        {"type": "message", "content": [{"type": "output_text", "text": "hi"}]},
+        {"type": "function_call", "call_id": "c1", "name": "w", "arguments": json.dumps(WEATHER)},
+    ]
+}
+MESSAGES = {
+    "role": "assistant",
+    "content": [
+        {"type": "text", "text": "hi"},
+        {"type": "tool_use", "id": "c1", "name": "w", "input": WEATHER},
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    "value", [RESPONSES, MESSAGES, {"message": MESSAGES}], ids=["Responses", "Messages", "message"]
+)
+def test_it_finds_the_calls_among_the_parts_of_an_answer(value):
+    found = read(value)
+    assert (tool_calls(found), found.answer) == ((ToolCall("w", WEATHER),), "hi")
+
+
 def test_calls_may_be_names_only():
     assert tool_calls(read({"text": "", "toolsCalled": ["a", "b"]})) == (ToolCall("a"), ToolCall("b"))
 
