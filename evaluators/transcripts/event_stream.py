@@ -1,7 +1,12 @@
-"""A streamed answer of an endpoint: server-sent events, put together to one JSON object."""
+"""A streamed answer of an endpoint: server-sent events, put together to one JSON object.
+
+Read are pieces of text and tool calls by their names, chunks of chat completions, and the events of OpenAI's Responses
+and Anthropic's Messages.
+"""
 
 from __future__ import annotations
 
+from collections import defaultdict, deque
 from collections.abc import Iterator
 
 import msgspec
@@ -17,6 +22,9 @@ _RETURNED = frozenset(("tool_result", "toolresult", "tool_end", "tool_call_end",
 _PIECES = ("delta", "text", "content", "token", "chunk", "value")
 _FULL = ("response", "text", "message", "output", "content")
 _CARRIED = ("usage", "cost", "costUsd", "cost_usd")
+_RESPONSES = "response."
+_KEPT = ("result", "output", "error", "success", "isError", "durationMs", "duration_ms")
+"""Fields of a result that are joined to its call."""
 
 _decode = msgspec.json.Decoder().decode
 
@@ -57,6 +65,8 @@ class _Folded:
         self._pieces: list[str] = []
         self._whole: str | None = None
         self._calls: list[Object] = []
+        self._open: defaultdict[tuple[str, str], deque[Object]] = defaultdict(deque)
+        """Calls by id and by name, also those that have a result meanwhile."""
         self._complete_calls: Json = None
         self._by_index: dict[Json, Object] = {}
         self._others: Object = {}
@@ -84,22 +94,57 @@ class _Folded:
         return {**self._others, "response": text, **({"toolCalls": calls} if calls else {})}
 
     def _object(self, value: Object, kind: str) -> None:
-        self._others |= {key: value[key] for key in _CARRIED if value.get(key) is not None}
+        self._carry(value)
         if value.get("error") and kind not in _CALLED | _RETURNED:
             # Chat completions report an error as an event without a type, or beside an empty choice.
             self._others["error"] = value["error"]
         if kind in _CALLED:
-            self._calls.append(mapping(value.get("toolCall", value.get("tool_call"))) or value)
+            self._called(mapping(value.get("toolCall", value.get("tool_call"))) or value)
         elif kind in _RETURNED:
             self._returned(value)
         elif kind == "error":
             self._others["error"] = value.get("error", value.get("message", "unknown"))
+        elif kind.startswith(_RESPONSES):
+            self._of_responses(value, kind.removeprefix(_RESPONSES))
+        elif kind in ("content_block_start", "content_block_delta"):
+            self._of_messages(value)
         elif isinstance(value.get("choices"), list):
             self._choice(value)
         elif kind in _WHOLE or (not kind and not any(key in value for key in _PIECES)):
             self._finished(value)
         else:
             self._pieces.append(_piece(value))
+
+    def _carry(self, value: Object) -> None:
+        self._others |= {key: value[key] for key in _CARRIED if value.get(key) is not None}
+
+    def _of_responses(self, value: Object, kind: str) -> None:
+        """Take an event of OpenAI's Responses; most repeat what others say."""
+        item = mapping(value.get("item"))
+        if kind == "output_text.delta":
+            self._pieces.append(words(value.get("delta")) or "")
+        elif kind == "output_item.done" and item.get("type") == "function_call":
+            self._called(item)
+        elif kind in ("completed", "incomplete", "failed"):
+            ended = mapping(value.get("response"))
+            self._carry(ended)
+            if ended.get("error") or kind == "failed":
+                self._others["error"] = ended.get("error") or "unknown"
+
+    def _of_messages(self, value: Object) -> None:
+        """Take an event of Anthropic's Messages; the arguments of a call come in pieces."""
+        index, block = str(value.get("index")), mapping(value.get("content_block"))
+        if block.get("type") == "tool_use":
+            self._by_index[index] = {"name": block.get("name"), "arguments": ""}
+            self._called(self._by_index[index])
+        if index in self._by_index:
+            self._by_index[index]["arguments"] += words(at(value, "delta.partial_json")) or ""
+        self._pieces.append(_piece(value))
+
+    def _called(self, call: Object) -> None:
+        self._calls.append(call)
+        for key in _keys(call.get("id"), call.get("name", call.get("tool"))):
+            self._open[key].append(call)
 
     def _finished(self, value: Object) -> None:
         text = next((value[key] for key in _FULL if isinstance(value.get(key), str) and value[key]), None)
@@ -110,11 +155,11 @@ class _Folded:
     def _returned(self, value: Object) -> None:
         """Join a result to the call of the same id, else to the first of that name without one."""
         id, name = value.get("id", value.get("toolCallId")), value.get("name", value.get("tool"))
-        for call in self._calls:
-            same = call.get("id") == id if id is not None else call.get("name", call.get("tool")) == name
-            if same and "returned" not in call:
-                kept = ("result", "output", "error", "success", "isError", "durationMs", "duration_ms")
-                call |= {key: value[key] for key in kept if key in value} | {"returned": True}
+        calls = self._open[_keys(id, name)[0]]
+        while calls:
+            call = calls.popleft()
+            if "returned" not in call:
+                call |= {key: value[key] for key in _KEPT if key in value} | {"returned": True}
                 return
 
     def _choice(self, value: Object) -> None:
@@ -130,6 +175,12 @@ class _Folded:
             function = mapping(piece.get("function"))
             for key in ("name", "arguments"):
                 self._by_index[index][key] += words(function.get(key)) or ""
+
+
+def _keys(id: Json, name: Json) -> tuple[tuple[str, str], ...]:
+    """Return under which keys a call is found: its id, if it has one, and its name."""
+    by_name = ("name", str(name))
+    return (by_name,) if id is None else (("id", str(id)), by_name)
 
 
 def _piece(value: Object) -> str:

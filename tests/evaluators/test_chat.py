@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import pytest
@@ -224,6 +225,52 @@ def piece(**function: str) -> dict[str, Any]:
 def test_it_puts_a_stream_together(raw, answer, calls):
     found = parse("chat", raw)
     assert (found.answer, tool_calls(found)) == (answer, calls)
+
+
+RESPONSES_STREAM = (
+    {"type": "response.created", "response": {"id": "r", "usage": None}},
+    {"type": "response.output_text.delta", "delta": "co"},
+    {"type": "response.output_text.delta", "delta": "ld"},
+    {"type": "response.output_text.done", "text": "cold"},
+    {"type": "response.function_call_arguments.delta", "delta": json.dumps(WEATHER)},
+    {"type": "response.output_item.done", "item": RESPONSES["output"][2]},
+    {"type": "response.completed", "response": {**RESPONSES, "usage": {"input_tokens": 3}}},
+)
+MESSAGES_STREAM = (
+    {"type": "message_start", "message": {"id": "m", "content": []}},
+    {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+    {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "cold"}},
+    {"type": "content_block_start", "index": 1, "content_block": {**MESSAGES["content"][1], "input": {}}},
+    {"type": "content_block_delta", "index": 1, "delta": {"partial_json": '{"city": '}},
+    {"type": "content_block_delta", "index": 1, "delta": {"partial_json": '"Oslo"}'}},
+    {"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"input_tokens": 3}},
+    {"type": "message_stop"},
+)
+
+
+@pytest.mark.parametrize("events", [RESPONSES_STREAM, MESSAGES_STREAM], ids=["Responses", "Messages"])
+def test_it_puts_the_streams_of_model_providers_together(events):
+    found = parse("chat", stream(*events))
+    assert (found.answer, tool_calls(found)) == ("cold", (ToolCall("w", WEATHER),))
+    assert found.usage == Usage(3, 0)
+
+
+def test_a_failed_response_is_an_error():
+    failed = {"type": "response.failed", "response": {"error": {"message": "overloaded"}}}
+    with pytest.raises(UnreadableTranscript, match="overloaded"):
+        parse("chat", stream(failed))
+
+
+@pytest.mark.hostile
+def test_many_calls_and_results_are_put_together_in_linear_time():
+    many = range(20_000)
+    events = [{"type": "tool_call", "id": n, "name": "w"} for n in many]
+    events += [{"type": "tool_result", "id": n, "success": True} for n in reversed(many)]
+    events += [{"type": "tool_result", "name": "w", "success": True} for _ in many]
+    started = time.thread_time()
+    found = parse("chat", stream(*events))
+    assert time.thread_time() - started < 5
+    assert all(call.success for call in tool_calls(found))
 
 
 def test_a_stream_may_tell_its_usage_and_an_error_after_some_text():
