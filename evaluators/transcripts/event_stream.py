@@ -68,7 +68,7 @@ class _Folded:
         self._open: defaultdict[tuple[str, str], deque[Object]] = defaultdict(deque)
         """Calls by id and by name, also those that have a result meanwhile."""
         self._complete_calls: Json = None
-        self._by_index: dict[Json, Object] = {}
+        self._in_pieces: dict[str, _CallInPieces] = {}
         self._others: Object = {}
         self._has_events = False
 
@@ -89,6 +89,8 @@ class _Folded:
         """Return everything as one object, an empty one if there was no event."""
         if not self._has_events:
             return {}
+        for each in self._in_pieces.values():
+            each.join()
         calls = self._complete_calls if self._complete_calls is not None else self._calls
         text = "".join(self._pieces) if self._whole is None else self._whole
         return {**self._others, "response": text, **({"toolCalls": calls} if calls else {})}
@@ -135,10 +137,9 @@ class _Folded:
         """Take an event of Anthropic's Messages; the arguments of a call come in pieces."""
         index, block = str(value.get("index")), mapping(value.get("content_block"))
         if block.get("type") == "tool_use":
-            self._by_index[index] = {"name": block.get("name"), "arguments": ""}
-            self._called(self._by_index[index])
-        if index in self._by_index:
-            self._by_index[index]["arguments"] += words(at(value, "delta.partial_json")) or ""
+            self._piece_of_call(index, words(block.get("name")), None)
+        elif index in self._in_pieces:
+            self._piece_of_call(index, None, words(at(value, "delta.partial_json")))
         self._pieces.append(_piece(value))
 
     def _called(self, call: Object) -> None:
@@ -168,13 +169,33 @@ class _Folded:
         self._pieces.append(words(delta.get("content")) or "")
         calls = delta.get("tool_calls")
         for piece in map(mapping, calls if isinstance(calls, list) else ()):
-            index = str(piece.get("index"))
-            if index not in self._by_index:
-                self._by_index[index] = {"name": "", "arguments": ""}
-                self._calls.append(self._by_index[index])
             function = mapping(piece.get("function"))
-            for key in ("name", "arguments"):
-                self._by_index[index][key] += words(function.get(key)) or ""
+            self._piece_of_call(
+                str(piece.get("index")), words(function.get("name")), words(function.get("arguments"))
+            )
+
+    def _piece_of_call(self, index: str, name: str | None, arguments: str | None) -> None:
+        if index not in self._in_pieces:
+            self._in_pieces[index] = _CallInPieces()
+            self._calls.append(self._in_pieces[index].call)
+        self._in_pieces[index].add(name or "", arguments or "")
+
+
+class _CallInPieces:
+    """A call whose name and arguments come in pieces."""
+
+    def __init__(self) -> None:
+        self.call: Object = {}
+        self._names: list[str] = []
+        self._arguments: list[str] = []
+
+    def add(self, name: str, arguments: str) -> None:
+        self._names.append(name)
+        self._arguments.append(arguments)
+
+    def join(self) -> None:
+        """Put the pieces so far together; each time anew would take quadratic time."""
+        self.call |= {"name": "".join(self._names), "arguments": "".join(self._arguments)}
 
 
 def _keys(id: Json, name: Json) -> tuple[tuple[str, str], ...]:

@@ -273,6 +273,15 @@ def test_many_calls_and_results_are_put_together_in_linear_time():
     assert all(call.success for call in tool_calls(found))
 
 
+@pytest.mark.hostile
+def test_the_pieces_of_a_call_are_put_together_in_linear_time():
+    many = stream(piece(name="w", arguments='"'), *[piece(arguments="x" * 2000)] * 7500, piece(arguments='"'))
+    started = time.thread_time()
+    (call,) = tool_calls(parse("chat", many))
+    assert time.thread_time() - started < 4
+    assert call.name == "w"
+
+
 def test_a_stream_may_tell_its_usage_and_an_error_after_some_text():
     found = parse(
         "chat", stream({"delta": "hi"}, {"type": "error", "error": "cut"}, {"usage": {"input_tokens": 3}})
