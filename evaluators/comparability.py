@@ -20,24 +20,27 @@ class Standard(NamedTuple):
     pattern: str = ""
     """What finds the tool's commands."""
     judge_model: str = ""
-    """The target that judged, with its definition; empty where nothing judged."""
+    """The target that judged, with its definition; `none` where the run left judges out, empty if unknown."""
     prices: str = ""
     """Where costs come from."""
+    threshold: str = ""
+    """The aggregate score that a trial needed, where the two runs requested different ones."""
 
 
-DECIDING = frozenset(("task", "gates", "judge", "rubric", "judge_model"))
+_SCORING = frozenset(("task", "gates", "judge", "rubric", "judge_model"))
+DECIDING = _SCORING | {"threshold"}
 """The parts that decide whether a trial passes."""
 _BY_LAYER = {
     "interaction": frozenset(("task", "pattern")),
     "gates": frozenset(("task", "gates")),
     "assertions": frozenset(("task", "gates")),
     "judge": frozenset(("task", "rubric", "judge", "judge_model")),
-    "evaluators": DECIDING,
+    "evaluators": _SCORING,
 }
 _OF_TRIALS = {
     "pass": DECIDING,
     "false_done": frozenset(("task", "gates")),
-    "composite": DECIDING,
+    "composite": _SCORING,
     "cost_usd": frozenset(("task", "prices")),
 }
 

@@ -8,19 +8,25 @@ from typing import Any, NamedTuple
 from evaluators.comparability import Reasons, Standard, not_comparable
 from runs.models import Run
 from runs.warehouse.adopted_parts import ADOPTED, adopted_parts, with_adopted
+from runs.warehouse.aggregate_scores import Aggregate, aggregates_of
 from scenarios.differences import PARTS, standard
 from scenarios.hashing import content_hash
 from scenarios.models import SuiteEntry
+
+UNJUDGED = "none"
+"""In place of a judge, where the run was requested without judges."""
 
 
 class Sources(NamedTuple):
     """Where a run's scores and costs come from; empty texts if unknown."""
 
     judge: str = ""
-    """The target that judged, with its definition's hash."""
+    """The target that judged, with its definition's hash, or `UNJUDGED`."""
     prices: str = ""
     pattern: str = ""
     """What finds the tool's commands in scenarios without a pattern of their own."""
+    threshold: float | None = None
+    """The aggregate score that the run requested in place of the scenarios' own."""
 
 
 def changed_parts(before: Run, after: Run, *, prices: bool = True) -> dict[str, Reasons]:
@@ -35,7 +41,7 @@ def changed_parts(before: Run, after: Run, *, prices: bool = True) -> dict[str, 
 def parts_changed_since(
     before: Run, others: Sequence[Run], *, prices: bool = True
 ) -> list[dict[str, Reasons]]:
-    """Return `changed_parts` of each later run. At most one query."""
+    """Return `changed_parts` of each later run. At most one query, two where judges or thresholds differ."""
     sources = [_sources(before, each, prices=prices) for each in others]
     same = [
         each.suite_version_id == before.suite_version_id
@@ -45,14 +51,18 @@ def parts_changed_since(
     ]
     if all(same):
         return [{} for _ in others]
-    known = standards_of({run.suite_version_id for run in (before, *others)})
+    versions = {run.suite_version_id for run in (before, *others)}
+    known = standards_of(versions)
+    scored = aggregates_of(versions) if any(map(_decide_differently, sources)) else {}
     found: dict[str, dict[str, Reasons]] = {}
     changed = []
     for each, (one, other) in zip(others, sources, strict=True):
         alike = repr((each.suite_version_id, one, other, each.fingerprint.get(ADOPTED)))
         if alike not in found:
-            old = _with(known[before.suite_version_id], one, before)
-            found[alike] = not_comparable(old, _with(known[each.suite_version_id], other, each))
+            old, new = _with(known, one, before), _with(known, other, each)
+            if _decide_differently((one, other)):
+                old, new = _scored(old, scored, one, before), _scored(new, scored, other, each)
+            found[alike] = not_comparable(old, new)
         changed.append(found[alike])
     return changed
 
@@ -77,7 +87,8 @@ def _sources(before: Run, after: Run, *, prices: bool) -> tuple[Sources, Sources
     judges = _known(_judge(before), _judge(after))
     paid = _known(before.price_source, after.price_source) if prices else ("", "")
     old, new = (str(run.fingerprint.get("command_pattern", "")) for run in (before, after))
-    return Sources(judges[0], paid[0], old), Sources(judges[1], paid[1], new)
+    first, second = (run.options.get("threshold") for run in (before, after))
+    return Sources(judges[0], paid[0], old, first), Sources(judges[1], paid[1], new, second)
 
 
 def _known(before: str, after: str) -> tuple[str, str]:
@@ -86,6 +97,8 @@ def _known(before: str, after: str) -> tuple[str, str]:
 
 def _judge(run: Run) -> str:
     """Return the target that judged the run with its definition's hash; empty if unknown."""
+    if run.options.get("judge") is False:
+        return UNJUDGED
     sha256 = run.fingerprint.get("judge_sha256")
     return f"{run.fingerprint.get('judge')} {sha256}" if sha256 else ""
 
@@ -114,14 +127,33 @@ def with_judge(own: Standard, judge: str) -> Standard:
     return own._replace(judge_model=judge) if own.judge or own.rubric else own
 
 
-def _with(standards: Mapping[str, Standard], sources: Sources, run: Run) -> dict[str, Standard]:
+def _with(standards: Mapping[int, Mapping[str, Standard]], sources: Sources, run: Run) -> dict[str, Standard]:
     own = {
         key: with_judge(each, sources.judge)._replace(
             prices=sources.prices, pattern=each.pattern or sources.pattern
         )
-        for key, each in standards.items()
+        for key, each in standards[run.suite_version_id].items()
     }
     return with_adopted(own, adopted_parts(run.fingerprint))
+
+
+def _decide_differently(sources: tuple[Sources, Sources]) -> bool:
+    """Return whether the same evaluators could decide differently in two runs."""
+    one, other = sources
+    return (one.judge, one.threshold) != (other.judge, other.threshold)
+
+
+def _scored(
+    standards: dict[str, Standard], scored: Mapping[int, Mapping[str, Aggregate]], sources: Sources, run: Run
+) -> dict[str, Standard]:
+    """Return a run's standards with the judge and the threshold of scenarios with evaluators."""
+    found = dict(standards)
+    for key, own in scored[run.suite_version_id].items():
+        each = found[key]
+        threshold = own.threshold if sources.threshold is None else sources.threshold
+        judge = each.judge_model or (sources.judge if own.asks_model else "")
+        found[key] = each._replace(threshold=f"{threshold:g}", judge_model=judge)
+    return found
 
 
 def _gates(versions: Collection[int], keys: Collection[str]) -> dict[int, dict[str, dict[str, str]]]:
