@@ -18,7 +18,6 @@ from runs.execution.task import load_task
 from runs.execution.trial_folder import placeholder_paths
 from runs.models import BatchAnswer, ProviderBatch, Run, Trial
 from runs.models.batch import BatchState
-from runs.models.run import RunState
 from runs.models.trial import TrialState
 from runs.providers.base import BatchedAnswer, Batching, Invocation
 from runs.queue.claims import Claim, new_token
@@ -163,7 +162,7 @@ def _poll(row: ProviderBatch) -> None:
         batching = batching_of(context.provider)
         if isinstance(batching, str):
             _fail_running(row, batching)
-        elif row.run.state != RunState.RUNNING:
+        elif not row.run.is_open:
             _cancel(batching, row.external_id)
             retry_when_lost(lambda: _rows(row).update(state=BatchState.CANCELLED))
         else:

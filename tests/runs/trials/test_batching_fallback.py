@@ -14,8 +14,11 @@ import pytest
 from runs.execution import batches, lanes, preparation, recording, run_here
 from runs.execution.batch_answers import batching_of
 from runs.execution.context import load_run
+from runs.execution.reaper import reap
 from runs.models import BatchAnswer, ProviderBatch, Run
+from runs.queue import claims
 from tests.model_server import Answer, Broken, Failure, serving
+from tests.runs.carrying import lapse
 from tests.runs.trials.batches import (
     CITIES,
     KEY,
@@ -148,6 +151,24 @@ def test_a_cancelled_run_cancels_its_batch(models):
     assert len(models.script.requests("/cancel")) == 1
     assert ProviderBatch.objects.get(run=run).state == "cancelled"
     assert batches.due_runs() == []
+
+
+@pytest.mark.parametrize("ended", [True, False], ids=["ended", "in progress"])
+def test_a_batch_survives_the_worker_that_handed_it_in(models, ended):
+    models.script.looks_until_done = 0 if ended else 1
+    run = batch_run(models)
+    token = claims.claim_run(run.pk)
+    assert token
+    batches.submit(load_run(run.pk), token, [])
+    lapse(run)
+    reap()
+    let_a_look_be_due(run)
+    batches.must_wait(run.pk)
+    assert preparation.prepare_run(run.pk)
+    run = carried(run)
+    assert (run.state, run.starts, run.warnings) == ("finished", 2, [])
+    assert {note for note in notes(run) if "batch" in note} == {"Answered in the run's batch."}
+    assert models.script.requests("/cancel") == models.script.requests("/chat/completions") == []
 
 
 def interrupt_once(script) -> None:
