@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import logging
+from datetime import timedelta
+
+from django.conf import settings
+from django.db import Error
+from django.utils import timezone
+
 from runs.execution import recording
 from runs.models import Run
 from runs.models.run import RunState
 from runs.planning.confirmation import start_waiting
 from runs.queue import claims, request_leases, worker_registry
+from runs.queue.retry import is_connection_lost
 from runs.queue.transactions import write_transaction
 from runs.warehouse.confirmation import conclude, overdue_confirmations, waiting_alerts
 
+logger = logging.getLogger(__name__)
+
+MOST_FOLLOWED = 20
+"""Most closed runs that one tick follows up."""
 LOST_PREPARATION = (
     f"The worker was lost {claims.MOST_STARTS} times while it prepared this run. Look in the workers' logs at what ends "
     "them: memory, or a health check, version or snapshot command of the suite or its target."
@@ -37,3 +49,21 @@ def reap() -> None:
             conclude(launch_id)
     for alert in waiting_alerts():
         start_waiting(alert)
+    _follow_closed_runs()
+
+
+def _follow_closed_runs() -> None:
+    """Do what follows the close of runs whose worker was lost just after closing them."""
+    since = timezone.now() - timedelta(seconds=settings.LEASE_SECONDS)
+    closed = Run.objects.filter(
+        followed=False, finished__lt=since, state__in=[RunState.FINISHED, RunState.CANCELLED]
+    )
+    for run in closed.select_related("project").order_by("finished")[:MOST_FOLLOWED]:
+        try:
+            recording.follow_close(run)
+        except Exception as error:
+            if isinstance(error, Error) and is_connection_lost(error):
+                raise
+            # Broad because every tick would end here otherwise.
+            logger.exception("run %s: what follows its close failed", run.pk)
+            Run.objects.filter(pk=run.pk).update(followed=True)

@@ -221,6 +221,7 @@ def close_if_done(run_id: int) -> bool:
                 default=Value(""),
             ),
             finished=timezone.now(),
+            followed=False,
         )
         if won != 1:
             return False
@@ -230,17 +231,18 @@ def close_if_done(run_id: int) -> bool:
         comparison.compare_with_baseline(run)
         outbox.record_failure(run)
     # A caller that retries finds the run closed, and would leave out what follows.
-    retry_when_lost(lambda: _after_close(run))
+    retry_when_lost(lambda: follow_close(run))
     return True
 
 
-def _after_close(run: Run) -> None:
+def follow_close(run: Run) -> None:
     """Do what follows the closing of a run; safe to repeat."""
     # Not in the same transaction: two runs that close at once would not see each other.
     with write_transaction():
         comparison.compare_siblings(run)
     _confirm(run)
     _write_result(run.pk)
+    Run.objects.filter(pk=run.pk).update(followed=True)
 
 
 def _write_result(run_id: int) -> None:
@@ -251,7 +253,9 @@ def _write_result(run_id: int) -> None:
     try:
         write_suite_result(settings.OUTPUT_DIR, suite_run(run))
     except NotWritable as error:
-        Run.objects.filter(pk=run_id).update(warnings=[*run.warnings, f"EVALHUB_OUTPUT_DIR: {error}"])
+        sentence = f"EVALHUB_OUTPUT_DIR: {error}"
+        if sentence not in run.warnings:
+            Run.objects.filter(pk=run_id).update(warnings=[*run.warnings, sentence])
 
 
 def _confirm(run: Run) -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.db import OperationalError, connection
+from django.utils import timezone
 
 from runs.execution import recording
+from runs.execution.reaper import reap
 from runs.models import Run
 from runs.queue.retry import retry_when_lost
 from tests.runs import carried
@@ -35,3 +38,24 @@ def test_what_follows_a_close_is_done_after_a_lost_connection(settings, tmp_path
         retry_when_lost(lambda: recording.close_if_done(run.pk))
     assert seen[:2] == ["closed", "lost"]
     assert len(list((tmp_path / "out").iterdir())) == 1
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_the_tick_does_once_what_a_lost_worker_left(settings, tmp_path, fails):
+    run = carried.one(carried.shell_project(), prompt="echo done").run
+    settings.OUTPUT_DIR = str(tmp_path / "out")
+    long_ago = timezone.now() - timedelta(hours=1)
+    Run.objects.filter(pk=run.pk).update(followed=False, finished=long_ago)
+
+    def fail(execute: Callable[..., Any], sql: str, *rest: Any) -> Any:
+        if fails and sql.startswith("SELECT") and "baseline" in str(rest[0]):
+            raise ValueError("what follows fails, whatever the database does")
+        return execute(sql, *rest)
+
+    with connection.execute_wrapper(fail):
+        reap()
+    assert Run.objects.get(pk=run.pk).followed
+    assert (tmp_path / "out").exists() is not fails
+    settings.OUTPUT_DIR = str(tmp_path / "again")
+    reap()
+    assert not (tmp_path / "again").exists()
