@@ -16,7 +16,7 @@ from django.db import connection
 from django.db.models import Exists, Min, OuterRef, Q, QuerySet
 
 from evalhub.teams.priorities import Priority
-from runs.models import Run, RunSlot, TargetSlot
+from runs.models import Run, RunSlot, Target, TargetSlot
 from runs.models.run import RunState
 from runs.queue import claims
 from runs.queue.claims import Place
@@ -108,7 +108,9 @@ def next_preparation(run_id: int) -> int | None:
 
 
 def should_give_way(place: Place, *, launch_id: int | None = None) -> bool:
-    """Return whether the lane should move to another run."""
+    """Return whether the lane should move to another run, or end."""
+    if _exceeds_workers(place):
+        return True
     waiting = waiting_runs(launch_id, place)
     alone = all(each.run == place.run_id for each in waiting)
     if alone and all(each.most_trials is None for each in waiting):
@@ -119,6 +121,12 @@ def should_give_way(place: Place, *, launch_id: int | None = None) -> bool:
         # The project's limit was lowered.
         return bool(waiting)
     return by_turn(allowed, held, now=database_now())[0].run != place.run_id
+
+
+def _exceeds_workers(place: Place) -> bool:
+    """Return whether the target's `workers` were lowered, and the lane has no slot of it any more. One query."""
+    own = TargetSlot.objects.filter(target=place.target_id, token=place.token)
+    return Target.objects.filter(~Exists(own), pk=place.target_id, workers__gte=1).exists()
 
 
 def _below_limits(waiting: list[Waiting]) -> list[Waiting]:
