@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 import re
+from http import HTTPStatus
 from typing import Any
 
 from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 
+DISK_FULL = (
+    "A disk of this server is full, so nothing was saved. Free some space or tell an admin, then try again."
+)
+_FULL = frozenset((errno.ENOSPC, errno.EDQUOT))
+_SQLITE_FULL, _POSTGRESQL_FULL = 13, "53100"
 _PROJECT = re.compile(r"/p/(?P<slug>[-\w]+)/")
 
 
@@ -40,12 +47,27 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     return error_page(404, "Page not found", sentence, "web/not-found", project=project)
 
 
+def is_disk_full(error: BaseException | None) -> bool:
+    """Return whether an error, or what caused it, is a full disk of this server or of its database."""
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in _FULL:
+            return True
+        code = getattr(error, "sqlite_errorcode", None)
+        if code == _SQLITE_FULL or getattr(error, "sqlstate", None) == _POSTGRESQL_FULL:
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
 def failed(request: HttpRequest, *_: Any) -> HttpResponse:
-    """Return whether the exception being handled means that the database is unavailable."""
+    """Return the page for the exception being handled: a full disk, an unavailable database, or a fault."""
     import sys
 
+    error = sys.exc_info()[1]
+    if is_disk_full(error):
+        return error_page(HTTPStatus.INSUFFICIENT_STORAGE, "The disk is full", DISK_FULL, "web/disk-full")
     # Any other of its errors is about what it was asked, and comes again.
-    if isinstance(sys.exc_info()[1], OperationalError | InterfaceError):
+    if isinstance(error, OperationalError | InterfaceError):
         sentence = "The database did not answer. Nothing is lost; try again in a minute."
         return error_page(503, "Temporarily unavailable", sentence, "web/database-away")
     sentence = "Something went wrong; the log has the details. Nothing is lost; try again or tell an admin."

@@ -16,7 +16,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonRespons
 from django.utils.http import url_has_allowed_host_and_scheme
 from django_htmx.http import HttpResponseClientRedirect
 
-from evalhub.web.errors import error_page
+from evalhub.web.errors import DISK_FULL, error_page
 
 UNUSED = (
     "accelerometer",
@@ -137,6 +137,7 @@ _SENTENCES = {
     414: f"The address is longer than {LONGEST_ADDRESS} characters. Send less in its query.",
     500: "Something went wrong; the log has the details. Nothing is lost; try again or tell an admin.",
     503: "The database did not answer. Nothing is lost; try again in a minute.",
+    507: DISK_FULL,
 }
 _IDS = {
     400: "api/bad-request",
@@ -145,6 +146,7 @@ _IDS = {
     414: "api/address-too-long",
     500: "api/failed",
     503: "api/database-away",
+    507: "api/disk-full",
 }
 
 
