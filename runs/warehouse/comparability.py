@@ -96,11 +96,18 @@ def _known(before: str, after: str) -> tuple[str, str]:
 
 
 def _judge(run: Run) -> str:
-    """Return the target that judged the run with its definition's hash; empty if unknown."""
-    if run.options.get("judge") is False:
+    found = (run.fingerprint.get(name) for name in ("judge", "judge_sha256"))
+    return judge_named(run.options.get("judge"), *found)
+
+
+def judge_named(judged: bool | None, name: str | None, sha256: str | None) -> str:
+    """Return the target that judged a run with its definition's hash, `UNJUDGED`, or nothing if unknown.
+
+    `judged` is whether the run was requested with judges.
+    """
+    if judged is False:
         return UNJUDGED
-    sha256 = run.fingerprint.get("judge_sha256")
-    return f"{run.fingerprint.get('judge')} {sha256}" if sha256 else ""
+    return f"{name} {sha256}" if sha256 else ""
 
 
 def standards_of(versions: Iterable[int]) -> dict[int, dict[str, Standard]]:

@@ -14,7 +14,7 @@ from evaluators.scenario_classes import GAP, ScenarioClass, classify
 from runs.models import Run, Trial
 from runs.models.trial import TrialState
 from runs.warehouse.adopted_parts import parts_by_pk, with_adopted
-from runs.warehouse.comparability import scenario_standards, with_judge
+from runs.warehouse.comparability import judge_named, scenario_standards, with_judge
 from runs.warehouse.digests import Digest, by_scenario, read_digest
 from runs.warehouse.rates import Rate
 from scenarios.models import Suite
@@ -114,17 +114,17 @@ def recent_runs(
 
 def _recent(runs: QuerySet[Run], kept: dict[int, Digest] | None = None) -> dict[int, RecentRun]:
     """Return as many runs as fill the strips, and put their digests in `kept`. One query, read row by row."""
-    judge = ("fingerprint__judge", "fingerprint__judge_sha256", "fingerprint__adopted")
+    judge = ("options__judge", "fingerprint__judge", "fingerprint__judge_sha256", "fingerprint__adopted")
     content = () if kept is None else ("digest__content",)
     columns = ("pk", "tool_version", "guidance_id", "suite_version_id", *judge, "trials", *content)
     found: dict[int, RecentRun] = {}
     trials = 0
-    for pk, tool, guidance, version, name, sha256, adopted, own, *digest in runs.values_list(*columns)[
-        :LENGTH
-    ].iterator(chunk_size=CHUNK):
+    for pk, tool, guidance, version, judged, name, sha256, adopted, own, *digest in runs.values_list(
+        *columns
+    )[:LENGTH].iterator(chunk_size=CHUNK):
         if trials >= MOST_TRIALS:
             break
-        found[pk] = RecentRun(tool, guidance, version, f"{name} {sha256}" if sha256 else "", adopted)
+        found[pk] = RecentRun(tool, guidance, version, judge_named(judged, name, sha256), adopted)
         if kept is not None and digest[0] is not None:
             kept[pk] = read_digest(digest[0])
         trials += own

@@ -11,6 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from runs.models import Run, RunDigest, Trial
 from runs.pages.trial.typical_values import typical_values
 from runs.warehouse.outcome_history import strip_around, strips
+from scenarios.models import ScenarioVersion
 from tests.builders import make_guidance, make_run, make_target, make_trial, make_version
 from tests.query_plans import query_plan
 from tests.runs.warehouse.finished_runs import history
@@ -44,6 +45,18 @@ def test_a_strip_leaves_out_what_cannot_be_compared(version):
     assert found[exported].outcomes == ("fail",)
     own = strips(version.suite, up_to=experiment.pk, version=newest.pk)
     assert own[exported].outcomes == ("fail", "pass")
+
+
+@pytest.mark.parametrize("last", ["judged", "unjudged"], ids=["judge last", "none last"])
+def test_a_strip_leaves_out_runs_that_were_judged_otherwise(version, last):
+    ScenarioVersion.objects.update(judge_hash="j")
+    unjudged = {"options": {"judge": False}, "fingerprint": {"judge": "", "judge_sha256": ""}}
+    judged = {"fingerprint": {"judge": "strict", "judge_sha256": "1" * 64}}
+    kinds = [unjudged, judged] if last == "judged" else [judged, unjudged]
+    for outcome, changes in zip(("pass", "fail"), kinds, strict=True):
+        make_trial(make_run(version, **changes), "create", outcome=outcome)
+    (strip,) = strips(version.suite).values()
+    assert strip.outcomes == ("fail",)
 
 
 @pytest.mark.parametrize("kept", ["all", "some", "none"])
