@@ -1,4 +1,4 @@
-"""Limit this process, confine it with Landlock, then execute another program.
+"""Limit this process, confine it with Landlock and seccomp, then execute another program.
 
 Run as a separate program, `python -IS landlock.py DESCRIPTOR PROGRAM ARGUMENT…`. From the descriptor it reads JSON:
 `cwd`, `env`, `limits` as pairs, `oom_score`, and `rules`: null or `{"read": [paths], "write": [paths], "network": bool}`.
@@ -8,6 +8,7 @@ It imports the standard library only, so that it starts in a few milliseconds.
 from __future__ import annotations
 
 import ctypes
+import errno
 import json
 import os
 import resource
@@ -19,7 +20,7 @@ from pathlib import Path
 
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _PATH_BENEATH = 1
-_PR_SET_PDEATHSIG, _PR_SET_NO_NEW_PRIVS = 1, 38
+_PR_SET_PDEATHSIG, _PR_SET_SECCOMP, _PR_SET_NO_NEW_PRIVS = 1, 22, 38
 
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
 _TRUNCATE, _IOCTL_DEV = 1 << 14, 1 << 15
@@ -28,12 +29,23 @@ _READING = _EXECUTE | _READ_FILE | _READ_DIR
 _TCP = 0b11
 _SCOPED_SOCKETS_AND_SIGNALS = 0b11
 
+_SYSTEM_CALLS = {"x86_64": (0xC000003E, 41), "aarch64": (0xC00000B7, 198), "riscv64": (0xC00000F3, 198)}
+"""The architecture's number and that of its call `socket`, by machine."""
+_IO_URING_SETUP = 425
+"""A call whose queue opens and connects sockets too; the same number everywhere."""
+_X32_CALLS = 1 << 30
+_FILTER = 2
+_LOAD, _IS_EQUAL, _IS_AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
+_CALL, _ARCHITECTURE = 0, 4
+"""Offsets in what a filter reads."""
+_KILL, _REFUSE, _ALLOW = 0x80000000, 0x00050000 | errno.EACCES, 0x7FFF0000
+
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def version() -> int:
-    """Landlock's version on this kernel, 0 without it."""
-    if sys.platform != "linux":
+    """Landlock's version on this kernel, 0 without it and where sockets can't be refused."""
+    if sys.platform != "linux" or os.uname().machine not in _SYSTEM_CALLS:
         return 0
     return max(0, int(_libc.syscall(_CREATE_RULESET, None, 0, 1)))
 
@@ -51,6 +63,28 @@ def confine(*, read: Iterable[str], write: Iterable[str], network: bool) -> None
         _checked(_libc.syscall(_RESTRICT_SELF, ruleset, 0), "restrict")
     finally:
         os.close(ruleset)
+    if not network:
+        _refuse_sockets()
+
+
+def _refuse_sockets() -> None:
+    """Refuse to open sockets: Landlock knows plain TCP only, not UDP, Multipath TCP, Fast Open or Unix sockets."""
+    architecture, socket = _SYSTEM_CALLS[os.uname().machine]
+    # Each is an operation, how many to skip if it is true and if not, and a number.
+    program = (
+        (_LOAD, 0, 0, _ARCHITECTURE),
+        (_IS_EQUAL, 1, 0, architecture),
+        (_RETURN, 0, 0, _KILL),
+        (_LOAD, 0, 0, _CALL),
+        (_IS_AT_LEAST, 3, 0, _X32_CALLS),
+        (_IS_EQUAL, 2, 0, socket),
+        (_IS_EQUAL, 1, 0, _IO_URING_SETUP),
+        (_RETURN, 0, 0, _ALLOW),
+        (_RETURN, 0, 0, _REFUSE),
+    )
+    code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *each) for each in program))
+    given = ctypes.create_string_buffer(struct.pack("HP", len(program), ctypes.addressof(code)))
+    _checked(_libc.prctl(_PR_SET_SECCOMP, _FILTER, given, 0, 0), "refuse sockets")
 
 
 def _all_rights(abi: int) -> int:
@@ -84,7 +118,7 @@ def _allow(ruleset: int, path: str, rights: int) -> None:
 def _checked(result: int, doing: str) -> int:
     if result < 0:
         number = ctypes.get_errno()
-        raise OSError(number, f"Landlock could not {doing}: {os.strerror(number)}")
+        raise OSError(number, f"The sandbox could not {doing}: {os.strerror(number)}")
     return result
 
 
