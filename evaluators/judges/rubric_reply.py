@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from typing import SupportsIndex
 
 from msgspec import Struct
 
@@ -22,6 +23,8 @@ _MAX_CHARACTERS = 200_000
 _MAX_OBJECTS = 200
 _MAX_BRACKETS = 1_000
 """Brackets in a text to repair; the time grows with their square."""
+_MAX_READS = 500_000
+"""How often a repair may read a character: usually a few times each, but some texts take the square of their length."""
 _BRACE = re.compile(r"\{")
 _DIGITS = "-+.0123456789"
 _BARE_PLACEHOLDER = re.compile(r'(?<=[:,\[ ])<(?![\d.]+>)[^<>"\n]*>')
@@ -75,6 +78,18 @@ def first_object(text: str, *, repair: bool = True, field: str = "") -> dict[str
     return _repaired(text) if repair else None
 
 
+class _LimitedText(str):
+    """A text that raises `ValueError` once its characters were read too often."""
+
+    left = _MAX_READS
+
+    def __getitem__(self, key: SupportsIndex | slice, /) -> str:
+        self.left -= 1
+        if self.left < 0:
+            raise ValueError("takes too long to repair")
+        return super().__getitem__(key)
+
+
 def _repaired(text: str) -> dict[str, Json] | None:
     if "{" not in text or text.count("{") + text.count("[") > _MAX_BRACKETS:
         return None
@@ -84,7 +99,7 @@ def _repaired(text: str) -> dict[str, Json] | None:
 
         # Repairing would read 0.0 from the placeholder <0.0 to 1.0>, and 0 where the text ends within 0.75.
         quoted = _BARE_PLACEHOLDER.sub(r'"\g<0>"', text[text.index("{") :])
-        value: Json = json_repair.loads(quoted.rstrip().rstrip(_DIGITS))
+        value: Json = json_repair.loads(_LimitedText(quoted.rstrip().rstrip(_DIGITS)))
     except (ValueError, RecursionError):
         return None
     found = value if isinstance(value, list) else [value]

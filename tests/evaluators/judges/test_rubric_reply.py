@@ -63,6 +63,32 @@ def test_hostile_answers_end_soon(text: str) -> None:
     assert time.thread_time() - started < 1
 
 
+@pytest.mark.hostile
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param('{"a":["' + '"a":' * 50_000, id="keys in a list"),
+        pytest.param('{"a":[1,"b" ' + 'a"b' * 60_000, id="quotes in a list"),
+        pytest.param('{"a" ' + '..."' * 50_000, id="quotes without a colon"),
+        pytest.param('{"a":' + "(" * 199_000, id="parentheses"),
+    ],
+)
+def test_answers_that_take_the_square_of_their_length_are_not_repaired(text: str) -> None:
+    first_object("{'a': 1}")
+    started = time.thread_time()
+    assert first_object(text) is None
+    assert time.thread_time() - started < 10
+
+
+def test_a_long_broken_answer_is_repaired() -> None:
+    reasons = [
+        f'"c{n}": "It said "do {n}" and ran the \'x\' command, which failed: see `y`."' for n in range(200)
+    ]
+    found = first_object("{'scores': {'a': 0.5}, 'reasons': {" + ", ".join(reasons))
+    assert found is not None
+    assert found["scores"] == {"a": 0.5}
+
+
 def test_reported_and_computed_score_are_both_stored() -> None:
     found = validated_reply(reply(), RUBRIC)
     assert (found.weighted_score, found.mismatch, found.missing) == (0.83, False, ())
