@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Literal, Protocol
 
 from msgspec import Struct, field
+from msgspec.structs import force_setattr
 
 Json = Any
 """A decoded JSON value."""
@@ -20,13 +21,31 @@ Source = Literal["events", "stream", "trace", "transcript", "none"]
 LayerName = Literal["interaction", "gates", "assertions", "evaluators", "scripts", "judge"]
 
 
+MOST_TOKENS = 10**12
+"""More than a trial uses; so that sums of what agents report can be stored."""
+MOST_USD = 1_000_000.0
+
+
+def plausible_cost(reported: Json) -> float | None:
+    """Return a cost in US dollars that an agent or a service reports, None if it is none or impossible."""
+    if isinstance(reported, bool) or not isinstance(reported, int | float):
+        return None
+    return float(reported) if 0 <= reported <= MOST_USD else None
+
+
 class Usage(Struct, frozen=True):
-    """Tokens read and written by a model."""
+    """Tokens read and written by a model: 0 to `MOST_TOKENS`, whatever is reported."""
 
     input: int = 0
     output: int = 0
     estimated: bool = False
     """Estimated from the length of the text, not reported by the provider."""
+
+    def __post_init__(self) -> None:
+        for name in ("input", "output"):
+            reported = getattr(self, name)
+            if not 0 <= reported <= MOST_TOKENS:
+                force_setattr(self, name, min(max(reported, 0), MOST_TOKENS))
 
 
 class Price(Struct, frozen=True, omit_defaults=True):

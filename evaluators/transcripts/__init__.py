@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from evaluators.model import Transcript
+from evaluators.model import Transcript, plausible_cost
 from evaluators.transcripts import chat, claude_code, codex, opencode, otel, plain_text, trace
 from evaluators.transcripts import events as structured
 from evaluators.transcripts.nesting import without_deep_values
@@ -32,10 +32,12 @@ def parse(
     """Return what an agent's output says, by the reader of this name.
 
     Structured events beside it are preferred when they hold a tool call, or are a trace; text, answer and
-    usage stay those of the output. Values that are nested too deep are cut. Raises `UnreadableTranscript` when the
-    output is not what the reader reads, and when no event is of a known type and the output has no tool call either.
+    usage stay those of the output. Values that are nested too deep are cut, an impossible cost is left out. Raises
+    `UnreadableTranscript` when the output is not what the reader reads, and when no event is of a known type and the
+    output has no tool call either.
     """
-    return without_deep_values(_parsed(parser, raw, events, events_are_trace=events_are_trace))
+    found = without_deep_values(_parsed(parser, raw, events, events_are_trace=events_are_trace))
+    return msgspec.structs.replace(found, cost_usd=plausible_cost(found.cost_usd))
 
 
 def _parsed(parser: str, raw: bytes, events: bytes | None, *, events_are_trace: bool) -> Transcript:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import structs
 
-from evaluators.model import Event, Transcript, Usage
+from evaluators.model import Event, Transcript, Usage, plausible_cost
 from evaluators.traces import shell_command, timestamp
 from evaluators.transcripts.stream import (
     Object,
@@ -38,12 +38,11 @@ def parse(raw: bytes) -> Transcript:
     """
     lines, problems = objects(raw, "Claude Code")
     result = next((line for line in reversed(lines) if line.get("type") == "result"), {})
-    cost = result.get("total_cost_usd")
     return transcript(
         known(_read(lines), lines, "Claude Code", _SILENT),
         answer=words(result.get("result")) or "",
         usage=usage_of(mapping(result["usage"])) if "usage" in result else _sum(lines),
-        cost_usd=float(cost) if isinstance(cost, int | float) else None,
+        cost_usd=plausible_cost(result.get("total_cost_usd")),
         problems=(*problems, *filter(None, [_newer(lines)])),
     )
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from msgspec import structs
 
-from evaluators.model import Event, Json, Transcript, Usage
+from evaluators.model import Event, Json, Transcript, Usage, plausible_cost
 from evaluators.traces import shell_command
 from evaluators.transcripts.stream import (
     Object,
@@ -111,4 +111,4 @@ def usage_of(steps: list[Object]) -> Usage:
 
 def cost_of(costs: list[Json]) -> float | None:
     """Return the steps' sum in US dollars; None for 0, which opencode reports for models without a known price."""
-    return sum(cost for cost in costs if isinstance(cost, int | float)) or None
+    return sum(plausible_cost(cost) or 0.0 for cost in costs) or None

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from functools import cached_property
 
-from django.db import connections
+from django.db import DataError, connections
 
 from runs.execution import batches, recording
 from runs.execution.context import RunContext, load_run
@@ -23,6 +23,8 @@ from runs.queue.retry import retry_when_lost
 
 logger = logging.getLogger(__name__)
 
+UNSTORABLE = (DataError, ValueError, OverflowError, RecursionError)
+"""What the database and its driver raise for values that no column takes."""
 FAIR_SHARE_SECONDS = 1.0
 """Interval at which a lane checks whether to move to another run."""
 
@@ -155,13 +157,25 @@ def return_or_fail(
 
 
 def _record(claim: claims.Claim, result: TrialResult, *, is_over: Callable[[], bool]) -> claims.Claim | None:
-    if is_over():
-        recorded, following = recording.record(claim, result), None
-    else:
-        recorded, following = recording.record_and_claim(claim, result)
+    try:
+        if is_over():
+            recorded, following = recording.record(claim, result), None
+        else:
+            recorded, following = recording.record_and_claim(claim, result)
+    except UNSTORABLE as error:
+        # Otherwise the trial would run again and again, because each lease would expire.
+        logger.exception("trial %s: its result can't be stored", claim.trial_id)
+        recorded, following = recording.record(claim, _unstorable(error)), None
     if not recorded:
         logger.warning("trial %s: the claim was lost, its result is discarded", claim.trial_id)
     return following
+
+
+def _unstorable(error: Exception) -> TrialResult:
+    sentence = (
+        f"The result can't be stored ({type(error).__name__}). The worker's log has the details; report them."
+    )
+    return TrialResult(outcome="error", error=sentence, error_kind="internal")
 
 
 class LaneThread(threading.Thread):

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from evaluators.evaluate import Evaluation
 from evaluators.interaction import Interaction
-from evaluators.model import Json, Score, Transcript, Usage
+from evaluators.model import Json, Score, Transcript, Usage, plausible_cost
 from runs.models.trial import TrialState, json_of, scores_json
 from runs.warehouse.artifacts import Kept
 
@@ -55,7 +55,7 @@ def columns(result: TrialResult) -> dict[str, Any]:
         "exit_code": result.exit_code,
         "composite": evaluation.composite if evaluation else None,
         "seconds": result.seconds,
-        "cost_usd": result.cost_usd,
+        "cost_usd": plausible_cost(result.cost_usd),
         "tokens_in": usage.input if usage else None,
         "tokens_out": usage.output if usage else None,
         "tokens_estimated": bool(usage and usage.estimated),
@@ -82,7 +82,7 @@ def judging_row(trial_id: int, score: Score, *, counts: bool = True) -> dict[str
         "model": judging.model[:200],
         "rubric": judging.rubric,
         "content": json_of(replace(judging, rubric="")),
-        "cost_usd": judging.cost_usd,
+        "cost_usd": plausible_cost(judging.cost_usd),
         "created": timezone.now(),
     }
 
@@ -92,5 +92,5 @@ def total_cost(result: TrialResult) -> float | None:
     judged = [
         s.judging.cost_usd for s in (result.evaluation.scores if result.evaluation else ()) if s.judging
     ]
-    known = [cost for cost in (result.cost_usd, *judged) if cost is not None]
+    known = [cost for cost in map(plausible_cost, (result.cost_usd, *judged)) if cost is not None]
     return sum(known) if known else None
