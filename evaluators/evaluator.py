@@ -119,7 +119,10 @@ def verdict(found: EvaluatorResult) -> str | None:
 
 def clamped(score: Json) -> float | None:
     """Return a score limited to 0 to 1, None if it is not a number."""
-    if isinstance(score, bool) or not isinstance(score, int | float) or math.isnan(score):
+    if isinstance(score, bool) or not isinstance(score, int | float):
+        return None
+    # `isnan` fails for whole numbers of more than 308 digits.
+    if isinstance(score, float) and math.isnan(score):
         return None
     return float(min(max(score, 0), 1))
 

@@ -7,6 +7,9 @@ from typing import NoReturn
 
 from evaluators.model import Json
 
+DEEPEST = 60
+"""Levels of lists and objects within each other that are kept."""
+CUT = f"[nested more than {DEEPEST} levels]"
 _INDENTED = json.JSONEncoder(indent=2, ensure_ascii=False)
 
 
@@ -36,6 +39,17 @@ def json_output(stdout: str) -> Json:
         except NoJson:
             continue
     return None
+
+
+def cut_deep(value: Json, levels: int = DEEPEST) -> Json:
+    """Return the value with `CUT` in place of what is nested too deep to be stored, shown and exported."""
+    if not isinstance(value, dict | list):
+        return value
+    if not levels:
+        return CUT
+    if isinstance(value, dict):
+        return {name: cut_deep(item, levels - 1) for name, item in value.items()}
+    return [cut_deep(item, levels - 1) for item in value]
 
 
 def indented(value: Json, *, most: int) -> str:

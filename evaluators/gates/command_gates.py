@@ -6,7 +6,7 @@ from abc import abstractmethod
 from typing import Literal
 
 from evaluators.gates.base_gate import CommandGate, PatternText, Verdict, contains, matches
-from evaluators.json_values import json_output
+from evaluators.json_values import cut_deep, json_output
 from evaluators.model import CommandResult, Json
 
 
@@ -70,4 +70,8 @@ class Script(CommandGate):
             return result.exit_code == 0, f"{title}: exited with {result.exit_code}.", {}
         message = output.get("message")
         text = message if isinstance(message, str) and message else self.description
-        return output["passed"], text or f"`{self.command}` decided.", {"detail": output.get("detail")}
+        return (
+            output["passed"],
+            text or f"`{self.command}` decided.",
+            {"detail": cut_deep(output.get("detail"))},
+        )

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from msgspec import Struct
 
+from evaluators.evaluator import clamped
 from evaluators.evidence import Evidence
 from evaluators.gates.base_gate import NOT_RUN, excerpt
-from evaluators.json_values import NoJson, decode_json
+from evaluators.json_values import NoJson, cut_deep, decode_json
 from evaluators.model import CommandResult, Json, Score
 from evaluators.values import Value
 
@@ -87,7 +87,7 @@ def _script_result(name: str, output: dict[str, Json]) -> ScriptResult:
         name,
         score=score,
         summary=summary if isinstance(summary, str) else None,
-        metrics=output.get("metrics"),
+        metrics=cut_deep(output.get("metrics")),
         warnings=warnings,
     )
 
@@ -96,8 +96,8 @@ def _clamped(score: Json) -> tuple[float | None, tuple[str, ...]]:
     """Return the score limited to 0 to 1 with warnings; None if it is not a number."""
     if score is None:
         return None, ()
-    if isinstance(score, bool) or not isinstance(score, int | float) or math.isnan(score):
-        return None, (f"The score {score!r} is not a number and was ignored.",)
-    clamped = min(max(score, 0), 1)
-    warning = f"The score {score} is outside 0 to 1; {clamped} was used."
-    return float(clamped), () if clamped == score else (warning,)
+    limited = clamped(score)
+    if limited is None:
+        return None, (f"The score {str(cut_deep(score))[:300]} is not a number and was ignored.",)
+    warning = f"The score {str(score)[:300]} is outside 0 to 1; {limited:g} was used."
+    return limited, () if limited == score else (warning,)

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from evaluators.model import Event, Json, Transcript
+from evaluators.json_values import DEEPEST, cut_deep
+from evaluators.model import Event, Transcript
 
-DEEPEST = 60
-"""Levels of lists and objects within each other that are kept."""
-CUT = f"[nested more than {DEEPEST} levels]"
 _PROBLEM = f"Values nested more than {DEEPEST} levels were cut."
 
 
@@ -20,7 +18,10 @@ def without_deep_values(transcript: Transcript) -> Transcript:
     events = list(transcript.events)
     for index, event in found.items():
         events[index] = msgspec.structs.replace(
-            event, input=_cut(event.input), output=_cut(event.output), metadata=_cut(event.metadata)
+            event,
+            input=cut_deep(event.input),
+            output=cut_deep(event.output),
+            metadata=cut_deep(event.metadata),
         )
     problems = dict.fromkeys((*transcript.problems, _PROBLEM))
     return msgspec.structs.replace(transcript, events=tuple(events), problems=tuple(problems))
@@ -40,13 +41,3 @@ def _is_deep(event: Event) -> bool:
             if isinstance(item, dict | list)
         ]
     return bool(level)
-
-
-def _cut(value: Json, levels: int = DEEPEST) -> Json:
-    if not isinstance(value, dict | list):
-        return value
-    if not levels:
-        return CUT
-    if isinstance(value, dict):
-        return {name: _cut(item, levels - 1) for name, item in value.items()}
-    return [_cut(item, levels - 1) for item in value]

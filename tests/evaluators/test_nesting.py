@@ -6,11 +6,11 @@ import json
 
 import pytest
 
-from evaluators.json_values import indented
+from evaluators.json_values import CUT, DEEPEST, indented
 from evaluators.model import Event, Transcript
 from evaluators.redaction import redact_json
 from evaluators.transcripts import parse
-from evaluators.transcripts.nesting import CUT, DEEPEST, without_deep_values
+from evaluators.transcripts.nesting import without_deep_values
 
 
 def nested(levels: int) -> str:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -7,6 +8,8 @@ from pydantic import ValidationError
 
 from evaluators.gates import GATES, scores
 from evaluators.gates.base_gate import EXCERPT, NOT_RUN
+from evaluators.json_values import CUT
+from evaluators.redaction import redact_json
 from evaluators.tool import Tool
 from tests.evaluators.gates.gate_samples import check, gate_of
 from tests.evaluators.samples import FakeWorkspace, evidence, printed
@@ -99,6 +102,12 @@ def test_gates_on_commands(gate: dict[str, Any], result: Any, passed: bool, mess
 
 
 @pytest.mark.spec("llm-tool-test", "Script gate")
+@pytest.mark.hostile
+def test_a_script_keeps_no_detail_that_is_nested_too_deep() -> None:
+    score = check({"type": "script"}, printed('{"passed": true, "detail": ' + "[" * 800 + "]" * 800 + "}"))
+    assert CUT in json.dumps(redact_json(score.detail))
+
+
 def test_a_script_keeps_its_detail() -> None:
     score = check({"type": "script"}, printed('{"passed": true, "detail": {"n": 3}}'))
     assert score.detail["detail"] == {"n": 3}

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
 from evaluators.gates.base_gate import NOT_RUN
 from evaluators.gates.informing_scripts import EvaluatorScript, ScriptResult, scores
+from evaluators.json_values import CUT
 from evaluators.model import CommandResult, Score
+from evaluators.redaction import redact_json
 from tests.evaluators.samples import FakeWorkspace, evidence, printed
 
 
@@ -67,3 +70,25 @@ def test_a_script_never_decides() -> None:
 def test_without_a_workspace_it_is_not_run() -> None:
     (score,) = scores([EvaluatorScript(command="x", name="s")], evidence())
     assert (score.value, score.message) == (None, NOT_RUN)
+
+
+@pytest.mark.hostile
+def test_metrics_that_are_nested_too_deep_are_cut() -> None:
+    metrics = '{"n": ' + "[" * 800 + "0" + "]" * 800 + "}"
+    score = run(printed(f'{{"score": 1, "metrics": {metrics}}}'))
+    assert CUT in json.dumps(redact_json(score.detail))
+
+
+@pytest.mark.hostile
+@pytest.mark.parametrize(("given", "expected"), [("1" + "0" * 400, 1.0), ("-1" + "0" * 400, 0.0)])
+def test_an_enormous_score_is_limited(given: str, expected: float) -> None:
+    score = run(printed(f'{{"score": {given}}}'))
+    assert score.value == expected
+    assert len(score.detail["warnings"][0]) < 400
+
+
+@pytest.mark.hostile
+def test_a_deep_score_is_ignored() -> None:
+    score = run(printed('{"score": ' + "[" * 900 + "]" * 900 + "}"))
+    assert score.value is None
+    assert "not a number" in score.detail["warnings"][0]
