@@ -27,6 +27,9 @@ class RecordedCall(Struct, frozen=True, omit_defaults=True):
     seconds: float | None = None
 
 
+_MOST_SECONDS = 1e12
+
+
 def read_record(content: bytes) -> tuple[RecordedCall, ...]:
     """Return the calls of tools and resources in order; lines that are no JSON are left out."""
     found: dict[str, RecordedCall] = {}
@@ -76,4 +79,5 @@ def _ended(call: RecordedCall, response: dict[str, Json], seconds: float) -> Rec
 
 
 def _seconds(value: Json) -> float:
-    return float(value) if isinstance(value, int | float) else 0.0
+    # The agent can write whole numbers here that no float holds.
+    return float(value) if isinstance(value, int | float) and abs(value) < _MOST_SECONDS else 0.0

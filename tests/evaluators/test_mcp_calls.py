@@ -193,6 +193,15 @@ def test_half_of_a_surrogate_pair_in_the_record_is_replaced():
     assert command.line == 'search {"?":1,"query":"a?b"}'
 
 
+@pytest.mark.hostile
+@pytest.mark.parametrize("seconds", ["1" + "0" * 400, "-1" + "0" * 400, "NaN", "Infinity"])
+def test_impossible_times_in_the_record_are_none(seconds):
+    asked = f'{{"number": 1, "time": {seconds}, "request": {{"method": "tools/call", "params": {{"name": "x"}}}}}}'
+    answered = f'{{"number": 1, "seconds": {seconds}, "response": {{"result": {{}}}}}}'
+    (call,) = read_record(f"{asked}\n{answered}\n".encode())
+    assert (call.started, call.seconds) == (0.0, 0.0)
+
+
 def test_argument_keys_are_compared_with_the_schema():
     record = read_record(
         lines(
