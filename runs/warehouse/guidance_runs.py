@@ -81,7 +81,7 @@ class FoundSetting:
     def load(self) -> ChosenRuns:
         """Read the runs. One query."""
         rows = Run.objects.filter(pk__in=(*self.before, *self.after)).select_related("project")
-        found = {run.pk: run for run in rows.defer("options")}
+        found = {run.pk: run for run in rows}
         before, after = (tuple(found[pk] for pk in side) for side in (self.before, self.after))
         return ChosenRuns(self.setting, before, after, self.interleaved, self.older)
 

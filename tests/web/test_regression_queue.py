@@ -99,7 +99,14 @@ def test_several_leave_what_somebody_else_changed(signed_in, alerts):
 
 
 @pytest.mark.parametrize(
-    "given", [{}, {"state": "fixed"}, {"alert": ["x", "1"], "tag": "a"}, {"alert": "999:0"}]
+    "given",
+    [
+        {},
+        {"state": "fixed"},
+        {"alert": ["x", "1"], "tag": "a"},
+        {"alert": "999:0"},
+        {"alert": f"{'9' * 5000}:0"},
+    ],
 )
 def test_nothing_selected_changes_nothing(signed_in, alerts, given):
     client = signed_in("runner")

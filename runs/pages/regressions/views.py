@@ -180,7 +180,8 @@ def triage_selected(request: ProjectRequest) -> HttpResponse:
 def _selected(values: Sequence[str]) -> dict[int, int]:
     """Return the selected alerts with the revision that was drawn, from values such as `12:3`."""
     pairs = (value.partition(":") for value in values)
-    return {int(pk): int(seen) for pk, _, seen in pairs if pk.isdecimal() and seen.isdecimal()}
+    keys = ((key_of(pk), key_of(seen)) for pk, _, seen in pairs)
+    return {pk: seen for pk, seen in keys if pk is not None and seen is not None}
 
 
 @require_safe
