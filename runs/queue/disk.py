@@ -96,9 +96,13 @@ def sentence(place: Path | str, reason: str) -> str:
 
 def free_bytes(place: Path) -> int:
     """Return the free bytes at a path, or at its nearest existing parent."""
+    return shutil.disk_usage(_existing(place)).free
+
+
+def _existing(place: Path) -> Path:
     while not place.exists() and place != place.parent:
         place = place.parent
-    return shutil.disk_usage(place).free
+    return place
 
 
 def places() -> list[Path]:
@@ -141,7 +145,7 @@ def check_room_for_commands() -> None:
     free = free_bytes(settings.WORK_DIR)
     if free < LEAST_FOR_COMMANDS:
         raise DiskFull(sentence(settings.WORK_DIR, f"{free} bytes were free for commands"))
-    inodes = os.statvfs(settings.WORK_DIR)
+    inodes = os.statvfs(_existing(settings.WORK_DIR))
     # File systems without a fixed number of inodes say 0 of 0.
     if inodes.f_files and inodes.f_favail < LEAST_INODES:
         raise DiskFull(sentence(settings.WORK_DIR, f"{inodes.f_favail} inodes were free for commands"))

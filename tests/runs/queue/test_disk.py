@@ -30,6 +30,11 @@ def test_other_errors_are_not_those_of_a_disk():
     assert cannot_store(ValueError("wrong")) is None
 
 
+def test_commands_have_room_before_the_first_work_folder_is_made(settings, tmp_path):
+    settings.WORK_DIR = tmp_path / "later" / "work"
+    disk.check_room_for_commands()
+
+
 def test_a_trial_goes_back_three_times_without_a_start():
     run = running(trials=1)
     for _ in range(claims.MOST_PUT_BACK):
