@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -218,12 +219,16 @@ def test_trials_at_once_stay_below_the_limit_of_their_project():
     def watch() -> None:
         while Run.objects.filter(state="running").exists():
             seen.append(Trial.objects.filter(state="running").count())
+            time.sleep(0.002)
 
     def work() -> None:
         while Run.objects.filter(state="running").exists():
             place = fair_share.next_place()
             if place is not None:
                 lanes.work_from(place)
+            else:
+                # Lanes that only ask would keep the others from working.
+                time.sleep(0.01)
 
     with beside(watch):
         at_once(12, work)
