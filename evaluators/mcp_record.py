@@ -10,6 +10,8 @@ from evaluators.model import Json
 
 _METHODS = ("tools/call", "resources/read", "resources/list", "resources/templates/list")
 
+_MOST_SECONDS = 1e12
+
 
 class RecordedCall(Struct, frozen=True, omit_defaults=True):
     """One request of an agent to the server."""
@@ -25,9 +27,6 @@ class RecordedCall(Struct, frozen=True, omit_defaults=True):
     started: float = 0.0
     """Seconds since the epoch."""
     seconds: float | None = None
-
-
-_MOST_SECONDS = 1e12
 
 
 def read_record(content: bytes) -> tuple[RecordedCall, ...]:

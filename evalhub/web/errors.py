@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import re
 from http import HTTPStatus
 from typing import Any
@@ -11,11 +10,9 @@ from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 
-DISK_FULL = (
-    "A disk of this server is full, so nothing was saved. Free some space or tell an admin, then try again."
-)
-_FULL = frozenset((errno.ENOSPC, errno.EDQUOT))
-_SQLITE_FULL, _POSTGRESQL_FULL = 13, "53100"
+from evalhub.web.disk_errors import is_disk_full
+
+DISK_FULL = "A disk of this server is full or failing, so nothing was saved. Free some space or tell an admin, then try again."
 _PROJECT = re.compile(r"/p/(?P<slug>[-\w]+)/")
 
 
@@ -45,18 +42,6 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     below = _PROJECT.match(request.path)
     project = below["slug"] if below else ""
     return error_page(404, "Page not found", sentence, "web/not-found", project=project)
-
-
-def is_disk_full(error: BaseException | None) -> bool:
-    """Return whether an error, or what caused it, is a full disk of this server or of its database."""
-    while error is not None:
-        if isinstance(error, OSError) and error.errno in _FULL:
-            return True
-        code = getattr(error, "sqlite_errorcode", None)
-        if code == _SQLITE_FULL or getattr(error, "sqlstate", None) == _POSTGRESQL_FULL:
-            return True
-        error = error.__cause__ or error.__context__
-    return False
 
 
 def failed(request: HttpRequest, *_: Any) -> HttpResponse:

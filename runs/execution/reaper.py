@@ -56,7 +56,7 @@ def _follow_closed_runs() -> None:
     """Do what follows the close of runs whose worker was lost just after closing them."""
     since = timezone.now() - timedelta(seconds=settings.LEASE_SECONDS)
     closed = Run.objects.filter(
-        followed=False, finished__lt=since, state__in=[RunState.FINISHED, RunState.CANCELLED]
+        followed_up=False, finished__lt=since, state__in=[RunState.FINISHED, RunState.CANCELLED]
     )
     for run in closed.select_related("project").order_by("finished")[:MOST_FOLLOWED]:
         try:
@@ -66,4 +66,4 @@ def _follow_closed_runs() -> None:
                 raise
             # Broad because every tick would end here otherwise.
             logger.exception("run %s: what follows its close failed", run.pk)
-            Run.objects.filter(pk=run.pk).update(followed=True)
+            Run.objects.filter(pk=run.pk).update(followed_up=True)

@@ -221,7 +221,7 @@ def close_if_done(run_id: int) -> bool:
                 default=Value(""),
             ),
             finished=timezone.now(),
-            followed=False,
+            followed_up=False,
         )
         if won != 1:
             return False
@@ -242,7 +242,7 @@ def follow_close(run: Run) -> None:
         comparison.compare_siblings(run)
     _confirm(run)
     _write_result(run.pk)
-    Run.objects.filter(pk=run.pk).update(followed=True)
+    Run.objects.filter(pk=run.pk).update(followed_up=True)
 
 
 def _write_result(run_id: int) -> None:

@@ -16,11 +16,11 @@ class Migration(migrations.Migration):
     operations = [
         migrations.AddField(
             model_name='run',
-            name='followed',
+            name='followed_up',
             field=models.BooleanField(db_default=True, default=True),
         ),
         migrations.AddIndex(
             model_name='run',
-            index=models.Index(condition=models.Q(('followed', False)), fields=['finished'], name='run_to_follow'),
+            index=models.Index(condition=models.Q(('followed_up', False)), fields=['finished'], name='run_to_follow'),
         ),
     ]

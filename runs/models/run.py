@@ -157,7 +157,7 @@ class Run(models.Model):
     created = models.DateTimeField(default=timezone.now)
     started = models.DateTimeField(null=True)
     finished = models.DateTimeField(null=True)
-    followed = models.BooleanField(default=True, db_default=True)
+    followed_up = models.BooleanField(default=True, db_default=True)
     """Whether what follows its close was done; the tick does it if the worker that closed it was lost."""
     measured = models.DateTimeField(null=True)
     """When its rollups or its trials' exposure were last written; None for runs of older releases."""
@@ -175,7 +175,7 @@ class Run(models.Model):
             models.Index(
                 fields=["suite", "target"], name="run_aa", condition=models.Q(aa_scenarios__isnull=False)
             ),
-            models.Index(fields=["finished"], name="run_to_follow", condition=models.Q(followed=False)),
+            models.Index(fields=["finished"], name="run_to_follow", condition=models.Q(followed_up=False)),
             models.Index(
                 fields=["state"],
                 name="run_open",

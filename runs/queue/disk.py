@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import logging
 import os
 import shutil
@@ -13,15 +12,12 @@ from pathlib import Path
 from typing import ClassVar
 
 from django.conf import settings
-from django.db import DEFAULT_DB_ALIAS, OperationalError, connections
+from django.db import DEFAULT_DB_ALIAS, connections
+
+from evalhub.web.disk_errors import FULL, is_database_full
 
 logger = logging.getLogger(__name__)
 
-FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO})
-SQLITE_FULL = (10, 13)
-"""SQLITE_IOERR and SQLITE_FULL."""
-POSTGRESQL_FULL = ("53100", "58030")
-"""SQLSTATEs disk_full and io_error."""
 PROBE_SECONDS = 5.0
 """Interval of write attempts after an error."""
 PROBE_BYTES = 64 * 1024
@@ -76,17 +72,6 @@ def cannot_store(error: BaseException) -> CannotStore | None:
             return DiskFull(sentence(_database_folder(), "the database cannot be written"))
         seen = seen.__cause__ or seen.__context__
     return None
-
-
-def is_database_full(error: BaseException) -> bool:
-    """Return whether the database's disk is full or failing."""
-    if not isinstance(error, OperationalError):
-        return False
-    code = getattr(error.__cause__, "sqlite_errorcode", None)
-    if code is not None:
-        # The lowest byte of an extended code is the primary code.
-        return code & 0xFF in SQLITE_FULL
-    return getattr(error.__cause__, "sqlstate", None) in POSTGRESQL_FULL
 
 
 def sentence(place: Path | str, reason: str) -> str:

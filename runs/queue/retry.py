@@ -11,7 +11,8 @@ from typing import TypeVar
 from django.conf import settings
 from django.db import DEFAULT_DB_ALIAS, Error, InterfaceError, OperationalError, connections
 
-from runs.queue.disk import cannot_store, is_database_full, room
+from evalhub.web.disk_errors import is_database_full
+from runs.queue.disk import cannot_store, room
 
 logger = logging.getLogger(__name__)
 

@@ -26,7 +26,7 @@ def test_siblings_are_compared_and_the_result_is_written(stand: Stand, tmp_path:
     start_run(stand, tmp_path, trials=3, concurrency=1)
     words = ["--targets", str(tmp_path / "targets.yaml"), "--target", "shell", "--baseline", "1", "--json"]
     stand.manage("run_scenarios", str(tmp_path / "slow"), *words)
-    second = "SELECT followed FROM runs_run WHERE id = 2 AND state = 'finished'"
+    second = "SELECT followed_up FROM runs_run WHERE id = 2 AND state = 'finished'"
     stand.until(lambda: stand.rows(second) == [(True,)], 60)
     assert stand.one("SELECT state FROM runs_run WHERE id = 1") == "running"
     with psycopg.connect(stand.database, autocommit=True) as held:
@@ -36,8 +36,8 @@ def test_siblings_are_compared_and_the_result_is_written(stand: Stand, tmp_path:
             lambda: bool(stand.rows("SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")), 60
         )
         kill_group(worker)
-        assert stand.rows("SELECT state, followed FROM runs_run WHERE id = 1") == [("finished", False)]
+        assert stand.rows("SELECT state, followed_up FROM runs_run WHERE id = 1") == [("finished", False)]
     stand.start_worker(threads=2)
-    stand.until(lambda: stand.one("SELECT followed FROM runs_run WHERE id = 1"), 60)
+    stand.until(lambda: stand.one("SELECT followed_up FROM runs_run WHERE id = 1"), 60)
     assert stand.one("SELECT verdict FROM runs_run WHERE id = 2")
     assert sorted(path.name.rsplit(".", 2)[1] for path in out.iterdir()) == ["run-1", "run-2"]

@@ -45,7 +45,7 @@ def test_the_tick_does_once_what_a_lost_worker_left(settings, tmp_path, fails):
     run = carried.one(carried.shell_project(), prompt="echo done").run
     settings.OUTPUT_DIR = str(tmp_path / "out")
     long_ago = timezone.now() - timedelta(hours=1)
-    Run.objects.filter(pk=run.pk).update(followed=False, finished=long_ago)
+    Run.objects.filter(pk=run.pk).update(followed_up=False, finished=long_ago)
 
     def fail(execute: Callable[..., Any], sql: str, *rest: Any) -> Any:
         if fails and sql.startswith("SELECT") and "baseline" in str(rest[0]):
@@ -54,7 +54,7 @@ def test_the_tick_does_once_what_a_lost_worker_left(settings, tmp_path, fails):
 
     with connection.execute_wrapper(fail):
         reap()
-    assert Run.objects.get(pk=run.pk).followed
+    assert Run.objects.get(pk=run.pk).followed_up
     assert (tmp_path / "out").exists() is not fails
     settings.OUTPUT_DIR = str(tmp_path / "again")
     reap()

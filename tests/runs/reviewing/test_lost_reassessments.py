@@ -55,9 +55,11 @@ def test_a_worker_keeps_what_it_is_at(requested, settings):
     assert requested.finished is None
 
 
-def test_a_worker_that_was_thought_lost_changes_no_result(requested):
+def run_and_lose_at(statement: str, requested: Reassessment) -> None:
+    """Carry a request out; its lease ends just before this SQL runs."""
+
     def lose(execute: Callable[..., Any], sql: str, *rest: Any) -> Any:
-        if sql.startswith('INSERT INTO "runs_reassessedtrial"'):
+        if statement in sql:
             Reassessment.objects.filter(finished=None).update(lease_until=1.0)
             reap()
         return execute(sql, *rest)
@@ -65,19 +67,15 @@ def test_a_worker_that_was_thought_lost_changes_no_result(requested):
     with connection.execute_wrapper(lose):
         run_reassessment(requested.pk)
     requested.refresh_from_db()
+
+
+def test_a_worker_that_was_thought_lost_changes_no_result(requested):
+    run_and_lose_at('INSERT INTO "runs_reassessedtrial"', requested)
     assert requested.error == "Its worker was lost. Request it again."
 
 
 def test_a_worker_that_was_thought_lost_stores_nothing_and_stops(requested):
-    def lose(execute: Callable[..., Any], sql: str, *rest: Any) -> Any:
-        if 'FROM "runs_transcriptrecord"' in sql or 'JOIN "runs_transcriptrecord"' in sql:
-            Reassessment.objects.filter(finished=None).update(lease_until=1.0)
-            reap()
-        return execute(sql, *rest)
-
-    with connection.execute_wrapper(lose):
-        run_reassessment(requested.pk)
-    requested.refresh_from_db()
+    run_and_lose_at('JOIN "runs_transcriptrecord"', requested)
     assert requested.error == "Its worker was lost. Request it again."
     assert not ReassessedTrial.objects.exists()
 
