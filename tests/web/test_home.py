@@ -7,6 +7,7 @@ from datetime import timedelta
 from django.utils import timezone
 
 from runs.models import Alert, Run, TargetCheck
+from runs.pages.home.attention import MOST_ALERTS
 from scenarios.models import Suite
 from tests.builders import make_member, make_project, make_run, make_suite, make_target, make_trial
 from tests.web.runs.pages import tried
@@ -78,6 +79,16 @@ def test_open_regressions_are_counted_alike(signed_in, project, version):
     tabs = parse(client.get(f"{ADDRESS}regressions/")).region("State")
     assert "Untriaged 2" in tabs and "Investigating 1" in tabs and "Fixed 1" in tabs
     assert len(parse(client.get(f"{ADDRESS}regressions/")).all("article")) == 2
+
+
+def test_regressions_beyond_those_that_are_read_are_counted(signed_in, project, version):
+    for number in range(MOST_ALERTS + 3):
+        run = make_run(version)
+        state = "investigating" if number == 0 else "untriaged"
+        Alert.objects.create(project=project, run=run, state=state)
+    home = parse(signed_in().get(ADDRESS))
+    assert home.facts["Open regressions"] == f"{MOST_ALERTS + 3} ! {MOST_ALERTS + 2} untriaged"
+    assert "Regressions 99+ untriaged" in home.links
 
 
 def test_many_regressions_are_summed_up(signed_in, project, version):

@@ -9,7 +9,6 @@ from datetime import date, datetime, timedelta
 from typing import NamedTuple
 
 from django.db.models import Count, F, OuterRef, Q, Subquery
-from django.db.models.functions import Coalesce
 
 from evalhub.teams.models import Project
 from evalhub.web.numbers import counted, date_of
@@ -46,10 +45,6 @@ class OpenAlert(NamedTuple):
     run: int
     suite: str
     target: str
-    open: int
-    """Open regressions of the project, this one and all others."""
-    untriaged: int
-    """Untriaged ones of the project."""
     lost: int
     """Scenarios that no longer pass."""
 
@@ -83,17 +78,25 @@ def open_alerts(project: Project) -> list[OpenAlert]:
     newest = Alert.objects.filter(project=project, state__in=OPEN_ALERTS).order_by("-pk").values("pk")
     # Select the newest hundred first, to avoid joining all.
     found = Alert.objects.filter(pk__in=newest[:MOST_ALERTS]).order_by("-pk")
-    totals = {"open": _count(project, OPEN_ALERTS), "untriaged": _count(project, [AlertState.UNTRIAGED])}
-    rows = found.values_list(*columns, *of_the_run).annotate(
-        **totals, lost=Count("run__changes", filter=is_lost)
-    )
+    rows = found.values_list(*columns, *of_the_run).annotate(lost=Count("run__changes", filter=is_lost))
     return [OpenAlert(*row) for row in rows]
 
 
-def _count(project: Project, states: Sequence[str]) -> Coalesce:
-    """Return the number of a project's alerts in these states, as an expression."""
-    alerts = Alert.objects.filter(project=project, state__in=states).order_by()
-    return Coalesce(Subquery(alerts.values("project").annotate(n=Count("pk")).values("n")), 0)
+class AlertCounts(NamedTuple):
+    """How many alerts of a project are open, and how many of them nobody has triaged."""
+
+    open: int
+    untriaged: int
+
+
+def alert_counts(project: Project, newest: Sequence[OpenAlert]) -> AlertCounts:
+    """Return the counts. Without a query if `newest` are all: fewer than `MOST_ALERTS`."""
+    if len(newest) < MOST_ALERTS:
+        return AlertCounts(len(newest), sum(each.state == AlertState.UNTRIAGED for each in newest))
+    counts = Alert.objects.filter(project=project, state__in=OPEN_ALERTS).aggregate(
+        open=Count("pk"), untriaged=Count("pk", filter=Q(state=AlertState.UNTRIAGED))
+    )
+    return AlertCounts(**counts)
 
 
 def attention(

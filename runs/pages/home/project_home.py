@@ -14,7 +14,7 @@ from evalhub.teams.models import AuditEvent, Project
 from runs.models import Run, Trial
 from runs.models.run import NOT_CONFIRMING
 from runs.models.trial import TrialState
-from runs.pages.home.attention import Attention, OpenAlert, attention, open_alerts
+from runs.pages.home.attention import AlertCounts, Attention, alert_counts, attention, open_alerts
 from runs.pages.run.progress import Progress, progress
 from runs.warehouse.rates import Rate
 from runs.warehouse.run_filters import OPEN
@@ -103,19 +103,9 @@ class ProjectSummary:
 
     week: Week
     lines: list[Line]
-    alerts: list[OpenAlert]
+    alerts: AlertCounts
     attention: list[Attention]
     events: list[RecentEvent]
-
-    @property
-    def open_alerts(self) -> int:
-        """Return the number of open regressions."""
-        return self.alerts[0].open if self.alerts else 0
-
-    @property
-    def untriaged(self) -> int:
-        """Return the number of untriaged regressions."""
-        return self.alerts[0].untriaged if self.alerts else 0
 
 
 def week_of(project: Project, *, now: datetime) -> Week:
@@ -141,13 +131,16 @@ def week_of(project: Project, *, now: datetime) -> Week:
 
 
 def project_summary(project: Project, *, now: datetime) -> ProjectSummary:
-    """Return a project's home without its open runs. Eight queries."""
+    """Return a project's home without its open runs. Eight queries, nine if it has very many alerts."""
     lines = _lines(project)
     alerts = open_alerts(project)
-    urgent = attention(project, alerts, [line.latest for line in lines], now=now)
     events = AuditEvent.objects.filter(project=project).select_related("user")[:8]
     return ProjectSummary(
-        week_of(project, now=now), lines, alerts, urgent, [recent_event(event) for event in events]
+        week=week_of(project, now=now),
+        lines=lines,
+        alerts=alert_counts(project, alerts),
+        attention=attention(project, alerts, [line.latest for line in lines], now=now),
+        events=[recent_event(event) for event in events],
     )
 
 

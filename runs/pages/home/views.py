@@ -36,10 +36,13 @@ def project_home(request: ProjectRequest) -> HttpResponse:
     """Show the week, the attention list, open runs, and every suite on every target."""
     project = request.access.project
     running = running_now(project)
+    summary = project_summary(project, now=timezone.now())
     context = {
-        "summary": project_summary(project, now=timezone.now()),
+        "summary": summary,
         "running": running,
         "left": sum(run.open for run, _ in running),
+        # The navigation shows it, too.
+        "waiting": summary.alerts.untriaged,
     }
     return render(request, "home/home.html", context)
 
