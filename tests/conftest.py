@@ -7,7 +7,7 @@ import gc
 import inspect
 import signal
 import sys
-from collections.abc import Coroutine, Iterator
+from collections.abc import Coroutine, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -33,12 +33,14 @@ def needs_database(item: pytest.Item) -> bool:
     return item.get_closest_marker("django_db") is not None or bool(names & DATABASE_FIXTURES)
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what has to hold on every database, for the second pass on PostgreSQL."""
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None]:
+    """Mark what has to hold on every database, for the second pass on PostgreSQL; move to the front what starts first."""
     for item in items:
         if needs_database(item):
             item.add_marker(pytest.mark.database)
+    yield
+    items.sort(key=lambda item: item.get_closest_marker("starts_first") is None)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

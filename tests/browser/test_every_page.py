@@ -172,6 +172,7 @@ def _axe(context: BrowserContext) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.starts_first
 def test_no_page_gives_reason_to_complain(
     as_admin: Page, live_server: Any, numbers: dict[str, int], complaints: list[str]
 ) -> None:

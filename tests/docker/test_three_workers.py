@@ -61,6 +61,7 @@ def row(stack: Stack, query: str) -> Any:
         return connection.execute(query).fetchone()
 
 
+@pytest.mark.starts_first
 def test_the_profile_runs_trials_and_shares_no_disk(stack: Stack, store: str, tmp_path: Path):
     stack.until(
         lambda: row(stack, "SELECT count(*) FROM runs_worker WHERE store <> ''") == (3,), 90, "worker"

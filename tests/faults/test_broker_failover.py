@@ -86,6 +86,7 @@ def passed(stand: Stand, runs: int) -> bool:
 
 
 @pytest.mark.parametrize("servers", ["TLS"], indirect=True)
+@pytest.mark.starts_first
 def test_runs_and_health_follow_a_failover_of_the_broker(
     stand: Stand, group: Group, tmp_path: Path, settings: Any
 ):
@@ -104,6 +105,7 @@ def test_runs_and_health_follow_a_failover_of_the_broker(
     assert worker.poll() is None
 
 
+@pytest.mark.starts_first
 def test_a_run_passes_after_the_brokers_master_crashed(
     stand: Stand, group: Group, tmp_path: Path, settings: Any
 ):

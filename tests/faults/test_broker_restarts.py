@@ -6,10 +6,13 @@ import time
 from functools import partial
 from pathlib import Path
 
+import pytest
+
 from tests.worker.stand import Stand, kill_group
 from tests.worker.test_nothing_is_lost import files
 
 
+@pytest.mark.starts_first
 def test_workers_outlive_a_broker_that_is_killed_under_load(stand: Stand, tmp_path: Path):
     arguments = files(tmp_path, "one", "two", delay_ms=100)
     workers = [stand.start_worker(threads=4, beat=n == 0) for n in range(3)]

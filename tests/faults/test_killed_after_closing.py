@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import psycopg
+import pytest
 
 from tests.faults.test_database_restarts import start_run
 from tests.worker.stand import Stand, kill_group
@@ -19,6 +20,7 @@ WHEN (OLD.id = 2 AND OLD.state = 'finished') EXECUTE FUNCTION hold();
 """
 
 
+@pytest.mark.starts_first
 def test_siblings_are_compared_and_the_result_is_written(stand: Stand, tmp_path: Path):
     out = tmp_path / "out"
     stand.env["EVALHUB_OUTPUT_DIR"] = str(out)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from contextlib import ExitStack
 from pathlib import Path
 
+import pytest
+
 from evalhub.web.example_agent import free_port
 from tests.faults.test_full_disk import start_run
 from tests.services.object_store import KEYS, bucket
@@ -23,6 +25,7 @@ AWAY = "The file store can't be reached: "
 RUNNING = "SELECT count(*) FROM runs_trial WHERE state = 'running'"
 
 
+@pytest.mark.starts_first
 def test_a_store_that_is_away_costs_no_trial(stand: Stand, tmp_path: Path):
     port = free_port()
     # Only the store may take trials back, not a lease that ends on a busy machine.

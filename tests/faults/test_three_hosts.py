@@ -58,6 +58,7 @@ def artifact(port: int, token: str, trial: int) -> bytes:
     return content
 
 
+@pytest.mark.starts_first
 def test_every_trial_ends_once_on_a_worker_with_its_labels(stand: Stand, store: None, tmp_path: Path):
     workers = {
         name: stand.start_worker(

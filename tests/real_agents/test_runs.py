@@ -57,6 +57,7 @@ def target(kind: str, url: str) -> dict[str, Any]:
     return {**named, "model": "scripted", "base_url": url, "api_key": "${{ SCRIPTED_KEY }}"}
 
 
+@pytest.mark.starts_first
 @pytest.mark.timeout(600)
 @pytest.mark.django_db(transaction=True)
 def test_two_hundred_trials_leave_nothing_behind(tmp_path, monkeypatch):

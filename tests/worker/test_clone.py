@@ -17,6 +17,7 @@ from tests.worker.test_up import environment
 
 
 @pytest.mark.slow
+@pytest.mark.starts_first
 def test_a_clone_runs_its_examples_and_every_table_is_csv(tmp_path: Path) -> None:
     clone = tmp_path / "clone"
     subprocess.run(["git", "clone", "--quiet", str(ROOT), str(clone)], check=True)

@@ -122,6 +122,7 @@ def test_a_stopping_worker_finishes_its_trials_only(stand: Stand, tmp_path: Path
 
 
 @pytest.mark.slow
+@pytest.mark.starts_first
 def test_a_health_check_that_kills_its_worker_closes_the_run(stand: Stand, tmp_path: Path):
     stand.env["EVALHUB_SANDBOX"] = "off"
     group = tmp_path / "group"
