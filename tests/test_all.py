@@ -61,6 +61,12 @@ def _all(*arguments: str, module: str = "tests.all", **env: str) -> subprocess.C
     return subprocess.run(argv, cwd=ROOT, env={**clean, **env}, capture_output=True, text=True, check=False)
 
 
+def test_what_takes_longest_starts_first(request: pytest.FixtureRequest) -> None:
+    later = [item.get_closest_marker("starts_first") is None for item in request.session.items]
+    assert later == sorted(later)
+
+
+@pytest.mark.starts_first
 def test_a_pass_lists_what_it_skipped_and_why(tmp_path: Path) -> None:
     file = tmp_path / "test_two.py"
     file.write_text(FILE.format(ran=str(tmp_path / "ran")))

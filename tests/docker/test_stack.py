@@ -79,6 +79,7 @@ def test_web_takes_its_secrets_from_files(stack):
     assert stack.get("/metrics", Authorization="Bearer token")[0] == 200
 
 
+@pytest.mark.starts_first
 def test_the_worker_carries_a_run(stack):
     stack.until(lambda: stack.healthy("worker"), 60, "worker")
     run = asked(stack)
