@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from evaluators.comparability import Reasons, Standard, not_comparable
+from evaluators.comparability import Reasons, Standard, not_comparable, outcome_reasons
 from runs.models import Run
 from runs.warehouse.adopted_parts import ADOPTED, adopted_parts, with_adopted
 from runs.warehouse.aggregate_scores import Aggregate, aggregates_of
@@ -65,6 +65,14 @@ def parts_changed_since(
             found[alike] = not_comparable(old, new)
         changed.append(found[alike])
     return changed
+
+
+def outcomes_changed_since(before: Run, others: Sequence[Run]) -> list[dict[str, Reasons]]:
+    """Return the scenarios of each later run whose outcomes can't be compared, with the changed parts that decide them.
+
+    At most two queries.
+    """
+    return [outcome_reasons(each) for each in parts_changed_since(before, others, prices=False)]
 
 
 def gates_changed_since(

@@ -9,7 +9,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from evalhub.teams.models import Project
-from evaluators.comparability import Reasons, outcome_reasons
+from evaluators.comparability import Reasons
 from evaluators.measure_change import ChangeVerdict, MeasureChange
 from evaluators.suite_result import Comparison, compare_passes
 from runs import outbox
@@ -21,7 +21,7 @@ from runs.models.trial import TrialState
 from runs.queue import statements
 from runs.warehouse.baselines import baseline_of
 from runs.warehouse.causes import same_fingerprint
-from runs.warehouse.comparability import changed_parts
+from runs.warehouse.comparability import outcomes_changed_since
 from runs.warehouse.measure_changes import PASS, RunComparison, change_json, compare_run_measures
 from runs.warehouse.measures import measure_ids
 from scenarios.models import Scenario
@@ -56,7 +56,7 @@ def incomparable(before: Run, after: Run) -> dict[str, Reasons]:
 
     Two queries, none where both ran the same version of the suite with the same judge.
     """
-    return outcome_reasons(changed_parts(before, after, prices=False))
+    return outcomes_changed_since(before, [after])[0]
 
 
 def comparison_of(run: Run) -> Comparison:

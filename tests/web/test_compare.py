@@ -6,7 +6,7 @@ import pytest
 
 from runs.models import Change, Run, Target
 from runs.targets.versions import version_of
-from scenarios.models import ScenarioVersion, SuiteEntry
+from scenarios.models import ScenarioVersion
 from tests.builders import (
     close,
     make_compared,
@@ -307,16 +307,9 @@ def test_the_fingerprint_is_compared_before_any_number(signed_in, version):
 
 
 def test_scenarios_with_changed_gates_are_not_comparable(signed_in, version):
-    base = ran(version)
-    new = ran(version, keys=("create", "export"))
-    trial = new.trial_set.get(scenario__key="export")
-    old = trial.scenario_version
-    other = ScenarioVersion.objects.create(
-        scenario=old.scenario, sha256="f" * 64, content=old.content, task_hash="t", gates_hash="other"
-    )
-    SuiteEntry.objects.create(suite_version=version, scenario_version=other, position=9)
-    trial.scenario_version = other
-    trial.save()
+    after = make_version(version.suite, create={}, export={}, list={})
+    after.scenario_versions.filter(scenario__key="export").update(gates_hash="other")
+    base, new = ran(version), ran(after, keys=("create", "export"))
     response = signed_in().get(f"{ADDRESS}?runs={base.pk},{new.pk}&show=all")
     found = response.context["compared"]
     assert (found.comparable, found.one_sided) == (1, 1)
@@ -325,6 +318,15 @@ def test_scenarios_with_changed_gates_are_not_comparable(signed_in, version):
     assert "1 of 3 scenarios comparable" in text
     assert "! gates changed" in text
     assert "! 1 scenario not comparable: gates changed." in text
+
+
+def test_scenarios_of_a_run_without_judges_are_not_comparable(signed_in, version):
+    ScenarioVersion.objects.filter(scenario__key="export").update(judge_hash="j")
+    base = ran(version, fingerprint={"judge": "strict", "judge_sha256": "1" * 64})
+    new = ran(version, "export", options={"judge": False})
+    text = parse(signed_in().get(f"{ADDRESS}?runs={base.pk},{new.pk}&show=all"))
+    assert "2 of 3 scenarios comparable" in text
+    assert "! 1 scenario not comparable: judge model changed." in text
 
 
 def test_runs_without_a_common_scenario_show_both_rates(signed_in, version, project):

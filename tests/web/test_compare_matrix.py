@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from scenarios.models import ScenarioVersion
 from tests.builders import make_project, make_suite
 from tests.web.compared_runs import KEYS, ran
 from tests.web.screen import parse
@@ -75,6 +76,19 @@ def test_scenarios_show_the_trials_of_each_run_as_dots(signed_in, version):
     assert table.row("list").cells[3].text == "–"
     every = shown(client, runs, "&layout=scenarios&show=all").table("Scenarios")
     assert len(every.rows) == 3
+
+
+def test_a_run_without_judges_is_not_compared(signed_in, version):
+    ScenarioVersion.objects.filter(scenario__key="export").update(judge_hash="j")
+    judged = {"fingerprint": {"judge": "strict", "judge_sha256": "1" * 64}}
+    runs = [
+        ran(version, **judged),
+        ran(version, "export", **judged),
+        ran(version, "export", options={"judge": False}),
+    ]
+    cells = shown(signed_in(), runs, "&layout=scenarios&show=all").table("Scenarios").row("export").cells
+    assert "▼ worse" in cells[2]
+    assert "worse" not in cells[3] and "! changed" in cells[3]
 
 
 def test_without_a_difference_the_scenarios_lead_to_all(signed_in, version):

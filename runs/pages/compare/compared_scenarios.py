@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
-from evaluators.comparability import Reasons, Standard, outcome_parts
+from evaluators.comparability import Reasons
 from evaluators.measure_change import ChangeVerdict, MeasureChange
 from runs.models import Trial
 from runs.models.trial import TrialState
 from runs.pages.run.scenarios import Chip, Facets
-from runs.warehouse.adopted_parts import ADOPTED, adopted_parts, with_adopted
 from runs.warehouse.first_divergences import DivergingTrials, EndedTrial
 from runs.warehouse.rates import Rate
-from scenarios.differences import PARTS, standard
 
 
 @dataclass(frozen=True)
@@ -90,7 +87,6 @@ ORDER = ("worse", "better", "unmeasured", "incomparable", "added", "removed", "s
 class ScenarioSide:
     """A scenario in one run."""
 
-    standard: Standard
     trials: list[EndedTrial] = field(default_factory=list)
 
     @property
@@ -107,26 +103,14 @@ def sides_of(counts_for: Mapping[int, int]) -> dict[int, dict[str, ScenarioSide]
 
     `counts_for` is the compared run for each run whose trials count.
     """
-    columns = ("run__fingerprint__adopted", *(f"scenario_version__{name}" for name in PARTS))
     rows = Trial.objects.filter(run__in=counts_for, state=TrialState.FINISHED).order_by(
         "run", "position", "pk"
     )
     sides: dict[int, dict[str, ScenarioSide]] = {key: {} for key in counts_for.values()}
-    values = rows.values_list("run", "scenario__key", "pk", "outcome", "index", *columns)
-    for run, key, pk, outcome, index, adopted, *hashes in values:
-        own = sides[counts_for[run]]
-        side = own.get(key) or own.setdefault(key, ScenarioSide(_standard(key, hashes, adopted)))
+    for run, key, pk, outcome, index in rows.values_list("run", "scenario__key", "pk", "outcome", "index"):
+        side = sides[counts_for[run]].setdefault(key, ScenarioSide())
         side.trials.append(EndedTrial(pk, outcome, index + 1, run))
     return sides
-
-
-def _standard(key: str, hashes: Iterable[str | None], adopted: Any) -> Standard:
-    return with_adopted({key: standard(hashes)}, adopted_parts({ADOPTED: adopted}))[key]
-
-
-def changed_parts(before: ScenarioSide | None, after: ScenarioSide | None) -> Reasons:
-    """Return the parts of a scenario that changed between two runs, of those that decide its outcome."""
-    return outcome_parts(before.standard, after.standard) if before and after else ()
 
 
 Test = Callable[[ComparedScenario], bool]

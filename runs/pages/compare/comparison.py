@@ -10,7 +10,8 @@ from evaluators.comparability import sentence
 from evaluators.measure_change import MeasureChange, MeasureRule, Sample
 from runs.models import Measure, Run
 from runs.pages.changes import ShownChange, ShownVerdict, shown_verdict
-from runs.pages.compare.compared_scenarios import ORDER, ComparedScenario, changed_parts, sides_of
+from runs.pages.compare.compared_scenarios import ORDER, ComparedScenario, sides_of
+from runs.warehouse.comparison import incomparable
 from runs.warehouse.differences import Difference, definition_differences, fingerprint_rows
 from runs.warehouse.first_divergences import FirstDivergences, first_divergences
 from runs.warehouse.fresh_trials import FreshRun, pool_of
@@ -153,12 +154,13 @@ def compare_runs(base: Run, new: Run, fresh: Sequence[FreshRun] = ()) -> Compare
     counted = {key: each.run.pk for each in pools for key in each.keys}
     sides = sides_of(counted)
     before, after = sides[base.pk], sides[new.pk]
+    reasons = incomparable(base, new)
     scenarios = [
         ComparedScenario(
             key,
             tuple(before[key].trials) if key in before else (),
             tuple(after[key].trials) if key in after else (),
-            changed_parts(before.get(key), after.get(key)),
+            reasons.get(key, ()) if key in before and key in after else (),
             by_key.get(key),
         )
         for key in dict.fromkeys([*after, *before])

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from runs.models import Measure, Run
 from runs.pages.changes import ShownChange
 from runs.pages.compare.chosen_runs import numbers_of
-from runs.pages.compare.compared_scenarios import ScenarioSide, by_counts, changed_parts, sides_of
+from runs.pages.compare.compared_scenarios import ScenarioSide, by_counts, sides_of
+from runs.warehouse.comparability import outcomes_changed_since
 from runs.warehouse.fresh_trials import FreshRun, pool_of
 from runs.warehouse.measure_changes import HEADLINE, Pool, compare_pools
 from runs.warehouse.measures import label_of
@@ -135,24 +136,34 @@ def summary_matrix(runs: Sequence[Run], fresh: Sequence[FreshRun]) -> Matrix:
 
 
 def scenario_matrix(runs: Sequence[Run], fresh: Sequence[FreshRun]) -> Matrix:
-    """Return every scenario's trials in each run, the largest fall against the first run on top. One query."""
+    """Return every scenario's trials in each run, the largest fall against the first run on top. One to three queries."""
     pools: list[Pool] = [pool_of(run, fresh) for run in runs]
     sides = sides_of({key: each.run.pk for each in pools for key in each.keys})
     keys = dict.fromkeys(key for run in runs for key in sides[run.pk])
-    rows = [MatrixScenario(key, _cells([sides[run.pk].get(key) for run in runs])) for key in keys]
+    reasons = outcomes_changed_since(runs[0], runs[1:])
+    rows = [
+        MatrixScenario(
+            key, _cells([sides[run.pk].get(key) for run in runs], [key in each for each in reasons])
+        )
+        for key in keys
+    ]
     rows.sort(key=lambda row: (not row.differs, -row.worst))
     return Matrix(_columns(runs), scenarios=tuple(rows))
 
 
-def _cells(sides: Sequence[ScenarioSide | None]) -> tuple[ScenarioCell, ...]:
-    base = sides[0]
-    return (ScenarioCell(base), *(ScenarioCell(side, _change(base, side)) for side in sides[1:]))
+def _cells(sides: Sequence[ScenarioSide | None], changed: Sequence[bool]) -> tuple[ScenarioCell, ...]:
+    base, *others = sides
+    cells = [
+        ScenarioCell(side, _change(base, side, differs))
+        for side, differs in zip(others, changed, strict=True)
+    ]
+    return (ScenarioCell(base), *cells)
 
 
-def _change(base: ScenarioSide | None, side: ScenarioSide | None) -> str:
+def _change(base: ScenarioSide | None, side: ScenarioSide | None, differs: bool) -> str:
     if base is None or side is None:
         return "" if base is side else "absent"
-    return "incomparable" if changed_parts(base, side) else by_counts(base.rate, side.rate)
+    return "incomparable" if differs else by_counts(base.rate, side.rate)
 
 
 def _columns(runs: Sequence[Run], counts: Sequence[tuple[int, int]] = ()) -> tuple[MatrixRun, ...]:
