@@ -29,6 +29,46 @@ class Sources(NamedTuple):
     """The aggregate score that the run requested in place of the scenarios' own."""
 
 
+class Configuration(NamedTuple):
+    """What a run's results depend on but for its target, guidance and tool."""
+
+    suite_version: int
+    sources: Sources
+    adopted: Any = None
+    """What a person adopted, as in the run's fingerprint."""
+
+
+class Stored(NamedTuple):
+    """What the scenarios of suite versions ask, by version and key, and how their evaluators decide."""
+
+    standards: Mapping[int, Mapping[str, Standard]] = {}
+    aggregates: Mapping[int, Mapping[str, Aggregate]] = {}
+
+
+def stored_for(pairs: Iterable[tuple[Configuration, Configuration]]) -> Stored:
+    """Return what `changed_between` needs. At most one query, two where judges or thresholds differ."""
+    differing = [pair for pair in pairs if pair[0] != pair[1]]
+    versions = {each.suite_version for pair in differing for each in pair}
+    if not versions:
+        return Stored()
+    decided = any(map(_decide_differently, differing))
+    return Stored(standards_of(versions), aggregates_of(versions) if decided else {})
+
+
+def changed_between(stored: Stored, pair: tuple[Configuration, Configuration]) -> dict[str, Reasons]:
+    """Return the scenarios that both have and in which something changed, by key, with what did."""
+    before, after = pair
+    if before == after:
+        return {}
+    old, new = (_with(stored.standards[each.suite_version], each) for each in pair)
+    if _decide_differently(pair):
+        old, new = (
+            _scored(own, stored.aggregates[each.suite_version], each.sources)
+            for own, each in zip((old, new), pair, strict=True)
+        )
+    return not_comparable(old, new)
+
+
 def changed_parts(before: Run, after: Run, *, prices: bool = True) -> dict[str, Reasons]:
     """Return the scenarios of both runs in which something changed, by key, with what did.
 
@@ -42,27 +82,14 @@ def parts_changed_since(
     before: Run, others: Sequence[Run], *, prices: bool = True
 ) -> list[dict[str, Reasons]]:
     """Return `changed_parts` of each later run. At most one query, two where judges or thresholds differ."""
-    sources = [_sources(before, each, prices=prices) for each in others]
-    same = [
-        each.suite_version_id == before.suite_version_id
-        and one == other
-        and each.fingerprint.get(ADOPTED) == before.fingerprint.get(ADOPTED)
-        for each, (one, other) in zip(others, sources, strict=True)
-    ]
-    if all(same):
-        return [{} for _ in others]
-    versions = {run.suite_version_id for run in (before, *others)}
-    known = standards_of(versions)
-    scored = aggregates_of(versions) if any(map(_decide_differently, sources)) else {}
+    pairs = [_configurations(before, each, prices=prices) for each in others]
+    stored = stored_for(pairs)
     found: dict[str, dict[str, Reasons]] = {}
     changed = []
-    for each, (one, other) in zip(others, sources, strict=True):
-        alike = repr((each.suite_version_id, one, other, each.fingerprint.get(ADOPTED)))
+    for pair in pairs:
+        alike = repr(pair)
         if alike not in found:
-            old, new = _with(known, one, before), _with(known, other, each)
-            if _decide_differently((one, other)):
-                old, new = _scored(old, scored, one, before), _scored(new, scored, other, each)
-            found[alike] = not_comparable(old, new)
+            found[alike] = changed_between(stored, pair)
         changed.append(found[alike])
     return changed
 
@@ -90,16 +117,24 @@ def gates_changed_since(
     ]
 
 
-def _sources(before: Run, after: Run, *, prices: bool) -> tuple[Sources, Sources]:
-    """Return both runs' judges and prices; runs of older releases don't know theirs."""
-    judges = _known(_judge(before), _judge(after))
-    paid = _known(before.price_source, after.price_source) if prices else ("", "")
-    old, new = (str(run.fingerprint.get("command_pattern", "")) for run in (before, after))
-    first, second = (run.options.get("threshold") for run in (before, after))
-    return Sources(judges[0], paid[0], old, first), Sources(judges[1], paid[1], new, second)
+def _configurations(before: Run, after: Run, *, prices: bool) -> tuple[Configuration, Configuration]:
+    judges = both_known(_judge(before), _judge(after))
+    paid = both_known(before.price_source, after.price_source) if prices else ("", "")
+    first, second = (
+        Configuration(
+            run.suite_version_id,
+            Sources(
+                judge, source, str(run.fingerprint.get("command_pattern", "")), run.options.get("threshold")
+            ),
+            run.fingerprint.get(ADOPTED),
+        )
+        for run, judge, source in zip((before, after), judges, paid, strict=True)
+    )
+    return first, second
 
 
-def _known(before: str, after: str) -> tuple[str, str]:
+def both_known(before: str, after: str) -> tuple[str, str]:
+    """Return both, or two empty texts if one is unknown: runs of older releases don't know their judge and prices."""
     return (before, after) if before and after else ("", "")
 
 
@@ -142,28 +177,29 @@ def with_judge(own: Standard, judge: str) -> Standard:
     return own._replace(judge_model=judge) if own.judge or own.rubric else own
 
 
-def _with(standards: Mapping[int, Mapping[str, Standard]], sources: Sources, run: Run) -> dict[str, Standard]:
+def _with(standards: Mapping[str, Standard], run: Configuration) -> dict[str, Standard]:
+    sources = run.sources
     own = {
         key: with_judge(each, sources.judge)._replace(
             prices=sources.prices, pattern=each.pattern or sources.pattern
         )
-        for key, each in standards[run.suite_version_id].items()
+        for key, each in standards.items()
     }
-    return with_adopted(own, adopted_parts(run.fingerprint))
+    return with_adopted(own, adopted_parts({ADOPTED: run.adopted}))
 
 
-def _decide_differently(sources: tuple[Sources, Sources]) -> bool:
+def _decide_differently(pair: tuple[Configuration, Configuration]) -> bool:
     """Return whether the same evaluators could decide differently in two runs."""
-    one, other = sources
+    one, other = (each.sources for each in pair)
     return (one.judge, one.threshold) != (other.judge, other.threshold)
 
 
 def _scored(
-    standards: dict[str, Standard], scored: Mapping[int, Mapping[str, Aggregate]], sources: Sources, run: Run
+    standards: dict[str, Standard], aggregates: Mapping[str, Aggregate], sources: Sources
 ) -> dict[str, Standard]:
     """Return a run's standards with the judge and the threshold of scenarios with evaluators."""
     found = dict(standards)
-    for key, own in scored[run.suite_version_id].items():
+    for key, own in aggregates.items():
         each = found[key]
         threshold = own.threshold if sources.threshold is None else sources.threshold
         judge = each.judge_model or (sources.judge if own.asks_model else "")

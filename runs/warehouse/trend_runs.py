@@ -17,6 +17,7 @@ from evaluators.measure_change import ChangeVerdict
 from runs.models import Run
 from runs.models.run import MAINLINE, NOT_CONFIRMING, RunState
 from runs.warehouse.address_filters import AddressFilters
+from runs.warehouse.comparability import UNJUDGED, judge_named
 
 MOST_RUNS = 100
 """Newest runs of a trend."""
@@ -55,7 +56,9 @@ class TrendRun(NamedTuple):
     model: str
     branch: str
     judge: str
-    """The judge's target with its definition's hash; empty if unknown."""
+    """The judge's target with its definition's hash, `UNJUDGED`, or empty if unknown."""
+    threshold: float | None
+    """The aggregate score that the run requested in place of the scenarios' own."""
     adopted: Any
     """What a person adopted for it, as in its fingerprint; None for nothing."""
     pattern: str
@@ -85,6 +88,8 @@ _COLUMNS = (
     "target__name",
     "model",
     "branch",
+    "options__judge",
+    "options__threshold",
     "fingerprint__judge",
     "fingerprint__judge_sha256",
     "fingerprint__adopted",
@@ -147,6 +152,8 @@ def _run(row: Sequence[Any]) -> TrendRun:
         target,
         model,
         branch,
+        judged,
+        threshold,
         judge,
         sha256,
         adopted,
@@ -165,7 +172,8 @@ def _run(row: Sequence[Any]) -> TrendRun:
         target,
         model,
         branch,
-        f"{judge} {sha256}" if sha256 else "",
+        judge_named(judged, judge, sha256),
+        threshold,
         adopted,
         pattern or "",
         version,
@@ -232,7 +240,11 @@ def _changed(before: TrendRun, after: TrendRun) -> dict[str, str]:
             (after.target, after.model),
             f"model {after.model or after.target}",
         ),
-        "J": (before.judge, after.judge, f"judge {after.judge.partition(' ')[0] or 'unknown'}"),
+        "J": (before.judge, after.judge, _judge_words(after.judge)),
         "S": (before.suite_version, after.suite_version, f"suite version {after.suite_number}"),
     }
     return {flag: text for flag, (old, new, text) in words.items() if old != new}
+
+
+def _judge_words(judge: str) -> str:
+    return "no judge" if judge == UNJUDGED else f"judge {judge.partition(' ')[0] or 'unknown'}"

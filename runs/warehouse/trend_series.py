@@ -6,14 +6,14 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import NamedTuple
 
 from evaluators.change_points import FEWEST_RUNS, ChangePoint, mean_changes, rate_changes
-from evaluators.comparability import Standard, not_comparable, parts_of
+from evaluators.comparability import parts_of
 from evaluators.statistics import Z_95, wilson
 from runs.models import Measure, RunMeasure, SubcommandMeasure
-from runs.warehouse.adopted_parts import ADOPTED, adopted_parts, with_adopted
-from runs.warehouse.comparability import standards_of, with_judge
+from runs.warehouse.comparability import Configuration, Sources, both_known, changed_between, stored_for
 from runs.warehouse.measure_changes import HEADLINE, PASS
 from runs.warehouse.measures import label_of
 from runs.warehouse.trend_runs import TrendFilters, TrendRun, is_of_line
@@ -134,11 +134,10 @@ class _Steps:
     def __init__(self, runs: Sequence[TrendRun], filters: TrendFilters) -> None:
         self.runs = runs
         self.line = {at for at, run in enumerate(runs) if is_of_line(run, filters)}
-        versions = {runs[at].suite_version for at in self.line}
-        adopted = any(runs[at].adopted for at in self.line)
-        patterns = {runs[at].pattern for at in self.line}
-        several = len(versions) > 1 or len(patterns) > 1
-        self.standards = standards_of(versions) if several or adopted else {}
+        configurations = [_configuration(runs[at], runs[at].judge) for at in sorted(self.line)]
+        # Each with the newest: what differs between any two differs from it.
+        self.stored = stored_for((each, configurations[-1]) for each in configurations)
+        self._changed: dict[tuple[int, int], frozenset[str] | None] = {}
 
     def changes(self, measure: Measure, values: Sequence[Value]) -> Iterator[ChangePoint]:
         """Yield the changes of a measure within each stretch."""
@@ -167,25 +166,27 @@ class _Steps:
 
     def _same(self, measure: Measure, before: TrendRun, after: TrendRun) -> bool:
         """Return whether two runs have the same scenarios, as far as the measure depends on them."""
-        parts = parts_of(measure.layer, measure.name)
-        judges = (before.judge, after.judge) if before.judge and after.judge else ("", "")
-        alike = ((run.suite_version, run.adopted, run.pattern) for run in (before, after))
-        if len({repr(each) for each in alike}) == 1:
-            return judges[0] == judges[1] or "judge_model" not in parts
-        old, new = (
-            _judged(self.standards[run.suite_version], judge, run)
-            for run, judge in zip((before, after), judges, strict=True)
-        )
-        reasons = not_comparable(old, new).values()
-        return old.keys() == new.keys() and not any(parts.intersection(each) for each in reasons)
+        pair = before.pk, after.pk
+        if pair not in self._changed:
+            self._changed[pair] = self._changed_parts(before, after)
+        found = self._changed[pair]
+        return found is not None and parts_of(measure.layer, measure.name).isdisjoint(found)
+
+    def _changed_parts(self, before: TrendRun, after: TrendRun) -> frozenset[str] | None:
+        """Return the parts that changed in any scenario; None where the scenarios are others."""
+        judges = both_known(before.judge, after.judge)
+        one, other = (_configuration(run, judge) for run, judge in zip((before, after), judges, strict=True))
+        if one == other:
+            return frozenset()
+        old, new = (self.stored.standards[each.suite_version].keys() for each in (one, other))
+        if old != new:
+            return None
+        return frozenset(chain.from_iterable(changed_between(self.stored, (one, other)).values()))
 
 
-def _judged(standards: Mapping[str, Standard], judge: str, run: TrendRun) -> dict[str, Standard]:
-    own = {
-        key: with_judge(each, judge)._replace(pattern=each.pattern or run.pattern)
-        for key, each in standards.items()
-    }
-    return with_adopted(own, adopted_parts({ADOPTED: run.adopted}))
+def _configuration(run: TrendRun, judge: str) -> Configuration:
+    sources = Sources(judge, pattern=run.pattern, threshold=run.threshold)
+    return Configuration(run.suite_version, sources, run.adopted)
 
 
 def subcommand_series(runs: Sequence[TrendRun]) -> list[Series]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from runs.models import Alert, Run
+from scenarios.models import ScenarioVersion
 from tests.builders import (
     close,
     make_guidance,
@@ -149,6 +150,30 @@ def test_a_step_with_a_changed_task_is_no_change_point(signed_in, version):
 def test_a_step_with_an_unchanged_task_is_a_change_point(signed_in, version):
     history(version, *["pass"] * 6)
     history(make_version(version.suite, create={}, export={}), *["fail"] * 6)
+    assert CHANGED in parse(signed_in().get("/p/tools/trends/?measure=trial/pass"))
+
+
+JUDGED = {"fingerprint": {"judge": "strict", "judge_sha256": "1" * 64}}
+
+
+def test_a_step_without_judges_is_no_change_point(signed_in, version):
+    history(version, *["pass"] * 6, options={"judge": False})
+    history(version, *["fail"] * 6, **JUDGED)
+    assert CHANGED in parse(signed_in().get("/p/tools/trends/?measure=trial/pass")), "nothing is judged"
+    ScenarioVersion.objects.filter(scenario__key="export").update(judge_hash="j")
+    history(version, "pass", options={"judge": False})
+    response = signed_in().get("/p/tools/trends/?measure=trial/pass")
+    assert CHANGED not in parse(response)
+    assert "judge strict" in response.text and "no judge" in response.text
+
+
+def test_a_step_with_another_threshold_is_no_change_point(signed_in, project):
+    criteria = {"gates": [], "evaluators": [{"type": "code_judge", "name": "s", "script": "check.py"}]}
+    version = make_suite(project, ("create", "export"), name="Basics", criteria=criteria)
+    history(version, *["pass"] * 6, options={"threshold": 0.4})
+    history(version, *["fail"] * 6, options={"threshold": 0.9})
+    assert CHANGED not in parse(signed_in().get("/p/tools/trends/?measure=trial/pass"))
+    Run.objects.update(options={"threshold": 0.4})
     assert CHANGED in parse(signed_in().get("/p/tools/trends/?measure=trial/pass"))
 
 
