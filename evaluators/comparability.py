@@ -25,30 +25,33 @@ class Standard(NamedTuple):
     """Where costs come from."""
     threshold: str = ""
     """The aggregate score that a trial needed, where the two runs requested different ones."""
+    time_limit: str = ""
+    """Seconds that an agent had, where the scenario leaves them to runs and the two requested different ones."""
 
 
-_SCORING = frozenset(("task", "gates", "judge", "rubric", "judge_model"))
+_TASK = frozenset(("task", "time_limit"))
+_SCORING = _TASK | {"gates", "judge", "rubric", "judge_model"}
 DECIDING = _SCORING | {"threshold"}
 """The parts that decide whether a trial passes."""
 _BY_LAYER = {
-    "interaction": frozenset(("task", "pattern")),
-    "gates": frozenset(("task", "gates")),
-    "assertions": frozenset(("task", "gates")),
-    "judge": frozenset(("task", "rubric", "judge", "judge_model")),
+    "interaction": _TASK | {"pattern"},
+    "gates": _TASK | {"gates"},
+    "assertions": _TASK | {"gates"},
+    "judge": _TASK | {"rubric", "judge", "judge_model"},
     "evaluators": _SCORING,
 }
 _OF_TRIALS = {
     "pass": DECIDING,
-    "false_done": frozenset(("task", "gates")),
+    "false_done": _TASK | {"gates"},
     "composite": _SCORING,
-    "cost_usd": frozenset(("task", "prices")),
+    "cost_usd": _TASK | {"prices"},
 }
 
 
 def parts_of(layer: str, name: str) -> frozenset[str]:
     """Return the parts of a scenario that a measure depends on; unknown measures depend on all that decide."""
     if layer == "trial":
-        return _OF_TRIALS.get(name, frozenset(("task",)))
+        return _OF_TRIALS.get(name, _TASK)
     return _BY_LAYER.get(layer, DECIDING)
 
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from evaluators.comparability import Reasons, Standard, not_comparable, outcome_reasons
 from runs.models import Run
+from runs.models.run_options import DEFAULT_SECONDS
 from runs.warehouse.adopted_parts import ADOPTED, adopted_parts, with_adopted
 from runs.warehouse.aggregate_scores import Aggregate, aggregates_of
 from scenarios.differences import PARTS, standard
@@ -27,6 +28,8 @@ class Sources(NamedTuple):
     """What finds the tool's commands in scenarios without a pattern of their own."""
     threshold: float | None = None
     """The aggregate score that the run requested in place of the scenarios' own."""
+    seconds: float = DEFAULT_SECONDS
+    """The agent's time limit in scenarios without one of their own."""
 
 
 class Configuration(NamedTuple):
@@ -39,20 +42,26 @@ class Configuration(NamedTuple):
 
 
 class Stored(NamedTuple):
-    """What the scenarios of suite versions ask, by version and key, and how their evaluators decide."""
+    """What is known of the scenarios of suite versions, by version and key."""
 
     standards: Mapping[int, Mapping[str, Standard]] = {}
     aggregates: Mapping[int, Mapping[str, Aggregate]] = {}
+    """How their evaluators decide; read where judges or thresholds differ."""
+    untimed: Mapping[int, frozenset[str]] = {}
+    """Scenarios without a time limit of their own; read where requested limits differ."""
 
 
 def stored_for(pairs: Iterable[tuple[Configuration, Configuration]]) -> Stored:
-    """Return what `changed_between` needs. At most one query, two where judges or thresholds differ."""
+    """Return what `changed_between` needs. At most one query, more where judges, thresholds or time limits differ."""
     differing = [pair for pair in pairs if pair[0] != pair[1]]
     versions = {each.suite_version for pair in differing for each in pair}
     if not versions:
         return Stored()
-    decided = any(map(_decide_differently, differing))
-    return Stored(standards_of(versions), aggregates_of(versions) if decided else {})
+    return Stored(
+        standards_of(versions),
+        aggregates_of(versions) if any(map(_decide_differently, differing)) else {},
+        _untimed(versions) if any(map(_limit_differently, differing)) else {},
+    )
 
 
 def changed_between(stored: Stored, pair: tuple[Configuration, Configuration]) -> dict[str, Reasons]:
@@ -64,6 +73,11 @@ def changed_between(stored: Stored, pair: tuple[Configuration, Configuration]) -
     if _decide_differently(pair):
         old, new = (
             _scored(own, stored.aggregates[each.suite_version], each.sources)
+            for own, each in zip((old, new), pair, strict=True)
+        )
+    if _limit_differently(pair):
+        old, new = (
+            _timed(own, stored.untimed[each.suite_version], each.sources)
             for own, each in zip((old, new), pair, strict=True)
         )
     return not_comparable(old, new)
@@ -81,7 +95,7 @@ def changed_parts(before: Run, after: Run, *, prices: bool = True) -> dict[str, 
 def parts_changed_since(
     before: Run, others: Sequence[Run], *, prices: bool = True
 ) -> list[dict[str, Reasons]]:
-    """Return `changed_parts` of each later run. At most one query, two where judges or thresholds differ."""
+    """Return `changed_parts` of each later run. At most one query, more where judges, thresholds or time limits differ."""
     pairs = [_configurations(before, each, prices=prices) for each in others]
     stored = stored_for(pairs)
     found: dict[str, dict[str, Reasons]] = {}
@@ -124,7 +138,11 @@ def _configurations(before: Run, after: Run, *, prices: bool) -> tuple[Configura
         Configuration(
             run.suite_version_id,
             Sources(
-                judge, source, str(run.fingerprint.get("command_pattern", "")), run.options.get("threshold")
+                judge,
+                source,
+                str(run.fingerprint.get("command_pattern", "")),
+                run.options.get("threshold"),
+                run.options.get("timeout_seconds") or DEFAULT_SECONDS,
             ),
             run.fingerprint.get(ADOPTED),
         )
@@ -205,6 +223,29 @@ def _scored(
         judge = each.judge_model or (sources.judge if own.asks_model else "")
         found[key] = each._replace(threshold=f"{threshold:g}", judge_model=judge)
     return found
+
+
+def _limit_differently(pair: tuple[Configuration, Configuration]) -> bool:
+    return pair[0].sources.seconds != pair[1].sources.seconds
+
+
+def _untimed(versions: Iterable[int]) -> dict[int, frozenset[str]]:
+    """Return the scenarios of each suite version without a time limit of their own. One query."""
+    found: dict[int, set[str]] = {version: set() for version in versions}
+    entries = SuiteEntry.objects.filter(suite_version__in=found)
+    columns = ("scenario_version__scenario__key", "scenario_version__content__limits__timeout_seconds")
+    for version, key, seconds in entries.values_list("suite_version_id", *columns):
+        if not seconds:
+            found[version].add(key)
+    return {version: frozenset(keys) for version, keys in found.items()}
+
+
+def _timed(standards: dict[str, Standard], untimed: frozenset[str], sources: Sources) -> dict[str, Standard]:
+    """Return a run's standards with the time limit of scenarios that leave it to runs."""
+    return {
+        key: each._replace(time_limit=f"{sources.seconds:g}") if key in untimed else each
+        for key, each in standards.items()
+    }
 
 
 def _gates(versions: Collection[int], keys: Collection[str]) -> dict[int, dict[str, dict[str, str]]]:

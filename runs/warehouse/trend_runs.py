@@ -16,6 +16,7 @@ from evalhub.web.paging import key_of
 from evaluators.measure_change import ChangeVerdict
 from runs.models import Run
 from runs.models.run import MAINLINE, NOT_CONFIRMING, RunState
+from runs.models.run_options import DEFAULT_SECONDS
 from runs.warehouse.address_filters import AddressFilters
 from runs.warehouse.comparability import UNJUDGED, judge_named
 
@@ -59,6 +60,8 @@ class TrendRun(NamedTuple):
     """The judge's target with its definition's hash, `UNJUDGED`, or empty if unknown."""
     threshold: float | None
     """The aggregate score that the run requested in place of the scenarios' own."""
+    seconds: float
+    """The agent's time limit in scenarios without one of their own."""
     adopted: Any
     """What a person adopted for it, as in its fingerprint; None for nothing."""
     pattern: str
@@ -90,6 +93,7 @@ _COLUMNS = (
     "branch",
     "options__judge",
     "options__threshold",
+    "options__timeout_seconds",
     "fingerprint__judge",
     "fingerprint__judge_sha256",
     "fingerprint__adopted",
@@ -154,6 +158,7 @@ def _run(row: Sequence[Any]) -> TrendRun:
         branch,
         judged,
         threshold,
+        seconds,
         judge,
         sha256,
         adopted,
@@ -174,6 +179,7 @@ def _run(row: Sequence[Any]) -> TrendRun:
         branch,
         judge_named(judged, judge, sha256),
         threshold,
+        seconds or DEFAULT_SECONDS,
         adopted,
         pattern or "",
         version,

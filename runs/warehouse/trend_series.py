@@ -185,7 +185,7 @@ class _Steps:
 
 
 def _configuration(run: TrendRun, judge: str) -> Configuration:
-    sources = Sources(judge, pattern=run.pattern, threshold=run.threshold)
+    sources = Sources(judge, pattern=run.pattern, threshold=run.threshold, seconds=run.seconds)
     return Configuration(run.suite_version, sources, run.adopted)
 
 

@@ -1,4 +1,4 @@
-"""Runs with other judges or another threshold than their baseline raise no alert by that alone."""
+"""Runs with other judges, another threshold or time limit than their baseline raise no alert by that alone."""
 
 from __future__ import annotations
 
@@ -74,3 +74,25 @@ def test_another_threshold_is_another_standard(own, before, after, compares):
 def test_a_threshold_without_evaluators_decides_nothing():
     run = _compared(_suite(), {"options": {"threshold": 0.4}}, {"options": {"threshold": 0.9}})
     assert (run.verdict, Alert.objects.exists()) == ("regressed", True)
+
+
+@pytest.mark.parametrize(
+    ("own", "before", "after", "compares"),
+    [
+        (None, 60, 600, False),
+        (None, None, 600, False),
+        (None, None, 300, True),
+        (120, 60, 600, True),
+    ],
+)
+def test_another_time_limit_is_another_task(own, before, after, compares):
+    version = make_suite(make_project(), ("create",), limits={"timeout_seconds": own} if own else {})
+    ScenarioVersion.objects.update(gates_hash="g")
+    run = _compared(
+        version, {"options": {"timeout_seconds": before}}, {"options": {"timeout_seconds": after}}
+    )
+    assert run.verdict == ("regressed" if compares else "not_comparable")
+    assert Alert.objects.exists() is compares
+    if not compares:
+        (whole,) = run.changes.filter(measure__name="pass")
+        assert whole.detail["not_comparable"] == {"create": ["time_limit"]}

@@ -167,6 +167,14 @@ def test_a_step_without_judges_is_no_change_point(signed_in, version):
     assert "judge strict" in response.text and "no judge" in response.text
 
 
+def test_a_step_with_another_time_limit_is_no_change_point(signed_in, version):
+    history(version, *["pass"] * 6)
+    history(version, *["fail"] * 6, options={"timeout_seconds": 20})
+    assert CHANGED not in parse(signed_in().get("/p/tools/trends/?measure=trial/pass"))
+    Run.objects.filter(options={}).update(options={"timeout_seconds": 20})
+    assert CHANGED in parse(signed_in().get("/p/tools/trends/?measure=trial/pass"))
+
+
 def test_a_step_with_another_threshold_is_no_change_point(signed_in, project):
     criteria = {"gates": [], "evaluators": [{"type": "code_judge", "name": "s", "script": "check.py"}]}
     version = make_suite(project, ("create", "export"), name="Basics", criteria=criteria)
