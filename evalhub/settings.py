@@ -76,6 +76,7 @@ MIDDLEWARE = [
     "evalhub.web.middleware.WrongMethod",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
+    "evalhub.web.body_limits.BodyLimits",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "evalhub.web.middleware.SignInRequired",

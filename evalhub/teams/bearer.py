@@ -8,6 +8,7 @@ from ninja.security import HttpBearer
 
 from evalhub.teams.access import Access, of_token
 from evalhub.teams.models import ApiToken
+from evalhub.web.body_limits import STRANGER, body_size
 from evalhub.web.rest.errors import ApiError, not_found
 
 
@@ -26,7 +27,7 @@ class Bearer(HttpBearer):
         self.action = action
 
     def authenticate(self, request: HttpRequest, token: str) -> Access | None:
-        """Return the access, or None without a valid token. Raises `ApiError` 403 and 404."""
+        """Return the access, or None without a valid token. Raises `ApiError` 403, 404 and 413."""
         found = ApiToken.find(token, now=timezone.now())
         access = of_token(found) if found else None
         if access is None:
@@ -40,5 +41,8 @@ class Bearer(HttpBearer):
                 f"The token's role here, {access.role}, can't {self.action}. Ask an admin for one that can.",
                 id="api/forbidden",
             )
+        if self.action == "read" and body_size(request) > STRANGER:
+            sentence = f"The body is larger than {STRANGER >> 10} kB. Send less."
+            raise ApiError(413, sentence, id="api/too-large")
         request.access, request.token = access, found  # type: ignore[attr-defined]  # they make it an ApiRequest
         return access
