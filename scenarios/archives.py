@@ -82,6 +82,7 @@ def _zip_members(name: str, data: bytes) -> Iterator[Member]:
             check_path(name, entry.orig_filename)
             mode = entry.external_attr >> 16
             _check_kind(name, entry.filename, mode)
+            _check_compression(name, entry)
             with archive.open(entry) as file:
                 content = _read(file, name, entry.filename, packed=entry.compress_size)
             yield Member(entry.filename, content, executable=bool(mode & stat.S_IXUSR))
@@ -92,6 +93,14 @@ def _check_kind(name: str, path: str, mode: int) -> None:
         raise _link(name, path, "symbolic")
     if stat.S_IFMT(mode) not in (0, stat.S_IFREG):
         raise _not_regular(name, path)
+
+
+def _check_compression(name: str, entry: zipfile.ZipInfo) -> None:
+    # zipfile unpacks other methods without a limit: a few bytes of bzip2 hold gigabytes.
+    if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        what = "It is compressed by another method than Deflate."
+        fix = "Pack it with Deflate, which zip programs use by default."
+        raise refuse(name, entry.filename, what, fix, "bundle/compression")
 
 
 def _tar_members(name: str, data: bytes) -> Iterator[Member]:

@@ -21,13 +21,13 @@ FIFO = stat.S_IFIFO | 0o644
 ONE_CASE = "evalcases: [{id: first, expected_outcome: x, input_messages: [{role: user, content: Hi}]}]"
 
 
-def zipped(*members):
+def zipped(*members, method=zipfile.ZIP_DEFLATED):
     """Return a zip of (name, content, mode) members."""
     buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(buffer, "w") as archive:
         for name, content, *mode in members:
             info = zipfile.ZipInfo(name)
-            info.compress_type = zipfile.ZIP_DEFLATED
+            info.compress_type = method
             info.external_attr = (mode[0] if mode else 0o644) << 16
             archive.writestr(info, content)
     return buffer.getvalue()
@@ -115,6 +115,12 @@ def test_it_refuses_more_than_the_total():
 
 def test_it_refuses_a_packed_size_beyond_the_limit():
     assert problem_of(bytes(bundle_limits.MAX_ARCHIVE_BYTES + 1)).id == "bundle/large-archive"
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA], ids=["bzip2", "LZMA"])
+def test_it_unpacks_no_method_without_a_limit(method):
+    problem = problem_of(zipped(("a.yaml", bytes(1000)), method=method))
+    assert (problem.id, problem.where) == ("bundle/compression", "a.yaml")
 
 
 def test_it_refuses_an_encrypted_zip():
