@@ -86,7 +86,12 @@ def check_path(archive: str, path: str) -> None:
 def _check_sizes(archive: str, member: Member, *, total: int, count: int) -> None:
     if len(member.content) > MAX_FILE_BYTES:
         raise too_large_file(archive, member.path)
-    if total > MAX_TOTAL_BYTES:
+    check_total(archive, size=total, count=count)
+
+
+def check_total(archive: str, *, size: int, count: int) -> None:
+    """Reject files that are too large or too many together."""
+    if size > MAX_TOTAL_BYTES:
         raise too_large(archive)
     if count > MAX_MEMBERS:
         raise too_many(archive)

@@ -9,6 +9,7 @@ from typing import Any
 from django import forms
 from django.core.files.uploadedfile import UploadedFile
 
+from scenarios.bundle_limits import check_total
 from scenarios.bundles import Bundle, read_upload
 
 
@@ -42,12 +43,16 @@ class UploadForm(forms.Form):
     """The seal of a preview to store; it has priority over `check`."""
 
     def bundle(self) -> Bundle:
-        """Return the files as one bundle. Raises `ScenarioFileError` for forbidden files."""
+        """Return the files as one bundle. Raises `ScenarioFileError` for forbidden files, and for too many."""
         files: Sequence[UploadedFile] = self.cleaned_data["file"]
-        bundles = [read_upload(str(each.name), each.read()) for each in files]
-        if len(bundles) == 1:
-            return bundles[0]
+        if len(files) == 1:
+            return read_upload(str(files[0].name), files[0].read())
         together: dict[str, bytes] = {}
-        for bundle in bundles:
+        size = 0
+        for each in files:
+            name = str(each.name)
+            bundle = read_upload(name, each.read())
             together.update(bundle.files)
+            size += sum(map(len, bundle.files.values()))
+            check_total(name, size=size, count=len(together))
         return Bundle(PurePosixPath(str(files[0].name)).stem, together)

@@ -222,3 +222,14 @@ def test_a_missing_file_is_reported(signed_in):
 def test_names_of_files_are_escaped(signed_in):
     page = parse(upload(signed_in("author"), BAD, names=("x<b>y.yaml",)))
     assert "x<b>y.yaml was not uploaded" in page
+
+
+def test_several_archives_share_the_limits_of_one(signed_in):
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        for number in range(60):
+            archive.writestr(f"fixture/{number}", bytes(1 << 20))
+    both = [stream.getvalue()] * 2
+    response = upload(signed_in("author"), *both, names=("a.zip", "b.zip"))
+    assert response.status_code == 422
+    assert "more than 104,857,600 bytes in total" in parse(response)
