@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import accumulate
+from itertools import accumulate, groupby
 from typing import Any
 
 from django.db import connection
@@ -36,8 +36,14 @@ class Term:
     prefix: bool = False
     """Whether the last word may go on."""
 
+    @property
+    def needle(self) -> str:
+        """Return what finds it among the words of `Line`, in linear time."""
+        found = "".join(f"\x1f{word}\x1f" for word in self.words)
+        return found[:-1] if self.prefix else found
+
     def pattern(self) -> re.Pattern[str]:
-        """Return what finds it in a text, as the index does: any characters but letters and digits between words."""
+        """Return what finds it in a short text, as the index does: any characters but letters and digits between words."""
         end = "" if self.prefix else r"(?![^\W_])"
         return re.compile(r"(?<![^\W_])" + r"[\W_]+".join(map(re.escape, self.words)) + end, re.IGNORECASE)
 
@@ -104,6 +110,15 @@ class Passage:
 
 
 @dataclass(frozen=True)
+class Line:
+    """One line of a column, and its words in lower case, each between two separators."""
+
+    column: str
+    text: str
+    words: str
+
+
+@dataclass(frozen=True)
 class FoundTrial:
     """A trial that matches."""
 
@@ -136,11 +151,20 @@ def search_trials(project: Project, query: SearchQuery, filters: SearchFilters) 
         ),
     )
     columns = [filters.column] if filters.column else list(COLUMNS)
-    found = [_found(row, query, columns) for row in rows]
+    found = [_found(row, query, _lines(row, columns)) for row in rows]
     return sorted(found, key=lambda trial: (-round(trial.score, 3), -trial.id))
 
 
-def _found(row: Mapping[str, Any], query: SearchQuery, columns: Sequence[str]) -> FoundTrial:
+def _lines(row: Mapping[str, Any], columns: Sequence[str]) -> list[Line]:
+    return [Line(column, text, _words(text)) for column in columns for text in row[column].split("\n")]
+
+
+def _words(text: str) -> str:
+    """Return a text's words as `Term.needle` finds them."""
+    return "".join(f"\x1f{word}\x1f" for word in _WORD.findall(text.lower()))
+
+
+def _found(row: Mapping[str, Any], query: SearchQuery, lines: Sequence[Line]) -> FoundTrial:
     return FoundTrial(
         id=row["pk"],
         run=row["trial__run"],
@@ -151,8 +175,8 @@ def _found(row: Mapping[str, Any], query: SearchQuery, columns: Sequence[str]) -
         outcome=row["trial__outcome"],
         target=row["trial__run__target__name"],
         finished=row["trial__finished"],
-        score=_score(row, query, columns),
-        passage=_passage(row, query, columns),
+        score=_score(query, lines),
+        passage=_passage(query, lines),
     )
 
 
@@ -217,23 +241,24 @@ _TABLES = {
 }
 
 
-def _score(row: Mapping[str, Any], query: SearchQuery, columns: Sequence[str]) -> float:
+def _score(query: SearchQuery, lines: Sequence[Line]) -> float:
     """Return how well an entry matches: each term by its saturated count in each column, times the column's weight."""
+    needles = [term.needle for term in query.terms]
     score = 0.0
-    for term in query.terms:
-        pattern = term.pattern()
-        for column in columns:
-            count = sum(1 for _ in pattern.finditer(row[column]))
+    for column, of_column in groupby(lines, key=lambda line: line.column):
+        words = "".join(line.words for line in of_column)
+        for needle in needles:
+            count = words.count(needle)
             score += COLUMNS[column] * count / (1 + count)
     return score
 
 
-def _passage(row: Mapping[str, Any], query: SearchQuery, columns: Sequence[str]) -> Passage:
+def _passage(query: SearchQuery, lines: Sequence[Line]) -> Passage:
     """Return the line with the most terms, those of weightier columns first."""
+    needles = [term.needle for term in query.terms]
+    best = max(lines, key=lambda line: sum(needle in line.words for needle in needles))
     patterns = [term.pattern() for term in query.terms]
-    lines = ((column, line) for column in columns for line in row[column].split("\n"))
-    column, line = max(lines, key=lambda each: sum(bool(one.search(each[1])) for one in patterns))
-    return Passage(column, tuple(_marked(_around(line, patterns), patterns)))
+    return Passage(best.column, tuple(_marked(_around(best.text, patterns), patterns)))
 
 
 def _around(line: str, patterns: Sequence[re.Pattern[str]]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from time import process_time
 from typing import Any
 
 import pytest
@@ -204,3 +205,26 @@ def test_a_deleted_trial_is_not_found(run):
 def test_a_recorded_trial_is_found_by_its_answer():
     trial = one(shell_project(), prompt="echo zebra crossing")
     assert found(trial.run, '"zebra crossing"', outcome="pass") == [trial.pk]
+
+
+def test_phrases_of_repeated_words_are_ranked_in_linear_time(run):
+    """Each word of such a text begins a phrase that almost matches."""
+    text = [f"{'a ' * 140}{number}" for number in range(67)]
+    trial = store(run, commands=["a b", *text], outputs=text, judge="\n".join(text))
+    for _ in range(20):
+        store(run, commands=["a a a a a a a b", *text], outputs=text, judge="\n".join(text))
+    began = process_time()
+    hits = found(run, " ".join([f'"{"a " * 7}b"'] * 11))
+    spent = process_time() - began
+    assert len(hits) == 20
+    assert trial.pk not in hits
+    assert spent < 1
+
+
+@pytest.mark.parametrize("q", ["sta*", '"stage file"', "stage", "größe"])
+def test_each_match_of_a_term_counts(run, q):
+    once = store(run, commands=["stage file größe one"])
+    twice = store(run, commands=["stage file größe two", "STAGE-file: Größe"])
+    assert found(run, q) == [twice.pk, once.pk]
+    (_, line) = find_trials(run.project, TrialSearch(q=q))
+    assert line.passage.marks
