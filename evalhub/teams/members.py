@@ -6,10 +6,11 @@ from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import transaction
+from django.utils import timezone
 
 from evalhub.teams import audit
 from evalhub.teams.access import Access
-from evalhub.teams.models import Membership, Project
+from evalhub.teams.models import ApiToken, Membership, Project
 from evalhub.teams.roles import Role
 
 
@@ -49,8 +50,11 @@ def change_role(access: Access, membership: Membership, role: str) -> None:
 
 @transaction.atomic
 def remove_member(access: Access, membership: Membership) -> None:
-    """Let a member go; their tokens end with it. Raises `MemberRefused` for the last admin."""
+    """Let a member go and revoke their tokens. Raises `MemberRefused` for the last admin."""
     _keep_an_admin(access.project, membership)
+    # Otherwise they would work again if this person became a member once more.
+    tokens = ApiToken.objects.filter(project=access.project, user=membership.user, revoked=None)
+    tokens.update(revoked=timezone.now())
     audit.record(
         access.project, access.user, "member.remove", membership.user.get_username(), role=membership.role
     )

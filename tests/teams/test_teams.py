@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from evalhub.teams import audit
 from evalhub.teams.access import default_project, local_owner, memberships_of, of_token, of_user
+from evalhub.teams.members import add_member, remove_member
 from evalhub.teams.models import ApiToken, AuditEvent, Membership, SignInLink
 from evalhub.teams.roles import ACTIONS, Role, allows, lesser
 from evalhub.teams.sessions import Users
@@ -85,6 +86,19 @@ class TestAccess:
         _, secret = ApiToken.issue(project, owner, name="ci", role=Role.ADMIN)
         Membership.objects.filter(user=owner).delete()
         assert of_token(ApiToken.find(secret, now=timezone.now())) is None
+
+    def test_the_token_of_somebody_who_left_stays_without_access_when_they_return(self):
+        project = make_project()
+        admin = of_user(make_member(project, "admin"), project.slug)
+        owner = make_member(project, "runner")
+        other = make_project("others")
+        Membership.objects.create(project=other, user=owner, role=Role.RUNNER)
+        _, secret = ApiToken.issue(project, owner, name="ci", role=Role.RUNNER)
+        _, elsewhere = ApiToken.issue(other, owner, name="ci", role=Role.RUNNER)
+        remove_member(admin, Membership.objects.get(project=project, user=owner))
+        add_member(admin, name=owner.get_username(), role=Role.RUNNER)
+        assert ApiToken.find(secret, now=timezone.now()) is None
+        assert ApiToken.find(elsewhere, now=timezone.now()) is not None
 
     def test_the_local_owner_is_made_once_and_has_no_password(self):
         assert local_owner() == local_owner()
