@@ -18,8 +18,9 @@ from django.test import Client
 
 from evalhub.teams.models import ApiToken
 from evalhub.web.body_limits import FORM, STRANGER
-from tests.builders import make_member, make_project
+from tests.builders import make_member, make_project, make_suite
 from tests.static_files import plain_static_files  # noqa: F401  # a fixture
+from tests.web.screen import parse
 
 ROOT = Path(__file__).resolve().parents[2]
 ENCODED = "application/x-www-form-urlencoded"
@@ -53,6 +54,16 @@ def test_members_send_a_form_of_some_size(project):
     client = signed_in(project)
     assert send(client, f"/p/{project.slug}/settings/tokens/", STRANGER + 1).status_code == 422
     assert send(client, f"/p/{project.slug}/settings/tokens/", FORM + 1).status_code == 413
+
+
+def test_pages_that_take_long_texts_send_them_as_multipart(project):
+    """URL-encoded, a pasted transcript or a scenario file can be larger than `FORM`."""
+    make_suite(project, ("create",), name="Basics")
+    client = signed_in(project, "author")
+    for address in ("suites/basics/pattern/", "new-suite/"):
+        page = parse(client.get(f"/p/{project.slug}/{address}"))
+        (form,) = (each for each in page.all("form[method=post]") if each.all("textarea"))
+        assert form["enctype"] == form["hx-encoding"] == "multipart/form-data"
 
 
 def test_files_are_limited_together(project, settings):
