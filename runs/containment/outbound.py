@@ -38,6 +38,10 @@ _HOLDS_IPV4 = tuple(
         "64:ff9b::/96",  # behind a NAT64
     )
 )
+_PUBLIC6 = (IPv6Network("2000::/3"), *_HOLDS_IPV4)
+"""IPv6 that can be public. Python calls all of the rest global that has no entry in the registry, such as fec0::/10."""
+_RESERVED = (ip_network("192.88.99.0/24"), ip_network("3fff::/20"))
+"""6to4 relays and examples in documents, which Python calls global."""
 _ISATAP = 0x5EFE
 """Prefix of an embedded IPv4 address in the interface identifier; 0x0200 may precede it."""
 
@@ -89,7 +93,13 @@ class Outbound:
             return True
         if host.lower().rstrip(".") in self.hosts or _within(address, map(ip_network, self.networks)):
             return True
-        return address.is_global
+        return _is_public(address)
+
+
+def _is_public(address: Address) -> bool:
+    if isinstance(address, IPv6Address) and not _within(address, _PUBLIC6):
+        return False
+    return address.is_global and not _within(address, _RESERVED)
 
 
 def _network(word: str) -> str:

@@ -30,13 +30,18 @@ LOOPBACK = Outbound(loopback=True)
         "64:ff9b::a00:5",
         "2002:a00:5::1",
         "198.18.0.1",
+        "192.88.99.1",
+        "fec0::1",
+        "3fff::1",
+        "4000::1",
+        "5f00::1",
     ],
 )
 def test_it_refuses_what_is_not_public(address):
     assert "EVALHUB_HTTP_ALLOW" in CLOSED.refusal("agent", ip_address(address))
 
 
-@pytest.mark.parametrize("address", ["93.184.216.34", "2606:2800:220:1::1"])
+@pytest.mark.parametrize("address", ["93.184.216.34", "2606:2800:220:1::1", "64:ff9b::5db8:d822"])
 def test_it_calls_what_is_public(address):
     assert CLOSED.refusal("agent", ip_address(address)) == ""
 
