@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from time import process_time
+
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
@@ -112,3 +114,15 @@ def test_a_failing_stretch_becomes_a_draft(signed_in, run):
     (spec,) = suite.scenarios
     assert spec.criteria.tool and spec.criteria.tool.binary == "taskmgr"
     assert [lint.id for lint in suite.lints] == ["format/to-fill-in"]
+
+
+def test_a_long_session_gives_the_first_drafts_quickly(signed_in, project):
+    client = signed_in("author")
+    steps = [("./taskmgr create x", number % 2, "done") for number in range(8_000)]
+    client.post(ADDRESS, {"preview": preview_of(post(client, claude(steps=steps), whole="on"))})
+    began = process_time()
+    page = parse(client.get(f"/p/tools/trials/{Trial.objects.get().pk}/draft/?stretch=4000"))
+    assert process_time() - began < 1
+    assert "100: taskmgr create x" in page
+    assert "101: taskmgr create x" not in page
+    assert "Please create a task" in page
