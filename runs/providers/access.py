@@ -33,10 +33,15 @@ _KEYS: Mapping[str, str] = {
 """Key variables of providers that don't use `<PROVIDER>_API_KEY`."""
 _EXTRA_CREDENTIALS: Mapping[str, tuple[str, ...]] = {
     "gigachat": ("GIGACHAT_ACCESS_TOKEN", "GIGACHAT_CREDENTIALS"),
+    "sap": ("AICORE_CLIENT_ID", "AICORE_CLIENT_SECRET", "AICORE_SERVICE_KEY", "VCAP_SERVICES"),
     "watsonx": _WATSONX,
     "watsonx_text": _WATSONX,
 }
 """Variables that litellm sends to these providers although it is given a key."""
+_UNCHECKED_TOKENS: Mapping[str, tuple[str, ...]] = {
+    "databricks": ("DATABRICKS_CLIENT_ID", "DATABRICKS_CLIENT_SECRET"),
+}
+"""Variables with which litellm gets a token at the target's address, by a client of its own that checks nothing."""
 _WITHOUT_KEY = frozenset(("ollama", "ollama_chat", "lm_studio"))
 NO_KEY = "none"
 """Placeholder key for self-hosted servers: clients require one."""
@@ -120,6 +125,7 @@ def with_key(target: ResolvedTarget, variables: Mapping[str, str]) -> ResolvedTa
         return target
     provider = options.model.partition("/")[0]
     _refuse_hidden(options.model, _EXTRA_CREDENTIALS.get(provider, ()), variables)
+    _refuse_unchecked(options.model, _UNCHECKED_TOKENS.get(provider, ()))
     if options.api_key:
         return target
     variable = _KEYS.get(provider, f"{provider.upper().replace('-', '_')}_API_KEY")
@@ -147,6 +153,15 @@ def _refuse_hidden(model: str, names: tuple[str, ...], variables: Mapping[str, s
                 "Allow it in EVALHUB_ENV_ALLOW, or choose a model of another provider.",
                 kind="configuration",
             )
+
+
+def _refuse_unchecked(model: str, names: tuple[str, ...]) -> None:
+    if names and all(os.environ.get(name) for name in names):
+        raise ProviderError(
+            f"The model '{model}' would send the worker's {' and '.join(names)} to the target's address, by a "
+            "connection that isn't checked. Unset them on the worker, and give the target an `api_key`.",
+            kind="configuration",
+        )
 
 
 def _checked(id: str, name: str) -> str:

@@ -14,7 +14,7 @@ from runs.providers.language_model import LanguageModel
 from runs.providers.litellm import LitellmOptions
 from runs.providers.options import ResolvedTarget
 from tests.model_server import Answer
-from tests.runs.providers.model_targets import KEY, KINDS, asked, provider_of, target_of
+from tests.runs.providers.model_targets import CONTAINMENT, KEY, KINDS, asked, provider_of, target_of
 
 PATHS = {
     "azure": "/openai/deployments/gpt-4o-mini/chat/completions?api-version=2024-10-01-preview",
@@ -198,6 +198,8 @@ def test_other_allowed_credentials_are_left_to_litellm(model):
     ("model", "variable"),
     [
         ("gigachat/GigaChat", "GIGACHAT_ACCESS_TOKEN"),
+        ("sap/gpt-4o", "AICORE_CLIENT_ID"),
+        ("sap/gpt-4o", "VCAP_SERVICES"),
         ("watsonx/granite", "WATSONX_TOKEN"),
         ("watsonx_text/granite", "WATSONX_PROJECT_ID"),
     ],
@@ -209,6 +211,19 @@ def test_credentials_that_litellm_would_add_are_refused(monkeypatch, model, vari
     with pytest.raises(ProviderError, match=f"worker's variable {variable}, and this project may not use it"):
         with_key(target, {})
     assert with_key(target, {variable: "of-somebody-else"}) == target
+
+
+def test_a_secret_is_not_sent_by_a_client_that_checks_nothing(monkeypatch, models):
+    """litellm's client for Databricks posts them with `requests` to the target's address."""
+    target = bare("databricks/dbrx", base_url=models.url, api_key="own")
+    assert with_key(target, {}) == target
+    variables = {"DATABRICKS_CLIENT_ID": "evalhub", "DATABRICKS_CLIENT_SECRET": "s3cret-of-the-worker"}
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    for allowed in ({}, variables):
+        with pytest.raises(ProviderError, match="DATABRICKS_CLIENT_SECRET to the target's address"):
+            LanguageModel(with_key(target, allowed), CONTAINMENT).invoke(asked())
+    assert models.script.seen == []
 
 
 @pytest.mark.parametrize("model", ["sagemaker/x", "sagemaker_chat/x", "bedrock/claude", "vertex_ai/gemini"])
