@@ -23,9 +23,13 @@ from evalhub.teams import audit
 from evalhub.teams.forms import ChangePasswordForm, SignInForm, TooManyGuesses
 from evalhub.teams.models import SignInLink
 from evalhub.web.client_address import client_address
+from evalhub.web.errors import form_expired
 
 LOOPBACK = frozenset({"127.0.0.1", "::1", ""})
 """An empty address is a Unix socket."""
+
+OWN_SITE = frozenset({"same-origin", "none"})
+"""What browsers say of a form of this site; from another, a link could sign people in to an account that isn't theirs."""
 
 
 class _Throttled:
@@ -95,6 +99,8 @@ def sign_in_link(request: HttpRequest, secret: str) -> HttpResponseBase:
     """
     if settings.EMBEDDED and client_address(request) not in LOOPBACK:
         raise Http404
+    if request.method == "POST" and request.headers.get("Sec-Fetch-Site", "none") not in OWN_SITE:
+        return form_expired(request)
     now = timezone.now()
     user = SignInLink.use(secret, now=now) if request.method == "POST" else None
     if user is not None:

@@ -109,6 +109,16 @@ def test_a_link_leaks_into_no_cache_and_no_other_site(client, address):
     assert response.headers["Referrer-Policy"] == "no-referrer"
 
 
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+def test_another_site_signs_nobody_in(address, site):
+    client = Client(enforce_csrf_checks=True)
+    response = client.post(address, headers={"Origin": "null", "Sec-Fetch-Site": site})
+    assert response.status_code == 403
+    assert "comes from another site" in parse(response)
+    assert "_auth_user_id" not in client.session
+    assert client.post(address, headers={"Origin": "null", "Sec-Fetch-Site": "same-origin"}).url == "/"
+
+
 def test_links_are_for_loopback_only(client, address):
     assert client.get(address, REMOTE_ADDR="192.168.0.9").status_code == 404
 
