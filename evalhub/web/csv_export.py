@@ -13,7 +13,9 @@ from evalhub.web.timestamps import moment
 from evaluators.redaction import redact_patterns
 
 FORMAT, TABLE, CSV = "format", "table", "csv"
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_WIDE = tuple(chr(ord(sign) + 0xFEE0) for sign in "=+-@")
+"""The same signs in full width, which some spreadsheets read alike."""
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", *_WIDE)
 """Beginnings of cells that spreadsheets run as formulas (OWASP, CSV Injection)."""
 _PLACES = ("before", "from", "open", "pair", "part")
 """Parameters that select a part of a table; CSV has all of it."""

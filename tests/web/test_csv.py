@@ -75,6 +75,12 @@ def test_a_cell_is_raw_and_never_a_formula(value: Any, cell: str) -> None:
     assert list(csv_lines(Table("t", ("a", "b"), [(value, "x")]))) == ["a,b\r\n", f"{cell},x\r\n"]
 
 
+@pytest.mark.parametrize("sign", ["\n=", "\uff1d", "\uff0b", "\uff0d", "\uff20"])
+def test_line_feeds_and_full_width_signs_begin_no_formula(sign: str) -> None:
+    (_, row) = csv.reader(csv_lines(Table("t", ("a",), [(f"{sign}1+1",)])))
+    assert row == [f"'{sign}1+1"]
+
+
 def test_the_runs_list_has_all_matching_runs(signed_in: SignIn, project: Project) -> None:
     small, other = (make_suite(project, ["one"], name=name) for name in ("small", "other"))
     for _ in range(60):
