@@ -67,8 +67,19 @@ class StoreAway(CannotStore):
 def store_away(error: Exception) -> StoreAway:
     """Return a `StoreAway` for one of `store_errors()`; without addresses, because strangers read it in health."""
     code = refusal(error)
-    what = f"refuses files: {code}" if code else f"can't be reached: {type(error).__name__}"
+    what = f"refuses files: {code}" if code else f"can't be reached: {type(_cause(error)).__name__}"
     return StoreAway(f"The file store {what}. {STORE_ADVICE}")
+
+
+def reason_of(error: Exception) -> str:
+    """Return the text of one of `store_errors()`, without a full stop."""
+    return str(_cause(error)).rstrip(".")
+
+
+def _cause(error: Exception) -> Exception:
+    """Return the last error of a download that broke off too often; any other error as it is."""
+    last = getattr(error, "last_exception", None)
+    return last if isinstance(last, Exception) else error
 
 
 def refusal(error: Exception) -> str:
@@ -186,7 +197,9 @@ def open_kept(sha256: str) -> File[Any]:
                 "Its file is not on this server. Let web and workers share one store (`EVALHUB_STORE`), "
                 "or restore it from a backup."
             ) from error
-        raise FileUnavailable(f"The file store cannot be read: {error}. Check EVALHUB_STORE.") from error
+        raise FileUnavailable(
+            f"The file store cannot be read: {reason_of(error)}. Check EVALHUB_STORE."
+        ) from error
 
 
 def _is_missing(error: Exception) -> bool:
@@ -199,5 +212,7 @@ def _is_missing(error: Exception) -> bool:
 def store_errors() -> tuple[type[Exception], ...]:
     """Return the exceptions of a store that can't be read or written."""
     # Loaded only with the S3 store, because the import is slow.
-    boto = sys.modules.get("botocore.exceptions")
-    return (OSError,) if boto is None else (OSError, boto.BotoCoreError, boto.ClientError)
+    boto, transfer = (sys.modules.get(f"{each}.exceptions") for each in ("botocore", "s3transfer"))
+    requests = () if boto is None else (boto.BotoCoreError, boto.ClientError)
+    downloads = () if transfer is None else (transfer.RetriesExceededError,)
+    return (OSError, *requests, *downloads)

@@ -15,7 +15,7 @@ from pathlib import Path
 from django.conf import settings
 from django.db import connection
 
-from runs.warehouse.artifacts import folders, store, store_errors
+from runs.warehouse.artifacts import folders, reason_of, store, store_errors
 
 DATABASE_FILE = "evalhub.sqlite3"
 DUMP_FILE = "evalhub.dump"
@@ -55,7 +55,7 @@ def back_up(folder: Path) -> Copied:
         copied = [_copy_file(name, folder / "artifacts") for name in _kept_names()]
     except store_errors() as error:
         raise BackupFailed(
-            f"{folder}: the files could not be copied: {error}. Check free space and permissions."
+            f"{folder}: the files could not be copied: {reason_of(error)}. Check free space and permissions."
         ) from error
     new = [size for size in copied if size is not None]
     return Copied(database, len(new), sum(new))
@@ -129,7 +129,10 @@ def _copy_file(name: str, root: Path) -> int | None:
         return None
     target.parent.mkdir(parents=True, exist_ok=True)
     part = target.with_suffix(f".{os.getpid()}")
-    with store().open(name, "rb") as source, part.open("wb") as copy:
-        shutil.copyfileobj(source, copy)
-    part.replace(target)
+    try:
+        with store().open(name, "rb") as source, part.open("wb") as copy:
+            shutil.copyfileobj(source, copy)
+        part.replace(target)
+    finally:
+        part.unlink(missing_ok=True)
     return target.stat().st_size

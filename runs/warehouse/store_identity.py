@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from runs.models import Worker
 from runs.queue.disk import room
-from runs.warehouse.artifacts import LocalStore, refusal, store, store_away, store_errors
+from runs.warehouse.artifacts import LocalStore, reason_of, refusal, store, store_away, store_errors
 
 NAME = "store-id"
 _TAKEN = ("PreconditionFailed", "ConditionalRequestConflict")
@@ -58,7 +58,7 @@ def store_problems() -> list[str]:
     try:
         own = store_id()
     except store_errors() as error:
-        return [f"The file store cannot be read: {error}. Check EVALHUB_STORE."]
+        return [f"The file store cannot be read: {reason_of(error)}. Check EVALHUB_STORE."]
     return [
         f"Worker {name} stores files elsewhere: set EVALHUB_STORE or share the data directory."
         for name, other in reported.items()

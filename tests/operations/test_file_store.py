@@ -7,12 +7,10 @@ import json
 import subprocess
 import sys
 import tarfile
-import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -36,7 +34,7 @@ from runs.warehouse.artifacts import (
 from runs.warehouse.retention import prune_files
 from runs.warehouse.store_identity import store_id, store_id_if_readable
 from tests.builders import make_member, make_project, make_run, make_suite, make_trial
-from tests.services.object_store import KEYS, bucket, silent_store
+from tests.services.object_store import bucket, served, silent_store, use_bucket
 from tests.static_files import plain_static_files  # noqa: F401  # a fixture
 
 BUCKET = "kept-files"
@@ -55,13 +53,6 @@ def any_store(request, settings, tmp_path, monkeypatch) -> str:
         options = request.getfixturevalue("s3_options")
         use_bucket(settings, monkeypatch, f"s3://{BUCKET}/{tmp_path.name}{options}")
     return request.param
-
-
-def use_bucket(settings: Any, monkeypatch: pytest.MonkeyPatch, address: str) -> None:
-    for name, value in KEYS.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setenv("EVALHUB_STORE", address)
-    settings.STORAGES = {**settings.STORAGES, "artifacts": environment.file_store("EVALHUB_STORE")}
 
 
 def trial_with(name: str, content: bytes) -> Trial:
@@ -294,14 +285,6 @@ class Busy(Unconditional):
     def answer(self, status: int, body: bytes) -> None:
         Busy.refused += 1
         super().answer(503 if Busy.refused <= 3 else status, body)
-
-
-@contextmanager
-def served(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"?endpoint=http://127.0.0.1:{server.server_port}&region=us-east-1"
-        server.shutdown()
 
 
 def test_a_store_without_conditional_writes_has_an_id(settings, monkeypatch):

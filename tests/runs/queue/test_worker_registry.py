@@ -14,9 +14,8 @@ from runs.queue import worker_registry
 from runs.queue.heartbeat import heartbeat
 from runs.queue.worker_registry import worker_name
 from runs.warehouse.store_identity import store_id_if_readable
-from tests.operations.test_file_store import use_bucket
 from tests.runs.carrying import until
-from tests.services.object_store import silent_store
+from tests.services.object_store import silent_store, use_bucket
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -1,0 +1,86 @@
+"""A bucket whose answers break off, or whose files are gone when they are read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from runs.models import Worker
+from runs.warehouse.artifacts import FileUnavailable, open_kept
+from runs.warehouse.store_identity import store_id_if_readable, store_problems
+from tests.commands.calling import call
+from tests.services.object_store import served, use_bucket
+
+SHA256 = "ab" * 32
+BROKEN = "The file store cannot be read: 10 read, but total bytes expected is 100000. Check EVALHUB_STORE."
+
+
+class Listed(BaseHTTPRequestHandler):
+    """An S3-compatible store with one file."""
+
+    def do_GET(self) -> None:
+        query = parse_qs(urlsplit(self.path).query)
+        if "prefix" not in query:
+            self.send_file()
+        elif query["prefix"] == ["files/"]:
+            self.send_list("<CommonPrefixes><Prefix>files/ab/</Prefix></CommonPrefixes>")
+        else:
+            self.send_list(f"<Contents><Key>files/ab/{SHA256}</Key></Contents>")
+
+    def do_HEAD(self) -> None:
+        self.begin(200, 100_000)
+
+    def send_file(self) -> None:
+        """Break off in the middle of the file."""
+        self.begin(200, 100_000)
+        self.wfile.write(b"half of it")
+        self.close_connection = True
+
+    def send_list(self, rows: str) -> None:
+        body = f"<ListBucketResult>{rows}</ListBucketResult>".encode()
+        self.begin(200, len(body))
+        self.wfile.write(body)
+
+    def begin(self, status: int, size: int) -> None:
+        self.send_response(status)
+        self.send_header("Content-Length", str(size))
+        self.send_header("ETag", '"tag"')
+        self.send_header("Last-Modified", "Mon, 23 Nov 2020 12:00:00 GMT")
+        self.end_headers()
+
+    def log_message(self, *words: Any) -> None:
+        """Print nothing."""
+
+
+@pytest.fixture
+def breaking_off(settings, monkeypatch, tmp_path) -> Iterator[None]:
+    settings.DATA_DIR = tmp_path / "data"
+    settings.DATA_DIR.mkdir()
+    with served(Listed) as options:
+        use_bucket(settings, monkeypatch, f"s3://kept/files{options}")
+        yield
+
+
+def test_a_download_that_breaks_off_is_a_sentence(breaking_off):
+    with pytest.raises(FileUnavailable, match=f"^{re.escape(BROKEN)}$"):
+        open_kept(SHA256)
+
+
+@pytest.mark.django_db
+def test_the_id_of_a_store_that_breaks_off_is_not_known(breaking_off):
+    Worker.objects.create(name="eval-1", store="other")
+    assert store_id_if_readable() == ""
+    assert store_problems() == [BROKEN]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_backup_from_a_store_that_breaks_off_fails_and_leaves_no_part(breaking_off, tmp_path):
+    ended = call("backup", str(tmp_path / "safe"))
+    assert ended.code == 2
+    assert "the files could not be copied: " in ended.err
+    assert [path for path in (tmp_path / "safe/artifacts").rglob("*") if path.is_file()] == []
