@@ -246,11 +246,12 @@ def put_run_back(run_id: int, token: str) -> bool:
 
 
 def make_slots(run: Run) -> None:
-    """Create the run's slots, and its target's if that is limited. Safe to repeat."""
+    """Create the run's slots, and its target's if that is limited. Safe to repeat. Requires a transaction."""
     RunSlot.objects.bulk_create(
         [RunSlot(run=run, n=n) for n in range(run.concurrency)], ignore_conflicts=True, batch_size=500
     )
-    sync_target_slots(run.target)
+    # Read again and locked, because somebody may have changed it since the run was loaded.
+    sync_target_slots(Target.objects.select_for_update(no_key=True).get(pk=run.target_id))
 
 
 def remove_slots(run_id: int) -> None:

@@ -19,6 +19,7 @@ from runs.models.run import RunState, Trigger
 from runs.models.run_options import RunOptions
 from runs.planning.request import Request, request_runs
 from runs.queue import claims
+from runs.queue.transactions import write_transaction
 from scenarios.models import SuiteVersion
 from tests.builders import make_project, make_suite, make_target, spec_content
 
@@ -51,8 +52,9 @@ def running(version: SuiteVersion | None = None, **changes: Any) -> Run:
 
 def start(run: Run) -> None:
     """Let a run's trials start, without the checks of its preparation."""
-    Run.objects.filter(pk=run.pk).update(state="running")
-    claims.make_slots(run)
+    with write_transaction():
+        Run.objects.filter(pk=run.pk).update(state="running")
+        claims.make_slots(run)
 
 
 def claimed(run: Run) -> claims.Claim:

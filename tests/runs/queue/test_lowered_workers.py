@@ -8,11 +8,11 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from django.db import connections
 
-from runs.execution import lanes, recording
-from runs.models import Target, Trial
+from runs.execution import lanes, preparation, recording
+from runs.models import Run, Target, TargetSlot, Trial
 from runs.queue.claims import sync_target_slots
 from tests.builders import make_project
-from tests.runs.carrying import running, shell_target, suite_of, until
+from tests.runs.carrying import beside, launch, running, shell_target, suite_of, until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -54,3 +54,18 @@ def test_open_runs_follow_at_the_end_of_their_trials(before: int | None) -> None
         finally:
             recording.cancel_run(run.pk)
     assert max(seen) == 1
+
+
+@pytest.mark.parametrize(("before", "after"), [(3, 1), (1, 3)])
+def test_a_limit_that_changes_during_a_preparation_is_kept(before: int, after: int) -> None:
+    project = make_project("default")
+    target = shell_target(project)
+    _limit(target, before)
+    slow = {"criteria": {"tool": {"binary": "sh", "health_check": "sleep 2"}, "gates": []}}
+    run = launch(suite_of(project, a=slow), targets=["shell"]).runs.get()
+    with beside(lambda: preparation.prepare_run(run.pk)):
+        until(lambda: Run.objects.get(pk=run.pk).state == "preparing")
+        time.sleep(0.5)
+        _limit(target, after)
+    assert Run.objects.get(pk=run.pk).state == "running"
+    assert TargetSlot.objects.filter(target=target).count() == after
