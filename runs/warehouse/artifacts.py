@@ -192,7 +192,7 @@ def open_kept(sha256: str) -> File[Any]:
             on_error.pop_all()
             return file
     except store_errors() as error:
-        if _is_missing(error):
+        if is_missing(error):
             raise FileUnavailable(
                 "Its file is not on this server. Let web and workers share one store (`EVALHUB_STORE`), "
                 "or restore it from a backup."
@@ -202,7 +202,7 @@ def open_kept(sha256: str) -> File[Any]:
         ) from error
 
 
-def _is_missing(error: Exception) -> bool:
+def is_missing(error: Exception) -> bool:
     """Return whether a store's error says that it has no such file."""
     # An S3 store whose object is removed after it was opened answers with 404.
     answer = getattr(error, "response", {}).get("ResponseMetadata", {})

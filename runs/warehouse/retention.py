@@ -16,7 +16,7 @@ from evalhub.teams import audit
 from evalhub.teams.models import Project
 from runs.models import Artifact, Run, TranscriptRecord
 from runs.models.run import RunState
-from runs.warehouse.artifacts import folders, store
+from runs.warehouse.artifacts import folders, is_missing, store, store_errors
 
 OPEN = (RunState.QUEUED, RunState.PREPARING, RunState.RUNNING)
 RUNS_AT_ONCE = 50
@@ -82,7 +82,7 @@ def _touched(rows: QuerySet[Any]) -> set[int]:
 def unreferenced(now: float, let_go: datetime | None = None) -> Iterator[str]:
     """Yield older stored files without a row; `now` is in seconds since 1970.
 
-    Rows of runs prunable as of `let_go` don't count.
+    Rows of runs prunable as of `let_go` don't count. Raises one of `store_errors()`.
     """
     kept = store()
     for folder in sorted(folders()):
@@ -92,12 +92,26 @@ def unreferenced(now: float, let_go: datetime | None = None) -> Iterator[str]:
             naming = naming.exclude(trial__run__in=prunable(let_go).order_by())
         named = set(naming.values_list("sha256", flat=True))
         for name in sorted(set(kept.listdir(folder)[1]) - named):
-            if now - kept.get_modified_time(f"{folder}/{name}").timestamp() > YOUNGEST_SECONDS:
+            if _is_old(f"{folder}/{name}", now):
                 yield f"{folder}/{name}"
 
 
+def _is_old(name: str, now: float) -> bool:
+    """Return whether a listed file is too old to still get its row; False if it is gone."""
+    try:
+        return now - store().get_modified_time(name).timestamp() > YOUNGEST_SECONDS
+    except store_errors() as error:
+        # A worker renamed its temporary file, or another `prune` was faster.
+        if is_missing(error):
+            return False
+        raise
+
+
 def prune_files(*, dry_run: bool, let_go: datetime | None = None) -> Pruned:
-    """Remove files without a row; or only count them, with those that `let_go` would free."""
+    """Remove files without a row; or only count them, with those that `let_go` would free.
+
+    Raises one of `store_errors()`.
+    """
     done = Pruned()
     for name in unreferenced(time.time(), let_go):
         done += Pruned(files=1, bytes=store().size(name))

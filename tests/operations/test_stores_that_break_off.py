@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler
@@ -84,3 +85,44 @@ def test_a_backup_from_a_store_that_breaks_off_fails_and_leaves_no_part(breaking
     assert ended.code == 2
     assert "the files could not be copied: " in ended.err
     assert [path for path in (tmp_path / "safe/artifacts").rglob("*") if path.is_file()] == []
+
+
+class Removed(Listed):
+    """A store whose file is removed after it was listed."""
+
+    def do_HEAD(self) -> None:
+        self.begin(404, 0)
+
+
+@pytest.mark.django_db
+def test_a_file_that_goes_after_it_was_listed_is_not_pruned_twice(settings, monkeypatch):
+    with served(Removed) as options:
+        use_bucket(settings, monkeypatch, f"s3://kept/files{options}")
+        ended = call("prune", "--json")
+    assert (ended.code, json.loads(ended.out)["files"]) == (0, 0)
+
+
+@pytest.mark.django_db
+def test_a_file_that_gets_its_name_during_a_prune_is_left_alone(settings, tmp_path):
+    settings.ARTIFACTS_DIR = tmp_path
+    (tmp_path / "ab").mkdir()
+    # Listed, and gone when it is read, like a file under its temporary name.
+    (tmp_path / "ab/tmp1234").symlink_to("gone")
+    ended = call("prune", "--json")
+    assert (ended.code, json.loads(ended.out)["files"]) == (0, 0)
+
+
+class Refusing(Listed):
+    """A store that refuses everything but its list."""
+
+    def do_HEAD(self) -> None:
+        self.begin(403, 0)
+
+
+@pytest.mark.django_db
+def test_a_store_that_refuses_is_a_sentence_of_prune(settings, monkeypatch):
+    with served(Refusing) as options:
+        use_bucket(settings, monkeypatch, f"s3://kept/files{options}")
+        ended = call("prune")
+    assert ended.code == 2
+    assert ended.err.startswith("The unused files could not be deleted: An error occurred (403)")

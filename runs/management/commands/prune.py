@@ -11,8 +11,9 @@ from django.utils import timezone
 
 from evalhub.web.commands import number_of_days
 from evalhub.web.numbers import file_size
+from runs.warehouse.artifacts import reason_of, store_errors
 from runs.warehouse.retention import Pruned, prune_files, prune_runs
-from scenarios.commands import EvalhubCommand, Result, acting_user
+from scenarios.commands import EvalhubCommand, Refused, Result, acting_user
 
 
 class Command(EvalhubCommand):
@@ -41,7 +42,13 @@ class Command(EvalhubCommand):
         before = timezone.now() - timedelta(days=days) if days is not None else None
         done = prune_runs(before, by=acting_user(), dry_run=dry_run) if before else Pruned()
         # In a dry run the old runs still name the files that a real one would delete.
-        done += prune_files(dry_run=dry_run, let_go=before if dry_run else None)
+        try:
+            done += prune_files(dry_run=dry_run, let_go=before if dry_run else None)
+        except store_errors() as error:
+            raise Refused(
+                f"The unused files could not be deleted: {reason_of(error)}. Check EVALHUB_STORE, and prune again.",
+                id="prune/failed",
+            ) from error
         verb = "Would delete" if dry_run else "Deleted"
         text = (
             f"{verb} {done.transcripts} transcripts and {done.artifacts} artifacts of {done.runs} runs, "
