@@ -73,9 +73,9 @@ ACTIONS = {
 
 def record(
     project: Project | None, user: User | None, action: str, subject: object = "", **detail: Any
-) -> None:
-    """Append an event to the audit log."""
-    AuditEvent.objects.create(
+) -> AuditEvent:
+    """Append an event to the audit log and return it."""
+    return AuditEvent.objects.create(
         project=project,
         user=user,
         action=action,

@@ -54,24 +54,31 @@ def prune_runs(before: datetime, *, by: User | None, dry_run: bool) -> Pruned:
 
 def _prune_project(project: Project, before: datetime, by: User | None, *, dry_run: bool) -> Pruned:
     keys = list(prunable(before).filter(project=project).values_list("pk", flat=True))
-    done = Pruned()
+    done, event = Pruned(), None
     for start in range(0, len(keys), RUNS_AT_ONCE):
-        done += _prune_some(keys[start : start + RUNS_AT_ONCE], dry_run=dry_run)
-    if done.runs and not dry_run:
-        counts = {"runs": done.runs, "transcripts": done.transcripts, "artifacts": done.artifacts}
-        audit.record(project, by, "retention.prune", f"before {before:%Y-%m-%d}", **counts)
+        with transaction.atomic():
+            done += _prune_some(keys[start : start + RUNS_AT_ONCE], dry_run=dry_run)
+            if done.runs and not dry_run:
+                # Updated with each part: a prune that is killed has its line, too.
+                event = event or audit.record(project, by, "retention.prune", f"before {before:%Y-%m-%d}")
+                event.detail = {
+                    "runs": done.runs,
+                    "transcripts": done.transcripts,
+                    "artifacts": done.artifacts,
+                }
+                event.save(update_fields=["detail"])
     return done
 
 
 def _prune_some(keys: list[int], *, dry_run: bool) -> Pruned:
+    """Remove transcripts and artifacts of these runs. Requires a transaction."""
     transcripts = TranscriptRecord.objects.filter(trial__run__in=keys)
     artifacts = Artifact.objects.filter(trial__run__in=keys)
-    with transaction.atomic():
-        counted = Run.objects.filter(pk__in=_touched(transcripts) | _touched(artifacts)).count()
-        pruned = Pruned(runs=counted, transcripts=transcripts.count(), artifacts=artifacts.count())
-        if not dry_run:
-            transcripts.delete()
-            artifacts.delete()
+    counted = Run.objects.filter(pk__in=_touched(transcripts) | _touched(artifacts)).count()
+    pruned = Pruned(runs=counted, transcripts=transcripts.count(), artifacts=artifacts.count())
+    if not dry_run:
+        transcripts.delete()
+        artifacts.delete()
     return pruned
 
 

@@ -12,11 +12,13 @@ from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import connection
 from django.utils import timezone
 
 from evalhub.teams.models import AuditEvent
 from runs.models import Artifact, Baseline, Run, TranscriptRecord, Trial
 from runs.warehouse.artifacts import keep
+from runs.warehouse.retention import RUNS_AT_ONCE
 from tests.builders import make_project, make_run, make_suite, make_trial
 from tests.kept_files import path_of
 from tests.shell_events import shell
@@ -145,3 +147,25 @@ def test_pruning_again_finds_nothing():
 def test_it_refuses_an_invalid_age(days):
     with pytest.raises(CommandError, match=f"{days} is not a number of days: give one from 1 to 36500."):
         call_command("prune", f"--older-than={days}")
+
+
+def test_the_audit_log_has_what_an_interrupted_prune_removed():
+    project = make_project()
+    version = make_suite(project)
+    long_ago = timezone.now() - timedelta(days=100)
+    for _ in range(RUNS_AT_ONCE + 1):
+        make_transcript(make_trial(make_run(version, created=long_ago)), shell("ls"))
+    deletions = []
+
+    def stop_at_the_second(execute: Any, sql: str, *rest: Any) -> Any:
+        if sql.startswith("DELETE") and "transcript" in sql:
+            deletions.append(sql)
+            if len(deletions) == 2:
+                raise KeyboardInterrupt
+        return execute(sql, *rest)
+
+    with connection.execute_wrapper(stop_at_the_second), pytest.raises(KeyboardInterrupt):
+        prune("--older-than", "90")
+    assert TranscriptRecord.objects.count() == 1
+    removed = {"runs": RUNS_AT_ONCE, "transcripts": RUNS_AT_ONCE, "artifacts": 0}
+    assert AuditEvent.objects.get(action="retention.prune").detail == removed
