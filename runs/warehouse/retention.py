@@ -57,7 +57,9 @@ def _prune_project(project: Project, before: datetime, by: User | None, *, dry_r
     done, event = Pruned(), None
     for start in range(0, len(keys), RUNS_AT_ONCE):
         with transaction.atomic():
-            done += _prune_some(keys[start : start + RUNS_AT_ONCE], dry_run=dry_run)
+            # Asked again: a run may have become a baseline, or be retried, meanwhile.
+            still = prunable(before).filter(pk__in=keys[start : start + RUNS_AT_ONCE])
+            done += _prune_some(list(still.values_list("pk", flat=True)), dry_run=dry_run)
             if done.runs and not dry_run:
                 # Updated with each part: a prune that is killed has its line, too.
                 event = event or audit.record(project, by, "retention.prune", f"before {before:%Y-%m-%d}")

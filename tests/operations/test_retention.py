@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from io import StringIO
 from pathlib import Path
@@ -149,23 +151,44 @@ def test_it_refuses_an_invalid_age(days):
         call_command("prune", f"--older-than={days}")
 
 
-def test_the_audit_log_has_what_an_interrupted_prune_removed():
-    project = make_project()
-    version = make_suite(project)
-    long_ago = timezone.now() - timedelta(days=100)
-    for _ in range(RUNS_AT_ONCE + 1):
-        make_transcript(make_trial(make_run(version, created=long_ago)), shell("ls"))
-    deletions = []
+def many_old_runs() -> list[Run]:
+    """Return one run more than are pruned at once, each with a transcript."""
+    version, long_ago = make_suite(make_project()), timezone.now() - timedelta(days=100)
+    runs = [make_run(version, created=long_ago) for _ in range(RUNS_AT_ONCE + 1)]
+    for run in runs:
+        make_transcript(make_trial(run), shell("ls"))
+    return runs
 
-    def stop_at_the_second(execute: Any, sql: str, *rest: Any) -> Any:
-        if sql.startswith("DELETE") and "transcript" in sql:
-            deletions.append(sql)
-            if len(deletions) == 2:
-                raise KeyboardInterrupt
+
+@contextmanager
+def at_deletions(*acts: Callable[[], object]) -> Iterator[None]:
+    """Do one thing each before transcripts are deleted for the first time, the second time and so on."""
+    left = list(acts)
+
+    def execute_after(execute: Any, sql: str, *rest: Any) -> Any:
+        if left and sql.startswith("DELETE") and "transcript" in sql:
+            left.pop(0)()
         return execute(sql, *rest)
 
-    with connection.execute_wrapper(stop_at_the_second), pytest.raises(KeyboardInterrupt):
+    with connection.execute_wrapper(execute_after):
+        yield
+
+
+def interrupt() -> None:
+    raise KeyboardInterrupt
+
+
+def test_the_audit_log_has_what_an_interrupted_prune_removed():
+    many_old_runs()
+    with at_deletions(int, interrupt), pytest.raises(KeyboardInterrupt):
         prune("--older-than", "90")
     assert TranscriptRecord.objects.count() == 1
     removed = {"runs": RUNS_AT_ONCE, "transcripts": RUNS_AT_ONCE, "artifacts": 0}
     assert AuditEvent.objects.get(action="retention.prune").detail == removed
+
+
+def test_a_run_that_becomes_the_baseline_during_a_prune_keeps_everything():
+    run = many_old_runs()[-1]
+    with at_deletions(lambda: Baseline.objects.create(suite=run.suite, target=run.target, run=run)):
+        assert prune("--older-than", "90")["transcripts"] == RUNS_AT_ONCE
+    assert TranscriptRecord.objects.get().trial.run == run
