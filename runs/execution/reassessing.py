@@ -47,12 +47,13 @@ from runs.models.run_options import RunOptions
 from runs.models.trial import scores_json
 from runs.planning.selection import check_judge
 from runs.queue import request_leases, wakeups
-from runs.queue.claims import lease_end, new_token, worker_name
+from runs.queue.claims import lease_end, new_token
 from runs.queue.disk import CannotStore, cannot_store, check_room_for_commands
 from runs.queue.heartbeat import heartbeat
 from runs.queue.retry import retry_when_lost
 from runs.queue.statements import storable
 from runs.queue.transactions import write_transaction
+from runs.queue.worker_names import worker_name
 from runs.targets.versions import definition_hash
 from runs.warehouse.artifacts import FileUnavailable, opened
 from runs.warehouse.calibrations import calibrated_versions

@@ -27,10 +27,11 @@ from runs.models.run_options import RunOptions
 from runs.providers import make_provider
 from runs.providers.base import Recording
 from runs.queue import wakeups
-from runs.queue.claims import Claim, worker_name
+from runs.queue.claims import Claim
 from runs.queue.disk import DiskFull, check_room_for_commands
 from runs.queue.labels import own_labels
 from runs.queue.statements import storable_json
+from runs.queue.worker_names import worker_name
 from runs.targets.definitions import TargetDefinition
 from runs.targets.resolve import resolve_target
 from runs.worker_settings import containment, variables_of

@@ -7,8 +7,6 @@ its successor's work.
 
 from __future__ import annotations
 
-import os
-import socket
 import uuid
 from dataclasses import dataclass
 
@@ -26,6 +24,7 @@ from runs.queue.clock import DatabaseNow
 from runs.queue.labels import labels_suffice, own_labels
 from runs.queue.retry import retry_when_lost
 from runs.queue.transactions import one_writer, write_transaction
+from runs.queue.worker_names import worker_name
 
 MOST_STARTS = 5
 """A trial or preparation that loses its worker this often is an error: it probably kills workers."""
@@ -34,13 +33,6 @@ MOST_PUT_BACK = 3
 """A trial or preparation requeued more often for a full disk is an error."""
 
 MOST_TRIES = MOST_PUT_BACK + 1
-
-LONGEST_NAME = 200
-
-
-def worker_name() -> str:
-    """Return this process's name: its host and process number."""
-    return f"{socket.gethostname()}:{os.getpid()}"[:LONGEST_NAME]
 
 
 def new_token() -> str:

@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.db import Error, connections
@@ -15,10 +15,10 @@ from django.utils import timezone
 
 from runs.models import Trial, Worker
 from runs.models.trial import TrialState
-from runs.queue.claims import worker_name
 from runs.queue.disk import least_free_bytes, room, shortage
 from runs.queue.heartbeat import heartbeat as process_heartbeat
 from runs.queue.labels import own_labels, with_labels
+from runs.queue.worker_names import own_name, worker_name
 from runs.worker_settings import containment
 
 logger = logging.getLogger(__name__)
@@ -31,9 +31,15 @@ REMOVED_AFTER = timedelta(hours=1)
 """A worker silent for longer is removed from the registry."""
 
 
+_written: dict[str, set[datetime]] = {}
+"""When this process stored its last heartbeat, by its name; several times where it doesn't know which one arrived."""
+
+
 def heartbeat(capacity: int, store_id: str = "") -> None:
     """Store that this process is running, with so many lanes, and its state."""
     now = timezone.now()
+    _leave_shared_name()
+    _written.setdefault(worker_name(), set()).add(now)
     Worker.objects.update_or_create(
         name=worker_name(),
         defaults={
@@ -48,6 +54,17 @@ def heartbeat(capacity: int, store_id: str = "") -> None:
             "labels": own_labels(),
         },
     )
+    _written[worker_name()] = {now}
+
+
+def _leave_shared_name() -> None:
+    """Take another name if another process stored heartbeats under this one: each would hide the other's labels."""
+    name = worker_name()
+    own = Worker.objects.filter(name=name)
+    if name in _written and own.exclude(seen__in=_written[name]).exists():
+        own.delete()
+        own_name.extend()
+        logger.warning("another worker has the name %s, so this one is now %s", name, own_name)
 
 
 def remove_silent() -> None:

@@ -17,12 +17,13 @@ from runs.execution.proving.agents import JudgeBudget, Setting
 from runs.execution.proving.prove import Scenario, prove
 from runs.models import ScenarioProof, SuiteProof
 from runs.queue import request_leases, wakeups
-from runs.queue.claims import lease_end, new_token, worker_name
+from runs.queue.claims import lease_end, new_token
 from runs.queue.disk import CannotStore
 from runs.queue.heartbeat import heartbeat
 from runs.queue.retry import retry_when_lost
 from runs.queue.statements import storable
 from runs.queue.transactions import write_transaction
+from runs.queue.worker_names import worker_name
 from runs.warehouse.seals import ScenarioSeal
 from runs.worker_settings import containment, variables_of
 from scenarios.hashing import solution_hash

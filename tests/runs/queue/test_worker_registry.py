@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
@@ -12,7 +13,7 @@ from runs.execution.reaper import reap
 from runs.models import Worker
 from runs.queue import worker_registry
 from runs.queue.heartbeat import heartbeat
-from runs.queue.worker_registry import worker_name
+from runs.queue.worker_names import own_name, worker_name
 from runs.warehouse.store_identity import store_id_if_readable
 from tests.runs.carrying import until
 from tests.services.object_store import silent_store, use_bucket
@@ -74,3 +75,25 @@ def test_the_stores_id_follows_the_first_heartbeat() -> None:
     finally:
         stop.set()
         thread.join(10)
+
+
+@pytest.fixture
+def own_name_again() -> Iterator[None]:
+    yield
+    own_name.reset()
+
+
+def test_a_worker_leaves_a_name_that_another_one_has(own_name_again):
+    name = worker_name()
+    worker_registry.heartbeat(1)
+    worker_registry.heartbeat(2)
+    assert Worker.objects.get().name == name
+    # Another process with the name, such as in a container that shares the host's network.
+    Worker.objects.update(seen=timezone.now() + timedelta(seconds=1), labels=["gpu"])
+    worker_registry.heartbeat(2)
+    own = Worker.objects.get()
+    assert own.name == worker_name()
+    assert own.name.startswith(f"{name}:")
+    Worker.objects.create(name=name, labels=["gpu"])
+    worker_registry.heartbeat(2)
+    assert set(Worker.objects.values_list("name", flat=True)) == {name, own.name}
