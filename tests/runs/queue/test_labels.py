@@ -44,6 +44,15 @@ def test_without_all_labels_nothing_is_claimed(settings, labelled, own):
     assert claims.claim_run(run.pk) is None
 
 
+def test_a_preparation_is_chosen_only_with_the_labels(settings, labelled):
+    settings.WORKER_LABELS = ["gpu", "macos"]
+    run = launch().runs.get()
+    settings.WORKER_LABELS = ["gpu"]
+    assert fair_share.next_preparation(run.pk) is None
+    settings.WORKER_LABELS = ["gpu", "macos"]
+    assert fair_share.next_preparation(run.pk) == run.pk
+
+
 def test_with_all_labels_work_is_claimed(settings, labelled):
     run = started(settings, "macos", "linux", "gpu")
     place = fair_share.next_place()

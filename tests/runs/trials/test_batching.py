@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from runs.execution import batches, lanes, preparation
-from runs.models import ProviderBatch, Run
+from runs.models import ProviderBatch, Run, Target
 from tests.model_server import Answer, serving
 from tests.runs.trials.batches import CITIES, KEY, KINDS, answers, batch_run, carried, let_a_look_be_due
 
@@ -141,3 +141,15 @@ def test_a_batch_of_which_nothing_is_known_is_not_submitted_again(models):
     assert "whether the provider took it is not known" in run.warnings[0]
     assert len(models.script.requests("/chat/completions")) == 3
     assert run.outcome == "pass"
+
+
+def test_a_worker_without_the_labels_leaves_a_batch_alone(models, settings):
+    run = batch_run(models)
+    assert preparation.prepare_run(run.pk)
+    Target.objects.update(labels=["gpu"])
+    let_a_look_be_due(run)
+    before = ProviderBatch.objects.values().get()
+    assert batches.must_wait(run.pk)
+    assert ProviderBatch.objects.values().get() == before
+    settings.WORKER_LABELS = ["gpu"]
+    assert carried(run).state == "finished"
