@@ -247,6 +247,10 @@ STORE_SECONDS = 5
 """A bucket's time to accept a connection, and to answer."""
 
 
+LARGEST_UPLOAD = 1 << 30
+"""Bytes that a bucket is sent in one request: of an upload in parts, a killed worker would leave some for good."""
+
+
 def file_store(name: str) -> dict[str, Any]:
     """Return Django's settings of the store of kept files: `s3://bucket/prefix?endpoint=URL&region=NAME`, or a folder.
 
@@ -263,6 +267,7 @@ def file_store(name: str) -> dict[str, Any]:
             "Amazon's, or leave it empty for the data directory."
         )
     # Loaded only with the S3 store, because the import is slow.
+    from boto3.s3.transfer import TransferConfig
     from botocore.config import Config
 
     known = {
@@ -277,6 +282,7 @@ def file_store(name: str) -> dict[str, Any]:
             read_timeout=STORE_SECONDS,
             retries={"mode": "standard", "total_max_attempts": 2},
         ),
+        "transfer_config": TransferConfig(multipart_threshold=LARGEST_UPLOAD),
     }
     given = {key: value for key, value in known.items() if value}
     return {"BACKEND": "storages.backends.s3.S3Storage", "OPTIONS": {"file_overwrite": True, **given}}

@@ -6,14 +6,14 @@ import json
 import re
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
 from runs.models import Worker
-from runs.warehouse.artifacts import FileUnavailable, open_kept
-from runs.warehouse.store_identity import store_id_if_readable, store_problems
+from runs.warehouse.artifacts import FileUnavailable, keep, name_of, open_kept
+from runs.warehouse.store_identity import store_id, store_id_if_readable, store_problems
 from tests.commands.calling import call
 from tests.services.object_store import served, use_bucket
 
@@ -126,3 +126,50 @@ def test_a_store_that_refuses_is_a_sentence_of_prune(settings, monkeypatch):
         ended = call("prune")
     assert ended.code == 2
     assert ended.err.startswith("The unused files could not be deleted: An error occurred (403)")
+
+
+class Counting(Listed):
+    """A store that notes how it is written to; it has an id that another process wrote just now."""
+
+    written: ClassVar[list[str]] = []
+    id = b""
+
+    def do_GET(self) -> None:
+        self.begin(200 if Counting.id else 404, len(Counting.id))
+        self.wfile.write(Counting.id)
+
+    def do_HEAD(self) -> None:
+        self.begin(200 if Counting.id else 404, len(Counting.id))
+
+    def do_PUT(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        Counting.written.append(self.path)
+        if self.headers["If-None-Match"]:
+            Counting.id = b"of-the-other"
+            body = b"<Error><Code>PreconditionFailed</Code><Message>It exists.</Message></Error>"
+            self.begin(412, len(body))
+            self.wfile.write(body)
+        else:
+            self.begin(200, 0)
+
+    def do_POST(self) -> None:
+        self.begin(501, 0)
+
+
+@pytest.fixture
+def counting(settings, monkeypatch) -> Iterator[type[Counting]]:
+    Counting.written.clear()
+    Counting.id = b""
+    with served(Counting) as options:
+        use_bucket(settings, monkeypatch, f"s3://kept/files{options}")
+        yield Counting
+
+
+def test_a_large_file_is_one_request_of_which_a_killed_worker_leaves_nothing(counting):
+    kept = keep("workspace", bytes(9 << 20), "application/gzip")
+    assert counting.written == [f"/kept/files/{name_of(kept.sha256)}"]
+
+
+def test_the_id_that_another_process_wrote_first_stays(counting):
+    assert store_id() == "of-the-other"
+    assert counting.written == ["/kept/files/store-id"]
