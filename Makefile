@@ -36,7 +36,7 @@ test-slow: dev  ## Run the tests that take minutes: long walks, fuzzing, simulat
 	@$(PY) -m tests.slow $(ARGS)
 
 test-faults: dev  ## Kill workers and servers, and fill disks, under load
-	@$(PY) -m pytest -n 4 --dist load --maxschedchunk 1 -m fault tests/faults tests/docker $(ARGS)
+	@$(PY) -m pytest -n 5 --dist load --maxschedchunk 1 -m fault tests/faults tests/docker $(ARGS)
 
 agents:  ## Install codex, claude and opencode for test-agents (npm, 1 GB)
 	@bin/agents

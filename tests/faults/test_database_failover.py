@@ -41,6 +41,7 @@ def stand(tmp_path: Path, servers: tuple[PostgresServer, PostgresServer]) -> Ite
         made.stop()
 
 
+@pytest.mark.starts_first
 def test_no_trial_runs_again_when_a_standby_is_promoted(
     stand: Stand, servers: tuple[PostgresServer, PostgresServer], tmp_path: Path
 ):

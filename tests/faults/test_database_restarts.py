@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+import pytest
+
 from tests.services.servers import PostgresServer
 from tests.worker.stand import Stand
 
@@ -30,6 +32,7 @@ def start_run(stand: Stand, folder: Path, *, trials: int, concurrency: int, seco
     stand.manage("run_scenarios", str(suite), *words)
 
 
+@pytest.mark.starts_first
 def test_no_trial_runs_again_when_the_database_restarts(
     stand: Stand, tmp_path: Path, database_server: PostgresServer
 ):
@@ -56,6 +59,7 @@ def test_no_trial_runs_again_when_the_database_restarts(
     assert stand.one("SELECT count(*) FROM runs_transcriptrecord") == 20
 
 
+@pytest.mark.starts_first
 def test_agents_keep_their_leases_when_the_database_restarts(
     stand: Stand, tmp_path: Path, database_server: PostgresServer
 ):

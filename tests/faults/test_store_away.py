@@ -51,6 +51,7 @@ def test_a_store_that_is_away_costs_no_trial(stand: Stand, tmp_path: Path):
     assert stand.one("SELECT max(starts) FROM runs_trial") == 1
 
 
+@pytest.mark.starts_first
 def test_a_worker_that_starts_without_its_store_starts_no_trial(stand: Stand, tmp_path: Path):
     port = free_port()
     options = f"?endpoint=http://127.0.0.1:{port}&region=us-east-1"
