@@ -82,21 +82,21 @@ def open_alerts(project: Project) -> list[OpenAlert]:
     return [OpenAlert(*row) for row in rows]
 
 
-class AlertCounts(NamedTuple):
+class OpenCounts(NamedTuple):
     """How many alerts of a project are open, and how many of them nobody has triaged."""
 
     open: int
     untriaged: int
 
 
-def alert_counts(project: Project, newest: Sequence[OpenAlert]) -> AlertCounts:
+def open_counts(project: Project, newest: Sequence[OpenAlert]) -> OpenCounts:
     """Return the counts. Without a query if `newest` are all: fewer than `MOST_ALERTS`."""
     if len(newest) < MOST_ALERTS:
-        return AlertCounts(len(newest), sum(each.state == AlertState.UNTRIAGED for each in newest))
+        return OpenCounts(len(newest), sum(each.state == AlertState.UNTRIAGED for each in newest))
     counts = Alert.objects.filter(project=project, state__in=OPEN_ALERTS).aggregate(
         open=Count("pk"), untriaged=Count("pk", filter=Q(state=AlertState.UNTRIAGED))
     )
-    return AlertCounts(**counts)
+    return OpenCounts(**counts)
 
 
 def attention(

@@ -14,7 +14,7 @@ from evalhub.teams.models import AuditEvent, Project
 from runs.models import Run, Trial
 from runs.models.run import NOT_CONFIRMING
 from runs.models.trial import TrialState
-from runs.pages.home.attention import AlertCounts, Attention, alert_counts, attention, open_alerts
+from runs.pages.home.attention import Attention, OpenCounts, attention, open_alerts, open_counts
 from runs.pages.run.progress import Progress, progress
 from runs.warehouse.rates import Rate
 from runs.warehouse.run_filters import OPEN
@@ -103,7 +103,7 @@ class ProjectSummary:
 
     week: Week
     lines: list[Line]
-    alerts: AlertCounts
+    alerts: OpenCounts
     attention: list[Attention]
     events: list[RecentEvent]
 
@@ -138,7 +138,7 @@ def project_summary(project: Project, *, now: datetime) -> ProjectSummary:
     return ProjectSummary(
         week=week_of(project, now=now),
         lines=lines,
-        alerts=alert_counts(project, alerts),
+        alerts=open_counts(project, alerts),
         attention=attention(project, alerts, [line.latest for line in lines], now=now),
         events=[recent_event(event) for event in events],
     )

@@ -42,7 +42,7 @@ def project_home(request: ProjectRequest) -> HttpResponse:
         "running": running,
         "left": sum(run.open for run, _ in running),
         # The navigation shows it, too.
-        "waiting": summary.alerts.untriaged,
+        "alert_counts": summary.alerts,
     }
     return render(request, "home/home.html", context)
 
