@@ -41,7 +41,7 @@ class Configuration(NamedTuple):
     """What a person adopted, as in the run's fingerprint."""
 
 
-class Stored(NamedTuple):
+class SuiteStandards(NamedTuple):
     """What is known of the scenarios of suite versions, by version and key."""
 
     standards: Mapping[int, Mapping[str, Standard]] = {}
@@ -51,33 +51,33 @@ class Stored(NamedTuple):
     """Scenarios without a time limit of their own; read where requested limits differ."""
 
 
-def stored_for(pairs: Iterable[tuple[Configuration, Configuration]]) -> Stored:
+def read_standards(pairs: Iterable[tuple[Configuration, Configuration]]) -> SuiteStandards:
     """Return what `changed_between` needs. At most one query, more where judges, thresholds or time limits differ."""
     differing = [pair for pair in pairs if pair[0] != pair[1]]
     versions = {each.suite_version for pair in differing for each in pair}
     if not versions:
-        return Stored()
-    return Stored(
+        return SuiteStandards()
+    return SuiteStandards(
         standards_of(versions),
         aggregates_of(versions) if any(map(_decide_differently, differing)) else {},
         _untimed(versions) if any(map(_limit_differently, differing)) else {},
     )
 
 
-def changed_between(stored: Stored, pair: tuple[Configuration, Configuration]) -> dict[str, Reasons]:
+def changed_between(known: SuiteStandards, pair: tuple[Configuration, Configuration]) -> dict[str, Reasons]:
     """Return the scenarios that both have and in which something changed, by key, with what did."""
     before, after = pair
     if before == after:
         return {}
-    old, new = (_with(stored.standards[each.suite_version], each) for each in pair)
+    old, new = (_with(known.standards[each.suite_version], each) for each in pair)
     if _decide_differently(pair):
         old, new = (
-            _scored(own, stored.aggregates[each.suite_version], each.sources)
+            _scored(own, known.aggregates[each.suite_version], each.sources)
             for own, each in zip((old, new), pair, strict=True)
         )
     if _limit_differently(pair):
         old, new = (
-            _timed(own, stored.untimed[each.suite_version], each.sources)
+            _timed(own, known.untimed[each.suite_version], each.sources)
             for own, each in zip((old, new), pair, strict=True)
         )
     return not_comparable(old, new)
@@ -97,13 +97,13 @@ def parts_changed_since(
 ) -> list[dict[str, Reasons]]:
     """Return `changed_parts` of each later run. At most one query, more where judges, thresholds or time limits differ."""
     pairs = [_configurations(before, each, prices=prices) for each in others]
-    stored = stored_for(pairs)
+    known = read_standards(pairs)
     found: dict[str, dict[str, Reasons]] = {}
     changed = []
     for pair in pairs:
         alike = repr(pair)
         if alike not in found:
-            found[alike] = changed_between(stored, pair)
+            found[alike] = changed_between(known, pair)
         changed.append(found[alike])
     return changed
 
@@ -111,7 +111,7 @@ def parts_changed_since(
 def outcomes_changed_since(before: Run, others: Sequence[Run]) -> list[dict[str, Reasons]]:
     """Return the scenarios of each later run whose outcomes can't be compared, with the changed parts that decide them.
 
-    At most two queries.
+    At most three queries.
     """
     return [outcome_reasons(each) for each in parts_changed_since(before, others, prices=False)]
 

@@ -13,7 +13,7 @@ from evaluators.change_points import FEWEST_RUNS, ChangePoint, mean_changes, rat
 from evaluators.comparability import parts_of
 from evaluators.statistics import Z_95, wilson
 from runs.models import Measure, RunMeasure, SubcommandMeasure
-from runs.warehouse.comparability import Configuration, Sources, both_known, changed_between, stored_for
+from runs.warehouse.comparability import Configuration, Sources, both_known, changed_between, read_standards
 from runs.warehouse.measure_changes import HEADLINE, PASS
 from runs.warehouse.measures import label_of
 from runs.warehouse.trend_runs import TrendFilters, TrendRun, is_of_line
@@ -136,7 +136,7 @@ class _Steps:
         self.line = {at for at, run in enumerate(runs) if is_of_line(run, filters)}
         configurations = [_configuration(runs[at], runs[at].judge) for at in sorted(self.line)]
         # Each with the newest: what differs between any two differs from it.
-        self.stored = stored_for((each, configurations[-1]) for each in configurations)
+        self.standards = read_standards((each, configurations[-1]) for each in configurations)
         self._changed: dict[tuple[int, int], frozenset[str] | None] = {}
 
     def changes(self, measure: Measure, values: Sequence[Value]) -> Iterator[ChangePoint]:
@@ -178,10 +178,10 @@ class _Steps:
         one, other = (_configuration(run, judge) for run, judge in zip((before, after), judges, strict=True))
         if one == other:
             return frozenset()
-        old, new = (self.stored.standards[each.suite_version].keys() for each in (one, other))
+        old, new = (self.standards.standards[each.suite_version].keys() for each in (one, other))
         if old != new:
             return None
-        return frozenset(chain.from_iterable(changed_between(self.stored, (one, other)).values()))
+        return frozenset(chain.from_iterable(changed_between(self.standards, (one, other)).values()))
 
 
 def _configuration(run: TrendRun, judge: str) -> Configuration:

@@ -136,7 +136,7 @@ def summary_matrix(runs: Sequence[Run], fresh: Sequence[FreshRun]) -> Matrix:
 
 
 def scenario_matrix(runs: Sequence[Run], fresh: Sequence[FreshRun]) -> Matrix:
-    """Return every scenario's trials in each run, the largest fall against the first run on top. One to three queries."""
+    """Return every scenario's trials in each run, the largest fall against the first run on top. One to four queries."""
     pools: list[Pool] = [pool_of(run, fresh) for run in runs]
     sides = sides_of({key: each.run.pk for each in pools for key in each.keys})
     keys = dict.fromkeys(key for run in runs for key in sides[run.pk])
