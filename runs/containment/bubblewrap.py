@@ -120,7 +120,7 @@ def _packaged() -> str:
 def _works(program: str) -> bool:
     """Return whether it works here: containers often forbid namespaces, older versions lack options."""
     words = options(network=False, nested=False, tmp_bytes=1 << 20, readable=(), writable={}, cwd="/")
-    spawn = Spawn(("/bin/true",), Path("/"), {}, Bubblewrap(program, words))
+    spawn = Spawn(("/bin/true",), Path("/"), {}, Bubblewrap(program, words, filters_sockets=True))
     try:
         with start_command(spawn, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as begun:
             return begun.process.wait(timeout=10) == 0

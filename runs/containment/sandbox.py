@@ -374,7 +374,12 @@ class Sandbox:
         )
         allowed = self.containment.allowed if self.egress is Egress.INTERNET else None
         return Bubblewrap(
-            self.containment.machine.bwrap, options, self._resource_limits, allowed, self._group
+            self.containment.machine.bwrap,
+            options,
+            self._resource_limits,
+            allowed,
+            filters_sockets=self.egress is not Egress.FULL,
+            group=self._group,
         )
 
     def _landlock_rules(self) -> dict[str, Any]:

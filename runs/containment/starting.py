@@ -25,6 +25,7 @@ from runs.containment.cgroups import ControlGroup, GroupLimits, group
 from runs.containment.egress import Allowed
 from runs.containment.filtered_network import FilteredNetwork, filtered_network
 from runs.containment.helpers import HELPER_ENV, memory_file
+from runs.containment.socket_filter import socket_filter
 
 OOM_SCORE = 500
 """When memory runs out, the kernel kills commands before the worker."""
@@ -43,6 +44,8 @@ class Bubblewrap:
     """Resource limits by their number in `resource`."""
     allowed: tuple[Allowed, ...] | None = None
     """Allowed egress of a filtered network; None for no such network."""
+    filters_sockets: bool = False
+    """Whether to refuse the kinds of sockets that a network namespace doesn't contain."""
     group: GroupLimits | None = None
 
 
@@ -116,6 +119,10 @@ def _start_in_bubblewrap(
             resolver = stack.enter_context(memory_file(network.resolver.encode()))
             options += _network_options(network, resolver.fileno())
             inherited.append(resolver.fileno())
+        if around.filters_sockets and (program := socket_filter()):
+            rules = stack.enter_context(memory_file(program))
+            options += ["--seccomp", str(rules.fileno())]
+            inherited.append(rules.fileno())
         given = stack.enter_context(_option_file(options))
         info, info_inside = _pipe(stack)
         wait, go = _pipe(stack)
