@@ -10,7 +10,7 @@ from argparse import ArgumentParser, ArgumentTypeError, RawDescriptionHelpFormat
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 from django.apps import apps
 from django.conf import settings
@@ -19,6 +19,8 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandParser, DjangoHelpFormatter, OutputWrapper
 from django.db import OperationalError, ProgrammingError
 from django.db.models import Model
+
+from evalhub.web.disk_errors import is_disk_full
 
 
 class NotPrinted(Exception):
@@ -145,7 +147,11 @@ class PlainCommand(HelpfulCommand):
             result = self.carry_out(options)
         except Refused as error:
             self._refuse(options, error)
-        except (OperationalError, ProgrammingError) as error:
+        except (OperationalError, ProgrammingError, OSError) as error:
+            if is_disk_full(error):
+                self._refuse(options, Refused(disk_full(), id="disk/full"))
+            if isinstance(error, OSError):
+                raise
             self._refuse(options, _database_trouble(error))
         else:
             self._print(json.dumps(result.document) if options["json"] else result.text)
@@ -159,7 +165,7 @@ class PlainCommand(HelpfulCommand):
             self.stderr.write(str(error))
             sys.exit(WRONG_USE)
 
-    def _refuse(self, options: dict[str, Any], error: Refused) -> None:
+    def _refuse(self, options: dict[str, Any], error: Refused) -> NoReturn:
         if options["json"]:
             document = {
                 "detail": str(error),
@@ -172,6 +178,15 @@ class PlainCommand(HelpfulCommand):
                 self.stderr.write(str(problem))
             self.stderr.write(str(error))
         sys.exit(WRONG_USE)
+
+
+def disk_full() -> str:
+    """Return the sentence of a command that a full or failing disk stopped."""
+    embedded = settings.DATABASES["default"]["ENGINE"].endswith("sqlite3")
+    further = "" if embedded else ", or the database server's,"
+    return (
+        f"The disk of {settings.DATA_DIR}{further} is full or failing. Free some space there, then try again."
+    )
 
 
 def _database_trouble(error: Exception) -> Refused:

@@ -21,14 +21,15 @@ from typing import IO, Any
 from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import CommandError
-from django.db import connections
+from django.db import OperationalError, connections
 
 from evalhub.broker import broker_directory, broker_program, write_broker_config
 from evalhub.supervisor import Service, Supervisor, tie_to
 from evalhub.teams.management.commands.signin_link import PORT_FILE, new_link, sign_in_sentence
 from evalhub.web import example_agent
 from evalhub.web.checks import TAG
-from evalhub.web.commands import HIGHEST_PORT, WRONG_USE, HelpfulCommand, port_number
+from evalhub.web.commands import HIGHEST_PORT, WRONG_USE, HelpfulCommand, disk_full, port_number
+from evalhub.web.disk_errors import is_disk_full
 
 LOOPBACK = "127.0.0.1"
 START_SECONDS = 90
@@ -53,17 +54,25 @@ class Command(HelpfulCommand):
 
     def handle(self, *, port: int, once: bool, no_examples: bool, **options: Any) -> None:
         self.began, self.json, self.summary = time.monotonic(), options["json"], b"null"
+        try:
+            code = self._start(port, once=once, examples=not no_examples)
+        except (OSError, OperationalError) as error:
+            if not is_disk_full(error):
+                raise
+            raise CommandError(disk_full(), returncode=WRONG_USE) from error
+        if code:
+            sys.exit(code)
+
+    def _start(self, port: int, *, once: bool, examples: bool) -> int:
         self.check(tags=[TAG])
         _check_port(port)
         lock = _lock(settings.DATA_DIR, port)
         supervisor = Supervisor(lambda text: self.stderr.write(text))
         try:
-            code = self._run(supervisor, port, once=once, examples=not no_examples)
+            return self._run(supervisor, port, once=once, examples=examples)
         finally:
             supervisor.stop()
             lock.close()
-        if code:
-            sys.exit(code)
 
     def _run(self, supervisor: Supervisor, port: int, *, once: bool, examples: bool) -> int:
         logs = settings.DATA_DIR / "logs"
