@@ -39,14 +39,30 @@ class Copied:
 def back_up(folder: Path) -> Copied:
     """Back up into a folder; add only new files to an earlier backup.
 
-    The database comes first: a file is written before the row that names it, so each row of the copy has its file.
+    The database is read first: a file is written before the row that names it, so each row of the copy has its file.
+    The copy takes its place last: if this breaks off, the folder still holds the earlier backup.
     Raises `OSError`, `sqlite3.Error` or `BackupFailed`.
     """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if connection.vendor == "sqlite":
-        database = _copy_sqlite(folder / DATABASE_FILE)
-    else:
-        database = _dump_postgresql(folder / DUMP_FILE)
+    is_sqlite = connection.vendor == "sqlite"
+    database = folder / (DATABASE_FILE if is_sqlite else DUMP_FILE)
+    part = database.with_suffix(".part")
+    part.unlink(missing_ok=True)
+    try:
+        if is_sqlite:
+            _copy_sqlite(part)
+        else:
+            _dump_postgresql(part)
+        part.chmod(0o600)
+        new = _copy_files(folder)
+        part.replace(database)
+    finally:
+        part.unlink(missing_ok=True)
+    return Copied(database, len(new), sum(new))
+
+
+def _copy_files(folder: Path) -> list[int]:
+    """Copy the secret key and every stored file that the folder lacks; return the sizes of these files."""
     secret = Path(settings.DATA_DIR) / SECRET_FILE
     if secret.exists():
         shutil.copyfile(secret, folder / SECRET_FILE)
@@ -57,8 +73,7 @@ def back_up(folder: Path) -> Copied:
         raise BackupFailed(
             f"{folder}: the files could not be copied: {reason_of(error)}. Check free space and permissions."
         ) from error
-    new = [size for size in copied if size is not None]
-    return Copied(database, len(new), sum(new))
+    return [size for size in copied if size is not None]
 
 
 def _kept_names() -> Iterator[str]:
@@ -67,11 +82,10 @@ def _kept_names() -> Iterator[str]:
         yield from (f"{folder}/{name}" for name in store().listdir(folder)[1] if HASH.fullmatch(name))
 
 
-def _dump_postgresql(target: Path) -> Path:
+def _dump_postgresql(target: Path) -> None:
     """Dump a consistent snapshot with pg_dump in its custom format."""
-    part = target.with_suffix(".part")
     conninfo, password = _libpq()
-    words = ["pg_dump", "--format", "custom", "--no-password", "--file", str(part), "--dbname", conninfo]
+    words = ["pg_dump", "--format", "custom", "--no-password", "--file", str(target), "--dbname", conninfo]
     try:
         ended = subprocess.run(words, env={**os.environ, **password}, capture_output=True, check=False)
     except FileNotFoundError as error:
@@ -80,12 +94,8 @@ def _dump_postgresql(target: Path) -> Path:
             f"version {_server_version()} or later."
         ) from error
     if ended.returncode:
-        part.unlink(missing_ok=True)
         reason = ended.stderr.decode("utf-8", "replace").strip().rstrip(".")
         raise BackupFailed(f"pg_dump failed, so nothing was copied: {reason}.")
-    part.chmod(0o600)
-    part.replace(target)
-    return target
 
 
 def _libpq() -> tuple[str, dict[str, str]]:
@@ -107,19 +117,14 @@ def _server_version() -> int:
         return int(cursor.fetchone()[0]) // 10_000
 
 
-def _copy_sqlite(target: Path) -> Path:
+def _copy_sqlite(target: Path) -> None:
     """Copy a consistent snapshot during writes (SQLite's online backup)."""
     name = str(connection.settings_dict["NAME"])
-    part = target.with_suffix(".part")
-    part.unlink(missing_ok=True)
-    with closing(sqlite3.connect(name)) as source, closing(sqlite3.connect(part)) as copy:
+    with closing(sqlite3.connect(name)) as source, closing(sqlite3.connect(target)) as copy:
         source.backup(copy)
         (result,) = copy.execute("PRAGMA integrity_check").fetchone()
     if result != "ok":
         raise OSError(f"The copy of {name} is damaged: {result}.")
-    part.chmod(0o600)
-    part.replace(target)
-    return target
 
 
 def _copy_file(name: str, root: Path) -> int | None:

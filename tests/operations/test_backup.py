@@ -89,6 +89,26 @@ def test_a_full_disk_is_reported(tmp_path):
 
 
 @pytest.mark.django_db(transaction=True)
+def test_a_backup_that_breaks_off_leaves_the_earlier_one(tmp_path):
+    backup(tmp_path / "safe")
+    database = next((tmp_path / "safe").glob("evalhub.*"))
+    earlier = database.read_bytes()
+    make_project("later")
+    keep("workspace", bytes(64_000_000))
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (63_000_000, before[1]))
+    try:
+        with pytest.raises(SystemExit):
+            backup(tmp_path / "safe")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert [path.name for path in (tmp_path / "safe").glob("evalhub.*")] == [database.name]
+    assert database.read_bytes() == earlier
+    backup(tmp_path / "safe")
+    assert database.read_bytes() != earlier
+
+
+@pytest.mark.django_db(transaction=True)
 def test_the_secret_is_for_its_owner_only(tmp_path):
     backup(tmp_path / "safe")
     secret = tmp_path / "safe/secret_key"
