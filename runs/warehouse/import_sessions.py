@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -50,7 +51,7 @@ class SortedSessions:
     continued: tuple[KeptSession, ...] = ()
     """Imported before and longer now: they replace what is stored."""
     known: int = 0
-    """Already imported."""
+    """Already imported, or an earlier copy of what was."""
 
     @property
     def to_store(self) -> tuple[KeptSession, ...]:
@@ -84,12 +85,17 @@ def sort_sessions(project: Project, tool: Tool, sessions: Iterable[KeptSession])
         if before is None or len(before.commands) < len(each.commands):
             by_id[_id(each)] = each
     stored = ImportedSession.objects.filter(suite__project=project, suite__slug=slug_of(_suite(tool)))
-    known = dict(stored.values_list("session_id", "sha256"))
-    return SortedSessions(
-        tuple(each for id, each in by_id.items() if id not in known),
-        tuple(each for id, each in by_id.items() if known.get(id, each.sha256) != each.sha256),
-        sum(known.get(id) == each.sha256 for id, each in by_id.items()),
-    )
+    rows = stored.values_list("session_id", "sha256", "trial__finished")
+    known = {id: (sha256, finished) for id, sha256, finished in rows}
+    new = tuple(each for id, each in by_id.items() if id not in known)
+    continued = tuple(each for id, each in by_id.items() if id in known and _is_continued(each, *known[id]))
+    return SortedSessions(new, continued, len(by_id) - len(new) - len(continued))
+
+
+def _is_continued(session: KeptSession, sha256: str, finished: datetime | None) -> bool:
+    """Return whether a session differs from what is stored of it, and isn't an earlier copy."""
+    moment = moment_of(session.finished)
+    return session.sha256 != sha256 and not (moment and finished and moment < finished)
 
 
 @transaction.atomic

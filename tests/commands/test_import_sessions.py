@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from runs.models import Run
+from runs.models import CommandRecord, Run
 from tests.commands.calling import call
-from tests.session_files import claude, codex
+from tests.session_files import STEPS, claude, codex
 
 pytestmark = pytest.mark.django_db
 
@@ -34,6 +34,15 @@ def test_an_import_names_its_run_and_what_is_known(folder: Path) -> None:
     assert (found["run"], found["new"], run.trials) == (run.pk, 2, 2)
     again = call("import_sessions", str(folder), "--tool", "taskmgr").out
     assert again.startswith("0 sessions (0 new, 2 already imported)\n")
+
+
+def test_an_earlier_copy_of_a_session_replaces_nothing(tmp_path: Path) -> None:
+    file, content = tmp_path / "a.jsonl", claude()
+    lines = content.splitlines(keepends=True)
+    for part, expected in ((lines[:-3], "1 new"), (lines, "1 continued"), (lines[:-3], "1 already imported")):
+        file.write_bytes(b"".join(part))
+        assert expected in call("import_sessions", str(file), "--tool", "taskmgr").out
+    assert CommandRecord.objects.count() == len(STEPS)
 
 
 def test_without_a_session_of_the_tool_it_is_wrong_use(folder: Path) -> None:
