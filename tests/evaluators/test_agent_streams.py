@@ -167,6 +167,18 @@ def test_calls_of_another_program_are_never_left_out(parser, others):
 
 
 @pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("other", [*AGENTS, "codex_session"])
+def test_calls_after_one_event_of_the_agent_are_not_left_out(agent, other):
+    first = (STREAMS / f"{agent}.jsonl").read_bytes().splitlines(keepends=True)[0]
+    rest = CODEX_SESSION if other == "codex_session" else (STREAMS / f"{other}.jsonl").read_bytes()
+    if other == agent:
+        assert calls(parse(agent, rest).events)
+        return
+    with pytest.raises(UnreadableTranscript, match="look like tool calls"):
+        parse(agent, first + rest)
+
+
+@pytest.mark.parametrize("agent", AGENTS)
 def test_an_unknown_kind_of_call_is_an_error_where_no_call_is_known(agent):
     new = {"type": "local_tool_call", "command": "ls"}
     with pytest.raises(UnreadableTranscript, match=r"look like tool calls .*local_tool_call"):
