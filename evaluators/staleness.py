@@ -24,12 +24,14 @@ class RegisteredTool(Struct, frozen=True):
     input_schema: Json = None
 
 
-class Registry(Struct, frozen=True):
+class Registry(Struct, frozen=True, omit_defaults=True):
     """The current tools of a project."""
 
     size: int
     """The number of tools, without those with status `removed`."""
     tools: Mapping[str, RegisteredTool]
+    warnings: tuple[str, ...] = ()
+    """What could not be read."""
 
 
 class Staleness(Struct, frozen=True):

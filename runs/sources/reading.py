@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -14,6 +15,7 @@ from scenarios.bundle_limits import read_whole
 from scenarios.formats.tool_registry import read_registry, registry_of
 
 _SOURCE_FILES = ("*.json", "*.ts", "*.js", "*.mts", "*.mjs", "*.cts", "*.cjs")
+MOST_WARNINGS = 20
 MOST_SOURCE_FILES = 5000
 
 
@@ -47,12 +49,15 @@ def read_registry_file(path: Path) -> Json:
     reading = read_registry(files, name)
     if reading.registry is None:
         raise RequestError(f"{path}: {' '.join(reading.warnings) or 'There is no tool in it.'}")
-    return registry_json(reading.registry)
+    return _stored(reading.registry, reading.warnings)
 
 
-def registry_json(registry: Registry) -> Json:
-    """Return a registry as stored with a run."""
-    return msgspec.to_builtins(registry)
+def _stored(registry: Registry, warnings: Sequence[str]) -> Json:
+    """Return a registry as stored with a run, which shows what could not be read of it."""
+    stored: Json = msgspec.to_builtins(
+        msgspec.structs.replace(registry, warnings=tuple(warnings[:MOST_WARNINGS]))
+    )
+    return stored
 
 
 def registry_from(value: Json, source: str) -> Json:
@@ -60,4 +65,4 @@ def registry_from(value: Json, source: str) -> Json:
     reading = registry_of(value, source)
     if reading.registry is None:
         raise RequestError(" ".join(reading.warnings))
-    return registry_json(reading.registry)
+    return _stored(reading.registry, reading.warnings)

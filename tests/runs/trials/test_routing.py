@@ -13,6 +13,7 @@ from runs.models import Run, Target
 from runs.models.run import Trigger
 from runs.models.run_options import RunOptions
 from runs.planning.request import Request, request_runs
+from runs.sources.reading import registry_from
 from scenarios.bundles import Bundle
 from scenarios.imports import import_files
 from tests.builders import make_project
@@ -101,6 +102,18 @@ def test_a_model_is_offered_the_tools_of_the_registry(models, kind, batching):
     }
     # A tool where none is wanted fails: without any offered that case passed whatever the model knew.
     assert {key: trial.outcome for key, trial in trials.items()} == {"weather": "pass", "joke": "fail"}
+
+
+def test_a_run_says_what_of_its_registry_could_not_be_read(models):
+    listed = [{"name": "get_time", "description": each} for each in ("Old.", "Gives the time.")]
+    registry = registry_from([*listed, {"description": "Gives the weather."}], "tools")
+    run = requested(models, KINDS[0], options={"registry": registry})
+    assert preparation.prepare_run(run.pk)
+    run.refresh_from_db()
+    assert run.warnings == [
+        "tools: The registry defines the tool get_time more than once; the last definition is used.",
+        "tools: Entry 3 has no name and was left out.",
+    ]
 
 
 def test_gemini_is_offered_the_tools_as_well(models):
