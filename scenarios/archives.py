@@ -26,6 +26,7 @@ from scenarios.bundle_limits import (
     too_large_file,
     too_many,
 )
+from scenarios.tar_entries import Archive
 
 _PIECE = 64 * 1024
 _FREE = 1024 * 1024
@@ -105,7 +106,7 @@ def _check_compression(name: str, entry: zipfile.ZipInfo) -> None:
 
 def _tar_members(name: str, data: bytes) -> Iterator[Member]:
     plain = _unpacked(name, data) if data.startswith(b"\x1f\x8b") else data
-    with tarfile.open(fileobj=io.BytesIO(plain), mode="r:") as archive:
+    with Archive(fileobj=io.BytesIO(plain)) as archive:
         for count, entry in enumerate(archive):
             if count > 2 * MAX_MEMBERS:
                 raise too_many(name)

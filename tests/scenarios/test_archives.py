@@ -48,6 +48,19 @@ def tarred(*members, pack=gzip.compress):
     return pack(buffer.getvalue())
 
 
+def with_headers(kind, content, name="s/a.yaml"):
+    """Return a tar that begins with one extended header."""
+    header = tarfile.TarInfo("header")
+    header.type, header.size = kind, len(content)
+    padding = b"\0" * (-len(content) % tarfile.BLOCKSIZE)
+    return header.tobuf(tarfile.USTAR_FORMAT) + content + padding + tarred((name, b"x"), pack=bytes)
+
+
+def records(count):
+    """Return the records of an extended header, each with a key of its own."""
+    return b"".join(b"12 k%06d=\n" % number for number in range(count))
+
+
 HOSTILE_NAMES = {
     "absolute": ("/etc/passwd", "absolute-path"),
     "a drive": ("C:/x", "absolute-path"),
@@ -121,6 +134,29 @@ def test_it_refuses_a_packed_size_beyond_the_limit():
 def test_it_unpacks_no_method_without_a_limit(method):
     problem = problem_of(zipped(("a.yaml", bytes(1000)), method=method))
     assert (problem.id, problem.where) == ("bundle/compression", "a.yaml")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        with_headers(tarfile.XGLTYPE, records(100)),
+        with_headers(tarfile.XHDTYPE, records(800_000)),
+        with_headers(tarfile.XHDTYPE, b"22 GNU.sparse.major=1\n22 GNU.sparse.minor=0\n"),
+        with_headers(tarfile.GNUTYPE_SPARSE, b""),
+    ],
+    ids=["for all entries", "of one entry", "sparse", "old sparse"],
+)
+def test_headers_of_a_tar_cannot_fill_the_memory(data):
+    """tarfile copies global headers to each entry, and reads maps of sparse files as lists."""
+    problem = problem_of(data)
+    assert problem.id == "bundle/broken-archive"
+    assert "headers are too large" in problem.what or "sparse" in problem.what
+
+
+@pytest.mark.parametrize("kind", [tarfile.XHDTYPE, tarfile.XGLTYPE], ids=["entry", "global"])
+def test_ordinary_extended_headers_are_read(kind):
+    bundle = read_archive("s.tar", with_headers(kind, b"52 comment=" + b"a" * 40 + b"\n"))
+    assert bundle.files == {"a.yaml": b"x"}
 
 
 def test_it_refuses_an_encrypted_zip():
