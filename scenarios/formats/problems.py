@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from heapq import nsmallest
 
 
 @dataclass(frozen=True, order=True)
@@ -34,9 +35,14 @@ class Problem:
         return asdict(self)
 
 
+MOST_PROBLEMS = 1_000
+
+
 class ScenarioFileError(Exception):
-    """The files are not valid scenarios. Contains every problem, not only the first."""
+    """The files are not valid scenarios. Contains every problem up to `MOST_PROBLEMS`, not only the first."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
-        self.problems = tuple(sorted(problems))
+        # Hints are the first to be left out.
+        kept = nsmallest(MOST_PROBLEMS, problems, key=lambda problem: (problem.lint, problem))
+        self.problems = tuple(sorted(kept))
         super().__init__("\n".join(str(problem) for problem in self.problems))
