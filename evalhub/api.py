@@ -19,6 +19,7 @@ from ninja.errors import AuthenticationError, HttpError, ValidationError
 from evalhub import api_health
 from evalhub.teams import api as teams
 from evalhub.web.rest.errors import ApiError, declare_refusals, error_body, problem_of
+from evalhub.web.rest.json_bodies import MAX_BYTES, JsonBodies
 from runs.api import (
     alerts,
     causes,
@@ -44,7 +45,7 @@ from runs.api import (
 )
 from runs.errors import RequestError
 from scenarios.api import contents, guidance
-from scenarios.formats.problems import ScenarioFileError
+from scenarios.formats.problems import MOST_PROBLEMS, ScenarioFileError
 
 PROJECT_ROUTERS = (
     uploads.router,
@@ -81,6 +82,7 @@ api = NinjaAPI(
     urls_namespace="api",
     docs_url=None,
     openapi_url=None,
+    parser=JsonBodies(),
     servers=[
         {"url": "/api/v1", "description": "The token's own project"},
         {
@@ -129,7 +131,7 @@ def _bad_request(request: HttpRequest, error: RequestError) -> HttpResponse:
 
 @_handled(ValidationError)
 def _invalid(request: HttpRequest, error: ValidationError) -> HttpResponse:
-    problems = [problem_of(each) for each in error.errors]
+    problems = [problem_of(each) for each in error.errors[:MOST_PROBLEMS]]
     return _answer(request, 422, error_body("The request is not valid as it is.", "api/invalid", problems))
 
 
@@ -145,16 +147,20 @@ def _nobody(request: HttpRequest, error: AuthenticationError) -> HttpResponse:
 
 @_handled(HttpError)
 def _unreadable(request: HttpRequest, error: HttpError) -> HttpResponse:
+    if isinstance(error.__cause__, RequestDataTooBig):
+        return _larger_than(request, MAX_BYTES)
     sentence = "The body is no JSON that can be read. Send one JSON object."
     return _answer(request, error.status_code, error_body(sentence, "api/unreadable"))
 
 
 @_handled(RequestDataTooBig)
 def _too_big(request: HttpRequest, error: RequestDataTooBig) -> HttpResponse:
-    most = settings.DATA_UPLOAD_MAX_MEMORY_SIZE >> 20
-    return _answer(
-        request, 413, error_body(f"The body is larger than {most} MB. Send less at once.", "api/too-large")
-    )
+    return _larger_than(request, settings.DATA_UPLOAD_MAX_MEMORY_SIZE)
+
+
+def _larger_than(request: HttpRequest, most: int) -> HttpResponse:
+    sentence = f"The body is larger than {most >> 20} MB. Send less at once."
+    return _answer(request, 413, error_body(sentence, "api/too-large"))
 
 
 @_handled(Http404)

@@ -18,6 +18,8 @@ from django.test import Client
 
 from evalhub.teams.models import ApiToken
 from evalhub.web.body_limits import FORM, STRANGER
+from evalhub.web.rest.json_bodies import MAX_BYTES
+from scenarios.formats.problems import MOST_PROBLEMS
 from tests.builders import make_member, make_project, make_suite
 from tests.static_files import plain_static_files  # noqa: F401  # a fixture
 from tests.web.screen import parse
@@ -85,6 +87,25 @@ def test_files_over_rest_are_limited_together(project, settings):
     settings.DATA_UPLOAD_MAX_MEMORY_SIZE = 1 << 20
     response = send(Client(), "/api/v1/suites", (1 << 20) + 1, "multipart/form-data; boundary=x")
     assert (response.status_code, response.json()["id"]) == (413, "api/too-large")
+
+
+@pytest.mark.parametrize("kind", ["application/json", "multipart/form-data; boundary=x"])
+def test_json_over_rest_has_a_limit_of_its_own(project, kind):
+    """Each type, because an operation that takes JSON reads it whatever the request declares."""
+    secret = ApiToken.issue(project, make_member(project, "author"), name="t", role="author")[1]
+    headers = {"Authorization": f"Bearer {secret}"}
+    body = b'{"suites": [' + b"{}," * (MAX_BYTES // 3) + b"{}]}"
+    response = Client().post("/api/v1/runs", body, content_type=kind, headers=headers)
+    assert (response.status_code, response.json()["id"]) == (413, "api/too-large")
+    assert "4 MB" in response.json()["detail"]
+
+
+def test_an_answer_over_rest_names_a_limited_number_of_problems(project):
+    secret = ApiToken.issue(project, make_member(project, "author"), name="t", role="author")[1]
+    headers = {"Authorization": f"Bearer {secret}"}
+    body = {f"field {number}": 1 for number in range(2 * MOST_PROBLEMS)}
+    response = Client().post("/api/v1/runs", body, content_type="application/json", headers=headers)
+    assert (response.status_code, len(response.json()["problems"])) == (422, MOST_PROBLEMS)
 
 
 @pytest.fixture
