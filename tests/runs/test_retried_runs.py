@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 from datetime import timedelta
 
 import pytest
+from django.db import connections
 from django.utils import timezone
 
 from evalhub.teams.models import AuditEvent
@@ -13,6 +15,7 @@ from runs.execution import lanes, preparation, recording
 from runs.execution.retrying import Again, offers, run_again
 from runs.execution.trial_result import TrialResult
 from runs.models import Run, RunMeasure, Trial, TrialAttempt
+from runs.queue.transactions import write_transaction
 from runs.warehouse.digests import digests_of
 from tests.builders import make_suite
 from tests.runs.carrying import SHELL_AGENT, claimed, launch, passed, running, shell_target, suite_of
@@ -87,6 +90,30 @@ def test_a_second_retry_keeps_both_attempts(erred):
     recording.record(claimed(erred), error("Again."))
     run_again(erred, Again.RETRY, by=None)
     assert list(TrialAttempt.objects.values_list("number", "error")) == [(1, "No answer."), (2, "Again.")]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_two_people_who_retry_at_once_one_is_refused(erred):
+    refused: list[str] = []
+
+    def press() -> None:
+        try:
+            run_again(erred, Again.RETRY, by=None)
+        except NotRetryable as error:
+            refused.append(str(error))
+        finally:
+            connections.close_all()
+
+    second = threading.Thread(target=press)
+    with write_transaction():
+        run_again(erred, Again.RETRY, by=None)
+        second.start()
+        second.join(0.5)
+        assert second.is_alive(), "The second person must wait until the first has finished."
+    second.join(30)
+    assert refused == [f"Run {erred.pk} is in progress. Cancel it, or wait until it has finished."]
+    assert counts(erred) == ("queued", "", 1, 1, 0, 0)
+    assert TrialAttempt.objects.count() == 1
 
 
 def test_errors_are_offered_without_a_query(erred, django_assert_num_queries):
