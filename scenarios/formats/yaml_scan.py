@@ -5,7 +5,9 @@ Every alias can repeat everything before it, so a short text can expand without 
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
+from itertools import islice
 
 import yaml
 
@@ -14,9 +16,12 @@ from scenarios.formats.text_decoding import MAX_DEPTH, bad_character, refuse, to
 
 MAX_EVENTS = 200_000
 MAX_ALIASES = 200
+MAX_DIRECTIVES = 20
+"""libyaml compares each %TAG directive with all before it."""
 MAX_EXPANDED = 500_000
 """The limit of values with all aliases expanded."""
 
+_DIRECTIVE = re.compile("(?:^|[\n\r\x85\u2028\u2029])%TAG[ \t]")
 _ALLOWED_TAGS = {None, "!", "tag:yaml.org,2002:str"}
 
 
@@ -35,6 +40,14 @@ class Scan:
 
     def check(self, text: str) -> None:
         """Raise `ScenarioFileError` at the first event over a limit, `yaml.YAMLError` for invalid YAML."""
+        if sum(1 for _ in islice(_DIRECTIVE.finditer(text), MAX_DIRECTIVES + 1)) > MAX_DIRECTIVES:
+            raise refuse(
+                self.file,
+                1,
+                f"The file has more than {MAX_DIRECTIVES} %TAG directives.",
+                fix="Remove them.",
+                id="format/yaml-tag",
+            )
         for number, event in enumerate(yaml.parse(text, Loader=yaml.CSafeLoader)):
             line = event.start_mark.line + 1 if event.start_mark else 1
             if number > MAX_EVENTS:

@@ -45,6 +45,11 @@ BAD_YAML = {
     "two documents": ("a: 1\n---\nb: 2\n", 2, "format/several-documents"),
     "a python object": ("a: 1\nb: !!python/object/apply:os.system [id]\n", 2, "format/yaml-tag"),
     "a binary tag": ("b: !!binary aGk=\n", 1, "format/yaml-tag"),
+    "many tag directives": (
+        "".join(f"%TAG !{n}! tag:x\n" for n in range(21)) + "---\na: 1\n",
+        1,
+        "format/yaml-tag",
+    ),
     "a NUL": ('a: 1\nb: "\\0"\n', 2, "format/bad-character"),
 }
 
