@@ -25,7 +25,7 @@ def read_toml(content: bytes, file: str) -> Document:
         raise too_deep(file, text.count("\n", 0, found.start()) + 1)
     try:
         value = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         line = re.search(r"line (\d+)", str(error))
         raise refuse(
             file,

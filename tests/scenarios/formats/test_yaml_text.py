@@ -89,10 +89,11 @@ def test_bad_json_is_refused_with_its_line(text, line, id):
     assert (problem.id, problem.line) == (id, line)
 
 
-def test_bad_toml_is_refused_with_its_line():
+@pytest.mark.parametrize(("text", "line"), [('a = 1\nb = "\n', 2), (f"a = {'1' * 5000}\n", 1)])
+def test_bad_toml_is_refused_with_its_line(text, line):
     with pytest.raises(ScenarioFileError) as caught:
-        read_toml(b'a = 1\nb = "\n', "c.toml")
-    assert (caught.value.problems[0].id, caught.value.problems[0].line) == ("format/not-toml", 2)
+        read_toml(text.encode(), "c.toml")
+    assert (caught.value.problems[0].id, caught.value.problems[0].line) == ("format/not-toml", line)
 
 
 @pytest.mark.parametrize("part", ["a", '"b"', "'c'", 'd . "\\""'])
