@@ -18,6 +18,7 @@ from django.test import Client
 
 from evalhub.teams.models import ApiToken
 from evalhub.web.body_limits import FORM, STRANGER
+from evalhub.web.middleware import LONGEST_ADDRESS
 from evalhub.web.rest.json_bodies import MAX_BYTES
 from scenarios.formats.problems import MOST_PROBLEMS
 from tests.builders import make_member, make_project, make_suite
@@ -87,6 +88,16 @@ def test_files_over_rest_are_limited_together(project, settings):
     settings.DATA_UPLOAD_MAX_MEMORY_SIZE = 1 << 20
     response = send(Client(), "/api/v1/suites", (1 << 20) + 1, "multipart/form-data; boundary=x")
     assert (response.status_code, response.json()["id"]) == (413, "api/too-large")
+
+
+def test_the_query_of_a_form_is_no_longer_than_an_address(project):
+    """As multipart, a form may be large, and decoding a query takes 80 times its memory."""
+    client = signed_in(project, "author")
+    for address, shown in (("runs/views/", "view=all"), ("regressions/selected/", "")):
+        given = {"query": "state=open&suite=" + "%41" * LONGEST_ADDRESS, "name": "n"}
+        response = client.post(f"/p/{project.slug}/{address}", given)
+        assert response.status_code == 302
+        assert len(response["Location"]) < 100 and response["Location"].partition("?")[2] == shown
 
 
 @pytest.mark.parametrize("kind", ["application/json", "multipart/form-data; boundary=x"])

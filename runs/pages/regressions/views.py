@@ -17,6 +17,7 @@ from evalhub.teams.models import Project
 from evalhub.teams.pages import ProjectRequest, project_page
 from evalhub.web.csv_export import chosen_table
 from evalhub.web.fragments import STOP_POLLING, page_or_fragment
+from evalhub.web.given_query import given_query
 from evalhub.web.numbers import counted
 from evalhub.web.paging import key_of
 from runs.errors import Unconfirmable
@@ -173,7 +174,7 @@ def triage_selected(request: ProjectRequest) -> HttpResponse:
         messages.success(request, f"Changed {counted(changed, 'regression')}.")
         for sentence in left:
             messages.error(request, sentence)
-    query = QueryDict(request.POST.get("query", "")).urlencode()
+    query = given_query(request).urlencode()
     return redirect(f"{reverse('regressions', args=[project.slug])}{f'?{query}' if query else ''}")
 
 

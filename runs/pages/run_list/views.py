@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from urllib.parse import urlencode
 
 from django.contrib import messages
-from django.http import Http404, HttpResponse, HttpResponseBase, QueryDict
+from django.http import Http404, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -14,6 +14,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from evalhub.teams.pages import ProjectRequest, project_page
 from evalhub.web.csv_export import csv_response, wants_csv
 from evalhub.web.fragments import page_or_fragment
+from evalhub.web.given_query import given_query
 from runs.charts.recent_runs import recent_figures
 from runs.errors import RequestError
 from runs.models import Run
@@ -92,7 +93,7 @@ def run_list(request: ProjectRequest) -> HttpResponseBase:
 @project_page()
 def view_save(request: ProjectRequest) -> HttpResponse:
     """Save the filters of the runs page under a name, for oneself or for the team."""
-    query = RunListFilters.of(QueryDict(request.POST.get("query", ""))).query
+    query = RunListFilters.of(given_query(request)).query
     for_team = request.POST.get("for") == "team"
     try:
         if for_team and not request.access.may("run"):
