@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from itertools import islice
 
 import msgspec
 from msgspec import Struct
@@ -41,6 +42,12 @@ HELP = "help"
 
 WINDOW = 20
 """Lines after a command that are searched for its exit code."""
+
+MOST_COMMANDS = 50_000
+"""Commands that count of a transcript; an agent can write millions in one line."""
+
+LONGEST_SHELL_LINE = 256_000
+"""Characters of a shell call that are searched for commands."""
 
 _CACHED_LENGTH = 2_000
 """The longest line in a cache, in characters, to limit memory."""
@@ -85,7 +92,7 @@ def number_commands(found: Iterable[tuple[FoundCommand, int | None]]) -> tuple[C
     """
     failed: dict[str, int] = {}
     commands = []
-    for n, (seen, event) in enumerate(found):
+    for n, (seen, event) in enumerate(islice(found, MOST_COMMANDS)):
         key = HELP if seen.help else seen.subcommand or seen.line
         retry_of = failed.get(key)
         if seen.failed:
@@ -117,7 +124,7 @@ def commands_in_shell_calls(
         line = call.event.command
         if line is not None:
             index = call.index
-            for command in commands_in_line(line, matcher, call.exit_code):
+            for command in commands_in_line(line[:LONGEST_SHELL_LINE], matcher, call.exit_code):
                 yield command, index
 
 
@@ -149,7 +156,7 @@ def commands_in_text(text: str, matcher: Matcher) -> Iterator[tuple[FoundCommand
         code = exit_code_in_text(
             window.group() if window else "", after_help=_line_matches(line, matcher).helping
         )
-        for command in commands_in_line(line, matcher, code):
+        for command in commands_in_line(line[:LONGEST_SHELL_LINE], matcher, code):
             yield command, number
 
 
