@@ -21,6 +21,7 @@ from evalhub.web.body_limits import FORM, STRANGER
 from evalhub.web.middleware import LONGEST_ADDRESS
 from evalhub.web.rest.json_bodies import MAX_BYTES
 from scenarios.formats.problems import MOST_PROBLEMS
+from scenarios.formats.text_decoding import MAX_BYTES as DOCUMENT
 from tests.builders import make_member, make_project, make_suite
 from tests.static_files import plain_static_files  # noqa: F401  # a fixture
 from tests.web.screen import parse
@@ -98,6 +99,15 @@ def test_the_query_of_a_form_is_no_longer_than_an_address(project):
         response = client.post(f"/p/{project.slug}/{address}", given)
         assert response.status_code == 302
         assert len(response["Location"]) < 100 and response["Location"].partition("?")[2] == shown
+
+
+def test_the_editor_takes_a_text_of_some_size(project):
+    """Its page repeats the text and draws a number for each line."""
+    client = signed_in(project, "author")
+    given = {"path": "a.yaml", "name": "x", "text": "a\n" * (DOCUMENT // 2 + 1)}
+    response = client.post(f"/p/{project.slug}/new-suite/", given)
+    assert response.status_code == 413
+    assert "up to 2 MB" in response.content.decode()
 
 
 @pytest.mark.parametrize("kind", ["application/json", "multipart/form-data; boundary=x"])

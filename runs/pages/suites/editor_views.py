@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from urllib.parse import urlencode
 
 from django.contrib import messages
@@ -13,6 +14,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
 from evalhub.teams.pages import ProjectRequest, project_page
+from evalhub.web.errors import error_page
 from evalhub.web.fragments import page_or_fragment
 from evalhub.web.paging import key_of
 from runs.models import Trial
@@ -20,6 +22,7 @@ from runs.pages.suites.views import find_suite_or_404
 from runs.pages.trial.drafts import Draft, draft_scenarios
 from scenarios.bundles import Bundle
 from scenarios.formats.problems import Problem, ScenarioFileError
+from scenarios.formats.text_decoding import MAX_BYTES
 from scenarios.imports import Imported, Preview, import_files, preview, slug_of
 from scenarios.models import Suite
 from scenarios.quoting import Quoted, quoted
@@ -236,6 +239,11 @@ def _edited(editor: SuiteEditor) -> HttpResponse:
     request = editor.request
     if request.method != "POST":
         return editor.render()
+    if len(request.POST.get("text", "")) > MAX_BYTES:
+        sentence = f"The editor takes texts of up to {MAX_BYTES >> 20} MB. Upload larger files as an archive."
+        return error_page(
+            HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "This text is too large", sentence, "web/form-too-large"
+        )
     editor.read_post()
     removing = "remove" in request.POST
     bundle = editor.check(removing=removing)
