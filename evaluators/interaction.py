@@ -15,6 +15,7 @@ from evaluators.patterns import PatternError
 from evaluators.tool import Tool
 from evaluators.tool_commands import (
     GENERIC_PATTERN,
+    TooManyCommands,
     commands_in_shell_calls,
     commands_in_text,
     commands_in_tool_calls,
@@ -93,13 +94,9 @@ def analyse(transcript: Transcript, tool: Tool | None, *, completed: bool) -> In
     """
     paired = calls(transcript.events)
     source: Source = transcript.source if paired else ("transcript" if transcript.text else "none")
-    if tool and tool.mcp:
-        commands = number_commands(mcp_commands(paired, tool.mcp))
-        counts = Counter(command.failure for command in commands)
-        failures = {each.value: counts[each.value] for each in McpFailure}
-        found = metrics(commands, source=source, completed=completed)
-        return msgspec.structs.replace(found, failures=failures)
     try:
+        if tool and tool.mcp:
+            return _of_server(number_commands(mcp_commands(paired, tool.mcp)), source, completed=completed)
         matching = make_matcher(tool.binary, tool.command_pattern) if tool else None
         if matching is None or (paired and all(call.event.command is None for call in paired)):
             commands = number_commands(commands_in_tool_calls(paired))
@@ -109,11 +106,18 @@ def analyse(transcript: Transcript, tool: Tool | None, *, completed: bool) -> In
                 if paired
                 else commands_in_text(transcript.text, matching)
             )
-    except PatternError as error:
+    except (PatternError, TooManyCommands) as error:
         return Interaction(source=source, completed=completed, problem=str(error))
     if matching is None and not paired:
         return Interaction(completed=completed)
     return metrics(commands, source=source, completed=completed)
+
+
+def _of_server(commands: Sequence[Command], source: Source, *, completed: bool) -> Interaction:
+    counts = Counter(command.failure for command in commands)
+    failures = {each.value: counts[each.value] for each in McpFailure}
+    found = metrics(commands, source=source, completed=completed)
+    return msgspec.structs.replace(found, failures=failures)
 
 
 def metrics(commands: Sequence[Command], *, source: Source, completed: bool) -> Interaction:

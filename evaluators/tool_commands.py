@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import islice
 
 import msgspec
 from msgspec import Struct
@@ -44,10 +43,10 @@ WINDOW = 20
 """Lines after a command that are searched for its exit code."""
 
 MOST_COMMANDS = 50_000
-"""Commands that count of a transcript; an agent can write millions in one line."""
+"""Commands of a transcript that are counted; an agent can write millions in one line."""
 
 LONGEST_SHELL_LINE = 256_000
-"""Characters of a shell call that are searched for commands."""
+"""Characters of a shell call or line that are searched for commands."""
 
 _CACHED_LENGTH = 2_000
 """The longest line in a cache, in characters, to limit memory."""
@@ -76,6 +75,10 @@ class Matcher(Struct, frozen=True, cache_hash=True):
         return required_literal(self.pattern) if self.pattern else self.binary[0]
 
 
+class TooManyCommands(Exception):
+    """The transcript has more commands than are counted, or may have; the message says why."""
+
+
 def make_matcher(binary: str, pattern: str) -> Matcher | None:
     """Return a matcher for the tool's commands, None without binary and pattern. Raises `BadPattern`."""
     if pattern.strip():
@@ -89,10 +92,15 @@ def number_commands(found: Iterable[tuple[FoundCommand, int | None]]) -> tuple[C
     """Number the commands and mark retries: commands after a failed one of the same subcommand.
 
     Without a subcommand, the command line is used instead. A success or an unknown result clears the failure.
+    Raises `TooManyCommands`.
     """
     failed: dict[str, int] = {}
     commands = []
-    for n, (seen, event) in enumerate(islice(found, MOST_COMMANDS)):
+    for n, (seen, event) in enumerate(found):
+        if n == MOST_COMMANDS:
+            raise TooManyCommands(
+                f"The transcript has more than {MOST_COMMANDS:,} commands. They can't be counted."
+            )
         key = HELP if seen.help else seen.subcommand or seen.line
         retry_of = failed.get(key)
         if seen.failed:
@@ -119,12 +127,12 @@ def number_commands(found: Iterable[tuple[FoundCommand, int | None]]) -> tuple[C
 def commands_in_shell_calls(
     paired: Sequence[Call], matcher: Matcher
 ) -> Iterator[tuple[FoundCommand, int | None]]:
-    """Yield the tool's commands in shell calls."""
+    """Yield the tool's commands in shell calls. Raises `TooManyCommands`."""
     for call in paired:
         line = call.event.command
         if line is not None:
             index = call.index
-            for command in commands_in_line(line[:LONGEST_SHELL_LINE], matcher, call.exit_code):
+            for command in commands_in_line(_searched(line, matcher), matcher, call.exit_code):
                 yield command, index
 
 
@@ -139,7 +147,10 @@ def commands_in_tool_calls(paired: Sequence[Call]) -> Iterator[tuple[FoundComman
 
 
 def commands_in_text(text: str, matcher: Matcher) -> Iterator[tuple[FoundCommand, int | None]]:
-    """Yield the tool's commands in plain text with line numbers; exit codes come from the next lines."""
+    """Yield the tool's commands in plain text with line numbers; exit codes come from the next lines.
+
+    Raises `TooManyCommands`.
+    """
     text = without_ansi(text)
     places = [
         (start, end, line)
@@ -156,8 +167,18 @@ def commands_in_text(text: str, matcher: Matcher) -> Iterator[tuple[FoundCommand
         code = exit_code_in_text(
             window.group() if window else "", after_help=_line_matches(line, matcher).helping
         )
-        for command in commands_in_line(line[:LONGEST_SHELL_LINE], matcher, code):
+        for command in commands_in_line(_searched(line, matcher), matcher, code):
             yield command, number
+
+
+def _searched(line: str, matcher: Matcher) -> str:
+    """Return the part of a line that can have commands. Raises `TooManyCommands` if it is too long to be searched."""
+    rest = line[LONGEST_SHELL_LINE:]
+    if rest and matcher.literal() in rest:
+        raise TooManyCommands(
+            f"A command line has more than {LONGEST_SHELL_LINE:,} characters. Its commands can't be counted."
+        )
+    return line[:LONGEST_SHELL_LINE]
 
 
 _FOLLOWING_LINES = re.compile(rf"(?:\n[^\n]*){{0,{WINDOW}}}")

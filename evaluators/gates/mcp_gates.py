@@ -24,6 +24,8 @@ class _McpGate(BaseGate):
     def check(self, evidence: Evidence) -> Score:
         if evidence.tool is None or evidence.tool.mcp is None:
             return self.score(None, NO_SERVER, error=NO_SERVER)
+        if problem := evidence.interaction.problem:
+            return self.score(None, problem, error=problem)
         return self.judge([each for each in evidence.interaction.commands if not each.help])
 
     @abstractmethod
