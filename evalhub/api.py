@@ -19,7 +19,7 @@ from ninja.errors import AuthenticationError, HttpError, ValidationError
 from evalhub import api_health
 from evalhub.teams import api as teams
 from evalhub.web.rest.errors import ApiError, declare_refusals, error_body, problem_of
-from evalhub.web.rest.json_bodies import MAX_BYTES, JsonBodies
+from evalhub.web.rest.json_bodies import JsonBodies
 from runs.api import (
     alerts,
     causes,
@@ -148,18 +148,15 @@ def _nobody(request: HttpRequest, error: AuthenticationError) -> HttpResponse:
 @_handled(HttpError)
 def _unreadable(request: HttpRequest, error: HttpError) -> HttpResponse:
     if isinstance(error.__cause__, RequestDataTooBig):
-        return _larger_than(request, MAX_BYTES)
+        return _answer(request, 413, error_body(str(error.__cause__), "api/too-large"))
     sentence = "The body is no JSON that can be read. Send one JSON object."
     return _answer(request, error.status_code, error_body(sentence, "api/unreadable"))
 
 
 @_handled(RequestDataTooBig)
 def _too_big(request: HttpRequest, error: RequestDataTooBig) -> HttpResponse:
-    return _larger_than(request, settings.DATA_UPLOAD_MAX_MEMORY_SIZE)
-
-
-def _larger_than(request: HttpRequest, most: int) -> HttpResponse:
-    sentence = f"The body is larger than {most >> 20} MB. Send less at once."
+    most = settings.DATA_UPLOAD_MAX_MEMORY_SIZE >> 20
+    sentence = f"The body is larger than {most} MB. Send less at once."
     return _answer(request, 413, error_body(sentence, "api/too-large"))
 
 

@@ -19,9 +19,9 @@ from django.test import Client
 from evalhub.teams.models import ApiToken
 from evalhub.web.body_limits import FORM, STRANGER
 from evalhub.web.middleware import LONGEST_ADDRESS
-from evalhub.web.rest.json_bodies import MAX_BYTES
+from evalhub.web.rest.json_bodies import MAX_VALUES
 from scenarios.formats.problems import MOST_PROBLEMS
-from scenarios.formats.text_decoding import MAX_BYTES as DOCUMENT
+from scenarios.formats.text_decoding import MAX_BYTES
 from tests.builders import make_member, make_project, make_suite
 from tests.static_files import plain_static_files  # noqa: F401  # a fixture
 from tests.web.screen import parse
@@ -104,7 +104,7 @@ def test_the_query_of_a_form_is_no_longer_than_an_address(project):
 def test_the_editor_takes_a_text_of_some_size(project):
     """Its page repeats the text and draws a number for each line."""
     client = signed_in(project, "author")
-    given = {"path": "a.yaml", "name": "x", "text": "a\n" * (DOCUMENT // 2 + 1)}
+    given = {"path": "a.yaml", "name": "x", "text": "a\n" * (MAX_BYTES // 2 + 1)}
     response = client.post(f"/p/{project.slug}/new-suite/", given)
     assert response.status_code == 413
     assert "up to 2 MB" in response.content.decode()
@@ -115,10 +115,35 @@ def test_json_over_rest_has_a_limit_of_its_own(project, kind):
     """Each type, because an operation that takes JSON reads it whatever the request declares."""
     secret = ApiToken.issue(project, make_member(project, "author"), name="t", role="author")[1]
     headers = {"Authorization": f"Bearer {secret}"}
-    body = b'{"suites": [' + b"{}," * (MAX_BYTES // 3) + b"{}]}"
+    body = b'{"suites": [' + b"{}," * MAX_VALUES + b"{}]}"
     response = Client().post("/api/v1/runs", body, content_type=kind, headers=headers)
     assert (response.status_code, response.json()["id"]) == (413, "api/too-large")
-    assert "4 MB" in response.json()["detail"]
+    assert response.json()["detail"] == "The body has more than 500,000 values. Send less at once."
+
+
+def test_a_long_text_within_json_is_no_number_of_values(project):
+    secret = ApiToken.issue(project, make_member(project, "author"), name="t", role="author")[1]
+    suite = {
+        "name": "a.yaml",
+        "text": "name: a\ndescription: A.\ntask: {prompt: Do.}\nevaluation: {gates: []}\n",
+    }
+    body = {"suite": suite, "evidence": {"transcript": 'a "quoted, b" [c],\n' * MAX_VALUES}}
+    response = Client().post(
+        "/api/v1/grade", body, content_type="application/json", headers={"Authorization": f"Bearer {secret}"}
+    )
+    assert response.status_code == 200, response.content[:300]
+
+
+@pytest.mark.hostile
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("piece", [b'\\"', b'"', b"\\", b'"\\'])
+def test_broken_json_is_refused_in_linear_time(project, piece):
+    secret = ApiToken.issue(project, make_member(project, "author"), name="t", role="author")[1]
+    body = b"[" * MAX_VALUES + b'"' + piece * (1 << 22)
+    response = Client().post(
+        "/api/v1/runs", body, content_type="application/json", headers={"Authorization": f"Bearer {secret}"}
+    )
+    assert response.status_code in (400, 413)
 
 
 def test_an_answer_over_rest_names_a_limited_number_of_problems(project):
