@@ -24,16 +24,23 @@ from runs.providers.retry import Backoff
 _WATSONX = ("WATSONX_TOKEN", "WATSONX_ZENAPIKEY", "WATSONX_PROJECT_ID", "WX_PROJECT_ID", "PROJECT_ID")
 _KEYS: Mapping[str, str] = {
     "bedrock": "AWS_ACCESS_KEY_ID",
+    "bedrock_mantle": "AWS_ACCESS_KEY_ID",
     "sagemaker": "AWS_ACCESS_KEY_ID",
     "sagemaker_chat": "AWS_ACCESS_KEY_ID",
     "sagemaker_nova": "AWS_ACCESS_KEY_ID",
     "vertex_ai": "GOOGLE_APPLICATION_CREDENTIALS",
+    "vertex_ai_beta": "GOOGLE_APPLICATION_CREDENTIALS",
     "together_ai": "TOGETHERAI_API_KEY",
 }
 """Key variables of providers that don't use `<PROVIDER>_API_KEY`."""
+_IGNORE_KEY = frozenset(("sagemaker", "sagemaker_chat", "sagemaker_nova", "vertex_ai", "vertex_ai_beta"))
+"""Providers for which litellm uses the worker's own credentials although it is given a key."""
+_VERTEX = ("VERTEXAI_CREDENTIALS", "VERTEX_CREDENTIALS")
 _EXTRA_CREDENTIALS: Mapping[str, tuple[str, ...]] = {
     "gigachat": ("GIGACHAT_ACCESS_TOKEN", "GIGACHAT_CREDENTIALS"),
     "sap": ("AICORE_CLIENT_ID", "AICORE_CLIENT_SECRET", "AICORE_SERVICE_KEY", "VCAP_SERVICES"),
+    "vertex_ai": _VERTEX,
+    "vertex_ai_beta": _VERTEX,
     "watsonx": _WATSONX,
     "watsonx_text": _WATSONX,
 }
@@ -126,8 +133,10 @@ def with_key(target: ResolvedTarget, variables: Mapping[str, str]) -> ResolvedTa
     provider = options.model.partition("/")[0]
     _refuse_hidden(options.model, _EXTRA_CREDENTIALS.get(provider, ()), variables)
     _refuse_unchecked(options.model, _UNCHECKED_TOKENS.get(provider, ()))
-    if options.api_key:
+    if options.api_key and provider not in _IGNORE_KEY:
         return target
+    if _KEYS.get(provider) == "AWS_ACCESS_KEY_ID":
+        _refuse_hidden(options.model, ("AWS_BEARER_TOKEN_BEDROCK",), variables)
     variable = _KEYS.get(provider, f"{provider.upper().replace('-', '_')}_API_KEY")
     key = variables.get(variable, "").strip()
     # Credentials of several values: litellm reads them itself, also for a server of one's own.

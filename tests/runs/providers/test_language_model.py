@@ -226,7 +226,40 @@ def test_a_secret_is_not_sent_by_a_client_that_checks_nothing(monkeypatch, model
     assert models.script.seen == []
 
 
-@pytest.mark.parametrize("model", ["sagemaker/x", "sagemaker_chat/x", "bedrock/claude", "vertex_ai/gemini"])
+IGNORE_KEY = [
+    "sagemaker/x",
+    "sagemaker_chat/x",
+    "sagemaker_nova/x",
+    "vertex_ai/gemini",
+    "vertex_ai_beta/gemini",
+]
+
+
+@pytest.mark.parametrize("model", IGNORE_KEY)
+def test_a_key_frees_from_no_credentials_that_litellm_uses_all_the_same(model):
+    target = bare(model, base_url="http://127.0.0.1:1/v1", api_key="own")
+    with pytest.raises(ProviderError, match="needs the variable"):
+        with_key(target, {})
+    allowed = {"AWS_ACCESS_KEY_ID": "AKIA", "GOOGLE_APPLICATION_CREDENTIALS": "/key.json"}
+    assert with_key(target, allowed) == target
+
+
+@pytest.mark.parametrize(
+    ("model", "variable"),
+    [("bedrock/claude", "AWS_BEARER_TOKEN_BEDROCK"), ("vertex_ai/gemini", "VERTEXAI_CREDENTIALS")],
+)
+def test_of_a_clouds_credentials_only_allowed_ones_are_used(monkeypatch, model, variable):
+    allowed = {"AWS_ACCESS_KEY_ID": "AKIA", "GOOGLE_APPLICATION_CREDENTIALS": "/key.json"}
+    monkeypatch.setenv(variable, "of-somebody-else")
+    with pytest.raises(ProviderError, match=f"worker's variable {variable}, and this project may not use it"):
+        with_key(bare(model), allowed)
+    assert with_key(bare(model), {**allowed, variable: "of-somebody-else"}) == bare(model)
+
+
+@pytest.mark.parametrize(
+    "model",
+    ["sagemaker/x", "sagemaker_chat/x", "bedrock/claude", "bedrock_mantle/claude", "vertex_ai/gemini"],
+)
 def test_an_address_frees_from_no_credentials_that_litellm_reads(model):
     with pytest.raises(ProviderError, match="needs the variable"):
         with_key(bare(model, base_url="http://127.0.0.1:1/v1"), {})
