@@ -138,11 +138,11 @@ def _configurations(before: Run, after: Run, *, prices: bool) -> tuple[Configura
         Configuration(
             run.suite_version_id,
             Sources(
-                judge,
-                source,
-                str(run.fingerprint.get("command_pattern", "")),
-                run.options.get("threshold"),
-                run.options.get("timeout_seconds") or DEFAULT_SECONDS,
+                judge=judge,
+                prices=source,
+                pattern=str(run.fingerprint.get("command_pattern", "")),
+                threshold=run.options.get("threshold"),
+                seconds=run.options.get("timeout_seconds") or DEFAULT_SECONDS,
             ),
             run.fingerprint.get(ADOPTED),
         )

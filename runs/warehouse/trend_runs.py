@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import pairwise
@@ -18,7 +18,7 @@ from runs.models import Run
 from runs.models.run import MAINLINE, NOT_CONFIRMING, RunState
 from runs.models.run_options import DEFAULT_SECONDS
 from runs.warehouse.address_filters import AddressFilters
-from runs.warehouse.comparability import UNJUDGED, judge_named
+from runs.warehouse.comparability import UNJUDGED, Configuration, Sources, judge_named
 
 MOST_RUNS = 100
 """Newest runs of a trend."""
@@ -56,17 +56,8 @@ class TrendRun(NamedTuple):
     target: str
     model: str
     branch: str
-    judge: str
-    """The judge's target with its definition's hash, `UNJUDGED`, or empty if unknown."""
-    threshold: float | None
-    """The aggregate score that the run requested in place of the scenarios' own."""
-    seconds: float
-    """The agent's time limit in scenarios without one of their own."""
-    adopted: Any
-    """What a person adopted for it, as in its fingerprint; None for nothing."""
-    pattern: str
-    """What finds the tool's commands in scenarios without a pattern of their own."""
-    suite_version: int
+    configuration: Configuration
+    """Without prices: a trend shows what was paid."""
     suite_number: int
     passed: int
     failed: int
@@ -142,57 +133,44 @@ def _rows(suite: int, filters: TrendFilters) -> QuerySet[Run, Any]:
         .exclude(state__in=_OPEN)
         .order_by("-pk")
     )
-    return runs.annotate(at=Coalesce("finished", "created")).values_list(*_COLUMNS)[:MOST_RUNS]
+    return runs.annotate(at=Coalesce("finished", "created")).values(*_COLUMNS)[:MOST_RUNS]
 
 
-def _run(row: Sequence[Any]) -> TrendRun:
-    (
-        pk,
-        at,
-        tool,
-        guidance,
-        name,
-        number,
-        target,
-        model,
-        branch,
-        judged,
-        threshold,
-        seconds,
-        judge,
-        sha256,
-        adopted,
-        pattern,
-        version,
-        of,
-        *rest,
-    ) = row
-    passed, failed, experiment, verdict, alert, stale, baseline, state, error = rest
+def _run(row: Mapping[str, Any]) -> TrendRun:
+    number = row["guidance__number"]
     return TrendRun(
-        pk,
-        at,
-        tool,
-        guidance,
-        name or (f"guidance {number}" if number else ""),
-        target,
-        model,
-        branch,
-        judge_named(judged, judge, sha256),
-        threshold,
-        seconds or DEFAULT_SECONDS,
-        adopted,
-        pattern or "",
-        version,
-        of,
-        passed,
-        failed,
-        experiment,
-        verdict == ChangeVerdict.REGRESSED,
-        alert or "",
-        bool(stale),
-        baseline,
-        state == RunState.FINISHED and not error,
+        pk=row["pk"],
+        at=row["at"],
+        tool_version=row["tool_version"],
+        guidance=row["guidance"],
+        guidance_name=row["guidance__name"] or (f"guidance {number}" if number else ""),
+        target=row["target__name"],
+        model=row["model"],
+        branch=row["branch"],
+        configuration=_configuration(row),
+        suite_number=row["suite_version__number"],
+        passed=row["passed"],
+        failed=row["failed"],
+        is_experiment=row["is_experiment"],
+        regressed=row["verdict"] == ChangeVerdict.REGRESSED,
+        alert=row["alert__state"] or "",
+        is_stale=bool(row["fingerprint__staleness__stale"]),
+        baseline=row["baseline"],
+        completed=row["state"] == RunState.FINISHED and not row["error"],
     )
+
+
+def _configuration(row: Mapping[str, Any]) -> Configuration:
+    judged, name, sha256 = (
+        row[key] for key in ("options__judge", "fingerprint__judge", "fingerprint__judge_sha256")
+    )
+    sources = Sources(
+        judge=judge_named(judged, name, sha256),
+        pattern=row["fingerprint__command_pattern"] or "",
+        threshold=row["options__threshold"],
+        seconds=row["options__timeout_seconds"] or DEFAULT_SECONDS,
+    )
+    return Configuration(row["suite_version"], sources, row["fingerprint__adopted"])
 
 
 def choices_of(runs: Sequence[TrendRun]) -> TrendChoices:
@@ -238,7 +216,8 @@ def marks(runs: Sequence[TrendRun]) -> list[Mark]:
 
 
 def _changed(before: TrendRun, after: TrendRun) -> dict[str, str]:
-    words = {
+    old, new = before.configuration, after.configuration
+    words: dict[str, tuple[object, object, str]] = {
         "T": (before.tool_version, after.tool_version, f"tool {after.tool_version or 'unknown'}"),
         "G": (before.guidance, after.guidance, after.guidance_name or "no guidance"),
         "M": (
@@ -246,10 +225,10 @@ def _changed(before: TrendRun, after: TrendRun) -> dict[str, str]:
             (after.target, after.model),
             f"model {after.model or after.target}",
         ),
-        "J": (before.judge, after.judge, _judge_words(after.judge)),
-        "S": (before.suite_version, after.suite_version, f"suite version {after.suite_number}"),
+        "J": (old.sources.judge, new.sources.judge, _judge_words(new.sources.judge)),
+        "S": (old.suite_version, new.suite_version, f"suite version {after.suite_number}"),
     }
-    return {flag: text for flag, (old, new, text) in words.items() if old != new}
+    return {flag: text for flag, (one, other, text) in words.items() if one != other}
 
 
 def _judge_words(judge: str) -> str:

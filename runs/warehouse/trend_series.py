@@ -13,7 +13,7 @@ from evaluators.change_points import FEWEST_RUNS, ChangePoint, mean_changes, rat
 from evaluators.comparability import parts_of
 from evaluators.statistics import Z_95, wilson
 from runs.models import Measure, RunMeasure, SubcommandMeasure
-from runs.warehouse.comparability import Configuration, Sources, both_known, changed_between, read_standards
+from runs.warehouse.comparability import Configuration, both_known, changed_between, read_standards
 from runs.warehouse.measure_changes import HEADLINE, PASS
 from runs.warehouse.measures import label_of
 from runs.warehouse.trend_runs import TrendFilters, TrendRun, is_of_line
@@ -134,9 +134,9 @@ class _Steps:
     def __init__(self, runs: Sequence[TrendRun], filters: TrendFilters) -> None:
         self.runs = runs
         self.line = {at for at, run in enumerate(runs) if is_of_line(run, filters)}
-        configurations = [_configuration(runs[at], runs[at].judge) for at in sorted(self.line)]
+        configurations = [runs[at].configuration for at in sorted(self.line)]
         # Each with the newest: what differs between any two differs from it.
-        self.standards = read_standards((each, configurations[-1]) for each in configurations)
+        self.known = read_standards((each, configurations[-1]) for each in configurations)
         self._changed: dict[tuple[int, int], frozenset[str] | None] = {}
 
     def changes(self, measure: Measure, values: Sequence[Value]) -> Iterator[ChangePoint]:
@@ -174,19 +174,20 @@ class _Steps:
 
     def _changed_parts(self, before: TrendRun, after: TrendRun) -> frozenset[str] | None:
         """Return the parts that changed in any scenario; None where the scenarios are others."""
-        judges = both_known(before.judge, after.judge)
-        one, other = (_configuration(run, judge) for run, judge in zip((before, after), judges, strict=True))
+        judges = both_known(*(run.configuration.sources.judge for run in (before, after)))
+        one, other = (
+            _with_judge(run.configuration, judge) for run, judge in zip((before, after), judges, strict=True)
+        )
         if one == other:
             return frozenset()
-        old, new = (self.standards.standards[each.suite_version].keys() for each in (one, other))
+        old, new = (self.known.standards[each.suite_version].keys() for each in (one, other))
         if old != new:
             return None
-        return frozenset(chain.from_iterable(changed_between(self.standards, (one, other)).values()))
+        return frozenset(chain.from_iterable(changed_between(self.known, (one, other)).values()))
 
 
-def _configuration(run: TrendRun, judge: str) -> Configuration:
-    sources = Sources(judge, pattern=run.pattern, threshold=run.threshold, seconds=run.seconds)
-    return Configuration(run.suite_version, sources, run.adopted)
+def _with_judge(run: Configuration, judge: str) -> Configuration:
+    return run._replace(sources=run.sources._replace(judge=judge))
 
 
 def subcommand_series(runs: Sequence[TrendRun]) -> list[Series]:
