@@ -41,7 +41,8 @@ class BodyLimits:
             # `ApiErrors` writes what REST answers.
             return HttpResponse(status=HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
         shown = f"{most >> 20} MB" if most >> 20 else f"{most >> 10} kB"
-        sentence = f"This form has more than {shown}. Send less at once, or sign in first."
+        advice = "Send less at once." if request.user.is_authenticated else "Sign in first."
+        sentence = f"This form has more than {shown}. {advice}"
         return error_page(
             HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "This form is too large", sentence, "web/form-too-large"
         )

@@ -51,7 +51,7 @@ def send(client, address, size, content_type=ENCODED):
 def test_strangers_send_little(db, kind):
     response = send(Client(), "/sign-in/", STRANGER + 1, kind)
     assert response.status_code == 413
-    assert "more than 64 kB" in response.content.decode()
+    assert "more than 64 kB. Sign in first." in response.content.decode()
 
 
 def test_members_send_a_form_of_some_size(project):
