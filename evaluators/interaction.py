@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 
 from evaluators.calls import calls
 from evaluators.mcp_calls import McpFailure, mcp_commands
-from evaluators.model import Command, Json, Score, Source, Transcript
+from evaluators.model import Command, End, Json, Score, Source, Transcript
 from evaluators.patterns import PatternError
 from evaluators.tool import Tool
 from evaluators.tool_commands import (
@@ -25,6 +25,9 @@ from evaluators.tool_commands import (
 
 __all__ = ["GENERIC_PATTERN", "Interaction", "Subcommand", "analyse", "metrics", "scores"]
 
+RULES_VERSION = 2
+"""The version of the rules by which commands are counted; a change of a count or an end changes it."""
+
 RATES = ("error_rate", "retry_rate", "first_try_success_rate", "iteration_ratio")
 COUNTS = (
     "total_commands",
@@ -35,6 +38,11 @@ COUNTS = (
     "retries_after_failure",
     "exact_repeats",
     "unknown_exit",
+    "known",
+    "estimated",
+    "not_run",
+    "indirect",
+    "mentioned",
 )
 
 
@@ -53,7 +61,10 @@ class Subcommand(Struct, gc=False):
 
 
 class Interaction(Struct, frozen=True):
-    """The metrics of layer 1. Without commands, rates are 0.0 and `available` is false."""
+    """The metrics of layer 1. Without commands, rates are 0.0 and `available` is false.
+
+    The error rate and the first-try success rate are over the commands whose end is known, and None if no end is.
+    """
 
     available: bool = False
     source: Source = "none"
@@ -61,16 +72,31 @@ class Interaction(Struct, frozen=True):
     total_commands: int = 0
     unique_commands: int = 0
     error_count: int = 0
-    error_rate: float = 0.0
+    error_rate: float | None = 0.0
     retry_count: int = 0
     retry_rate: float = 0.0
     help_seeking: int = 0
-    first_try_success_rate: float = 0.0
+    first_try_success_rate: float | None = 0.0
     iteration_ratio: float = 0.0
     retries_after_failure: int = 0
     exact_repeats: int = 0
     """Commands that repeat an earlier line."""
     unknown_exit: int = 0
+    known: int = 0
+    """Commands whose end is known, `total_commands` less `unknown_exit`."""
+    estimated: int = 0
+    """Known ends that are estimated from text."""
+    not_run: int = 0
+    """Calls that never ran, such as denied ones; not among the commands."""
+    indirect: int = 0
+    """Recorded calls that other programs made, such as make; not among the commands."""
+    indirect_by: dict[str, int] = field(default_factory=dict)
+    """Indirect calls by the program that made them."""
+    mentioned: int = 0
+    """Shell commands that name the tool and have no command of it; not among the commands."""
+    ends: End = "unknown"
+    """The source of ends: recorded, reported or estimated; `unknown` without commands."""
+    rules: int = RULES_VERSION
     subcommands: tuple[Subcommand, ...] = ()
     commands: tuple[Command, ...] = ()
     failures: dict[str, int] | None = None

@@ -17,7 +17,11 @@ Json = Any
 
 Outcome = Literal["pass", "fail", "error"]
 EventType = Literal["message", "model_step", "tool_call", "tool_result", "error", "raw"]
-Source = Literal["events", "stream", "trace", "transcript", "none"]
+Source = Literal["recorded", "events", "stream", "trace", "transcript", "none"]
+End = Literal["recorded", "reported", "estimated", "unknown"]
+"""How the end of a command is known: from the kernel, from the agent's events, from text, or not at all."""
+NotRun = Literal["", "rejected", "denied", "cancelled", "invalid"]
+"""Why a call never ran: a person rejected it, a rule or hook denied it, it was cancelled, or its input was invalid."""
 LayerName = Literal["interaction", "gates", "assertions", "evaluators", "scripts", "judge"]
 
 
@@ -79,6 +83,8 @@ class Event(Struct, frozen=True, omit_defaults=True, gc=False):
     role: str | None = None
     exit_code: int | None = None
     success: bool | None = None
+    not_run: NotRun = ""
+    """Why the call never ran, on the call or on its result; empty for a call that ran."""
     timestamp: str | None = None
     seconds: float | None = None
     metadata: dict[str, Json] = field(default_factory=dict)
@@ -121,6 +127,12 @@ class Command(Struct, frozen=True, omit_defaults=True, gc=False):
     """Index of the tool_call in the transcript's events, or the line number of its text."""
     failure: str = ""
     """Why a call of an MCP server failed (`mcp_calls.McpFailure`); empty for others."""
+    end: End = "reported"
+    """How its end is known; `unknown` if neither exit code nor failure is."""
+    at_least: bool = False
+    """Whether it ran once or more, such as in a loop."""
+    seconds: float | None = None
+    """The time it ran, if recorded."""
 
 
 class Judging(Struct, frozen=True, omit_defaults=True):
