@@ -44,9 +44,12 @@ def diagnose(
     metrics: Interaction,
     thresholds: Thresholds = Thresholds(),  # noqa: B008 immutable
     messages: Mapping[int, str] | None = None,
+    *,
+    failed: bool = False,
 ) -> tuple[Diagnosis, ...]:
     """Return the patterns that match the metrics; none without commands.
 
+    A trial that `failed`, and one whose ends are estimated from text, never shows that the docs are clear.
     `messages` are the error messages of failed commands by their number; evidence quotes them.
     """
     if not metrics.available:
@@ -63,7 +66,9 @@ def diagnose(
         *_retries(metrics, thresholds, messages),
         *_many_commands(metrics, thresholds),
     )
-    return problems or tuple(_clear(metrics, thresholds))
+    is_measured = bool(metrics.total_commands) and metrics.error_rate is not None
+    is_clear = is_measured and metrics.completed and not failed and metrics.ends != "estimated"
+    return problems or (tuple(_clear(metrics, thresholds)) if is_clear else ())
 
 
 def messages_of(transcript: Transcript, metrics: Interaction) -> dict[int, str]:
@@ -137,7 +142,7 @@ def _errors_and_help(
     metrics: Interaction, limit: Thresholds, missing: set[int], messages: Mapping[int, str]
 ) -> Iterator[Diagnosis]:
     errors = metrics.error_count - len(missing)
-    rate = errors / metrics.total_commands if missing else metrics.error_rate
+    rate = errors / (metrics.known or metrics.total_commands) if missing else metrics.error_rate or 0.0
     erring = rate >= limit.error_rate
     seeking = metrics.help_seeking >= limit.help_calls
     failed = [each for each in metrics.commands if each.failed and each.n not in missing]
@@ -180,13 +185,12 @@ def _many_commands(metrics: Interaction, limit: Thresholds) -> Iterator[Diagnosi
 
 def _clear(metrics: Interaction, limit: Thresholds) -> Iterator[Diagnosis]:
     """Yield that few errors and little help show clear docs; call it only where no problem was found."""
-    if metrics.completed and metrics.total_commands:
-        sentence = "The docs are clear: few errors and little need for help."
-        yield Diagnosis(CLEAR, sentence, _error_and_help_evidence(metrics.error_count, metrics, limit))
+    sentence = "The docs are clear: few errors and little need for help."
+    yield Diagnosis(CLEAR, sentence, _error_and_help_evidence(metrics.error_count, metrics, limit))
 
 
 def _error_and_help_evidence(errors: int, metrics: Interaction, limit: Thresholds) -> tuple[str, ...]:
     return (
-        f"{errors} of {metrics.total_commands} commands failed (threshold {_percent(limit.error_rate)}).",
+        f"{errors} of {metrics.known or metrics.total_commands} commands failed (threshold {_percent(limit.error_rate)}).",
         f"{metrics.help_seeking} help calls (threshold {limit.help_calls}).",
     )

@@ -8,17 +8,18 @@ from collections.abc import Iterator, Sequence
 import msgspec
 from msgspec import Struct, field
 
-from evaluators.calls import calls
+from evaluators.calls import Call, calls
 from evaluators.mcp_calls import McpFailure, mcp_commands
 from evaluators.model import Command, End, Json, Score, Source, Transcript
 from evaluators.patterns import PatternError
+from evaluators.text_commands import find_in_text
 from evaluators.tool import Tool
 from evaluators.tool_commands import (
     GENERIC_PATTERN,
+    Found,
     TooManyCommands,
-    commands_in_shell_calls,
-    commands_in_text,
-    commands_in_tool_calls,
+    find_in_shell_calls,
+    find_in_tool_calls,
     make_matcher,
     number_commands,
 )
@@ -116,34 +117,35 @@ class Interaction(Struct, frozen=True):
 def analyse(transcript: Transcript, tool: Tool | None, *, completed: bool) -> Interaction:
     """Return the metrics of a transcript: from its events if they include a tool call, else from its text.
 
+    Without a tool, every tool call is a command; with one, only its own commands are.
     `completed` is whether the agent's process exited with code 0 before the time limit.
     """
     paired = calls(transcript.events)
     source: Source = transcript.source if paired else ("transcript" if transcript.text else "none")
     try:
-        if tool and tool.mcp:
-            return _of_server(number_commands(mcp_commands(paired, tool.mcp)), source, completed=completed)
-        matching = make_matcher(tool.binary, tool.command_pattern) if tool else None
-        if matching is None or (paired and all(call.event.command is None for call in paired)):
-            commands = number_commands(commands_in_tool_calls(paired))
-        else:
-            commands = number_commands(
-                commands_in_shell_calls(paired, matching)
-                if paired
-                else commands_in_text(transcript.text, matching)
-            )
+        found = _found(transcript, paired, tool)
     except (PatternError, TooManyCommands) as error:
         return Interaction(source=source, completed=completed, problem=str(error))
-    if matching is None and not paired:
+    if found is None:
         return Interaction(completed=completed)
-    return metrics(commands, source=source, completed=completed)
+    counted = metrics(found.commands, source=source, completed=completed)
+    counted = msgspec.structs.replace(counted, not_run=found.not_run, mentioned=found.mentioned)
+    return _with_failures(counted) if tool and tool.mcp else counted
 
 
-def _of_server(commands: Sequence[Command], source: Source, *, completed: bool) -> Interaction:
-    counts = Counter(command.failure for command in commands)
-    failures = {each.value: counts[each.value] for each in McpFailure}
-    found = metrics(commands, source=source, completed=completed)
-    return msgspec.structs.replace(found, failures=failures)
+def _found(transcript: Transcript, paired: Sequence[Call], tool: Tool | None) -> Found | None:
+    """Return the commands, None if there is nothing to look for. Raises `PatternError` or `TooManyCommands`."""
+    if tool and tool.mcp:
+        return Found(number_commands(mcp_commands(paired, tool.mcp)))
+    matcher = make_matcher(tool.binary, tool.command_pattern) if tool else None
+    if matcher is None:
+        return find_in_tool_calls(paired) if paired else None
+    return find_in_shell_calls(paired, matcher) if paired else find_in_text(transcript.text, matcher)
+
+
+def _with_failures(counted: Interaction) -> Interaction:
+    counts = Counter(command.failure for command in counted.commands)
+    return msgspec.structs.replace(counted, failures={each.value: counts[each.value] for each in McpFailure})
 
 
 def metrics(commands: Sequence[Command], *, source: Source, completed: bool) -> Interaction:
@@ -154,6 +156,9 @@ def metrics(commands: Sequence[Command], *, source: Source, completed: bool) -> 
     groups = _by_subcommand(commands)
     unique = len({command.line for command in commands})
     errors, repeats = _sum("errors", groups), total - unique
+    known = total - _sum("unknown", groups)
+    estimated = sum(command.end == "estimated" for command in commands)
+    recorded = source == "recorded"
     return Interaction(
         available=True,
         source=source,
@@ -161,15 +166,18 @@ def metrics(commands: Sequence[Command], *, source: Source, completed: bool) -> 
         total_commands=total,
         unique_commands=unique,
         error_count=errors,
-        error_rate=errors / total,
+        error_rate=errors / known if known else None,
         retry_count=repeats,
         retry_rate=repeats / total,
         help_seeking=groups[_HELP].calls,
-        first_try_success_rate=_sum("first_tries", groups) / total,
+        first_try_success_rate=_sum("first_tries", groups) / known if known else None,
         iteration_ratio=unique / total,
         retries_after_failure=_sum("retries_after_failure", groups),
         exact_repeats=repeats,
-        unknown_exit=_sum("unknown", groups),
+        unknown_exit=total - known,
+        known=known,
+        estimated=estimated,
+        ends="recorded" if recorded else "estimated" if source == "transcript" else "reported",
         subcommands=tuple(groups[name] for name in sorted(filter(None, groups))),
         commands=tuple(commands),
     )
@@ -208,7 +216,7 @@ def _by_subcommand(commands: Sequence[Command]) -> _Groups:
             counts.unknown += 1
         if command.retry_of is not None:
             counts.retries_after_failure += 1
-        elif not command.failed:
+        elif command.exit_code is not None and not command.failed:
             counts.first_tries += 1
     return groups
 

@@ -83,13 +83,13 @@ class Event(Struct, frozen=True, omit_defaults=True, gc=False):
     role: str | None = None
     exit_code: int | None = None
     success: bool | None = None
-    not_run: NotRun = ""
-    """Why the call never ran, on the call or on its result; empty for a call that ran."""
     timestamp: str | None = None
     seconds: float | None = None
     metadata: dict[str, Json] = field(default_factory=dict)
     usage: Usage | None = None
     """The tokens of the model's turn that begins with this event, if the recorder knows them."""
+    not_run: NotRun = ""
+    """Why the call never ran, on the call or on its result; empty for a call that ran."""
 
 
 class Transcript(Struct, frozen=True, omit_defaults=True):

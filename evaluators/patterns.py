@@ -272,6 +272,18 @@ def required_literal(text: str) -> str:
     return max(runs, key=len)
 
 
+def leading_word(text: str) -> str:
+    """Return the word that every match begins with, such as a program's name; empty where that is not certain."""
+    found = _LEADING_WORD.match(text)
+    return "" if found is None or _UNCERTAIN.search(text) else found["word"].replace("\\", "")
+
+
+_LEADING_WORD = re.compile(
+    r"""(?:\^|\\b|\(\?P<\w+>|\(\?:|\(|\[\^?\W?\]|(?:\\?\.)?(?:\\)?/|\\S\*/|\)\?|\?|\.\*)*
+    (?P<word>(?:\w|\\?-|\\\.)+)
+    (?=\)?(?:\ |\\s|\\b|\[\ |\Z|\(\?:\\s|\(\?:\ ))""",
+    re.VERBOSE,
+)
 # Alternatives, flags, look-around, and escapes that match other characters than they show.
 _UNCERTAIN = re.compile(r"\||\(\?(?!P<|:)|\\[\dxpPNuUQ]")
 _MULTILINE = re.compile(r"\(\?[a-zA-Z]*m")

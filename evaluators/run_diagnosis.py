@@ -40,6 +40,8 @@ class DiagnosedTrial(Struct, frozen=True):
     """Its commands may be only those that failed."""
     messages: dict[int, str] = {}
     """Error messages of failed commands by their number."""
+    failed: bool = False
+    """Whether the trial failed."""
 
 
 class CutOffs(Struct, frozen=True):
@@ -117,7 +119,7 @@ def diagnose_run(trials: Sequence[DiagnosedTrial], limits: Thresholds) -> list[F
     measured = [trial for trial in trials if trial.metrics.available]
     seen: dict[str, list[tuple[DiagnosedTrial, Diagnosis]]] = {}
     for trial in measured:
-        for found in diagnose(trial.metrics, limits, trial.messages):
+        for found in diagnose(trial.metrics, limits, trial.messages, failed=trial.failed):
             seen.setdefault(found.pattern, []).append((trial, found))
     scenarios = len({trial.scenario for trial in measured})
     findings = [_finding(own, len(measured), scenarios) for own in seen.values()]
@@ -143,8 +145,11 @@ def _evidence(metrics: Sequence[Interaction]) -> Iterator[str]:
     total, errors = (
         sum(getattr(each, name) for each in metrics) for name in ("total_commands", "error_count")
     )
+    known = total - sum(each.unknown_exit for each in metrics)
     helps, n = sum(each.help_seeking for each in metrics), len(metrics)
-    yield f"{errors} of {total} commands failed ({100 * errors / total:.0f} %) in these trials."
+    share = f" ({100 * errors / known:.0f} %)" if known else ""
+    rest = f"; the end of {total - known} more is unknown" if known < total else ""
+    yield f"{errors} of {known} commands failed{share} in these trials{rest}."
     yield f"{helps / n:.1f} help calls and {total / n:.1f} commands per trial."
 
 

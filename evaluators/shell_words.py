@@ -1,4 +1,4 @@
-"""Split a shell command line into simple commands, each a list of words.
+"""Split a shell command line into words and operators.
 
 Handles quotes, `$(…)`, backticks, redirections, comments and here-documents. Never rejects a line: text that is
 not shell (prose, an open quote) is kept as written.
@@ -10,6 +10,7 @@ import re
 import shlex
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 _CHUNK = re.compile(
     r"""
@@ -20,8 +21,9 @@ _CHUNK = re.compile(
   | (?P<joiner>\|\||&&|\|&|;;?|\||&|\n)
   | (?P<single>'[^']*')
   | (?P<double>")
+  | (?P<windows>(?<![^\s;&|(])(?:[A-Za-z]:|\.{1,2})?\\[\w.\\-]+\.(?:exe|cmd|bat|ps1)\b)
   | (?P<escaped>\\.)
-  | (?P<substitution>\$\(|`)
+  | (?P<substitution>[$<>]\(|`)
   | (?P<paren>[()])
   | (?P<plain>[^\s\\'"$`;&|<>()]+)
   | (?P<other>.)
@@ -32,6 +34,8 @@ _IN_DOUBLE = re.compile(r'[^"\\$`]+|\\.|\$\(|.', re.DOTALL)
 _NESTING = re.compile(r"""\\.|'[^']*'|"(?:[^"\\]|\\.)*"|[()]""", re.DOTALL)
 _ESCAPED_IN_DOUBLE = re.compile(r'\\(["\\$`])')
 _BLANKS = re.compile(r"\s+")
+# As `shlex.quote` has it, but letters of any alphabet need no quotes.
+_PLAIN_WORD = re.compile(r"[\w@%+=:,./-]+")
 
 
 class Word(Struct, frozen=True):
@@ -44,23 +48,34 @@ class Word(Struct, frozen=True):
     redirect: bool = False
     scripts: tuple[str, ...] = ()
     """The scripts of its substitutions."""
+    is_quoted: bool = False
+    """Whether a part of it was quoted: it is no keyword then."""
+    document: str | None = None
+    """The text of its here-document."""
 
     def quoted(self, text: str) -> str:
         """Return the text with canonical quotes if it is a plain word."""
-        return text if self.redirect or self.scripts else shlex.quote(text)
+        if self.redirect or self.scripts or _PLAIN_WORD.fullmatch(text):
+            return text
+        return shlex.quote(text)
+
+    @property
+    def shown_document(self) -> str:
+        """Return its here-document on one line; empty without one."""
+        return _BLANKS.sub(" ", self.document or "").strip()
 
 
-class Simple(Struct, frozen=True):
-    """A simple command and the operator after it (empty at the end of the line)."""
+class Operator(Struct, frozen=True):
+    """What stands between commands: `&&`, `||`, `|`, `;`, `;;`, `&`, a newline, or `(` and `)` of a subshell."""
 
-    words: tuple[Word, ...]
-    joiner: str = ""
-    document: str = ""
-    """The text of its here-documents, with single spaces."""
+    text: str
 
 
-def simple_commands(line: str) -> tuple[Simple, ...]:
-    """Return the simple commands of one or more lines in order. Never raises."""
+Token = Word | Operator
+
+
+def tokens(line: str) -> list[Token]:
+    """Return the words and operators of one or more lines in order. Never raises."""
     return _ShellReader(line).read()
 
 
@@ -70,24 +85,23 @@ class _ShellReader:
     def __init__(self, line: str) -> None:
         self.line = line
         self.position = 0
-        self.commands: list[Simple] = []
-        self.words: list[Word] = []
+        self.tokens: list[Token] = []
         self.value: list[str] = []
         self.masked: list[str] = []
         self.scripts: list[str] = []
-        self.started = self.redirect = False
+        self.started = self.redirect = self.is_quoted = False
         self.groups = 0
-        self.delimiters: list[str] = []
-        self.documents: list[str] = []
+        self.documents: list[tuple[int, str]] = []
+        """Here-documents that come after this line: the index of the word, and the delimiter."""
         # After an unclosed `$(` or quote, later ones are literal: searching again would be quadratic.
         self.no_end_of: set[str] = set()
 
-    def read(self) -> tuple[Simple, ...]:
+    def read(self) -> list[Token]:
         while found := _CHUNK.match(self.line, self.position):
             self.position = found.end()
             self.take(found)
-        self.end_command("")
-        return tuple(self.commands)
+        self.end_word()
+        return self.tokens
 
     def take(self, found: re.Match[str]) -> None:
         text = found.group()
@@ -98,18 +112,22 @@ class _ShellReader:
                 pass
             case "heredoc":
                 self.end_word()
-                self.delimiters.append(found["delimiter"].strip("'\"\\"))
-                self.words.append(Word("<<" + self.delimiters[-1], "<<", redirect=True))
-            case "redirect":
+                delimiter = found["delimiter"].strip("'\"\\")
+                self.documents.append((len(self.tokens), delimiter))
+                self.tokens.append(Word("<<" + delimiter, "<<", redirect=True))
+            case "redirect" if not self.line.startswith("(", self.position) or text not in ("<", ">"):
                 self.end_word()
                 self.add(text.strip())
                 self.redirect = True
+            case "redirect":
+                self.position += 1
+                self.substitution(text + "(")
             case "joiner":
                 self.join(text)
             case "single":
-                self.add(text[1:-1])
+                self.add(text[1:-1], is_quoted=True)
             case "escaped":
-                self.add(text[1])
+                self.add(text[1], is_quoted=True)
             case "double":
                 self.double()
             case "substitution":
@@ -119,8 +137,9 @@ class _ShellReader:
             case _:
                 self.add(text)
 
-    def add(self, text: str, *, script: str | None = None) -> None:
+    def add(self, text: str, *, script: str | None = None, is_quoted: bool = False) -> None:
         self.started = True
+        self.is_quoted |= is_quoted
         self.value.append(text)
         self.masked.append(text if script is None else "$()")
         if script is not None:
@@ -129,33 +148,30 @@ class _ShellReader:
     def end_word(self) -> None:
         if not self.started:
             return
-        word = Word("".join(self.value), "".join(self.masked), self.redirect, tuple(self.scripts))
-        self.words.append(word)
+        scripts = tuple(self.scripts)
+        self.tokens.append(
+            Word("".join(self.value), "".join(self.masked), self.redirect, scripts, self.is_quoted)
+        )
         self.value, self.masked, self.scripts = [], [], []
-        self.started = self.redirect = False
-
-    def end_command(self, joiner: str) -> None:
-        self.end_word()
-        if self.words:
-            document = _BLANKS.sub(" ", " ".join(self.documents)).strip()
-            self.commands.append(Simple(tuple(self.words), joiner, document))
-        self.words, self.documents = [], []
+        self.started = self.redirect = self.is_quoted = False
 
     def join(self, joiner: str) -> None:
         self.end_word()
         if joiner == "\n":
             self.read_documents()
-        self.end_command("|" if joiner == "|&" else joiner)
+        self.tokens.append(Operator("|" if joiner == "|&" else joiner))
 
     def read_documents(self) -> None:
-        for delimiter in self.delimiters:
+        for index, delimiter in self.documents:
             end = re.compile(rf"^\t*{re.escape(delimiter)}[ \t\r]*$", re.MULTILINE).search(
                 self.line, self.position
             )
             stop, after = (end.start(), end.end() + 1) if end else (len(self.line), len(self.line))
-            self.documents.append(self.line[self.position : stop])
+            word = self.tokens[index]
+            if isinstance(word, Word):
+                self.tokens[index] = replace(word, document=self.line[self.position : stop])
             self.position = min(after, len(self.line))
-        self.delimiters = []
+        self.documents = []
 
     def double(self) -> None:
         """Read a double-quoted string, starting after the opening quote."""
@@ -163,7 +179,7 @@ class _ShellReader:
             self.add('"')
             return
         start, parts, scripts = self.position, len(self.value), len(self.scripts)
-        self.add("")
+        self.add("", is_quoted=True)
         while found := _IN_DOUBLE.match(self.line, self.position):
             self.position = found.end()
             text = found.group()
@@ -180,7 +196,7 @@ class _ShellReader:
         self.add('"')
 
     def substitution(self, opening: str) -> None:
-        """Read `$(…)` or backticks, starting after the opening."""
+        """Read `$(…)`, `<(…)` or backticks, starting after the opening."""
         end = -1 if opening in self.no_end_of else self.closing(opening)
         if end < 0:
             self.no_end_of.add(opening)
@@ -201,11 +217,27 @@ class _ShellReader:
         return -1
 
     def paren(self, text: str) -> None:
-        """Drop the parentheses of a subshell; within a word they are characters."""
-        if text == "(" and not self.words and not self.started:
+        """Open or close a subshell; elsewhere parentheses are characters."""
+        if text == "(" and not self.started and self.at_command:
             self.groups += 1
+            self.tokens.append(Operator("("))
         elif text == ")" and self.groups:
             self.groups -= 1
             self.end_word()
+            self.tokens.append(Operator(")"))
         else:
             self.add(text)
+
+    @property
+    def at_command(self) -> bool:
+        """Whether the next word begins a command."""
+        last = self.tokens[-1] if self.tokens else None
+        return (
+            last is None
+            or isinstance(last, Operator)
+            or (last.value in BEFORE_COMMANDS and not last.is_quoted)
+        )
+
+
+BEFORE_COMMANDS = frozenset(["!", "{", "if", "then", "elif", "else", "while", "until", "do", "time"])
+"""Keywords after which a command begins."""

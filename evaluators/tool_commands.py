@@ -1,4 +1,4 @@
-"""Find the commands of the tool under test in a transcript (llm-tool-test evaluation, Layer 1)."""
+"""Find the commands of the tool under test in shell calls (llm-tool-test evaluation, Layer 1)."""
 
 from __future__ import annotations
 
@@ -10,37 +10,18 @@ import msgspec
 from msgspec import Struct
 
 from evaluators.calls import Call
-from evaluators.model import Command
-from evaluators.patterns import compile_pattern, required_literal
-from evaluators.shell import Segment, exit_codes, segments, without_ansi
-
-_EXIT = re.compile(r"\bexit(?:ed)?(?: with)? (?:code|status)[: =]*(\d{1,9})")
-_ERROR = re.compile(r"^[\s\[*✗✖❌!]*(?:errors?|failed|fatal)\b(?![: ]*(?:0\b|none\b)|-free)", re.MULTILINE)
-_USAGE = re.compile(r"^\s*usage:", re.MULTILINE)
-
-
-def exit_code_in_text(output: str, *, after_help: bool) -> int:
-    """Return the exit code according to the lines after a command.
-
-    It is the number they name, else 1 for an error word at the start of a line (`usage:` counts unless help was
-    requested), else 0.
-    """
-    low = output.lower()
-    if "exit" in low and (named := _EXIT.search(low)):
-        return int(named[1])
-    if ("error" in low or "fail" in low or "fatal" in low) and _ERROR.search(low):
-        return 1
-    return int(not after_help and "usage:" in low and _USAGE.search(low) is not None)
-
+from evaluators.error_text import has_error
+from evaluators.launchers import SCRIPT_SUFFIX, interpreter_name
+from evaluators.model import Command, End, Json
+from evaluators.patterns import compile_pattern, leading_word, required_literal
+from evaluators.shell import Definitions, Segment, ShellLine, Stage, read_line, words_of
+from evaluators.shell_ends import Ending, ends_of
 
 GENERIC_PATTERN = r"^(?!exit|error|failed)[a-z][\w.-]*\s+(?P<sub>--help|\w\S*)"
 """Matches any lower-case program followed by a word, for transcripts without a known tool. Never a default."""
 
 HELP = "help"
 """The key of help calls."""
-
-WINDOW = 20
-"""Lines after a command that are searched for its exit code."""
 
 MOST_COMMANDS = 50_000
 """Commands of a transcript that are counted; an agent can write millions in one line."""
@@ -50,6 +31,86 @@ LONGEST_SHELL_LINE = 256_000
 
 _CACHED_LENGTH = 2_000
 """The longest line in a cache, in characters, to limit memory."""
+
+_TEXT_PROGRAMS = frozenset(
+    [
+        "[",
+        "alias",
+        "awk",
+        "basename",
+        "bat",
+        "cat",
+        "cd",
+        "chmod",
+        "chown",
+        "command",
+        "cp",
+        "cut",
+        "declare",
+        "diff",
+        "dirname",
+        "echo",
+        "egrep",
+        "export",
+        "fd",
+        "fgrep",
+        "file",
+        "find",
+        "fold",
+        "grep",
+        "gsed",
+        "hash",
+        "head",
+        "hexdump",
+        "install",
+        "less",
+        "ln",
+        "local",
+        "ls",
+        "man",
+        "md5sum",
+        "mkdir",
+        "more",
+        "mv",
+        "nl",
+        "od",
+        "open",
+        "pip",
+        "pip3",
+        "printf",
+        "pushd",
+        "read",
+        "readlink",
+        "realpath",
+        "rg",
+        "rm",
+        "rmdir",
+        "sed",
+        "sha256sum",
+        "sort",
+        "source",
+        "stat",
+        "strings",
+        "tail",
+        "tee",
+        "test",
+        "touch",
+        "tr",
+        "tree",
+        "type",
+        "typeset",
+        "uniq",
+        "unset",
+        "vi",
+        "vim",
+        "wc",
+        "whatis",
+        "whereis",
+        "which",
+        "xxd",
+    ]
+)
+"""Programs whose arguments are texts and files: a tool's name among them is no call."""
 
 
 class FoundCommand(Struct, frozen=True, gc=False):
@@ -62,6 +123,19 @@ class FoundCommand(Struct, frozen=True, gc=False):
     help: bool = False
     helps: str | None = None
     failure: str = ""
+    end: End = "reported"
+    at_least: bool = False
+    seconds: float | None = None
+
+
+class Found(Struct, frozen=True):
+    """The commands of a transcript, and what was left out."""
+
+    commands: tuple[Command, ...]
+    not_run: int = 0
+    """Calls of the tool that never ran."""
+    mentioned: int = 0
+    """Shell calls that name the tool and have no command of it."""
 
 
 class Matcher(Struct, frozen=True, cache_hash=True):
@@ -74,6 +148,14 @@ class Matcher(Struct, frozen=True, cache_hash=True):
         """Return a text that every matching line contains; empty if there is none."""
         return required_literal(self.pattern) if self.pattern else self.binary[0]
 
+    @property
+    def name(self) -> str:
+        """Return the name by which lines mention the tool; empty if a pattern has no such word."""
+        if self.pattern:
+            return leading_word(self.pattern)
+        words = [word for word in self.binary if not word.startswith("-")]
+        return words[-1].rsplit("/", 1)[-1] if words else self.binary[0]
+
 
 class TooManyCommands(Exception):
     """The transcript has more commands than are counted, or may have; the message says why."""
@@ -84,14 +166,14 @@ def make_matcher(binary: str, pattern: str) -> Matcher | None:
     if pattern.strip():
         compile_pattern(pattern)
         return Matcher(pattern=pattern)
-    parts = segments(binary)
-    return Matcher(binary=parts[0].words) if parts else None
+    words = words_of(binary)
+    return Matcher(binary=words) if words else None
 
 
 def number_commands(found: Iterable[tuple[FoundCommand, int | None]]) -> tuple[Command, ...]:
     """Number the commands and mark retries: commands after a failed one of the same subcommand.
 
-    Without a subcommand, the command line is used instead. A success or an unknown result clears the failure.
+    Without a subcommand, the command line is used instead. A known success clears the failure.
     Raises `TooManyCommands`.
     """
     failed: dict[str, int] = {}
@@ -103,9 +185,10 @@ def number_commands(found: Iterable[tuple[FoundCommand, int | None]]) -> tuple[C
             )
         key = HELP if seen.help else seen.subcommand or seen.line
         retry_of = failed.get(key)
+        is_known = seen.failed or seen.exit_code is not None
         if seen.failed:
             failed[key] = n
-        elif retry_of is not None:
+        elif is_known and retry_of is not None:
             del failed[key]
         commands.append(
             Command(
@@ -119,59 +202,97 @@ def number_commands(found: Iterable[tuple[FoundCommand, int | None]]) -> tuple[C
                 retry_of,
                 event,
                 seen.failure,
+                seen.end if is_known else "unknown",
+                seen.at_least,
+                seen.seconds,
             )
         )
     return tuple(commands)
 
 
-def commands_in_shell_calls(
-    paired: Sequence[Call], matcher: Matcher
-) -> Iterator[tuple[FoundCommand, int | None]]:
-    """Yield the tool's commands in shell calls. Raises `TooManyCommands`."""
-    for call in paired:
-        line = call.event.command
-        if line is not None:
-            index = call.index
-            for command in commands_in_line(_searched(line, matcher), matcher, call.exit_code):
-                yield command, index
+def find_in_shell_calls(paired: Sequence[Call], matcher: Matcher) -> Found:
+    """Return the tool's commands in shell calls. Raises `TooManyCommands`."""
+    reader = _ShellCalls(matcher)
+    commands = number_commands(reader.commands(paired))
+    return Found(commands, reader.not_run, reader.mentioned)
 
 
-def commands_in_tool_calls(paired: Sequence[Call]) -> Iterator[tuple[FoundCommand, int | None]]:
-    """Yield every tool call as a command; the tool is the subcommand, name and input are the line."""
-    for call in paired:
-        name = call.event.name or "tool"
-        given = call.event.input if call.event.input is not None else call.event.command
-        text = "" if given is None else " " + msgspec.json.encode(given, order="deterministic").decode()
-        code = call.exit_code
-        yield FoundCommand(name + text, name, code, failed=code not in (None, 0)), call.index
+class _ShellCalls:
+    """Reads the shell calls of a session in order, with what earlier ones defined."""
+
+    def __init__(self, matcher: Matcher) -> None:
+        self.matcher = matcher
+        self.definitions = Definitions()
+        self.not_run = self.mentioned = 0
+        self.mention = mention_pattern(matcher)
+
+    def commands(self, paired: Sequence[Call]) -> Iterator[tuple[FoundCommand, int | None]]:
+        for call in paired:
+            if call.event.command is None:
+                continue
+            line = searched(call.event.command, self.matcher)
+            found = match_line(line, self.matcher, self.definitions)
+            if not_run_reason(call):
+                self.not_run += bool(found.matches)
+                continue
+            self.definitions = _relevant(found.line.definitions, self.matcher)
+            for command in commands_of(found, self.matcher, call.exit_code, output_of(call)):
+                yield command, call.index
+            if not found.matches and self.mention and self.mention.search(line):
+                self.mentioned += 1
 
 
-def commands_in_text(text: str, matcher: Matcher) -> Iterator[tuple[FoundCommand, int | None]]:
-    """Yield the tool's commands in plain text with line numbers; exit codes come from the next lines.
-
-    Raises `TooManyCommands`.
-    """
-    text = without_ansi(text)
-    places = [
-        (start, end, line)
-        for start, end, line in _lines_with(text, matcher.literal())
-        if _line_matches(line, matcher).matches
-    ]
-    ends = [start for start, _, _ in places[1:]]
-    ends.append(len(text))
-    number, counted = 0, 0
-    for (start, end, line), following in zip(places, ends, strict=False):
-        number += text.count("\n", counted, start)
-        counted = start
-        window = _FOLLOWING_LINES.match(text, end, following)
-        code = exit_code_in_text(
-            window.group() if window else "", after_help=_line_matches(line, matcher).helping
-        )
-        for command in commands_in_line(_searched(line, matcher), matcher, code):
-            yield command, number
+def not_run_reason(call: Call) -> str:
+    """Return why a call never ran; empty if it ran."""
+    return call.event.not_run or (call.result.not_run if call.result else "")
 
 
-def _searched(line: str, matcher: Matcher) -> str:
+def output_of(call: Call) -> str | None:
+    """Return what a call printed, None if that is unknown."""
+    output: Json = call.result.output if call.result else None
+    if isinstance(output, dict):
+        parts = [output.get(name) for name in ("stdout", "stderr", "output")]
+        output = "\n".join(part for part in parts if isinstance(part, str) and part) or None
+    if isinstance(output, list):
+        parts = [part.get("text") for part in output if isinstance(part, dict)]
+        output = "\n".join(part for part in parts if isinstance(part, str)) or None
+    if isinstance(output, str):
+        return output
+    return call.result.text if call.result else None
+
+
+def mention_pattern(matcher: Matcher) -> re.Pattern[str] | None:
+    """Return what finds the tool's name as a word; None for a pattern without a certain word."""
+    name = matcher.name
+    return re.compile(rf"(?<![\w.-]){re.escape(name)}(?![\w-])") if name else None
+
+
+def _relevant(found: Definitions, matcher: Matcher) -> Definitions:
+    """Return the definitions that lead to the tool, for the session's later lines."""
+    if not found.values and not found.functions:
+        return found
+    name = matcher.name or matcher.literal()
+    return Definitions(
+        tuple(each for each in found.values if any(name in word for word in each[1])),
+        tuple(each for each in found.functions if name in repr(each[1])),
+    )
+
+
+def find_in_tool_calls(paired: Sequence[Call]) -> Found:
+    """Return every tool call as a command; the tool is the subcommand, name and input are the line."""
+    ran = [call for call in paired if not not_run_reason(call)]
+    return Found(number_commands(map(_of_tool_call, ran)), len(paired) - len(ran))
+
+
+def _of_tool_call(call: Call) -> tuple[FoundCommand, int]:
+    name = call.event.name or "tool"
+    given = call.event.input if call.event.input is not None else call.event.command
+    text = "" if given is None else " " + msgspec.json.encode(given, order="deterministic").decode()
+    code = call.exit_code
+    return FoundCommand(name + text, name, code, failed=code not in (None, 0)), call.index
+
+
+def searched(line: str, matcher: Matcher) -> str:
     """Return the part of a line that can have commands. Raises `TooManyCommands` if it is too long to be searched."""
     rest = line[LONGEST_SHELL_LINE:]
     if rest and matcher.literal() in rest:
@@ -181,79 +302,149 @@ def _searched(line: str, matcher: Matcher) -> str:
     return line[:LONGEST_SHELL_LINE]
 
 
-_FOLLOWING_LINES = re.compile(rf"(?:\n[^\n]*){{0,{WINDOW}}}")
-
-
-def _lines_with(text: str, literal: str) -> Iterator[tuple[int, int, str]]:
-    """Yield the lines that contain the literal, with start and end."""
-    at = text.find(literal)
-    while 0 <= at < len(text):
-        start = text.rfind("\n", 0, at) + 1
-        end = text.find("\n", at)
-        end = len(text) if end < 0 else end
-        yield start, end, text[start:end]
-        at = text.find(literal, end + 1)
-
-
-def commands_in_line(line: str, matcher: Matcher, code: int | None) -> tuple[FoundCommand, ...]:
-    """Return the tool's commands in a shell line with this exit code. Raises `SlowPattern`."""
-    found = _line_matches(line, matcher)
-    codes = exit_codes(found.parts, found.matches, code) if found.matches else {}
-    return tuple(_command(found.parts[n], match, codes[n]) for n, match in found.matches.items())
-
-
-class _LineMatches(Struct, frozen=True):
+class MatchedLine(Struct, frozen=True):
     """The tool's segments of a line, independent of its exit code."""
 
-    parts: tuple[Segment, ...]
-    matches: dict[int, tuple[str | None]]
-    """Subcommand by index of the tool's segments."""
-    helping: bool
-    """Whether the last of them asks for help."""
+    line: ShellLine
+    matches: dict[int, Matched]
+    """By index of the segment."""
+
+    @property
+    def is_help(self) -> bool:
+        """Return whether the last of them asks for help."""
+        last = self.matches[max(self.matches)] if self.matches else None
+        return last is not None and _asks_help(last)
 
 
-def _line_matches(line: str, matcher: Matcher) -> _LineMatches:
-    return _cached_match_line(line, matcher) if len(line) <= _CACHED_LENGTH else _match_line(line, matcher)
+class Matched(Struct, frozen=True):
+    """A command of the tool."""
+
+    stage: Stage
+    sub: str | None
+    start: int = 0
+    """Where the pattern matched in the stage's text."""
 
 
-def _match_line(line: str, matcher: Matcher) -> _LineMatches:
-    parts = segments(line)
-    matches = {n: match for n, part in enumerate(parts) if (match := _match(part, matcher)) is not None}
-    last = max(matches, default=None)
-    return _LineMatches(parts, matches, last is not None and _asks_help(parts[last], matches[last][0]))
+def match_line(
+    line: str,
+    matcher: Matcher,
+    definitions: Definitions = Definitions(),  # noqa: B008 immutable
+) -> MatchedLine:
+    """Return the tool's commands in a shell line. Raises `SlowPattern`."""
+    if len(line) <= _CACHED_LENGTH and not definitions.functions:
+        return _cached_match(line, matcher, definitions)
+    return _match(line, matcher, definitions)
 
 
-_cached_match_line = lru_cache(maxsize=16_384)(_match_line)
+def _match(line: str, matcher: Matcher, definitions: Definitions) -> MatchedLine:
+    found = read_line(line, definitions)
+    matches = {
+        n: match
+        for n, part in enumerate(found.segments)
+        if (match := _match_segment(part, matcher)) is not None
+    }
+    return MatchedLine(found, matches)
 
 
-def _match(part: Segment, matcher: Matcher) -> tuple[str | None] | None:
-    """Return the subcommand in a 1-tuple, or None if the segment is not the tool's."""
-    if matcher.pattern:
-        return _match_pattern(part, matcher.pattern)
-    length = len(matcher.binary)
-    if part.words[:length] != matcher.binary:
+_cached_match = lru_cache(maxsize=16_384)(_match)
+
+
+def commands_of(
+    found: MatchedLine, matcher: Matcher, code: int | None, output: str | None
+) -> Iterator[FoundCommand]:
+    """Yield the tool's commands of a line with this exit code and output, without those that did not run."""
+    if not found.matches:
+        return
+    endings = {n: end for n, end in ends_of(found.line, found.matches, code, output).items() if end.ran}
+    unknown = [n for n, end in endings.items() if not end.known]
+    for n, ending in endings.items():
+        command = _command(found.matches[n], ending)
+        # The message of one of several commands can't be told from another's.
+        is_alone = unknown == [n] and not found.line.segments[n].hides_errors
+        if is_alone and output and has_error(output, after_help=command.help, program=matcher.name):
+            command = msgspec.structs.replace(command, failed=not command.help, end="estimated")
+        yield command
+
+
+def _match_segment(part: Segment, matcher: Matcher) -> Matched | None:
+    """Return how a segment is the tool's, None if it is not."""
+    for stage in reversed(part.stages):
+        found = (
+            _match_pattern(stage, matcher.pattern)
+            if matcher.pattern
+            else _match_binary(stage, matcher.binary)
+        )
+        if found is not None:
+            return found
+    return None
+
+
+def _match_binary(stage: Stage, binary: tuple[str, ...]) -> Matched | None:
+    length, words = len(binary), stage.words
+    is_tool = len(words) >= length and all(map(_is_same, words, binary))
+    # A script's name may have a suffix that the tool's name lacks.
+    is_tool |= stage.is_script and length == 1 and SCRIPT_SUFFIX.sub("", words[0]) == binary[0]
+    if not is_tool:
         return None
-    return (part.words[length] if len(part.words) > length else None,)
+    return Matched(stage, words[length] if len(words) > length else None)
 
 
-def _match_pattern(part: Segment, text: str) -> tuple[str | None] | None:
+def _is_same(word: str, wanted: str) -> bool:
+    if word == wanted:
+        return True
+    if "/" in word or "/" in wanted:
+        return word.rsplit("/", 1)[-1] == wanted.rsplit("/", 1)[-1]
+    return interpreter_name(word) == wanted
+
+
+def _match_pattern(stage: Stage, text: str) -> Matched | None:
     pattern = compile_pattern(text)
-    match = pattern.search(part.text)
-    if match is None and part.path:
+    match = pattern.search(stage.text)
+    if match is not None and not _may_begin(stage, match.start):
+        masked = _masked(stage)
+        match = pattern.search(masked) if masked != stage.text else None
+        if match is not None and not _may_begin(stage, match.start):
+            match = None
+    if match is None and stage.path:
         # The pattern may match the program's path, which the normalized line lacks.
-        match = pattern.search(part.path + part.text[len(part.words[0]) :])
-    return None if match is None else (match.sub,)
+        match = pattern.search(stage.path + stage.text[len(stage.words[0]) :])
+        if match is not None and match.start > len(stage.path):
+            match = None
+    return None if match is None else Matched(stage, match.sub, match.start)
 
 
-def _command(part: Segment, match: tuple[str | None], code: int | None) -> FoundCommand:
-    (sub,) = match
-    if not _asks_help(part, sub):
-        return FoundCommand(part.line, sub, code, failed=code not in (None, 0))
-    return FoundCommand(part.line, HELP, code, help=True, helps=_asked_about(sub, part.words))
+def _may_begin(stage: Stage, start: int) -> bool:
+    """Return whether a command may begin here: not in quoted text, nor among the arguments of `echo` or `grep`."""
+    if any(begin <= start < end for begin, end in stage.quoted):
+        return False
+    return start < max(1, len(stage.words[0])) or stage.words[0] not in _TEXT_PROGRAMS
 
 
-def _asks_help(part: Segment, sub: str | None) -> bool:
-    return sub in (HELP, "--help") or "--help" in part.words
+def _masked(stage: Stage) -> str:
+    """Return the text with quoted arguments filled, so that a pattern finds what is behind them."""
+    text = stage.text
+    for begin, end in stage.quoted:
+        text = f"{text[:begin]}{'_' * (end - begin)}{text[end:]}"
+    return text
+
+
+def _command(match: Matched, ending: Ending) -> FoundCommand:
+    end: End = "estimated" if ending.is_guess else "reported"
+    is_help = _asks_help(match)
+    return FoundCommand(
+        match.stage.line,
+        HELP if is_help else match.sub,
+        ending.code,
+        failed=ending.failed and not is_help,
+        help=is_help,
+        helps=_asked_about(match.sub, match.stage.words) if is_help else None,
+        end=end,
+        at_least=ending.at_least,
+    )
+
+
+def _asks_help(match: Matched) -> bool:
+    return match.sub in (HELP, "--help") or "--help" in match.stage.words
 
 
 def _asked_about(sub: str | None, words: tuple[str, ...]) -> str | None:

@@ -19,14 +19,16 @@ class NoTranscriptErrors(BaseGate):
     type: Literal["no_transcript_errors"] = "no_transcript_errors"
 
     def check(self, evidence: Evidence) -> Score:
-        if not evidence.transcript.events and not evidence.transcript.text.strip():
-            return self.score(False, "There is no transcript to check for errors.", source="none")
         metrics = evidence.interaction
+        has_transcript = evidence.transcript.events or evidence.transcript.text.strip()
+        if not has_transcript and metrics.source != "recorded":
+            return self.score(False, "There is no transcript to check for errors.", source="none")
         if metrics.problem:
             return self.score(None, metrics.problem, error=metrics.problem, source=metrics.source)
         failed = [command.line for command in metrics.commands if command.failed]
         source = "structured events" if metrics.source == "events" else metrics.source
         unknown = f"; {metrics.unknown_exit} with unknown exit code" if metrics.unknown_exit else ""
+        unknown += f"; {metrics.estimated} estimated" if metrics.estimated else ""
         message = (
             f"{metrics.error_count} of {metrics.total_commands} commands failed (source: {source}{unknown})."
         )

@@ -68,7 +68,7 @@ def session(tool: int, place: int, failures: int, course: str, variant: int) -> 
         interaction=interaction,
         scores=tuple(scores(interaction)),
         interaction_json=interaction.as_json(),
-        diagnosis=json_of(diagnose(interaction)),
+        diagnosis=json_of(diagnose(interaction, failed=course != PASSED)),
         attempts=json_of(attempts(transcript, interaction.commands)),
         answer=answer,
         kept=keep(

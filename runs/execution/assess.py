@@ -247,7 +247,9 @@ def _detail(
     return {
         "interaction": evidence.interaction.as_json(),
         "attempts": json_of(attempts(evidence.transcript, evidence.interaction.commands)),
-        "diagnosis": json_of(diagnose(evidence.interaction, limits, messages)),
+        "diagnosis": json_of(
+            diagnose(evidence.interaction, limits, messages, failed=evaluation.outcome != "pass")
+        ),
         "messages": json_of(dict(islice(messages.items(), MOST_MESSAGES))),
         "tools_called": [call.name for call in tool_calls(evidence.transcript)],
         "trace_summary": trace_summary(evidence.transcript),

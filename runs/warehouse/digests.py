@@ -247,7 +247,10 @@ def digest_of(run: Run) -> Digest:
             detail = _detail.decode(detail_text)
             if trial.outcome != "error":
                 if detail.interaction:
-                    diagnosed.append(DiagnosedTrial(trial.pk, trial.key, detail.interaction, detail.messages))
+                    failed = trial.outcome == "fail"
+                    diagnosed.append(
+                        DiagnosedTrial(trial.pk, trial.key, detail.interaction, detail.messages, failed)
+                    )
                 used.append((detail.interaction, detail.attempts))
                 totalled.append(TotalledTrial(trial.pk, decoded, detail.interaction))
             if trial.outcome in ("pass", "fail"):

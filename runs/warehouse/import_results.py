@@ -211,7 +211,7 @@ def _detail(trial: ExternalTrial, interaction: Interaction | None) -> dict[str, 
         "tools_called": [call.name for call in tool_calls(trial.transcript)],
         "interaction": interaction.as_json(),
         "attempts": json_of(attempts(trial.transcript, interaction.commands)),
-        "diagnosis": json_of(diagnose(interaction, messages=messages)),
+        "diagnosis": json_of(diagnose(interaction, messages=messages, failed=trial.outcome != "pass")),
         "messages": json_of(messages),
         "notes": list(trial.transcript.problems),
     }

@@ -59,6 +59,12 @@ def test_thresholds_can_be_changed() -> None:
     assert [one.pattern for one in diagnose(interaction(), Thresholds(commands=10))] == ["many-commands"]
 
 
+def test_text_and_failed_trials_never_show_clear_docs() -> None:
+    assert diagnose(interaction(ends="estimated")) == ()
+    assert diagnose(interaction(), failed=True) == ()
+    assert diagnose(interaction(error_rate=None)) == ()
+
+
 def test_every_pattern_names_its_own_thresholds():
     limits = Thresholds(error_rate=0.4, help_calls=7, retries=5, retry_share=0.6, commands=21)
     names = ("errors-without-help", "errors-despite-help", "help-instead-of-docs", "retries-on-a-command")

@@ -42,14 +42,15 @@ def test_it_counts() -> None:
         1,
         1,
     )
-    assert (found.error_rate, found.retry_rate, found.iteration_ratio) == (0.2, 0.4, 0.6)
+    assert (found.error_rate, found.retry_rate, found.iteration_ratio) == (0.25, 0.4, 0.6)
+    assert (found.known, found.estimated, found.ends) == (4, 0, "reported")
     assert (found.retry_count, found.exact_repeats, found.retries_after_failure, found.unknown_exit) == (
         2,
         2,
         1,
         1,
     )
-    assert found.first_try_success_rate == 0.6
+    assert found.first_try_success_rate == 0.5
 
 
 @pytest.mark.parametrize(
@@ -58,14 +59,15 @@ def test_it_counts() -> None:
         pytest.param([("a", 1), ("a", 0)], 0.0, id="a retry is no first try"),
         pytest.param([("a", 0), ("b", 1), ("c", 0), ("a", 0)], 0.75, id="another's failure does not matter"),
         pytest.param([("a", 1), ("a", 0), ("a", 0)], 1 / 3, id="success clears the failure"),
-        pytest.param([("a", 1), ("a", None), ("a", 0)], 1 / 3, id="unknown clears it too"),
-        pytest.param([("a", None)], 1.0, id="unknown is a success"),
+        pytest.param([("a", 1), ("a", None), ("a", 0)], 0.0, id="unknown clears nothing"),
+        pytest.param([("a", None), ("a", 0)], 1.0, id="unknown is no failure"),
+        pytest.param([("a", None)], None, id="nothing is known"),
         pytest.param([("a", 1), ("help", 0), ("a", 0)], 1 / 3, id="help clears nothing"),
         pytest.param([("help", 2), ("help", 0)], 1.0, id="help never fails"),
     ],
 )
 @pytest.mark.spec("llm-tool-test", "First-try success")
-def test_first_tries(commands: list[tuple[str, int | None]], expected: float) -> None:
+def test_first_tries(commands: list[tuple[str, int | None]], expected: float | None) -> None:
     assert seen(*commands).first_try_success_rate == pytest.approx(expected)
 
 
@@ -142,7 +144,7 @@ def test_text_is_read_if_events_have_no_call() -> None:
     assert (found.source, found.total_commands) == ("transcript", 1)
 
 
-def test_other_tool_calls_are_commands_named_by_tool() -> None:
+def test_without_a_tool_every_call_is_a_command() -> None:
     transcript = Transcript(
         events=(
             Event("tool_call", id="1", name="search", input={"q": "a", "n": 1}),
@@ -151,16 +153,130 @@ def test_other_tool_calls_are_commands_named_by_tool() -> None:
             Event("tool_result", id="1", success=False),
             Event("tool_call", id="3", name="open"),
             Event("error", id="3", text="no"),
+            Event("tool_call", id="4", name="open"),
+            Event("tool_result", id="4", not_run="denied"),
         ),
         source="trace",
     )
-    found = analyse(transcript, TOOL, completed=True)
+    found = analyse(transcript, None, completed=True)
     assert [(one.subcommand, one.failed) for one in found.commands] == [
         ("search", True),
         ("search", False),
         ("open", True),
     ]
-    assert (found.unique_commands, found.source) == (2, "trace")
+    assert (found.unique_commands, found.source, found.not_run) == (2, "trace", 1)
+
+
+def test_with_a_tool_other_calls_never_stand_in_for_its_commands() -> None:
+    events_ = (Event("tool_call", id="1", name="Read"), Event("tool_result", id="1", success=False))
+    found = analyse(Transcript(events_, "stream"), TOOL, completed=True)
+    assert (found.available, found.total_commands, found.error_count) == (False, 0, 0)
+
+
+def test_a_call_that_never_ran_is_counted_apart() -> None:
+    transcript = Transcript(
+        (
+            Event("tool_call", id="1", command="t add && t list"),
+            Event("tool_result", id="1", output="Permission denied by a rule", not_run="denied"),
+            Event("tool_call", id="2", command="ls"),
+            Event("tool_result", id="2", not_run="denied"),
+            *shell_call("t add"),
+        ),
+        "stream",
+    )
+    found = analyse(transcript, TOOL, completed=True)
+    assert (found.total_commands, found.error_count, found.not_run) == (1, 0, 1)
+
+
+def test_commands_that_only_name_the_tool_are_counted_apart() -> None:
+    found = analysed(
+        ("mise run t add", 0), ("echo ./t x", 0), ("command -v t", 0), ("ls nott", 0), ("t add", 0)
+    )
+    assert (found.total_commands, found.mentioned) == (1, 3)
+
+
+def test_what_certainly_did_not_run_is_no_command() -> None:
+    transcript = Transcript(
+        (
+            Event("tool_call", id="1", command="cd /nope && t list"),
+            Event(
+                "tool_result",
+                id="1",
+                output="bash: line 1: cd: /nope: No such file or directory",
+                exit_code=1,
+            ),
+            *shell_call("t list"),
+        ),
+        "stream",
+    )
+    found = analyse(transcript, TOOL, completed=True)
+    assert (found.total_commands, found.error_count, found.error_rate) == (1, 0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("line", "output", "expected"),
+    [
+        ("t add 2>&1 | tail -2", "error: unknown flag", (None, True, "estimated")),
+        ("t add 2>&1 | tail -2", "t: no note 'x' found: not found", (None, True, "estimated")),
+        ("t add | tail -2", "usage: t add X", (None, True, "estimated")),
+        ("t --help | head", "usage: t add X", (None, False, "unknown")),
+        ("t add | tail -2", "added\n0 errors", (None, False, "unknown")),
+        ("t add 2>/dev/null | tail -2", "error: of another", (None, False, "unknown")),
+        ("t add | t list | tail", "error: of one", (None, False, "unknown")),
+        ("t add; echo exit: $?", "error: no\nexit: 2", (2, True, "reported")),
+    ],
+    ids=["error", "after the name", "usage", "help", "no errors", "hidden", "two", "stated"],
+)
+def test_an_unknown_end_is_estimated_from_an_error_message(
+    line: str, output: str, expected: tuple[int | None, bool, str]
+) -> None:
+    output = output.replace("\\n", "\n")
+    call = (
+        Event("tool_call", id="1", command=line),
+        Event("tool_result", id="1", output=output, exit_code=0),
+    )
+    command = analyse(Transcript(call, "stream"), TOOL, completed=True).commands[0]
+    assert (command.exit_code, command.failed, command.end) == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("devbox run mt list", "list"),
+        ("npx mt list", "list"),
+        ("echo ./mt list", None),
+        ("printf 'mt list'", None),
+        ("grep -c mt ./mt", None),
+        ("rg mt src", None),
+        ("git commit -m 'mt list'", None),
+        ("git commit -m 'mt x' && mt list", "list"),
+        ("mt add 'mt x'", "add"),
+        ("cat notes | mt add", "add"),
+        ("ssh host 'mt list'", "list"),
+        ("mt créer", "créer"),
+        ("which mt list", None),
+    ],
+)
+def test_a_pattern_matches_commands_and_not_texts(line: str, expected: str | None) -> None:
+    found = analysed((line, 0), tool=Tool(command_pattern=r"mt (\S+)"))
+    assert [command.subcommand for command in found.commands] == ([expected] if expected else [])
+
+
+def test_a_pattern_may_be_for_a_program_that_searches_texts() -> None:
+    assert analysed(("rg add src", 0), tool=Tool(command_pattern=r"rg (\S+)")).total_commands == 1
+
+
+def test_a_binary_with_an_interpreter_matches_as_typed() -> None:
+    tool = Tool(binary="python tool.py")
+    found = analysed(
+        ("python3 ./tool.py add", 0), ("python other.py add", 0), ("./tool.py add", 0), tool=tool
+    )
+    assert [command.line for command in found.commands] == ["python3 ./tool.py add"]
+
+
+def test_a_script_may_lack_the_suffix() -> None:
+    found = analysed(("node dist/t.js list", 0), ("t.py list", 0), ("sh ./t list", 0))
+    assert [command.subcommand for command in found.commands] == ["list", "list"]
 
 
 def test_other_calls_do_not_count_next_to_shell_lines() -> None:
@@ -245,7 +361,9 @@ def test_metrics_are_consistent(commands: list[tuple[str, int | None]]) -> None:
     found = seen(*commands)
     assert found.available is bool(commands)
     assert found.total_commands == len(commands)
-    assert all(0.0 <= getattr(found, rate) <= 1.0 for rate in RATES)
+    rates = [getattr(found, rate) for rate in RATES]
+    assert all(0.0 <= rate <= 1.0 for rate in rates if rate is not None)
+    assert (None in rates) is bool(commands and not found.known)
     assert found.retry_rate + found.iteration_ratio == pytest.approx(1.0 if commands else 0.0)
-    assert found.first_try_success_rate + found.error_rate <= 1.0 + 1e-9
+    assert (found.first_try_success_rate or 0) + (found.error_rate or 0) <= 1.0 + 1e-9
     assert sum(sub.calls for sub in found.subcommands) == found.total_commands - found.help_seeking
