@@ -8,6 +8,7 @@ from functools import cached_property
 
 from evaluators.interaction import Interaction, analyse
 from evaluators.model import Complete, Json, Transcript, Usage, Workspace
+from evaluators.recorded_calls import RecordedCall
 from evaluators.tool import Tool
 
 
@@ -43,6 +44,9 @@ class Evidence:
     executes_tools: bool = True
     """False for a model that only names the tools it would call."""
 
+    record: tuple[RecordedCall, ...] | None = None
+    """The recorded executions of the tool; None if it was not recorded."""
+
     @property
     def completed(self) -> bool:
         """Whether the agent's process exited with code 0 before the time limit."""
@@ -56,4 +60,4 @@ class Evidence:
     @cached_property
     def interaction(self) -> Interaction:
         """The metrics of layer 1, computed once."""
-        return analyse(self.transcript, self.tool, completed=self.completed)
+        return analyse(self.transcript, self.tool, completed=self.completed, record=self.record)

@@ -12,6 +12,8 @@ from evaluators.calls import Call, calls
 from evaluators.mcp_calls import McpFailure, mcp_commands
 from evaluators.model import Command, End, Json, Score, Source, Transcript
 from evaluators.patterns import PatternError
+from evaluators.recorded_calls import RecordedCall
+from evaluators.recorded_commands import find_recorded
 from evaluators.text_commands import find_in_text
 from evaluators.tool import Tool
 from evaluators.tool_commands import (
@@ -104,18 +106,29 @@ class Interaction(Struct, frozen=True):
     """Failed calls of an MCP server by `McpFailure`; None for other tools."""
     problem: str = ""
     """Why the commands could not be found, in a sentence."""
+    reported: Interaction | None = None
+    """The metrics by the agent's events, without commands, where the commands are recorded."""
 
     def as_json(self) -> dict[str, Json]:
         """The `interaction` object of the REST interface, without the commands."""
         fields: dict[str, Json] = msgspec.to_builtins(self)
         del fields["commands"]
+        fields["reported"] = self.reported.as_json() if self.reported else None
+        if self.reported is None:
+            del fields["reported"]
         if self.failures is None:
             del fields["failures"]
         return fields
 
 
-def analyse(transcript: Transcript, tool: Tool | None, *, completed: bool) -> Interaction:
-    """Return the metrics of a transcript: from its events if they include a tool call, else from its text.
+def analyse(
+    transcript: Transcript,
+    tool: Tool | None,
+    *,
+    completed: bool,
+    record: Sequence[RecordedCall] | None = None,
+) -> Interaction:
+    """Return the metrics of a transcript: from the record, else its events if they include a tool call, else its text.
 
     Without a tool, every tool call is a command; with one, only its own commands are.
     `completed` is whether the agent's process exited with code 0 before the time limit.
@@ -128,9 +141,36 @@ def analyse(transcript: Transcript, tool: Tool | None, *, completed: bool) -> In
         return Interaction(source=source, completed=completed, problem=str(error))
     if found is None:
         return Interaction(completed=completed)
+    counted = _counted(found, source, completed=completed)
+    if record is None or tool is None or tool.mcp:
+        return _with_failures(counted) if tool and tool.mcp else counted
+    return _recorded(record, paired, tool, counted)
+
+
+def _counted(found: Found, source: Source, *, completed: bool) -> Interaction:
     counted = metrics(found.commands, source=source, completed=completed)
-    counted = msgspec.structs.replace(counted, not_run=found.not_run, mentioned=found.mentioned)
-    return _with_failures(counted) if tool and tool.mcp else counted
+    return msgspec.structs.replace(counted, not_run=found.not_run, mentioned=found.mentioned)
+
+
+def _recorded(
+    record: Sequence[RecordedCall], paired: Sequence[Call], tool: Tool, counted: Interaction
+) -> Interaction:
+    """Return the metrics of the record, with those of the events beside them."""
+    matcher = make_matcher(tool.binary, tool.command_pattern)
+    if matcher is None:
+        return counted
+    try:
+        found = find_recorded(record, paired, matcher)
+    except (PatternError, TooManyCommands) as error:
+        return Interaction(source="recorded", completed=counted.completed, problem=str(error))
+    recorded = metrics(found.commands, source="recorded", completed=counted.completed)
+    return msgspec.structs.replace(
+        recorded,
+        not_run=counted.not_run,
+        indirect=sum(found.indirect_by.values()),
+        indirect_by=dict(found.indirect_by),
+        reported=msgspec.structs.replace(counted, commands=()) if paired else None,
+    )
 
 
 def _found(transcript: Transcript, paired: Sequence[Call], tool: Tool | None) -> Found | None:

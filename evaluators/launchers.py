@@ -224,10 +224,8 @@ def _subcommand(program: str, words: Sequence[Word]) -> Opened | None:
     values, known = SUBCOMMANDS[program]
     at = _after_options(words, 1, values)
     first = words[at].value if at < len(words) else ""
-    if first == "compose":
-        after = _after_options(words, at + 1, SUBCOMMANDS["docker-compose"][0])
-    else:
-        after = at + 1
+    values = SUBCOMMANDS["docker-compose"][0] if first == "compose" else frozenset()
+    after = _after_options(words, at + 1, values)
     second = words[after].value if after < len(words) else ""
     if launcher := known.get(f"{first} {second}"):
         return _behind(program, launcher, words, after + 1)

@@ -1,8 +1,18 @@
-"""Executions of the tool that evalhub recorded from the kernel, outside the agent's reach."""
+"""Executions of the tool that evalhub recorded from the kernel, outside the agent's reach, and whose call each is."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator, Sequence
+from enum import StrEnum
+
+import msgspec
 from msgspec import Struct
+
+from evaluators.launchers import INTERPRETERS, LAUNCHERS, SHELLS, SUBCOMMANDS, interpreter_name, program_name
+
+LONGEST_RECORD = 200_000
+"""Calls of a trial that are read."""
 
 
 class Process(Struct, frozen=True, omit_defaults=True, gc=False):
@@ -45,3 +55,155 @@ class RecordedCall(Struct, frozen=True, omit_defaults=True, gc=False):
     stdout: str = ""
     stderr: str = ""
     """Its first output, where recording takes output, too."""
+
+    @property
+    def chain(self) -> tuple[Process, ...]:
+        """Return who started it, the nearest first, without the copy of a process that forked to start it."""
+        found = [self.asker] if self.asker else []
+        for each in self.parents:
+            if not found or (each.argv, each.exe) != (found[-1].argv, found[-1].exe):
+                found.append(each)
+        return tuple(found)
+
+
+class Caller(StrEnum):
+    """Whose call an execution is."""
+
+    MODEL = "model"
+    """The model asked for it, through shells and launchers."""
+    PROGRAM = "program"
+    """Another program made it: indirect."""
+    TOOL = "tool"
+    """The tool itself made it."""
+
+
+class Origin(Struct, frozen=True):
+    """Whose call an execution is, and by which program it was made if by another."""
+
+    caller: Caller
+    program: str = ""
+    shell: Process | None = None
+    """The shell that the agent program started for it."""
+
+
+_decoder = msgspec.json.Decoder(RecordedCall)
+
+
+def read_record(content: bytes) -> tuple[RecordedCall, ...]:
+    """Return the calls of a record, one JSON object a line, in the order of starts. Raises `ValueError`."""
+    calls = [_decoder.decode(line) for line in content.splitlines()[:LONGEST_RECORD] if line.strip()]
+    return tuple(sorted(calls, key=lambda each: (each.start, each.n)))
+
+
+_AGENTS = frozenset(
+    [
+        "aider",
+        "amp",
+        "claude",
+        "cline",
+        "codex",
+        "codex-linux-sandbox",
+        "copilot",
+        "crush",
+        "cursor-agent",
+        "gemini",
+        "goose",
+        "mini",
+        "opencode",
+        "pi",
+        "qwen",
+        "swe-agent",
+    ]
+)
+"""Programs of coding agents, which start programs such as git for themselves."""
+_AGENT_FOLDER = re.compile(
+    r"/(?:@openai/codex|@anthropic-ai/claude-code|opencode-ai|@google/gemini-cli|@qwen-code)[^ ]*/"
+)
+_CLAUDE_SHELL = re.compile(r"\beval\b")
+_LAUNCHED = frozenset([*LAUNCHERS, *SUBCOMMANDS, "find", "npm", "npx-cli.js"]) - {"watch"}
+_NPM_SCRIPTS = frozenset(["run", "run-script", "test", "t", "start", "install", "ci", "rebuild"])
+
+
+class _Kind(StrEnum):
+    PASSING = "passing"
+    """A shell with a command line, a launcher, or an interpreter with code that the model wrote."""
+    AGENT = "agent"
+    OTHER = "other"
+
+
+def origin_of(call: RecordedCall) -> Origin:
+    """Return whose call an execution is.
+
+    It is the model's own if only shells, launchers and code that the agent wrote stand between it and the agent's
+    program. What a known agent program starts without a shell is that program's.
+    """
+    if call.within is not None:
+        return Origin(Caller.TOOL)
+    chain = call.chain
+    first = _first_program(chain)
+    shell: Process | None = None
+    for at, each in enumerate(chain):
+        kind = _kind(each)
+        if kind is _Kind.AGENT:
+            return Origin(Caller.MODEL, shell=shell) if shell else Origin(Caller.PROGRAM, _name(each))
+        if at == first:
+            break
+        if kind is _Kind.OTHER:
+            return Origin(Caller.PROGRAM, _name(each))
+        shell = each
+    return Origin(Caller.MODEL, shell=shell or (chain[-1] if chain else None))
+
+
+def _first_program(chain: Sequence[Process]) -> int:
+    """Return the place of the agent's program: the topmost process that is more than a shell or a launcher."""
+    for at in range(len(chain) - 1, -1, -1):
+        if _kind(chain[at]) is not _Kind.PASSING or chain[at].script:
+            return at
+    return len(chain) - 1
+
+
+def _kind(process: Process) -> _Kind:
+    name = _program(process)
+    if name in _AGENTS or _AGENT_FOLDER.search(process.script) or _AGENT_FOLDER.search(process.exe):
+        return _Kind.AGENT
+    if name in SHELLS or interpreter_name(name) in INTERPRETERS:
+        runs = program_name(process.script) if process.script else ""
+        is_launcher = runs in _LAUNCHED or runs.removesuffix("-cli.js") in _LAUNCHED
+        return _Kind.PASSING if not runs or process.written or is_launcher else _Kind.OTHER
+    return _Kind.PASSING if name in _LAUNCHED and not _runs_project_script(process) else _Kind.OTHER
+
+
+def _runs_project_script(process: Process) -> bool:
+    """Return whether npm or the like runs a script of the project's own."""
+    name, words = _program(process), [word for word in process.argv[1:] if not word.startswith("-")]
+    return name in ("npm", "pnpm", "bun") and bool(words) and words[0] in _NPM_SCRIPTS
+
+
+def _program(process: Process) -> str:
+    """Return a process's program: by its file, else by the first word of its arguments."""
+    named = process.argv[0].removeprefix("-").split(" ")[0] if process.argv else ""
+    by_file = program_name(process.exe) if process.exe else ""
+    if process.script and _known(program_name(process.script)):
+        return program_name(process.script)
+    if by_file and (_known(by_file) or not _known(program_name(named))):
+        # busybox and the like: the name says what they are.
+        return program_name(named) if by_file == "busybox" and named else by_file
+    return program_name(named) if named else by_file
+
+
+def _known(name: str) -> bool:
+    return name in SHELLS or name in _AGENTS or name in _LAUNCHED or interpreter_name(name) in INTERPRETERS
+
+
+def _name(process: Process) -> str:
+    """Return what pages call a program: the script that an interpreter runs, else its name."""
+    return program_name(process.script) if process.script else _program(process)
+
+
+def shell_texts(call: RecordedCall) -> Iterator[tuple[Process, str]]:
+    """Yield the command lines of the shells that lead to a call, the outermost first."""
+    for each in reversed(call.chain):
+        if _program(each) in SHELLS and "-c" in "".join(each.argv[1:3]):
+            text = next((word for word in each.argv[1:] if not word.startswith(("-", "+"))), "")
+            if text:
+                yield each, text

@@ -135,6 +135,8 @@ class _Reader:
         self.functions: dict[str, Node] = dict(definitions.functions)
         self.calls = 0
         """Expanded calls of functions."""
+        self.outer: tuple[str, ...] = ()
+        """The launchers around the script that is read."""
 
     def script(self, text: str, depth: int) -> Statements:
         return self.statements(parse(text), depth)
@@ -258,7 +260,8 @@ class _Reader:
                 break
             if opened.script is not None and depth < _DEEPEST:
                 node: Node = Statements(
-                    self.script(opened.script, depth + 1).items, any(map(hides_output, typed))
+                    self.inside((*names, opened.launcher), opened.script, depth).items,
+                    any(map(hides_output, typed)),
                 )
                 node = node if not before else Statements((*map(Statement, before), Statement(node)))
                 return Repeated(opened.launcher, node) if repeats or opened.repeats else node
@@ -274,10 +277,17 @@ class _Reader:
         if not stages:
             return Quiet()
         hidden = any(map(hides_output, typed)), any(map(hides_errors, typed))
-        self.segments.append(Segment(tuple(stages), tuple(names), *hidden))
+        self.segments.append(Segment(tuple(stages), (*self.outer, *names), *hidden))
         leaf = Leaf(len(self.segments) - 1, before)
         repeating = next((name for name in reversed(names) if name in _REPEATING), "") if repeats else ""
         return Repeated(repeating, leaf) if repeating else leaf
+
+    def inside(self, launchers: tuple[str, ...], script: str, depth: int) -> Statements:
+        """Read the script that a launcher runs."""
+        outer, self.outer = self.outer, (*self.outer, *launchers)
+        found = self.script(script, depth + 1)
+        self.outer = outer
+        return found
 
     def substitutions(self, words: Sequence[Word], depth: int) -> tuple[Node, ...]:
         if depth >= _DEEPEST:

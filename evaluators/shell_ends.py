@@ -136,7 +136,7 @@ class _Ends:
         last = self.passing(found.items, status)
         for at, each in enumerate(found.items):
             self.set_options(each.node)
-            known = status if at == last else None
+            known = status if at == last else 0 if self.must_succeed(each.node, status) else None
             if self.errexit and len(found.items) > 1:
                 # Only a failure of these ends the shell.
                 ends = isinstance(each.node, Leaf | Pipeline | Statements) and not _is_negated(each.node)
@@ -161,6 +161,14 @@ class _Ends:
             at -= 1
         ends_early = any(self.may_end_with(each.node, status) for each in items[:at])
         return -1 if ends_early or items[at].in_background else at
+
+    def must_succeed(self, node: Node, status: int | None) -> bool:
+        """Return whether `… || exit N` succeeded, because the shell ended with another status."""
+        if status is None or not isinstance(node, Chain) or node.joiners[-1] != "||":
+            return False
+        last = node.items[-1]
+        words = self.segments[last.segment].words if isinstance(last, Leaf) else ("",)
+        return words[0] in _ENDING and words[1:2] not in ((), ("$?",), (str(status),)) and words[1].isdigit()
 
     def passes_on(self, node: Node) -> bool:
         """Return whether a command has the status of the one before it, as `exit $?` has."""
@@ -239,8 +247,8 @@ class _Ends:
 
     def blame(self, node: Chain, status: int | None) -> None:
         """Blame the last command of a line of `&&` that failed, unless the output says who failed."""
-        last = node.items[-1]
-        if status in (0, None) or set(node.joiners) != {"&&"} or not isinstance(last, Leaf):
+        last = _only_leaf(node.items[-1])
+        if status in (0, None) or set(node.joiners) != {"&&"} or last is None:
             return
         ending = self.found[last.segment]
         if ending.ran and not ending.known and not ending.at_least and not self.names_another(node):
@@ -311,6 +319,13 @@ class _Ends:
             return {True}
         changes = sum(each.words[0] in ("cd", "pushd") for each in self.segments)
         return {False} if changes == 1 else {True, False}
+
+
+def _only_leaf(node: Node) -> Leaf | None:
+    """Return the one command of a node, None if it has several."""
+    while isinstance(node, Statements) and len(node.items) == 1 and not node.items[0].in_background:
+        node = node.items[0].node
+    return node if isinstance(node, Leaf) else None
 
 
 def _is_negated(node: Node) -> bool:

@@ -150,7 +150,13 @@ class _Reader:
         matches = [found for line in self.lines if (found := re.fullmatch(pattern, line))]
         nth = self.seen.get(pattern, 0)
         self.seen[pattern] = nth + 1
-        if len(matches) != self.uses[pattern]:
+        if leaf.segment == len(self.segments) - 1 and self.lines and matches:
+            # What the last command prints is the last line, whatever else looks like it.
+            last = next((line for line in reversed(self.lines) if line.strip()), "")
+            nth = len(matches) - 1 if re.fullmatch(pattern, last) else -1
+        elif len(matches) != self.uses[pattern]:
+            nth = -1
+        if nth < 0:
             return []
         return list(zip(_EXPANSION.finditer(self.shown_line(leaf)), matches[nth].groups(), strict=True))
 

@@ -217,11 +217,21 @@ def find_in_shell_calls(paired: Sequence[Call], matcher: Matcher) -> Found:
     return Found(commands, reader.not_run, reader.mentioned)
 
 
+REMOTE = frozenset(["ssh", "docker", "podman", "docker-compose", "kubectl", "oc"])
+"""Launchers whose command runs outside the trial's processes."""
+
+
+def remote_commands(paired: Sequence[Call], matcher: Matcher) -> Iterator[tuple[FoundCommand, int | None]]:
+    """Yield the tool's commands that run elsewhere, which no recorder of this machine sees."""
+    yield from _ShellCalls(matcher, only_remote=True).commands(paired)
+
+
 class _ShellCalls:
     """Reads the shell calls of a session in order, with what earlier ones defined."""
 
-    def __init__(self, matcher: Matcher) -> None:
+    def __init__(self, matcher: Matcher, *, only_remote: bool = False) -> None:
         self.matcher = matcher
+        self.only_remote = only_remote
         self.definitions = Definitions()
         self.not_run = self.mentioned = 0
         self.mention = mention_pattern(matcher)
@@ -236,6 +246,8 @@ class _ShellCalls:
                 self.not_run += bool(found.matches)
                 continue
             self.definitions = _relevant(found.line.definitions, self.matcher)
+            if self.only_remote:
+                found = _only_remote(found)
             for command in commands_of(found, self.matcher, call.exit_code, output_of(call)):
                 yield command, call.index
             if not found.matches and self.mention and self.mention.search(line):
@@ -316,6 +328,14 @@ class MatchedLine(Struct, frozen=True):
         return last is not None and _asks_help(last)
 
 
+def _only_remote(found: MatchedLine) -> MatchedLine:
+    parts = found.line.segments
+    return MatchedLine(
+        found.line,
+        {n: match for n, match in found.matches.items() if REMOTE.intersection(parts[n].launchers)},
+    )
+
+
 class Matched(Struct, frozen=True):
     """A command of the tool."""
 
@@ -358,7 +378,7 @@ def commands_of(
     endings = {n: end for n, end in ends_of(found.line, found.matches, code, output).items() if end.ran}
     unknown = [n for n, end in endings.items() if not end.known]
     for n, ending in endings.items():
-        command = _command(found.matches[n], ending)
+        command = command_of(found.matches[n], ending)
         # The message of one of several commands can't be told from another's.
         is_alone = unknown == [n] and not found.line.segments[n].hides_errors
         if is_alone and output and has_error(output, after_help=command.help, program=matcher.name):
@@ -368,15 +388,14 @@ def commands_of(
 
 def _match_segment(part: Segment, matcher: Matcher) -> Matched | None:
     """Return how a segment is the tool's, None if it is not."""
-    for stage in reversed(part.stages):
-        found = (
-            _match_pattern(stage, matcher.pattern)
-            if matcher.pattern
-            else _match_binary(stage, matcher.binary)
-        )
-        if found is not None:
-            return found
-    return None
+    return next((found for stage in reversed(part.stages) if (found := match_stage(stage, matcher))), None)
+
+
+def match_stage(stage: Stage, matcher: Matcher) -> Matched | None:
+    """Return how a command is the tool's, None if it is not. Raises `SlowPattern`."""
+    if matcher.pattern:
+        return _match_pattern(stage, matcher.pattern)
+    return _match_binary(stage, matcher.binary)
 
 
 def _match_binary(stage: Stage, binary: tuple[str, ...]) -> Matched | None:
@@ -428,7 +447,8 @@ def _masked(stage: Stage) -> str:
     return text
 
 
-def _command(match: Matched, ending: Ending) -> FoundCommand:
+def command_of(match: Matched, ending: Ending) -> FoundCommand:
+    """Return a command that ended like this."""
     end: End = "estimated" if ending.is_guess else "reported"
     is_help = _asks_help(match)
     return FoundCommand(
