@@ -125,6 +125,18 @@ def _sandbox() -> Iterator[Finding]:
         yield Finding("sandbox", State.WARNING, f"{found.level}: {MEANING[found.level]}", advice)
 
 
+def _recording() -> Iterator[Finding]:
+    # Imported here because it loads what runs trials.
+    from runs.execution.tool_recording import recording_problem
+
+    if problem := recording_problem(containment()):
+        yield Finding(
+            "recording", State.WARNING, f"Tools are not recorded: {problem}", "Their events are read instead."
+        )
+    else:
+        yield Finding("recording", State.OK, "Every execution of a tool is recorded.")
+
+
 def _agents() -> Iterator[Finding]:
     for program, install in AGENTS.items():
         path = shutil.which(program)
@@ -184,6 +196,7 @@ CHECKS: dict[str, Callable[[], Iterator[Finding]]] = {
     "broker": _broker,
     "workers": _workers,
     "sandbox": _sandbox,
+    "recording": _recording,
     "agents": _agents,
     "keys": _keys,
     "disk": _disk,

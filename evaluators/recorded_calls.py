@@ -52,9 +52,6 @@ class RecordedCall(Struct, frozen=True, omit_defaults=True, gc=False):
     """The exit code; None if a signal ended it or nothing is known."""
     signal: int | None = None
     """The signal that ended it."""
-    stdout: str = ""
-    stderr: str = ""
-    """Its first output, where recording takes output, too."""
 
     @property
     def chain(self) -> tuple[Process, ...]:
@@ -119,8 +116,7 @@ _AGENTS = frozenset(
 _AGENT_FOLDER = re.compile(
     r"/(?:@openai/codex|@anthropic-ai/claude-code|opencode-ai|@google/gemini-cli|@qwen-code)[^ ]*/"
 )
-_CLAUDE_SHELL = re.compile(r"\beval\b")
-_LAUNCHED = frozenset([*LAUNCHERS, *SUBCOMMANDS, "find", "npm", "npx-cli.js"]) - {"watch"}
+_LAUNCHED = frozenset([*LAUNCHERS, *SUBCOMMANDS, "find", "npm", "bwrap", "unshare", "nsenter"])
 _NPM_SCRIPTS = frozenset(["run", "run-script", "test", "t", "start", "install", "ci", "rebuild"])
 
 

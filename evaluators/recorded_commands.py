@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from evaluators.calls import Call
+from evaluators.launchers import program_name
 from evaluators.model import Command
 from evaluators.recorded_calls import Caller, Origin, RecordedCall, origin_of, shell_texts
 from evaluators.shell import Stage
@@ -75,18 +76,14 @@ def _match(call: RecordedCall, matcher: Matcher) -> Matched | None:
 def _stages(call: RecordedCall, matcher: Matcher) -> Iterator[Stage]:
     """Yield the call as typed with its program's name, then as the tool's own words."""
     argv = call.argv or (call.path,)
-    words = [call.path.rsplit("/", 1)[-1], *argv[1:]]
+    words = [program_name(call.path), *argv[1:]]
     if call.how == "argument":
-        # An interpreter was given the tool, or the kernel put it before a script's path.
         at = next((n for n, word in enumerate(argv[1:], 1) if not word.startswith("-")), 1)
-        yield _stage([argv[0].rsplit("/", 1)[-1], *argv[1:]])
-        words = [argv[at].rsplit("/", 1)[-1], *argv[at + 1 :]] if at < len(argv) else words
+        yield _stage([program_name(argv[0]), *argv[1:]])
+        words = [program_name(argv[at]), *argv[at + 1 :]] if at < len(argv) else words
     elif call.how == "module" and "-m" in argv:
-        yield _stage([argv[0].rsplit("/", 1)[-1], *argv[1:]])
+        yield _stage([program_name(argv[0]), *argv[1:]])
         words = list(argv[argv.index("-m") + 1 :])
-    elif len(argv) > 1 and argv[1].rsplit("/", 1)[-1] == words[0] and argv[0].rsplit("/", 1)[-1] != words[0]:
-        # The kernel starts a script as its interpreter with the script's path.
-        words = [words[0], *argv[2:]]
     yield _stage(words, is_script=True)
     if matcher.binary and len(matcher.binary) == 1:
         # A copy or a link by another name is the tool, too.

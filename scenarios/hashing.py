@@ -18,7 +18,7 @@ from scenarios.spec import ScenarioSpec
 from scenarios.tool_files import split_tool
 
 _NO_TASK = {
-    *("key", "description", "tags", "tier", "cost", "matrix", "file", "line", "criteria"),
+    *("key", "description", "tags", "tier", "cost", "matrix", "file", "line", "criteria", "record_tool"),
     *("difficulty", "bug_ref", "metadata", "conversation", "target"),
 }
 _NO_GATES = {"tool", "scripts", "judge", "composite"}

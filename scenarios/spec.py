@@ -52,6 +52,8 @@ class ScenarioSpec(Value):
     tags: tuple[str, ...] = ()
     tier: int = 0
     cost: Cost = Field(default_factory=Cost)
+    record_tool: bool = True
+    """Whether executions of the tool are recorded where that is possible."""
     matrix: tuple[MatrixEntry, ...] | None = None
     criteria: Criteria = Field(default_factory=Criteria)
     agent_prompt: str = ""

@@ -18,6 +18,7 @@ from typing import Protocol
 from runs.containment.process_io import Conversation, Stop
 from runs.containment.process_tree import MARKER
 from runs.containment.profiles import UNLIMITED, Limits
+from runs.containment.recording.record import ToolRecord
 from runs.containment.starting import Spawn, Started, start_command
 from runs.containment.streams import Sink
 from runs.containment.watchdog import too_much_memory
@@ -77,20 +78,25 @@ def run_process(
     limits: Limits = UNLIMITED,
     sandbox: Wrapper | None = None,
     grace_seconds: float = 0.25,
+    record: ToolRecord | None = None,
 ) -> ProcessResult:
     """Run a list of arguments, or a text through the shell, and return how it ended.
 
     Past `output_limit` bytes a stream keeps its head and tail, past `flood_limit` the command is ended.
     Timeout and cancellation send SIGTERM and, `grace_seconds` later, SIGKILL to all of it; limits send both at once.
     `env` is the whole environment. Raises `ProviderError`: of kind `start` where nothing could be started, of
-    kind `memory` where it was ended because the commands of this worker together used too much.
+    kind `memory` where it was ended because the commands of this worker together used too much, of kind `recording`
+    where `record`, which gets the executions of the tool, could not be kept.
     """
     argv = (SHELL, "-c", command) if isinstance(command, str) else tuple(command)
     spawn = sandbox.wrap(argv, cwd=cwd, env=env) if sandbox else Spawn(argv, cwd, env)
     marker = "" if spawn.contained else secrets.token_hex(8)
     if marker:
         spawn = replace(spawn, env={**spawn.env, MARKER: marker})
-    with _start(spawn, piped_stdin=stdin is not None, merge_stderr=merge_stderr) as begun:
+    if record is not None:
+        asked, died = cancelled, record
+        cancelled = lambda: died.has_died or (asked is not None and asked())  # noqa: E731
+    with _start(spawn, record, piped_stdin=stdin is not None, merge_stderr=merge_stderr) as begun:
         conversation = Conversation(
             begun.process,
             marker=marker,
@@ -99,6 +105,7 @@ def run_process(
             stop=Stop(timeout_seconds, grace_seconds, flood_limit, cancelled, limits),
             stream_to=stream_to,
             sinks=sinks,
+            record=record,
         )
         conversation.hold()
         if begun.out_of_memory and limits.rss_bytes is not None:
@@ -109,7 +116,9 @@ def run_process(
 
 
 @contextmanager
-def _start(spawn: Spawn, *, piped_stdin: bool, merge_stderr: bool) -> Iterator[Started]:
+def _start(
+    spawn: Spawn, record: ToolRecord | None, *, piped_stdin: bool, merge_stderr: bool
+) -> Iterator[Started]:
     if not spawn.cwd.is_dir():
         raise ProviderError(
             f"The command cannot start: its working directory {spawn.cwd} does not exist. "
@@ -120,6 +129,7 @@ def _start(spawn: Spawn, *, piped_stdin: bool, merge_stderr: bool) -> Iterator[S
             begun = stack.enter_context(
                 start_command(
                     spawn,
+                    record,
                     stdin=subprocess.PIPE if piped_stdin else subprocess.DEVNULL,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.STDOUT if merge_stderr else subprocess.PIPE,

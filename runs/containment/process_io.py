@@ -27,6 +27,7 @@ from runs.containment.process_tree import (
     send_group,
 )
 from runs.containment.profiles import Limits
+from runs.containment.recording.record import ToolRecord
 from runs.containment.streams import PollLoop, Sink, Streams
 from runs.containment.watchdog import INTERVAL_SECONDS, WorkerMemory, exceeded
 
@@ -64,6 +65,7 @@ class Conversation:
     stop: Stop
     stream_to: Path | None = None
     sinks: Sequence[Sink] = ()
+    record: ToolRecord | None = None
 
     exit_code: int | None = None
     reason: Reason = ""
@@ -178,6 +180,8 @@ class Conversation:
     def _terminate(self, reason: Reason, sentence: str, now: float) -> None:
         """Send SIGTERM to all processes but the sandbox's own, which would kill the rest at once."""
         self.reason, self.sentence = reason, sentence
+        if self.record:
+            self.record.stop()
         tree = descendants(self.process.pid)
         self._known.update(tree)
         if self.marker:
@@ -195,6 +199,8 @@ class Conversation:
     def _end(self) -> None:
         """Kill what the exited process left behind and read its pipes to the end."""
         self._ended = True
+        if self.record:
+            self.record.stop()
         self._kill_at = float("inf")
         # Until it is reaped, its number can't be reused by another group.
         send_group(self.process.pid, signal.SIGKILL)

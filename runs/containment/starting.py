@@ -25,6 +25,7 @@ from runs.containment.cgroups import ControlGroup, GroupLimits, group
 from runs.containment.egress import Allowed
 from runs.containment.filtered_network import FilteredNetwork, filtered_network
 from runs.containment.helpers import HELPER_ENV, memory_file
+from runs.containment.recording.record import ToolRecord
 from runs.containment.socket_filter import socket_filter
 
 OOM_SCORE = 500
@@ -86,9 +87,16 @@ class Started:
         return self.group is not None and self.group.out_of_memory
 
 
+_Launch = tuple[tuple[str, ...], tuple[int, ...]]
+"""Words before a command, and the descriptors that they need."""
+
+
 @contextmanager
-def start_command(spawn: Spawn, **pipes: Any) -> Iterator[Started]:
-    """Start a command with the pipes of `subprocess.Popen`. Raises `OSError` or `ValueError` if it can't start."""
+def start_command(spawn: Spawn, record: ToolRecord | None = None, **pipes: Any) -> Iterator[Started]:
+    """Start a command with the pipes of `subprocess.Popen`, and what records its executions of the tool.
+
+    Raises `OSError` or `ValueError` if it can't start.
+    """
     through = spawn.through
     if through is None:
         process = subprocess.Popen(spawn.argv, cwd=spawn.cwd, env=spawn.env, **pipes)
@@ -97,12 +105,17 @@ def start_command(spawn: Spawn, **pipes: Any) -> Iterator[Started]:
         return
     with ExitStack() as until_end:
         held = until_end.enter_context(group(through.group)) if through.group else None
-        if isinstance(through, Starter):
-            yield Started(_start_through_starter(spawn, through, pipes, held), held)
-            return
-        opened = through.allowed
+        opened = through.allowed if isinstance(through, Bubblewrap) else None
         network = until_end.enter_context(filtered_network(opened)) if opened is not None else None
-        yield Started(_start_in_bubblewrap(spawn, through, pipes, held, network), held)
+        launch: _Launch = ((), ())
+        if record is not None:
+            sandbox = through.program if isinstance(through, Bubblewrap) else ""
+            words, needed = until_end.enter_context(record.listening(sandbox.rsplit("/", 1)[-1]))
+            launch = words, (needed,)
+        if isinstance(through, Starter):
+            yield Started(_start_through_starter(spawn, through, pipes, held, launch), held)
+        else:
+            yield Started(_start_in_bubblewrap(spawn, through, pipes, held, network, launch), held)
 
 
 def _start_in_bubblewrap(
@@ -111,6 +124,7 @@ def _start_in_bubblewrap(
     pipes: Mapping[str, Any],
     held: ControlGroup | None,
     network: FilteredNetwork | None,
+    launch: _Launch,
 ) -> subprocess.Popen[bytes]:
     with ExitStack() as stack:
         options = [*around.options, *_set_variables(spawn.env)]
@@ -130,10 +144,10 @@ def _start_in_bubblewrap(
         words = zip(("--args", "--info-fd", "--block-fd"), map(str, own), strict=True)
         enter = network.enter if network else ()
         process = subprocess.Popen(
-            (*enter, around.program, *chain.from_iterable(words), "--", *spawn.argv),
+            (*launch[0], *enter, around.program, *chain.from_iterable(words), "--", *spawn.argv),
             cwd="/",
             env=HELPER_ENV,
-            pass_fds=[*inherited, *own],
+            pass_fds=[*inherited, *own, *launch[1]],
             **pipes,
         )
         with _killed_on_error(process):
@@ -147,7 +161,7 @@ def _start_in_bubblewrap(
 
 
 def _start_through_starter(
-    spawn: Spawn, around: Starter, pipes: Mapping[str, Any], held: ControlGroup | None
+    spawn: Spawn, around: Starter, pipes: Mapping[str, Any], held: ControlGroup | None, launch: _Launch
 ) -> subprocess.Popen[bytes]:
     _refuse_unusable(spawn.env)
     given = {
@@ -160,10 +174,10 @@ def _start_through_starter(
     with ExitStack() as stack:
         settings, feed = _pipe(stack)
         process = subprocess.Popen(
-            (sys.executable, "-IS", landlock.__file__, str(settings.fileno()), *spawn.argv),
+            (*launch[0], sys.executable, "-IS", landlock.__file__, str(settings.fileno()), *spawn.argv),
             cwd="/",
             env=HELPER_ENV,
-            pass_fds=(settings.fileno(),),
+            pass_fds=(settings.fileno(), *launch[1]),
             **pipes,
         )
         with _killed_on_error(process), suppress(BrokenPipeError):

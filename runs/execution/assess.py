@@ -25,6 +25,7 @@ from runs.execution.kept_files import KeptFiles, keep_files
 from runs.execution.mcp_server import marked
 from runs.execution.task import Task, documents_for
 from runs.execution.tokenizer import chosen_tokenizer
+from runs.execution.tool_recording import recorded_calls
 from runs.execution.trial_folder import TrialFolder
 from runs.execution.trial_result import TrialResult
 from runs.execution.workspace import LocalWorkspace, PostResult
@@ -225,6 +226,7 @@ def evidence_of(
         script_env={name: value for name, value in env.items() if name.startswith("LLM_TOOL_TEST_")},
         seed=seed,
         snapshot=snapshot,
+        record=recorded_calls(recording),
         count_tokens=chosen_tokenizer() if spec.criteria.expect is not None else None,
         executes_tools=executes_tools,
     )

@@ -20,6 +20,7 @@ from runs.execution.mcp_server import serve
 from runs.execution.offered_tools import tools_of
 from runs.execution.task import Task, load_task
 from runs.execution.tool_help import with_confusions
+from runs.execution.tool_recording import record_for, with_record
 from runs.execution.trial_folder import TrialFolder, placeholder_paths, trial_folder
 from runs.execution.trial_result import TrialResult
 from runs.execution.workspace import LocalWorkspace
@@ -108,9 +109,14 @@ def record_in_folder(task: Task, folder: TrialFolder) -> tuple[Recording, LocalW
     workspace = replace(bare, env={**task.script_env(folder, bare), **env})
     workspace.run_setup(task.spec.setup, timeout_seconds=task.timeout_seconds)
     served = serve(task, folder, workspace, env)
+    record, why_not = record_for(task, folder, workspace, workspace.env)
     invocation = task.invocation(folder, {**workspace.env, **(served.env if served else {})})
-    invocation = replace(invocation, mcp=served.endpoint if served else None)
+    invocation = replace(invocation, mcp=served.endpoint if served else None, record=record)
     recording = masked(ask(task, invocation), workspace.secrets)
+    if record:
+        recording = with_record(recording, record, workspace.secrets)
+    elif why_not:
+        recording = replace(recording, notes=(*recording.notes, why_not))
     return served.with_record(recording) if served else recording, workspace
 
 

@@ -109,6 +109,7 @@ class AgentProgram:
                 limits=sandbox.limits,
                 sandbox=sandbox,
                 grace_seconds=GRACE_SECONDS,
+                record=invocation.record,
             )
 
     def limit(self, invocation: Invocation) -> float:

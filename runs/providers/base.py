@@ -9,6 +9,7 @@ from typing import Protocol, runtime_checkable
 
 from evaluators.model import Json, Price, Usage
 from evaluators.transcripts.latest import LatestCalls
+from runs.containment.recording.record import ToolRecord
 from runs.providers.stub_chat import ToolSchema
 
 Look = Callable[[], LatestCalls]
@@ -70,6 +71,8 @@ class Invocation:
     """Tools offered to a model; its first calls are the answer."""
     mcp: McpEndpoint | None = None
     """The MCP server under test; None without one."""
+    record: ToolRecord | None = None
+    """Gets the executions of the tool; None if it is not recorded."""
     in_workspace: bool = True
     """Whether gates check the workspace: then an agent that fails or times out is judged too. Otherwise a trial is
     a question and its answer, and a failed program has no answer."""

@@ -124,6 +124,7 @@ class Cli:
                 limits=sandbox.limits,
                 sandbox=sandbox,
                 grace_seconds=GRACE_SECONDS,
+                record=invocation.record,
             )
             self._refuse_failure(result, invocation, ran)
             recording = self._recording(result, invocation, files)

@@ -153,6 +153,7 @@ class ScenarioFile(Mirror):
     tags: list[Text] = Field(default_factory=list)
     tier: Annotated[int, Field(ge=0, le=1000)] = 0
     cost: CostFile = CostFile()
+    record_tool: bool = True
 
 
 class RubricCriterion(Mirror):

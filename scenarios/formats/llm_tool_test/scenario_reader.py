@@ -185,6 +185,7 @@ def _spec(found: ScenarioFile, criteria: Criteria, document: Document) -> Scenar
         tags=tuple(dict.fromkeys(found.tags)),
         tier=found.tier,
         cost=Cost(max_usd=found.cost.max_usd, cache=found.cost.cache),
+        record_tool=found.record_tool,
         matrix=_matrix(found),
         criteria=criteria,
         file=document.file,

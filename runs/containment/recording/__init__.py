@@ -1,0 +1,1 @@
+"""Record every execution of the tool under test, from outside the sandbox."""

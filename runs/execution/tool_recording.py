@@ -1,0 +1,155 @@
+"""Decide whether a trial's tool is recorded, and prepare its record."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from shlex import split
+
+from evaluators.launchers import (
+    INTERPRETERS,
+    LAUNCHERS,
+    SCRIPT_SUFFIX,
+    SUBCOMMANDS,
+    interpreter_name,
+    program_name,
+)
+from evaluators.patterns import leading_word
+from evaluators.recorded_calls import RecordedCall, read_record
+from evaluators.redaction import mask_values_in_bytes
+from evaluators.tool import Tool
+from runs.containment.process import run_process
+from runs.containment.profiles import AGENT
+from runs.containment.recording.record import RecordedTool, ToolRecord, places_of
+from runs.containment.sandbox import HOME, Containment, Level
+from runs.containment.trees import temporary_folders
+from runs.errors import ProviderError
+from runs.execution.task import Task
+from runs.execution.trial_folder import TrialFolder
+from runs.execution.workspace import LocalWorkspace
+from runs.providers.base import Recording
+
+RECORD = "tool-calls"
+"""The artifact with the recorded executions, a JSON object a line."""
+RECORDED_KINDS = frozenset(("cli", "codex", "claude_code", "opencode"))
+"""Kinds of targets whose agent runs as a process here."""
+_CHECK_SECONDS = 10.0
+
+
+def record_for(
+    task: Task, folder: TrialFolder, workspace: LocalWorkspace, env: Mapping[str, str]
+) -> tuple[ToolRecord | None, str]:
+    """Return the record of a trial's tool, or a sentence on why it is not recorded; neither if there is nothing to record.
+
+    `env` are the agent's variables.
+    """
+    tool = task.spec.criteria.tool
+    if tool is None or tool.mcp or not (tool.binary or tool.command_pattern):
+        return None, ""
+    if task.context.target.kind not in RECORDED_KINDS:
+        return None, ""
+    if not task.spec.record_tool:
+        return None, "The tool was not recorded: the scenario says record_tool: false."
+    if problem := recording_problem(workspace.containment):
+        return None, f"The tool was not recorded: {problem}"
+    inside = workspace.inside(folder.workspace)
+    path = env.get("PATH", workspace.containment.path)
+    recorded = recorded_tool(tool, folder.workspace, inside, path)
+    if recorded is None:
+        return None, "The tool was not recorded: its pattern names no program. Set target.binary."
+    writable = (inside, workspace.inside(folder.scratch), "/tmp", HOME)  # noqa: S108  # the sandbox's own
+    return ToolRecord(recorded, folder.workspace, inside, writable), ""
+
+
+def recorded_tool(tool: Tool, workspace: Path, inside: str, path: str) -> RecordedTool | None:
+    """Return which program to record: the tool's binary, else the program that its pattern begins with.
+
+    None if the pattern begins with no program on PATH or in the workspace. `inside` is the workspace's path in the
+    sandbox, `path` its PATH.
+    """
+    if tool.binary:
+        program = _program(tool.binary)
+    else:
+        program = leading_word(tool.command_pattern)
+        if not program or not (shutil.which(program, path=path) or _lies_in(workspace, program)):
+            return None
+    name = program_name(program)
+    places = places_of(program, inside, path)
+    if "/" not in program:
+        places = (*places, *(f"{inside}/{each}" for each in _in_workspace(workspace, program)))
+    is_script = SCRIPT_SUFFIX.search(name) is not None
+    return RecordedTool(name, places, by_name="/" not in program and not is_script)
+
+
+def _program(binary: str) -> str:
+    """Return the program of a binary of several words: what an interpreter or a launcher runs, else the first."""
+    words = _words(binary)
+    first = program_name(words[0])
+    runs_another = interpreter_name(first) in INTERPRETERS or first in LAUNCHERS or first in SUBCOMMANDS
+    return (
+        next((word for word in reversed(words) if not word.startswith("-")), words[0])
+        if runs_another
+        else words[0]
+    )
+
+
+def _words(binary: str) -> list[str]:
+    try:
+        return split(binary) or [binary]
+    except ValueError:
+        return binary.split() or [binary]
+
+
+def _lies_in(workspace: Path, program: str) -> bool:
+    return bool(_in_workspace(workspace, program))
+
+
+def _in_workspace(workspace: Path, program: str) -> list[str]:
+    """Return the usual places of a program in a workspace where it exists, relative to it."""
+    folders = ("", "bin/", "node_modules/.bin/", ".venv/bin/")
+    return [f"{folder}{program}" for folder in folders if (workspace / folder / program).is_file()]
+
+
+def with_record(recording: Recording, record: ToolRecord, secrets: tuple[str, ...]) -> Recording:
+    """Return the recording of an agent with the executions of its tool, without secret values."""
+    if record.content is None:
+        return recording
+    content = mask_values_in_bytes(record.content, secrets)
+    lost = f"{record.lost} executions could not be looked at while the tool was recorded."
+    notes = (*recording.notes, lost) if record.lost else recording.notes
+    return replace(recording, logs={**recording.logs, RECORD: content}, notes=notes)
+
+
+def recorded_calls(recording: Recording) -> tuple[RecordedCall, ...] | None:
+    """Return the executions of the tool, None if it was not recorded."""
+    content = recording.logs.get(RECORD)
+    return None if content is None else read_record(content)
+
+
+@cache
+def recording_problem(containment: Containment) -> str:
+    """Return why a tool can't be recorded here, in a sentence; empty if it can. Tried once per process."""
+    if containment.level is Level.OFF:
+        return "commands run without a sandbox."
+    with temporary_folders("evalhub-recording-") as (workspace, scratch):
+        sandbox = containment.around(workspace, scratch, profile=AGENT)
+        record = ToolRecord(RecordedTool("true", by_name=True), workspace, sandbox.inside(workspace), ())
+        try:
+            result = run_process(
+                "true; env true",
+                cwd=workspace,
+                env=sandbox.own_home(),
+                timeout_seconds=_CHECK_SECONDS,
+                limits=sandbox.limits,
+                sandbox=sandbox,
+                record=record,
+            )
+        except (ProviderError, OSError) as error:
+            return f"this machine can't: {error}"
+    if result.exit_code != 0 or not record.content:
+        said = result.stderr.decode("utf-8", "replace").strip() or "seccomp or ptrace is not allowed"
+        return f"this machine can't: {said}. It needs Linux 5.6, seccomp notifications and ptrace."
+    return ""
