@@ -55,11 +55,12 @@ class RecordedCall(Struct, frozen=True, omit_defaults=True, gc=False):
 
     @property
     def chain(self) -> tuple[Process, ...]:
-        """Return who started it, the nearest first, without the copy of a process that forked to start it."""
-        found = [self.asker] if self.asker else []
-        for each in self.parents:
-            if not found or (each.argv, each.exe) != (found[-1].argv, found[-1].exe):
-                found.append(each)
+        """Return who started it, the nearest first, without copies of a process that forked."""
+        found: list[Process] = []
+        for each in (*([self.asker] if self.asker else []), *self.parents):
+            if found and (each.argv, each.exe) == (found[-1].argv, found[-1].exe):
+                found.pop()
+            found.append(each)
         return tuple(found)
 
 
@@ -196,10 +197,19 @@ def _name(process: Process) -> str:
     return program_name(process.script) if process.script else _program(process)
 
 
-def shell_texts(call: RecordedCall) -> Iterator[tuple[Process, str]]:
-    """Yield the command lines of the shells that lead to a call, the outermost first."""
+def command_texts(call: RecordedCall) -> Iterator[tuple[Process, str]]:
+    """Yield the command lines that lead to a call, the outermost first: those of shells, and of what they became.
+
+    A shell executes its last command in its own place.
+    """
     for each in reversed(call.chain):
-        if _program(each) in SHELLS and "-c" in "".join(each.argv[1:3]):
-            text = next((word for word in each.argv[1:] if not word.startswith(("-", "+"))), "")
-            if text:
-                yield each, text
+        text = _command_line(each.argv) if _program(each) in SHELLS else " ".join(each.argv)
+        if text:
+            yield each, text
+
+
+def _command_line(argv: Sequence[str]) -> str:
+    """Return the command line that a shell was given with `-c`; empty without one."""
+    options = [word for word in argv[1:] if word.startswith(("-", "+"))]
+    has_line = any("c" in word for word in options if not word.startswith("--"))
+    return next((word for word in argv[1:] if not word.startswith(("-", "+"))), "") if has_line else ""

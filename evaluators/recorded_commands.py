@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from evaluators.calls import Call
 from evaluators.launchers import program_name
 from evaluators.model import Command
-from evaluators.recorded_calls import Caller, Origin, RecordedCall, origin_of, shell_texts
+from evaluators.recorded_calls import Caller, Origin, RecordedCall, origin_of, command_texts
 from evaluators.shell import Stage
 from evaluators.shell_ends import Ending
 from evaluators.tool_commands import (
@@ -115,7 +115,7 @@ def _events_of(own: Sequence[tuple[RecordedCall, Origin]], paired: Sequence[Call
     """The event of a shell, by its process."""
     found: dict[int, int] = {}
     for call, _ in own:
-        for process, text in shell_texts(call):
+        for process, text in command_texts(call):
             if process.pid in taken:
                 found[call.n] = taken[process.pid]
                 break
@@ -127,11 +127,15 @@ def _events_of(own: Sequence[tuple[RecordedCall, Origin]], paired: Sequence[Call
 
 
 def _place_of(text: str, waiting: Sequence[tuple[int, str]]) -> int | None:
-    """Return the place of the longest of the next commands that the text contains, the first of equal ones."""
-    lengths = {
-        n: len(command) for n, (_, command) in enumerate(waiting[:_SEARCHED]) if command and command in text
-    }
-    return max(lengths, key=lambda n: (lengths[n], -n), default=None)
+    """Return the place of the longest of the next commands that the text contains, the first of equal ones.
+
+    A command that is itself a shell with a script may leave only that script to be seen.
+    """
+    near = waiting[:_SEARCHED]
+    lengths = {n: len(command) for n, (_, command) in enumerate(near) if command and command in text}
+    if lengths:
+        return max(lengths, key=lambda n: (lengths[n], -n))
+    return next((n for n, (_, command) in enumerate(near) if text and text in command), None)
 
 
 def _squeezed(text: str) -> str:

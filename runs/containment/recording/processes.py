@@ -55,6 +55,14 @@ def arguments(pid: int, most: int = LONGEST_ARGUMENTS) -> list[str]:
     return os.fsdecode(read(pid, "cmdline", most)).rstrip("\0").split("\0")
 
 
+def image_of(pid: int) -> tuple[str, bytes]:
+    """Return what changes when a process executes a program: the program's path and the arguments."""
+    try:
+        return link(pid, "exe"), read(pid, "cmdline", SHOWN_ARGUMENTS)
+    except OSError:
+        return "", b""
+
+
 def executed_path(pid: int) -> str:
     """Return the path that a process gave to `execve`, from its new image. Raises `OSError` or `KeyError`."""
     vector = read(pid, "auxv", 1024)

@@ -33,6 +33,7 @@ from runs.containment.recording.processes import (
     arguments,
     describe,
     executed_path,
+    image_of,
     libc,
     link,
     status,
@@ -65,7 +66,7 @@ class Untraced(NamedTuple):
 
     pid: int
     asked: Asked
-    exe: str
+    image: tuple[str, bytes]
 
 
 class Recorder:
@@ -119,7 +120,7 @@ class Recorder:
         is_attached = libc.ptrace(_SEIZE, pid, None, _TRACE_EXEC) == 0
         is_attached |= pid in self.asked or pid in self.live
         asked = Asked(time.time(), self.described(pid))
-        before = "" if is_attached else link(pid, "exe")
+        before = ("", b"") if is_attached else image_of(pid)
         if is_attached:
             self.asked[pid] = asked
         with contextlib.suppress(OSError):  # a signal took the question back
@@ -137,7 +138,7 @@ class Recorder:
         """Handle the stops and ends of attached processes."""
         for each in tuple(self.untraced):
             if (
-                changed := link(each.pid, "exe") != each.exe
+                changed := image_of(each.pid) != each.image
             ) or time.time() - each.asked.began > _UNTRACED_SECONDS:
                 self.untraced.remove(each)
                 if changed:
@@ -161,7 +162,7 @@ class Recorder:
             former = ctypes.c_ulong()
             # The thread that called execve; the process has the number of its leader now.
             libc.ptrace(_GET_MESSAGE, pid, None, ctypes.addressof(former))
-            stays = self.look(pid, self.asked.pop(former.value, None) or Asked(time.time(), None))
+            stays = self.look(pid, self.asked.pop(former.value, Asked(time.time(), None)))
         request = _DETACH if not stays else _LISTEN if event == _EVENT_STOP and number in _STOPS else _CONT
         libc.ptrace(request, pid, None, 0 if event else number)
 
