@@ -80,8 +80,6 @@ class Origin(Struct, frozen=True):
 
     caller: Caller
     program: str = ""
-    shell: Process | None = None
-    """The shell that the agent program started for it."""
 
 
 _decoder = msgspec.json.Decoder(RecordedCall)
@@ -117,6 +115,9 @@ _AGENTS = frozenset(
 _AGENT_FOLDER = re.compile(
     r"/(?:@openai/codex|@anthropic-ai/claude-code|opencode-ai|@google/gemini-cli|@qwen-code)[^ ]*/"
 )
+_CLAUDE_SHELL = re.compile(r"\beval ")
+"""In the shells that Claude Code starts for its model, unlike in those for hooks."""
+HOOK = "a hook"
 _LAUNCHED = frozenset([*LAUNCHERS, *SUBCOMMANDS, "find", "npm", "bwrap", "unshare", "nsenter"])
 _NPM_SCRIPTS = frozenset(["run", "run-script", "test", "t", "start", "install", "ci", "rebuild"])
 
@@ -142,13 +143,22 @@ def origin_of(call: RecordedCall) -> Origin:
     for at, each in enumerate(chain):
         kind = _kind(each)
         if kind is _Kind.AGENT:
-            return Origin(Caller.MODEL, shell=shell) if shell else Origin(Caller.PROGRAM, _name(each))
+            return _through_agent(each, shell)
         if at == first:
             break
         if kind is _Kind.OTHER:
             return Origin(Caller.PROGRAM, _name(each))
         shell = each
-    return Origin(Caller.MODEL, shell=shell or (chain[-1] if chain else None))
+    return Origin(Caller.MODEL)
+
+
+def _through_agent(agent: Process, shell: Process | None) -> Origin:
+    """Return the origin of what a known agent program started, with the outermost shell or launcher between."""
+    if shell is None:
+        return Origin(Caller.PROGRAM, _name(agent))
+    if _is_claude(agent) and not _CLAUDE_SHELL.search(_command_line(shell.argv)):
+        return Origin(Caller.PROGRAM, HOOK)
+    return Origin(Caller.MODEL)
 
 
 def _first_program(chain: Sequence[Process]) -> int:
@@ -168,6 +178,10 @@ def _kind(process: Process) -> _Kind:
         is_launcher = runs in _LAUNCHED or runs.removesuffix("-cli.js") in _LAUNCHED
         return _Kind.PASSING if not runs or process.written or is_launcher else _Kind.OTHER
     return _Kind.PASSING if name in _LAUNCHED and not _runs_project_script(process) else _Kind.OTHER
+
+
+def _is_claude(process: Process) -> bool:
+    return _program(process) == "claude" or "claude-code" in f"{process.exe} {process.script}"
 
 
 def _runs_project_script(process: Process) -> bool:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from evaluators.calls import Call
 from evaluators.launchers import program_name
 from evaluators.model import Command
-from evaluators.recorded_calls import Caller, Origin, RecordedCall, origin_of, command_texts
+from evaluators.recorded_calls import Caller, Origin, RecordedCall, command_texts, origin_of
 from evaluators.shell import Stage
 from evaluators.shell_ends import Ending
 from evaluators.tool_commands import (
