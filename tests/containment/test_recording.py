@@ -7,6 +7,7 @@ import signal
 import sys
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -174,7 +175,7 @@ def test_a_recorder_that_dies_ends_the_trial(folders: Folders) -> None:
 
     def end_recorder() -> None:
         until = time.monotonic() + 5
-        while time.monotonic() < until and not (found := _recorder(str(workspace))):
+        while time.monotonic() < until and not (found := _recorder()):
             time.sleep(0.02)
         os.kill(found, signal.SIGKILL)
 
@@ -193,17 +194,15 @@ def test_a_recorder_that_dies_ends_the_trial(folders: Folders) -> None:
     assert caught.value.kind == "recording"
 
 
-def _recorder(workspace: str) -> int:
-    """Return the recorder of a workspace: a child of this process that has its settings."""
+def _recorder() -> int:
+    """Return a recorder of this process: what its child forked."""
+    parents = {}
     for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            is_recorder = b"recording/recorder.py" in (folder / "cmdline").read_bytes()
-            is_own = f"PPid:\t{os.getpid()}\n" in (folder / "status").read_text()
-        except OSError:
-            continue
-        if is_recorder and is_own:
-            return int(folder.name)
-    return 0
+        with suppress(OSError):
+            if b"recording/recorder.py" in (folder / "cmdline").read_bytes():
+                status = (folder / "status").read_text()
+                parents[int(folder.name)] = int(status.split("PPid:\t")[1].split()[0])
+    return next((pid for pid, parent in parents.items() if parents.get(parent) == os.getpid()), 0)
 
 
 def test_a_tracer_of_the_agents_own_hides_nothing(folders: Folders) -> None:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import array
+import atexit
 import json
 import os
+import select
 import signal
 import socket
+import struct
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 from runs.containment.helpers import HELPER_ENV, memory_file
 from runs.containment.recording import launcher, recorder
@@ -46,8 +52,9 @@ class ToolRecord:
             "workspace": str(workspace),
             "inside": inside,
             "writable": list(writable),
+            "worker": os.getpid(),
         }
-        self._recorder: subprocess.Popen[bytes] | None = None
+        self._alive: BinaryIO | None = None
         self.stopped_at = float("inf")
         """When evalhub ended the command, or it ended by itself, in seconds since 1970."""
         self.content: bytes | None = None
@@ -65,53 +72,35 @@ class ToolRecord:
             ours, theirs = socket.socketpair()
             stack.callback(theirs.close)
             output = stack.enter_context(memory_file(b""))
-            settings = stack.enter_context(
-                memory_file(json.dumps({**self._settings, "sandbox": sandbox}).encode())
-            )
-            given = [ours.fileno(), output.fileno(), settings.fileno()]
-            with ours:
-                self._recorder = subprocess.Popen(
-                    (sys.executable, "-IS", recorder.__file__, *map(str, given)),
-                    cwd="/",
-                    env=HELPER_ENV,
-                    pass_fds=given,
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.DEVNULL,
-                    stderr=subprocess.PIPE,
-                    start_new_session=True,
-                )
-            stack.callback(self._end)
-            fd = theirs.fileno()
-            yield (sys.executable, "-IS", launcher.__file__, str(fd)), fd
+            reading, writing = os.pipe()
+            self._alive = stack.enter_context(os.fdopen(reading, "rb", 0))
+            with ours, os.fdopen(writing, "wb", 0):
+                settings = json.dumps({**self._settings, "sandbox": sandbox}).encode()
+                pid = _recorders.start(settings, (ours.fileno(), output.fileno(), writing))
+            stack.callback(self._end, pid)
+            yield (sys.executable, "-IS", launcher.__file__, str(theirs.fileno())), theirs.fileno()
             theirs.close()
-            self._wait()
+            self.stop()
+            self._ends_within(END_SECONDS)
             output.seek(0)
             self._read(output.read(LARGEST_RECORD))
 
     @property
     def has_died(self) -> bool:
         """Whether the recorder ended before its command: nothing can be executed there any more."""
-        return self._recorder is not None and self._recorder.poll() not in (None, 0)
+        return self._ends_within(0)
 
     def stop(self) -> None:
         """Say that the command has ended, or that evalhub ends it now: later signals are not the agent's."""
         self.stopped_at = min(self.stopped_at, time.time())
 
-    def _wait(self) -> None:
-        self.stop()
-        if self._recorder:
-            with suppress(subprocess.TimeoutExpired):
-                self._recorder.wait(END_SECONDS)
+    def _ends_within(self, seconds: float) -> bool:
+        """Return whether the recorder ends within so many seconds: then its pipe is closed."""
+        return self._alive is not None and bool(select.select([self._alive], [], [], seconds)[0])
 
-    def _end(self) -> None:
-        process = self._recorder
-        if process is None:
-            return
-        if process.poll() is None:
-            process.kill()
-            process.wait()
-        if process.stderr:
-            process.stderr.close()
+    def _end(self, pid: int) -> None:
+        if not self._ends_within(0):
+            os.kill(pid, signal.SIGKILL)
 
     def _read(self, content: bytes) -> None:
         lines = []
@@ -132,6 +121,68 @@ class ToolRecord:
                 kind="recording",
             )
         self.content = "".join(f"{line}\n" for line in lines).encode()
+
+
+class _Recorders:
+    """The process of this worker that forks recorders, started when the first is needed."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._asking: socket.socket | None = None
+        self._owner = 0
+
+    def start(self, settings: bytes, descriptors: Sequence[int]) -> int:
+        """Start a recorder with these descriptors and return its number. Raises `OSError`."""
+        with self._lock:
+            if self._asking is None or self._owner != os.getpid() or not self._is_running():
+                self._begin()
+            try:
+                return self._ask(settings, descriptors)
+            except OSError:
+                self._begin()
+                return self._ask(settings, descriptors)
+
+    def close(self) -> None:
+        """End the process once its recorders have ended; nothing if none was started here."""
+        if self._asking is not None:
+            self._asking.close()
+        if self._process is not None and self._owner == os.getpid():
+            self._process.wait()
+        self._asking = self._process = None
+
+    def _is_running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    def _begin(self) -> None:
+        self.close()
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            self._process = subprocess.Popen(
+                (sys.executable, "-IS", recorder.__file__, str(theirs.fileno())),
+                cwd="/",
+                env=HELPER_ENV,
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+        self._asking, self._owner = ours, os.getpid()
+
+    def _ask(self, settings: bytes, descriptors: Sequence[int]) -> int:
+        if self._asking is None:
+            raise OSError("no recorder was started")
+        rights = array.array("i", descriptors)
+        self._asking.sendmsg([settings], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)])
+        answer = self._asking.recv(4)
+        if len(answer) < 4:
+            raise OSError("the recorder ended at its start")
+        return int(struct.unpack("i", answer)[0])
+
+
+_recorders = _Recorders()
+atexit.register(_recorders.close)
 
 
 def places_of(program: str, workspace: str, path: str) -> tuple[str, ...]:

@@ -1,8 +1,10 @@
 """Write a JSON line for every execution of the tool below a filter's listener.
 
-Run as a separate program, `python -IS recorder.py SOCKET OUTPUT SETTINGS`: descriptors of the socket over which the
-launcher sends the listener, of the file for the lines, and of JSON with `name`, `places`, `by_name`, `workspace` as the
-host sees it, `inside` as the sandbox does, `writable` folders, and the `sandbox` program's name.
+Run as a separate program, `python -IS recorder.py SOCKET`. Each message on the socket asks for a recorder, which a fork
+of this program becomes, because starting Python takes longer than many a trial. With the message come three descriptors:
+the socket over which the launcher sends the listener, the file for the lines, and a pipe that is open as long as the
+recorder lives. The message is JSON with `name`, `places`, `by_name`, `workspace` as the host sees it, `inside` as the
+sandbox does, `writable` folders, the `sandbox` program's name and the worker's number. The answer is the fork's number.
 
 When a process asks to execute a program, the recorder attaches to it and lets it go on; at the stop right after the exec
 it reads path and arguments from the new image, which nobody in the sandbox can change any more, and lets go of all that
@@ -47,6 +49,7 @@ _PIDFD_GET_INFO, _EXIT_KNOWN = 0xC040FF0B, 8
 _STOPS = (signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU)
 _UNTRACED_SECONDS = 0.05
 MOST_CALLS = 200_000
+LARGEST_SETTINGS = 1 << 16
 MOST_KNOWN_FILES = 200_000
 _MOST_ANCESTORS = 1_000
 
@@ -74,7 +77,7 @@ class Recorder:
 
     def __init__(self, settings: dict[str, Any], output: int) -> None:
         self.tool = Tool(settings["name"], settings["places"], by_name=settings["by_name"])
-        self.worker = os.getppid()
+        self.worker = settings["worker"]
         self.sandbox = settings["sandbox"]
         """The program around the agent's first process."""
         self.writable = tuple(settings["writable"])
@@ -243,18 +246,34 @@ def _known_files(workspace: str, inside: str) -> frozenset[str]:
     return frozenset(found)
 
 
-def main(given: int, output: int, settings: int) -> None:
-    """Receive the listener, then record until its last process has ended."""
-    with open(settings, "rb") as file:
-        recorder = Recorder(json.load(file), output)
+def record(settings: dict[str, Any], given: int, output: int) -> None:
+    """Receive the listener over the socket `given`, then record until its last process has ended."""
+    recorder = Recorder(settings, output)
     with socket.socket(fileno=given) as from_launcher:
-        _, rights, _, _ = from_launcher.recvmsg(1, socket.CMSG_SPACE(4))
-    if not rights:
-        sys.exit(3)
-    listener = array.array("i", rights[0][2])[0]
-    recorder.run(listener)
-    os.write(output, json.dumps({"lost": recorder.lost}).encode() + b"\n")
+        rights = from_launcher.recvmsg(1, socket.CMSG_SPACE(4))[1]
+    if rights:
+        recorder.run(array.array("i", rights[0][2])[0])
+        os.write(output, json.dumps({"lost": recorder.lost}).encode() + b"\n")
+
+
+def main(descriptor: int) -> None:
+    """Fork a recorder for each message, until the worker closes the socket."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    with socket.socket(fileno=descriptor) as asking:
+        while True:
+            message, rights, _, _ = asking.recvmsg(LARGEST_SETTINGS, socket.CMSG_SPACE(3 * 4))
+            if not message:
+                return
+            given = array.array("i", rights[0][2])
+            if not (pid := os.fork()):
+                asking.close()
+                os.setsid()
+                record(json.loads(message), given[0], given[1])
+                os._exit(0)
+            for each in given:
+                os.close(each)
+            asking.send(struct.pack("i", pid))
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:4]))
+    main(int(sys.argv[1]))
