@@ -71,7 +71,7 @@ def send(descriptor: int, listener: int) -> None:
         struct.pack("Niii4x", _RIGHTS_LENGTH, _SOL_SOCKET, _SCM_RIGHTS, listener)
     )
     header = struct.pack(
-        "PIPNPNi", None, 0, ctypes.addressof(parts), 1, ctypes.addressof(rights), len(rights.raw) - 1, 0
+        "PIPNPNi4x", 0, 0, ctypes.addressof(parts), 1, ctypes.addressof(rights), len(rights.raw) - 1, 0
     )
     if _libc.sendmsg(descriptor, ctypes.create_string_buffer(header), 0) < 0:
         number = ctypes.get_errno()
