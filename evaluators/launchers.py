@@ -58,7 +58,7 @@ _PLAIN = Launcher()
 _PACKAGE = Launcher(_words("-p --package -c --call"), scripts=_words("-c --call"))
 _UV_RUN = Launcher(
     _words("--with --with-editable --with-requirements --extra --group --no-group --env-file -p --python "
-           "--project --directory --package --index --index-url --extra-index-url -f --find-links --from "
+           "--project --directory --package --index -f --find-links --from "
            "--config-file --cache-dir --color"),
     modules=_words("-m --module"),
 )  # fmt: skip
@@ -122,7 +122,7 @@ SUBCOMMANDS: Mapping[str, tuple[frozenset[str], Mapping[str, Launcher]]] = {
     "deno": (frozenset(), {"run": Launcher(_words("-c --config --import-map"))}),
     "uv": (_words("--directory --project --config-file"), {"run": _UV_RUN, "tool run": _UV_RUN}),
     "poetry": (_words("-C --directory -P --project"), {"run": _PLAIN}),
-    "pipx": (frozenset(), {"run": Launcher(_words("--spec --python --pip-args --index-url --with"))}),
+    "pipx": (frozenset(), {"run": Launcher(_words("--spec --python --pip-args --with"))}),
     "pipenv": (frozenset(), {"run": _PLAIN}),
     "pdm": (_words("-p --project"), {"run": _PLAIN}),
     "hatch": (_words("-e --env -p --project"), {"run": _PLAIN}),

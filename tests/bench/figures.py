@@ -90,6 +90,7 @@ def suite(targets: str, gate: str = "{type: no_transcript_errors}") -> Iterator[
         scenario, target_file, data = root / "trivial.yaml", root / "targets.yaml", root / "data"
         scenario.write_text(
             "name: trivial\ndescription: One gate.\ntask: {prompt: Do nothing.}\ntarget: {binary: nothing}\n"
+            "record_tool: false\n"
             f"evaluation:\n  gates:\n    - {gate}\n"
         )
         target_file.write_text(targets)
