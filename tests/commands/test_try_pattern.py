@@ -34,7 +34,7 @@ def test_a_pattern_finds_commands_of_a_stored_trial() -> None:
         "try_pattern", "--pattern", r"ship\s+(?P<sub>\S+)", "--trial", str(trial.pk), "--json"
     ).document
     (found,) = document["commands"]
-    assert (found["line"], found["subcommand"], found["exit_code"]) == ("npx ship list", "list", 0)
+    assert (found["line"], found["subcommand"], found["exit_code"]) == ("ship list", "list", 0)
 
 
 @pytest.mark.parametrize(
