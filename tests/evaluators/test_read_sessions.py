@@ -86,3 +86,75 @@ def test_a_copy_brings_the_result_that_the_first_lacked(tmp_path: Path) -> None:
 def test_a_failure_that_quotes_a_refusal_stays_one(tmp_path: Path) -> None:
     quoted = "Exit code 3\nPermission to use Bash has been denied."
     assert commands(turn(0, answer=quoted), tmp_path) == [3]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("longrun", [("mytool build", 3)]),
+        ("nohead", [("mytool list", None)]),
+        ("codemode", [("mytool list", None)]),
+    ],
+)
+def test_a_codex_command_is_read_by_its_header(name: str, expected: list[tuple[str, int | None]]) -> None:
+    assert ends(f"codex-long-command/{name}.jsonl") == expected
+
+
+def rollout(*items: dict[str, object]) -> list[dict[str, object]]:
+    lines: list[dict[str, object]] = [{"type": "session_meta", "payload": {"id": "r"}}]
+    for n, item in enumerate(items):
+        at = f"2026-08-01T10:00:{n:02}.000Z"
+        lines.append({"type": "response_item", "timestamp": at, "payload": item})
+    return lines
+
+
+def script(text: str) -> dict[str, object]:
+    return {"type": "custom_tool_call", "name": "exec", "call_id": "a", "input": text}
+
+
+def output(text: str, kind: str = "custom_tool_call_output") -> dict[str, object]:
+    return {"type": kind, "call_id": "a", "output": text}
+
+
+def lines_and_ends(items: list[dict[str, object]], tmp_path: Path) -> list[tuple[str, int | None]]:
+    file = tmp_path / "r.jsonl"
+    file.write_bytes(lines_of(rollout(*items)))
+    return ends(str(file))
+
+
+def test_each_command_of_a_script_is_found(tmp_path: Path) -> None:
+    text = """const [a, b] = await Promise.all([
+      tools.exec_command({cmd: 'mytool add \\'x\\''}), tools.exec_command({ workdir: "/w", "cmd": `mytool list` }),
+    ]); text("tools.exec_command({cmd})")"""
+    found = lines_and_ends([script(text), output("Script completed\nOutput:\nerror: no")], tmp_path)
+    assert found == [("mytool add x", None), ("mytool list", None)]
+
+
+@pytest.mark.parametrize("program", ["pwsh", "C:\\Windows\\powershell.exe"])
+def test_a_command_of_powershell_is_found(program: str, tmp_path: Path) -> None:
+    call = {"type": "function_call", "name": "shell", "call_id": "a",
+            "arguments": f'{{"command": ["{program.replace(chr(92), chr(92) * 2)}", "-NoProfile", "-Command", "mytool list"]}}'}  # fmt: skip
+    found = lines_and_ends([call, output("Exit code: 2\nOutput:\nno", "function_call_output")], tmp_path)
+    assert found == [("mytool list", 2)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "exec command rejected by user",
+        "`mytool list` rejected: policy forbids commands starting with `mytool`",
+        'exec_command failed for `mytool list`: CreateProcess { message: "Rejected(\\"rejected by user\\")" }',
+        "failed to parse function arguments: missing field `cmd`",
+    ],
+)
+def test_a_codex_command_that_was_refused_never_ran(text: str, tmp_path: Path) -> None:
+    call = {
+        "type": "function_call",
+        "name": "exec_command",
+        "call_id": "a",
+        "arguments": '{"cmd": "mytool list"}',
+    }
+    items = [call, output(text, "function_call_output")]
+    assert lines_and_ends(items, tmp_path) == []
+    below = [call, output(f"Process exited with code 1\nOutput:\n{text}", "function_call_output")]
+    assert lines_and_ends(below, tmp_path) == [("mytool list", 1)]
