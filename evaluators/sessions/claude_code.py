@@ -10,11 +10,13 @@ from msgspec import structs
 
 from evaluators.model import Event, Usage
 from evaluators.sessions.session import Problems, Session, objects, only_session, span_of
+from evaluators.sessions.written_once import WrittenOnce
+from evaluators.transcripts.background import TaskEnds, with_task_ends
 from evaluators.transcripts.claude_code import Turns, message_events, usage_of
+from evaluators.transcripts.refusals import CLAUDE_CODE, refusal
 from evaluators.transcripts.stream import Object, mapping, transcript, words
 
 _OWN = re.compile(rb'"(?:sessionId|leafUuid)"\s*:')
-_REJECTED = "User rejected tool use"
 
 
 def matches(head: bytes) -> bool:
@@ -24,23 +26,26 @@ def matches(head: bytes) -> bool:
 
 def parse(file: IO[bytes], problems: Problems) -> Iterator[Session]:
     """Yield the file's session. A subagent's file has its session's id with the agent's behind it."""
-    turns = Turns()
+    turns, once, ends = Turns(), WrittenOnce(), TaskEnds()
     usages: dict[str, Usage] = {}
     id = model = ""
     for line in objects(file, problems):
         kind, message = words(line.get("type")) or "", mapping(line.get("message"))
+        ends.add_notices(
+            words(line.get("content")) or words(mapping(line.get("attachment")).get("prompt")) or ""
+        )
         if kind not in ("assistant", "user") or line.get("isMeta") is True:
             continue
         id = id or _id(line)
         if kind == "assistant":
             model = _model(message) or model
             usages[str(message.get("id"))] = usage_of(mapping(message.get("usage")))
-        rejected = kind == "user" and line.get("toolUseResult") == _REJECTED
-        read = message_events(line, kind)
-        turns.add(line, kind, (_unknown(event) if rejected else event for event in read))
+        read = (_refused(event, line) for event in message_events(line, kind))
+        turns.add(line, kind, once.first(read, words(message.get("id")) or ""))
     usage = Usage(sum(used.input for used in usages.values()), sum(used.output for used in usages.values()))
-    times = span_of(event.timestamp for event in turns.events)
-    found = Session(id, transcript(turns.events, usage=usage if usages else None), model, *times)
+    events = with_task_ends(turns.events, ends)
+    times = span_of(event.timestamp for event in events)
+    found = Session(id, transcript(events, usage=usage if usages else None), model, *times)
     return only_session(found, "Claude Code")
 
 
@@ -54,6 +59,12 @@ def _model(message: Object) -> str:
     return "" if name.startswith("<") else name
 
 
-def _unknown(event: Event) -> Event:
-    """Return the result of a call that a person rejected: it never ran, so it did not fail."""
-    return structs.replace(event, success=None, exit_code=None) if event.type == "tool_result" else event
+def _refused(event: Event, line: Object) -> Event:
+    """Mark a result that the line itself says is none: its text may hold the person's own words."""
+    if event.type != "tool_result" or event.not_run:
+        return event
+    said = line.get("toolUseResult")
+    if isinstance(said, str) and (why := refusal(said.removeprefix("Error: "), CLAUDE_CODE)):
+        return structs.replace(event, success=None, exit_code=None, not_run=why)
+    was_ended = mapping(said).get("interrupted") is True
+    return structs.replace(event, success=None, exit_code=None) if was_ended else event

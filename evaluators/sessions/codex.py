@@ -9,16 +9,13 @@ from typing import IO
 from msgspec import structs
 
 from evaluators.model import Event, Json, Usage
+from evaluators.sessions.codex_commands import command_of, read_header, script_commands
 from evaluators.sessions.session import Problems, Session, objects, only_session, span_of
-from evaluators.traces import shell_command, timestamp
+from evaluators.traces import timestamp
+from evaluators.transcripts.refusals import CODEX, refusal
 from evaluators.transcripts.stream import Object, json_of, mapping, text_of, transcript, whole, words
 
 _OWN = re.compile(rb'"type"\s*:\s*"(?:session_meta|response_item|turn_context|event_msg)"')
-_EXIT_CODE = re.compile(r"(?:Exit code:|Process exited with code) (-?\d{1,5})\b")
-_OUTPUT = re.compile(r"^Output:\n", re.MULTILINE)
-_HEADER = 1000
-"""Characters at the beginning of a result that may name the exit code."""
-_LOGIN_SHELL = re.compile(r"^(?:/\S*/)?(?:ba|z|da)?sh$")
 
 
 def matches(head: bytes) -> bool:
@@ -28,7 +25,8 @@ def matches(head: bytes) -> bool:
 
 def parse(file: IO[bytes], problems: Problems) -> Iterator[Session]:
     """Yield the file's session; a continued one has the id of its first part."""
-    events: list[Event] = []
+    items = _Items()
+    events = items.events
     usage: Usage | None = None
     id = model = ""
     reported = 0
@@ -41,7 +39,7 @@ def parse(file: IO[bytes], problems: Problems) -> Iterator[Session]:
         elif kind == "turn_context":
             model = words(payload.get("model")) or model
         elif kind == "response_item":
-            events += _item(payload, time)
+            items.add(payload, time)
         elif kind == "event_msg":
             if payload.get("type") == "user_message":
                 events.append(
@@ -56,53 +54,104 @@ def parse(file: IO[bytes], problems: Problems) -> Iterator[Session]:
     return only_session(Session(id, transcript(events, usage=usage), model, *times), "Codex")
 
 
-def _item(item: Object, time: str | None) -> Iterator[Event]:
-    kind, id = words(item.get("type")) or "", words(item.get("call_id"))
-    if kind == "message":
-        # A person's message comes as an event too; the user's items also hold Codex's own context.
-        if item.get("role") == "assistant":
-            yield Event("message", role="assistant", text=text_of(item.get("content")), timestamp=time)
-    elif kind == "reasoning":
-        yield Event("model_step", name=kind, text=text_of(item.get("summary")) or None, timestamp=time)
-    elif kind in ("function_call", "custom_tool_call", "local_shell_call"):
-        yield _call(item, kind, id, time)
-    elif kind in ("function_call_output", "custom_tool_call_output"):
-        yield _result(item.get("output"), id, time)
+class _Items:
+    """Turns response items into events; remembers the processes that still run and the scripts."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self._running: dict[int, int] = {}
+        """The index of the result of each running process's command, by its session id."""
+        self._reads: dict[str, int] = {}
+        """The process that a call of `write_stdin` asks, by the call's id."""
+        self._inner: dict[str, int] = {}
+        """The number of commands in a script, by the id of its call."""
+
+    def add(self, item: Object, time: str | None) -> None:
+        """Add the events of a response item."""
+        kind, id = words(item.get("type")) or "", words(item.get("call_id"))
+        if kind == "message":
+            # A person's message comes as an event too; the user's items also hold Codex's own context.
+            if item.get("role") == "assistant":
+                text = text_of(item.get("content"))
+                self.events.append(Event("message", role="assistant", text=text, timestamp=time))
+        elif kind == "reasoning":
+            summary = text_of(item.get("summary")) or None
+            self.events.append(Event("model_step", name=kind, text=summary, timestamp=time))
+        elif kind in ("function_call", "custom_tool_call", "local_shell_call"):
+            self._add_call(item, kind, id, time)
+        elif kind in ("function_call_output", "custom_tool_call_output"):
+            self._add_result(item.get("output"), id, time)
+
+    def _add_call(self, item: Object, kind: str, id: str | None, time: str | None) -> None:
+        name = words(item.get("name")) or ("shell" if kind == "local_shell_call" else kind)
+        given: Json = item.get("action", item.get("arguments", item.get("input")))
+        if isinstance(given, str) and given[:1] == "{":
+            given = json_of(given.encode())
+        inner = list(script_commands(given)) if name == "exec" and isinstance(given, str) else []
+        if id and inner:
+            self._inner[id] = len(inner)
+            self.events += [
+                Event("tool_call", _inner_id(id, n), "exec_command", line, {"cmd": line}, timestamp=time)
+                for n, line in enumerate(inner)
+            ]
+            return
+        process = mapping(given).get("session_id") if name == "write_stdin" else None
+        if id and isinstance(process, int):
+            self._reads[id] = process
+        self.events.append(Event("tool_call", id, name, command_of(name, given), given, timestamp=time))
+
+    def _add_result(self, output: Json, id: str | None, time: str | None) -> None:
+        result, process = _result(output, id, time)
+        if count := self._inner.get(id or ""):
+            self._add_script_results(result, count)
+            return
+        self.events.append(result)
+        asked = self._reads.get(id or "")
+        if asked is not None:
+            self._continue(asked, result, is_running=process is not None)
+        elif process is not None:
+            self._running[process] = len(self.events) - 1
+
+    def _add_script_results(self, result: Event, count: int) -> None:
+        """Add a result for each command of a script; what several printed can't be told apart."""
+        for n in range(count):
+            own = structs.replace(result, id=_inner_id(result.id or "", n), exit_code=None)
+            self.events.append(own if count == 1 else structs.replace(own, output=None))
+
+    def _continue(self, process: int, later: Event, *, is_running: bool) -> None:
+        """Give a command that outlived its first reply what a later one says."""
+        at = self._running.get(process)
+        if at is None or later.not_run:
+            return
+        first = self.events[at]
+        parts = (each.output for each in (first, later))
+        output = "\n".join(part.rstrip("\n") for part in parts if isinstance(part, str) and part.strip())
+        self.events[at] = structs.replace(first, output=output, exit_code=later.exit_code)
+        if not is_running:
+            del self._running[process]
 
 
-def _call(item: Object, kind: str, id: str | None, time: str | None) -> Event:
-    name = words(item.get("name")) or ("shell" if kind == "local_shell_call" else kind)
-    given: Json = item.get("action", item.get("arguments", item.get("input")))
-    if isinstance(given, str) and given[:1] == "{":
-        given = json_of(given.encode())
-    return Event("tool_call", id, name, _command(name, given), given, timestamp=time)
+def _inner_id(id: str, n: int) -> str:
+    return f"{id}/{n}"
 
 
-def _command(name: str, given: Json) -> str | None:
-    """Return the command line: of `["bash", "-lc", LINE]` the line, which the shell reads."""
-    words_of = mapping(given).get("command", mapping(given).get("cmd"))
-    match words_of:
-        case [str(program), "-c" | "-lc", str(line)] if _LOGIN_SHELL.match(program):
-            return line
-    if name in ("exec_command", "shell_command"):
-        return words(words_of)
-    return shell_command(name, given)
+def _result(output: Json, id: str | None, time: str | None) -> tuple[Event, int | None]:
+    """Return a result, and the process that still runs.
 
-
-def _result(output: Json, id: str | None, time: str | None) -> Event:
-    """Return a result: JSON with metadata in older rollouts, else text with the exit code in its first lines."""
+    It is JSON with metadata in older rollouts, else text with the exit code in its header.
+    """
     decoded = json_of(output.encode()) if isinstance(output, str) and output[:1] == "{" else output
     if isinstance(decoded, dict) and "output" in decoded:
-        code = mapping(decoded.get("metadata")).get("exit_code")
-        text: Json = decoded["output"]
-    else:
-        text = text_of(output)
-        named = _EXIT_CODE.search(text[:_HEADER])
-        code = int(named[1]) if named else None
-        if named and (begin := _OUTPUT.search(text)):
-            text = text[begin.end() :]
-    code = code if isinstance(code, int) and not isinstance(code, bool) else None
-    return Event("tool_result", id, output=text, exit_code=code, timestamp=time)
+        found: Json = mapping(decoded.get("metadata")).get("exit_code")
+        code = found if isinstance(found, int) and not isinstance(found, bool) else None
+        return Event("tool_result", id, output=decoded["output"], exit_code=code, timestamp=time), None
+    header = read_header(text_of(output))
+    # A command's own output stands below a header.
+    not_run = refusal(header.output, CODEX) if header.output == text_of(output) else ""
+    result = Event(
+        "tool_result", id, output=header.output, exit_code=header.exit_code, timestamp=time, not_run=not_run
+    )
+    return result, header.session
 
 
 def _usage(payload: Object, which: str) -> Usage | None:

@@ -9,6 +9,8 @@ from msgspec import structs
 
 from evaluators.model import Event, Transcript, Usage, plausible_cost
 from evaluators.traces import shell_command, timestamp
+from evaluators.transcripts.background import TaskEnds, with_task_ends
+from evaluators.transcripts.refusals import CLAUDE_CODE, refusal
 from evaluators.transcripts.stream import (
     Object,
     known,
@@ -27,21 +29,25 @@ NEWEST_MAJOR = 2
 _PASSING = frozenset(("system", "stream_event", "rate_limit_event"))
 _SILENT = _PASSING | {"assistant", "user", "result"}
 _EXIT_CODE = re.compile(r"Exit code (\d{1,5})\b")
+_ABORTED = "<error>Command was aborted before completion</error>"
+_MODELS_READ = ("inputTokens", "cacheCreationInputTokens", "cacheReadInputTokens")
 _READ = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 
 
 def parse(raw: bytes) -> Transcript:
     """Return the stream of a Claude Code session. Raises `UnreadableTranscript` where it holds no event of one.
 
-    Usage is what the session's result says; of a session that was ended early, the sum over its messages.
+    Usage is what the session's result says, with that of sub-agents; of a session that was ended early, the
+    sum over its messages.
     Input tokens from a cache count as read.
     """
     lines, problems = objects(raw, "Claude Code")
     result = next((line for line in reversed(lines) if line.get("type") == "result"), {})
     return transcript(
-        known(_read(lines), lines, "Claude Code", _SILENT),
+        known(_without_denied(_read(lines), result), lines, "Claude Code", _SILENT),
         answer=words(result.get("result")) or "",
-        usage=usage_of(mapping(result["usage"])) if "usage" in result else _sum(lines),
+        usage=_models_usage(result)
+        or (usage_of(mapping(result["usage"])) if "usage" in result else _sum(lines)),
         cost_usd=plausible_cost(result.get("total_cost_usd")),
         problems=(*problems, *filter(None, [_newer(lines)])),
     )
@@ -65,11 +71,27 @@ class Turns:
 
 
 def _read(lines: list[Object]) -> list[Event]:
-    turns = Turns()
+    turns, ends = Turns(), TaskEnds()
     for line in lines:
         kind = words(line.get("type")) or ""
+        if kind == "system":
+            ends.add_status(line)
         turns.add(line, kind, _events(line, kind))
-    return turns.events
+    return with_task_ends(turns.events, ends)
+
+
+def _without_denied(events: list[Event], result: Object) -> list[Event]:
+    """Mark the calls that the session's result lists as not permitted, unless they have another result."""
+    listed = result.get("permission_denials")
+    ids = {words(mapping(each).get("tool_use_id")) for each in listed} if isinstance(listed, list) else set()
+    answered = {event.id for event in events if event.type == "tool_result"}
+    return [_denied(event, answered) if event.id and event.id in ids else event for event in events]
+
+
+def _denied(event: Event, answered: set[str | None]) -> Event:
+    refused = event.type == "tool_result" and event.success is False and event.exit_code is None
+    unanswered = event.type == "tool_call" and event.id not in answered
+    return structs.replace(event, not_run="denied", success=None) if refused or unanswered else event
 
 
 def _newer(lines: list[Object]) -> str:
@@ -116,19 +138,30 @@ def _result(block: Object, time: str | None) -> Event:
     output = text_of(block.get("content"))
     failed = block.get("is_error") is True
     code = _EXIT_CODE.match(output) if failed else None
+    not_run = refusal(output, CLAUDE_CODE) if failed else ""
+    is_unknown = bool(not_run) or _ABORTED in output[-200:]
     return Event(
         "tool_result",
         words(block.get("tool_use_id")),
         output=output,
         exit_code=int(code[1]) if code else None,
-        success=not failed,
+        success=None if is_unknown and not code else not failed,
         timestamp=time,
+        not_run=not_run,
     )
 
 
 def usage_of(tokens: Object) -> Usage:
     """Return a message's usage; input tokens from a cache count as read."""
     return Usage(sum(whole(tokens.get(name)) for name in _READ), whole(tokens.get("output_tokens")))
+
+
+def _models_usage(result: Object) -> Usage | None:
+    """Return the usage of all models, which includes that of sub-agents; None if the result does not tell it."""
+    each = [mapping(used) for used in mapping(result.get("modelUsage")).values()]
+    read = sum(whole(used.get(name)) for used in each for name in _MODELS_READ)
+    written = sum(whole(used.get("outputTokens")) for used in each)
+    return Usage(read, written) if read or written else None
 
 
 def _sum(lines: list[Object]) -> Usage | None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from evaluators.model import Event, Json, Transcript, Usage
+from evaluators.model import Event, Json, NotRun, Transcript, Usage
+from evaluators.transcripts.refusals import CODEX, refusal
 from evaluators.transcripts.stream import Object, known, mapping, objects, transcript, unknown, whole, words
 
 _PASSING = frozenset(("thread.started", "turn.started"))
@@ -85,16 +86,25 @@ def _result(item: Object, kind: str) -> Event:
     success = None if status is None else status not in _FAILED
     output = item.get("aggregated_output", item.get("result"))
     error = item.get("error")
+    not_run = _not_run(item, kind, status, code)
     return Event(
         "tool_result",
         _id(item),
         _name(item, kind),
         output=error if error is not None else output,
-        exit_code=code if isinstance(code, int) else None,
-        success=False if error is not None else success,
+        exit_code=code if isinstance(code, int) and not not_run else None,
+        success=None if not_run else False if error is not None else success,
         # A tool's own error comes as its result.
         metadata={"protocol": True} if error is not None and kind == "mcp_tool_call" else {},
+        not_run=not_run,
     )
+
+
+def _not_run(item: Object, kind: str, status: str | None, code: Json) -> NotRun:
+    """Return why an item never ran; Codex gives -1 as the exit code of a command that did not start."""
+    printed = words(item.get("aggregated_output")) or ""
+    found = refusal(printed, CODEX) if kind == "command_execution" and code in (None, -1) else ""
+    return found or ("denied" if status == "declined" else "")
 
 
 def _name(item: Object, kind: str) -> str:

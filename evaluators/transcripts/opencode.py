@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from msgspec import structs
 
-from evaluators.model import Event, Json, Transcript, Usage, plausible_cost
+from evaluators.model import Event, Json, NotRun, Transcript, Usage, plausible_cost
 from evaluators.traces import shell_command
+from evaluators.transcripts.refusals import OPENCODE, refusal
 from evaluators.transcripts.stream import (
     Object,
     known,
@@ -20,6 +21,7 @@ from evaluators.transcripts.stream import (
     words,
 )
 
+_ABORTED = "User aborted the command"
 _PASSING = frozenset(("step_start", "step_finish"))
 
 
@@ -73,20 +75,42 @@ def call_events(part: Object) -> Iterator[Event]:
     id, name, given = words(part.get("callID")), words(part.get("tool")), state.get("input")
     began, ended = (mapping(state.get("time")).get(key) for key in ("start", "end"))
     yield Event("tool_call", id, name, shell_command(name, given), given, timestamp=moment(began))
-    metadata = mapping(state.get("metadata"))
-    code = metadata.get("exit")
-    # A command that was aborted or took too long is "completed", too, with null as its exit code.
-    was_ended = "exit" in metadata and code is None
+    code = mapping(state.get("metadata")).get("exit")
+    not_run = "invalid" if name == "invalid" else _not_run(state)
     yield Event(
         "tool_result",
         id,
         name,
         output=state.get("output", state.get("error")),
         exit_code=code if isinstance(code, int) and not isinstance(code, bool) else None,
-        success=state.get("status") == "completed" and not was_ended,
+        success=None if not_run else _succeeded(state),
         timestamp=moment(ended),
         seconds=_between(began, ended),
+        not_run=not_run,
     )
+
+
+def _not_run(state: Object) -> NotRun:
+    error = words(state.get("error")) or ""
+    found = refusal(error, OPENCODE) if state.get("status") == "error" else ""
+    # An aborted command that printed something ran.
+    return "" if found == "cancelled" and _printed(state) else found
+
+
+def _succeeded(state: Object) -> bool | None:
+    """Return whether a call succeeded, None for one that somebody ended."""
+    metadata, output = mapping(state.get("metadata")), words(state.get("output")) or ""
+    if state.get("status") == "error":
+        return None if refusal(words(state.get("error")) or "", OPENCODE) == "cancelled" else False
+    # A command that was aborted or took too long is "completed", too, with null as its exit code.
+    was_ended = "exit" in metadata and metadata["exit"] is None
+    if was_ended and _ABORTED in output[-1000:]:
+        return None
+    return state.get("status") == "completed" and not was_ended
+
+
+def _printed(state: Object) -> bool:
+    return bool(mapping(state.get("metadata")).get("output"))
 
 
 def _between(began: Json, ended: Json) -> float | None:

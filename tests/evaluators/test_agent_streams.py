@@ -240,7 +240,7 @@ def item(**fields: Any) -> dict[str, Any]:
             {"type": "file_change", "changes": [{"path": "a"}], "status": "declined"},
             (
                 Event("tool_call", "i", "file_change", input={"changes": [{"path": "a"}]}),
-                Event("tool_result", "i", "file_change", success=False),
+                Event("tool_result", "i", "file_change", not_run="denied"),
             ),
         ),
         ({"type": "reasoning", "text": "hm"}, (Event("model_step", "i", "reasoning", text="hm"),)),
@@ -325,3 +325,94 @@ def test_opencode_reports_failed_tools_errors_and_costs():
     )
     assert (found.usage, found.cost_usd) == (Usage(5, 5), 0.5)
     assert Counter(event.type for event in found.events)["raw"] == 0
+
+
+@pytest.mark.parametrize(
+    ("state", "why", "success"),
+    [
+        ({"error": "The user rejected permission to use this specific tool call."}, "rejected", None),
+        ({"error": "The user has specified a rule which prevents you from using this specific tool call. Here"}, "denied", None),
+        ({"error": "Tool execution aborted"}, "cancelled", None),
+        ({"error": "Tool execution aborted", "metadata": {"output": "a"}}, "", None),
+        ({"error": "The bash tool was called with invalid arguments: command"}, "invalid", None),
+        ({"error": "no such host"}, "", False),
+        ({"status": "completed", "output": "x\n\nUser aborted the command", "metadata": {"exit": None}}, "", None),
+    ],
+)  # fmt: skip
+def test_what_opencode_refused_never_ran(state, why, success):
+    given = {"status": "error", "input": {"command": "./taskmgr list"}, **state}
+    part = {"callID": "1", "tool": "bash", "state": given}
+    result = read("opencode", {"type": "tool_use", "part": part}).events[1]
+    assert (result.not_run, result.success) == (why, success)
+
+
+@pytest.mark.parametrize(
+    ("fields", "why", "code"),
+    [
+        ({"status": "declined", "exit_code": -1}, "denied", None),
+        ({"status": "failed", "exit_code": -1, "aggregated_output": "exec command rejected by user"}, "rejected", None),
+        ({"status": "failed", "exit_code": 1, "aggregated_output": "exec command rejected by user"}, "", 1),
+    ],
+)  # fmt: skip
+def test_what_codex_refused_never_ran(fields, why, code):
+    result = read("codex", item(type="command_execution", command="./taskmgr list", **fields)).events[1]
+    assert (result.not_run, result.exit_code) == (why, code)
+
+
+def background(*lines):
+    use = {"type": "tool_use", "id": "t", "name": "Bash", "input": {"command": "./taskmgr serve", "run_in_background": True}}  # fmt: skip
+    text = "Command running in background with ID: b1. Output is being written to: /tmp/b1.output."
+    result = {"type": "tool_result", "tool_use_id": "t", "content": text, "is_error": False}
+    stream = read(
+        "claude_code", assistant("m", use), {"type": "user", "message": {"content": [result]}}, *lines
+    )
+    return calls(stream.events)[0].exit_code
+
+
+def system(subtype, **fields):
+    return {"type": "system", "subtype": subtype, "task_id": "b1", **fields}
+
+
+@pytest.mark.parametrize(
+    ("lines", "code"),
+    [
+        ([], None),
+        ([system("task_updated", patch={"status": "running"})], None),
+        ([system("task_updated", patch={"status": "completed"})], 0),
+        ([system("task_updated", patch={"status": "failed"})], 1),
+        ([system("task_notification", status="failed", summary='Background command "x" failed with exit code 3')], 3),
+        ([system("task_notification", status="completed", summary='"x" completed (exit code 0)'),
+          system("task_updated", patch={"status": "completed"})], 0),
+        ([system("task_updated", patch={"status": "killed"})], None),
+        ([{**system("task_updated", patch={"status": "failed"}), "task_id": "b2"}], None),
+    ],
+)  # fmt: skip
+def test_a_background_command_of_claude_ends_as_its_stream_says(lines, code):
+    assert background(*lines) == code
+
+
+def test_a_later_read_says_how_a_background_command_ended():
+    use = {"type": "tool_use", "id": "u", "name": "TaskOutput", "input": {"task_id": "b1"}}
+    text = "<task_id>b1</task_id>\n<status>failed</status>\n<exit_code>4</exit_code>\n<output>\nno\n</output>"
+    result = {"type": "tool_result", "tool_use_id": "u", "content": text}
+    assert background(assistant("n", use), {"type": "user", "message": {"content": [result]}}) == 4
+
+
+def test_claude_lists_what_was_not_permitted():
+    use = {"type": "tool_use", "id": "t", "name": "Bash", "input": {"command": "./taskmgr list"}}
+    denied = [{"tool_name": "Bash", "tool_use_id": "t", "tool_input": {}}]
+    result = {"type": "tool_result", "tool_use_id": "t", "content": "In words of tomorrow.", "is_error": True}
+    end = {"type": "result", "subtype": "success", "permission_denials": denied}
+    stream = read("claude_code", assistant("m", use), {"type": "user", "message": {"content": [result]}}, end)
+    assert stream.events[1].not_run == "denied"
+    assert read("claude_code", assistant("m", use), end).events[0].not_run == "denied"
+
+
+def test_claudes_tokens_are_those_of_all_models():
+    used = {"inputTokens": 5, "outputTokens": 7, "cacheReadInputTokens": 1, "cacheCreationInputTokens": 2}
+    end = {
+        "type": "result",
+        "usage": {"input_tokens": 1, "output_tokens": 1},
+        "modelUsage": {"a": used, "b": used},
+    }
+    assert read("claude_code", assistant("m", {"type": "text", "text": "hi"}), end).usage == Usage(16, 14)

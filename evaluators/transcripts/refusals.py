@@ -1,0 +1,54 @@
+"""Calls that never ran, by the words that agents' programs put in place of a result."""
+
+from __future__ import annotations
+
+import re
+
+from evaluators.model import NotRun
+
+Refusals = tuple[tuple[NotRun, re.Pattern[str]], ...]
+"""What each kind of refusal begins with."""
+
+
+def _patterns(**found: str) -> Refusals:
+    kinds: tuple[NotRun, ...] = ("rejected", "denied", "cancelled", "invalid")
+    return tuple((kind, re.compile(found[kind])) for kind in kinds if kind in found)
+
+
+CLAUDE_CODE = _patterns(
+    rejected=r"The user doesn't want to (?:proceed with this tool use|take this action right now)"
+    r"|User rejected tool use",
+    denied=r"Permission to use \S+(?: with command [\s\S]{0,4000}?)? (?:has been )?denied\b"
+    r"|Permission for this (?:action|command) (?:has been|was) denied\b"
+    r"|Permission denied by (?:\w+ )?hook"
+    r"|Claude requested permissions to [\s\S]{0,4000}?, but you haven't granted it yet"
+    r"|This command requires approval\s*$"
+    r"|\w+ did not run\. It needs the user's approval"
+    r"|PreToolUse:\S+ hook (?:error|blocking error)\b|\w+ operation blocked by hook\b"
+    r"|Execution stopped by PreToolUse hook",
+    cancelled=r"<tool_use_error>(?:Cancelled: |Sibling tool call errored)|Sibling tool call errored",
+    invalid=r"<tool_use_error>(?:InputValidationError|(?:Error: )?No such tool available: (?!mcp__))"
+    r"|InputValidationError: ",
+)
+CODEX = _patterns(
+    rejected=r"(?:exec command |patch )?rejected by user\b"
+    r"|(?:exec_command|shell_command|shell|command) failed[\s\S]{0,4000}?Rejected\(\"rejected by user",
+    denied=r"`[\s\S]{0,4000}?` rejected: |patch rejected: |write_stdin rejected: "
+    r"|exec command rejected\b|[\w ]+; rejected by user approval settings"
+    r"|approval policy is \w+; reject command"
+    r"|(?:exec_command|shell_command|shell|command) failed[\s\S]{0,4000}?Rejected\(",
+    invalid=r"failed to parse function arguments|unsupported (?:custom tool )?call: ",
+)
+OPENCODE = _patterns(
+    rejected=r"The user rejected permission to use this specific tool call",
+    denied=r"The user has specified a rule which prevents you from using this specific tool call",
+    cancelled=r"Tool execution (?:was )?(?:aborted|interrupted)$",
+    invalid=r"The \S+ tool was called with invalid arguments"
+    r"|The arguments provided to the tool are invalid",
+)
+
+
+def refusal(text: str, known: Refusals) -> NotRun:
+    """Return why a call did not run, by the beginning of what stands for its result; empty if it ran."""
+    begins = text.lstrip()
+    return next((kind for kind, pattern in known if pattern.match(begins)), "")
