@@ -63,7 +63,10 @@ def runs_behind(project: Project | None = None) -> QuerySet[Run]:
 
 
 def recount(
-    project: Project | None = None, progress: Callable[[int, int], None] = lambda done, of: None
+    project: Project | None = None,
+    progress: Callable[[int, int], None] = lambda done, of: None,
+    batch_done: Callable[[], None] = lambda: None,
+    batch: int = BATCH,
 ) -> Recounted:
     """Count the commands of every run behind again; `progress` gets the runs done and their number.
 
@@ -74,7 +77,7 @@ def recount(
     done = Recounted(behind=len(keys))
     for at, key in enumerate(keys, 1):
         run = Run.objects.select_related("project", "target", "target_version", "suite").get(pk=key)
-        counted, kept = _recount_run(run)
+        counted, kept = _recount_run(run, batch, batch_done)
         done.trials += counted
         done.kept += kept
         done.runs += bool(counted)
@@ -94,11 +97,11 @@ def _compare(runs: Sequence[int]) -> int:
     return len(keys)
 
 
-def _recount_run(run: Run) -> tuple[int, int]:
+def _recount_run(run: Run, batch: int, batch_done: Callable[[], None]) -> tuple[int, int]:
     """Count a run's trials again; return how many were counted, and how many had nothing to count from."""
     counted = kept = 0
     limits = cut_offs(run.project if run.project_id else None, before=run.pk).limits
-    for keys in _batches(_trials(run).values_list("pk", flat=True)):
+    for keys in _batches(_trials(run).values_list("pk", flat=True), batch):
         with transaction.atomic():
             rows = (
                 _trials(run)
@@ -113,6 +116,7 @@ def _recount_run(run: Run) -> tuple[int, int]:
                 else:
                     _store(trial, *found, limits)
                     counted += 1
+        batch_done()
     with transaction.atomic():
         locked = Run.objects.select_for_update(of=("self",)).select_related("project").get(pk=run.pk)
         write_rollups(locked)
@@ -128,9 +132,9 @@ def _trials(run: Run) -> QuerySet[Trial]:
     return measured.filter(older).order_by("pk")
 
 
-def _batches(keys: QuerySet[Trial, int]) -> Iterator[list[int]]:
+def _batches(keys: QuerySet[Trial, int], size: int) -> Iterator[list[int]]:
     every = iter(list(keys))
-    while batch := list(islice(every, BATCH)):
+    while batch := list(islice(every, size)):
         yield batch
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from evaluators.comparability import READS_COMMANDS, Standard
@@ -219,3 +219,14 @@ def with_counting(
         if each
     )
     return one, other
+
+
+def ends_sentence(ends: Sequence[str]) -> str:
+    """Return by which exit codes layer 1 is compared, as a sentence; empty if unknown."""
+    words = {
+        RECORDED: "recorded exit codes",
+        REPORTED: "exit codes that the agent reported",
+        ESTIMATED: "exit codes estimated from text",
+    }
+    found = [words.get(each, each) for each in ends]
+    return f"Tool use is compared by {' and '.join(found)}." if found else ""
