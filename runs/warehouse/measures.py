@@ -94,12 +94,6 @@ INTERACTION = {
     "tokens_in_repeated_help": "Tokens in repeated help",
     "tokens_after_done": "Tokens after done",
     "completed": "Completed",
-    "unknown_exit": "Unknown ends",
-    "known": "Known ends",
-    "estimated": "Estimated ends",
-    "not_run": "Not run",
-    "indirect": "Indirect calls",
-    "mentioned": "Mentioned, not counted",
 }
 """Labels of layer 1's measures in display order."""
 
@@ -113,6 +107,12 @@ _NAMES = {
     ("trial", "tokens_in"): "Input tokens",
     ("trial", "tokens_out"): "Output tokens",
     ("judge", "judge"): "Judge score",
+    ("interaction", "unknown_exit"): "Unknown ends",
+    ("interaction", "known"): "Known ends",
+    ("interaction", "estimated"): "Estimated ends",
+    ("interaction", "not_run"): "Not run",
+    ("interaction", "indirect"): "Indirect calls",
+    ("interaction", "mentioned"): "Mentioned, not counted",
     ("interaction", "failed_unknown_tool"): "Failed: unknown tool",
     ("interaction", "failed_arguments"): "Failed: arguments",
     ("interaction", "failed_is_error"): "Failed: tool's error",
