@@ -27,14 +27,23 @@ class Standard(NamedTuple):
     """The aggregate score that a trial needed, where the two runs requested different ones."""
     time_limit: str = ""
     """Seconds that an agent had, where the scenario leaves them to runs and the two requested different ones."""
+    rules: str = ""
+    """The version of the rules by which commands are counted, where the two runs' differ."""
+    ends: str = ""
+    """The source of the commands' ends, where the two runs' differ: recorded, reported or estimated."""
+    gate_counting: str = ""
+    """Both, where they differ and a gate reads the commands."""
+    composite_counting: str = ""
+    """Both, where they differ and the composite reads the commands."""
 
 
 _TASK = frozenset(("task", "time_limit"))
 _SCORING = _TASK | {"gates", "judge", "rubric", "judge_model"}
-DECIDING = _SCORING | {"threshold"}
+DECIDING = _SCORING | {"threshold", "gate_counting"}
 """The parts that decide whether a trial passes."""
 _BY_LAYER = {
-    "interaction": _TASK | {"pattern"},
+    "interaction": _TASK | {"pattern", "rules", "ends"},
+    "reported": _TASK | {"pattern", "rules"},
     "gates": _TASK | {"gates"},
     "assertions": _TASK | {"gates"},
     "judge": _TASK | {"rubric", "judge", "judge_model"},
@@ -42,16 +51,32 @@ _BY_LAYER = {
 }
 _OF_TRIALS = {
     "pass": DECIDING,
-    "false_done": _TASK | {"gates"},
-    "composite": _SCORING,
+    "false_done": _TASK | {"gates", "gate_counting"},
+    "composite": _SCORING | {"gate_counting", "composite_counting"},
     "cost_usd": _TASK | {"prices"},
 }
+
+
+READS_COMMANDS = "no_transcript_errors"
+"""The type of the gate that reads the commands and their ends."""
+_COMPLETED = ("interaction", "completed")
+_NAMES = {
+    "rules": "counting rules",
+    "ends": "source of exit codes",
+    "gate_counting": "counting of commands for a gate",
+    "composite_counting": "counting of commands for the composite",
+}
+"""Parts whose name in a sentence is not their own."""
 
 
 def parts_of(layer: str, name: str) -> frozenset[str]:
     """Return the parts of a scenario that a measure depends on; unknown measures depend on all that decide."""
     if layer == "trial":
         return _OF_TRIALS.get(name, _TASK)
+    if (layer, name) == _COMPLETED:
+        return _TASK
+    if layer == "gates" and name.startswith(READS_COMMANDS):
+        return _BY_LAYER[layer] | {"gate_counting"}
     return _BY_LAYER.get(layer, DECIDING)
 
 
@@ -98,7 +123,7 @@ def sentence(reasons: Sequence[Reasons]) -> str:
 
 
 def _words(reasons: Reasons) -> str:
-    return " and ".join(reasons).replace("_", " ")
+    return " and ".join(_NAMES.get(part, part) for part in reasons).replace("_", " ")
 
 
 def _count(n: int) -> str:

@@ -60,6 +60,7 @@ from runs.pages.run.views import (
 )
 from runs.pages.run_list.views import run_list, run_tags, view_delete, view_save
 from runs.pages.search.views import search
+from runs.pages.sessions.removing import sessions_remove
 from runs.pages.sessions.views import session_import
 from runs.pages.suites.editor_views import suite_edit, suite_new, suite_retire
 from runs.pages.suites.pattern import suite_pattern
@@ -118,6 +119,7 @@ project_urls = [
     path("runs/import/", run_import, name="run-import"),
     path("runs/sessions/", session_import, name="session-import"),
     path("runs/<int:pk>/", run_detail, name="run-detail"),
+    path("runs/<int:pk>/sessions/remove/", sessions_remove, name="sessions-remove"),
     path("runs/<int:pk>/tools/", run_tools, name="run-tools"),
     path("runs/<int:pk>/tags/", run_tags, name="run-tags"),
     path("runs/<int:pk>/baseline/", baseline_set, name="baseline-set"),

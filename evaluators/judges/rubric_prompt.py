@@ -71,10 +71,14 @@ def _criteria(rubric: Rubric) -> str:
 def _summary(metrics: Interaction) -> str:
     if not metrics.available:
         return f"No commands of the tool were found. Completed: {'yes' if metrics.completed else 'no'}."
+    rate = metrics.first_try_success_rate
+    first_try = "first-try success not measured" if rate is None else f"first-try success rate {rate:.2f}"
+    unknown = f", {metrics.unknown_exit} have an unknown exit code" if metrics.unknown_exit else ""
     return (
-        f"{metrics.total_commands} commands, {metrics.error_count} failed, {metrics.help_seeking} asked for help, "
+        f"{metrics.total_commands} commands, {metrics.error_count} failed{unknown}, "
+        f"{metrics.help_seeking} asked for help, "
         f"{metrics.retries_after_failure} followed a failure of the same subcommand; "
-        f"first-try success rate {metrics.first_try_success_rate:.2f}. Completed: {'yes' if metrics.completed else 'no'}."
+        f"{first_try}. Completed: {'yes' if metrics.completed else 'no'}."
     )
 
 

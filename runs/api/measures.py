@@ -123,6 +123,8 @@ class RunComparisonOut(Schema):
     not_comparable: dict[str, list[str]]
     """The others, with what changed in them."""
     measures: list[MeasureChangeOut]
+    ends: list[str]
+    """The sources of exit codes that layer 1 is compared by, those that both runs have: recorded, reported, estimated."""
     pooled: list[int]
     """Runs with further trials of either run, which count here."""
     first_divergences: FirstDivergencesOut
@@ -225,6 +227,7 @@ def _compared(each: ComparedRun) -> dict[str, Any]:
         "comparable": compared.comparable,
         "not_comparable": {key: list(why) for key, why in compared.not_comparable.items()},
         "measures": [change_json(change) for change in (*compared.headline, *compared.others)],
+        "ends": list(compared.ends),
         "pooled": list(each.pooled),
         "first_divergences": divergences_json(each.divergences),
     }

@@ -101,6 +101,15 @@ class RunRowOut(ListedRun):
     tokens: TokensOut
 
 
+class CountingOut(Schema):
+    """How a closed run's commands are counted; texts are empty where nothing was measured."""
+
+    rules: str
+    """Versions of the counting rules, `1` in runs of releases without one."""
+    ends: str
+    """Sources of exit codes: recorded, reported, estimated; several by commas."""
+
+
 class RunOut(RunRowOut):
     """A run with its changes against the baseline, by scenario key."""
 
@@ -118,6 +127,7 @@ class RunOut(RunRowOut):
     """Scenarios whose task, gates, judge or rubric changed, and which of them; neither regressions nor new passes."""
     measures: list[MeasureChangeOut]
     """Each measure compared with the baseline, the headline ones first; empty without a baseline."""
+    counting: CountingOut
     variance: list[VarianceOut]
     """Of the headline measures of a closed run."""
     scenarios: list[ScenarioClassOut]

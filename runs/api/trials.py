@@ -55,6 +55,12 @@ class CommandOut(Schema):
     event: int | None
     failure: str
     """Why a call of an MCP server failed: unknown_tool, arguments, is_error or protocol."""
+    end: str
+    """How its end is known: recorded, reported, estimated or unknown; empty in trials counted by the first rules."""
+    at_least: bool
+    """Whether it ran once or more, such as in a loop."""
+    seconds: float | None
+    """The time it ran, if recorded."""
 
 
 class Events(BaseModel):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from datetime import UTC, datetime
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
@@ -12,6 +13,7 @@ from django.utils import timezone
 
 from evalhub.teams.models import Project
 from evalhub.teams.priorities import Priority
+from evaluators.interaction import RULES_VERSION
 from runs.models.target import Target, TargetVersion
 from scenarios.models import Guidance, SuiteVersion
 
@@ -70,6 +72,16 @@ class RunState(models.TextChoices):
     RUNNING = "running"
     FINISHED = "finished"
     CANCELLED = "cancelled"
+
+
+def nothing_counted() -> dict[str, Any]:
+    """Return how a run without measured trials counts commands, as `counting.stored` writes it."""
+    return {"all": None}
+
+
+def current_rules() -> int:
+    """Return the version of the counting rules."""
+    return RULES_VERSION
 
 
 class Run(models.Model):
@@ -133,6 +145,10 @@ class Run(models.Model):
     """Where its trials' costs come from (`prices.price_source`); empty if unknown."""
     tokens_in = models.BigIntegerField(default=0)
     tokens_out = models.BigIntegerField(default=0)
+    counting = models.JSONField(default=nothing_counted, db_default=models.Value({}, models.JSONField()))
+    """How its trials' commands are counted (`counting.stored`); empty if by version 1 of the rules."""
+    recounted = models.PositiveSmallIntegerField(default=current_rules, db_default=0)
+    """The version of the counting rules by which its trials were counted, as far as they can be."""
 
     more_of = models.ForeignKey(
         "self", on_delete=models.SET_NULL, null=True, related_name="+", db_index=False

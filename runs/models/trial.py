@@ -158,6 +158,12 @@ class CommandRecord(models.Model):
     event = models.PositiveIntegerField(null=True)
     failure = models.CharField(max_length=20, blank=True, default="", db_default="")
     """Why a call of an MCP server failed (`McpFailure`); empty for other tools."""
+    end = models.CharField(max_length=10, blank=True, default="", db_default="")
+    """How its end is known: recorded, reported, estimated or unknown; empty if counted by version 1 of the rules."""
+    at_least = models.BooleanField(default=False, db_default=False)
+    """Whether it ran once or more, such as in a loop."""
+    seconds = models.FloatField(null=True)
+    """The time it ran; None if not recorded."""
 
     class Meta:
         ordering = ["n"]
@@ -220,6 +226,9 @@ def command_row(trial_id: int, command: Command) -> dict[str, Any]:
         "retry_of": command.retry_of,
         "event": command.event,
         "failure": command.failure,
+        "end": command.end,
+        "at_least": command.at_least,
+        "seconds": command.seconds,
     }
 
 

@@ -15,6 +15,7 @@ from runs.models import JudgingRecord, Run, Trial
 from runs.queue.labels import waits
 from runs.reports.scenario_classes import run_strips, scenarios_json
 from runs.warehouse.comparison import comparison_of
+from runs.warehouse.counting import ends_of_run, rules_of_run
 from runs.warehouse.digests import digests_of
 from runs.warehouse.failure_reasons import fail_reason
 from runs.warehouse.measure_changes import change_json, stored_changes
@@ -61,6 +62,7 @@ def run_json(run: Run) -> dict[str, Any]:
         "removed": list(changes.removed),
         "not_comparable": {key: list(why) for key, why in changes.not_comparable.items()},
         "measures": [change_json(change) for change in stored_changes(run.pk)],
+        "counting": {"rules": rules_of_run(run.counting), "ends": ends_of_run(run.counting)},
         "variance": variance_json(digest.variance if (digest := digests_of([run.pk]).get(run.pk)) else None),
         "scenarios": scenarios_json(run.suite, run_strips(run)),
         "release_rule": result.as_json() if (result := release_result(run)) else None,

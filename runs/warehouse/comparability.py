@@ -10,6 +10,7 @@ from runs.models import Run
 from runs.models.run_options import DEFAULT_SECONDS
 from runs.warehouse.adopted_parts import ADOPTED, adopted_parts, with_adopted
 from runs.warehouse.aggregate_scores import Aggregate, aggregates_of
+from runs.warehouse.counting import CommandReaders, read_command_readers, with_countings
 from scenarios.differences import PARTS, standard
 from scenarios.hashing import content_hash
 from scenarios.models import SuiteEntry
@@ -39,6 +40,8 @@ class Configuration(NamedTuple):
     sources: Sources
     adopted: Any = None
     """What a person adopted, as in the run's fingerprint."""
+    counting: Any = None
+    """How its commands are counted, as in `Run.counting`."""
 
 
 class SuiteStandards(NamedTuple):
@@ -49,6 +52,8 @@ class SuiteStandards(NamedTuple):
     """How their evaluators decide; read where judges or thresholds differ."""
     untimed: Mapping[int, frozenset[str]] = {}
     """Scenarios without a time limit of their own; read where requested limits differ."""
+    readers: Mapping[int, CommandReaders] = {}
+    """What reads their commands; read where these are counted differently."""
 
 
 def read_standards(pairs: Iterable[tuple[Configuration, Configuration]]) -> SuiteStandards:
@@ -61,11 +66,17 @@ def read_standards(pairs: Iterable[tuple[Configuration, Configuration]]) -> Suit
         standards_of(versions),
         aggregates_of(versions) if any(map(_decide_differently, differing)) else {},
         _untimed(versions) if any(map(_limit_differently, differing)) else {},
+        read_command_readers(versions) if any(map(_count_differently, differing)) else {},
     )
 
 
-def changed_between(known: SuiteStandards, pair: tuple[Configuration, Configuration]) -> dict[str, Reasons]:
-    """Return the scenarios that both have and in which something changed, by key, with what did."""
+def changed_between(
+    known: SuiteStandards, pair: tuple[Configuration, Configuration], *, strict: bool = True
+) -> dict[str, Reasons]:
+    """Return the scenarios that both have and in which something changed, by key, with what did.
+
+    Unless it is strict, the source of exit codes has not changed where both runs have one in common.
+    """
     before, after = pair
     if before == after:
         return {}
@@ -80,6 +91,13 @@ def changed_between(known: SuiteStandards, pair: tuple[Configuration, Configurat
             _timed(own, known.untimed[each.suite_version], each.sources)
             for own, each in zip((old, new), pair, strict=True)
         )
+    if _count_differently(pair):
+        old, new = with_countings(
+            (old, new),
+            (before.counting, after.counting),
+            (known.readers.get(before.suite_version), known.readers.get(after.suite_version)),
+            strict=strict,
+        )
     return not_comparable(old, new)
 
 
@@ -93,9 +111,12 @@ def changed_parts(before: Run, after: Run, *, prices: bool = True) -> dict[str, 
 
 
 def parts_changed_since(
-    before: Run, others: Sequence[Run], *, prices: bool = True
+    before: Run, others: Sequence[Run], *, prices: bool = True, strict: bool = True
 ) -> list[dict[str, Reasons]]:
-    """Return `changed_parts` of each later run. At most one query, more where judges, thresholds or time limits differ."""
+    """Return `changed_parts` of each later run; `strict` is that of `changed_between`.
+
+    At most one query, more where judges, thresholds, time limits or the counting of commands differ.
+    """
     pairs = [_configurations(before, each, prices=prices) for each in others]
     known = read_standards(pairs)
     found: dict[str, dict[str, Reasons]] = {}
@@ -103,7 +124,7 @@ def parts_changed_since(
     for pair in pairs:
         alike = repr(pair)
         if alike not in found:
-            found[alike] = changed_between(known, pair)
+            found[alike] = changed_between(known, pair, strict=strict)
         changed.append(found[alike])
     return changed
 
@@ -145,6 +166,7 @@ def _configurations(before: Run, after: Run, *, prices: bool) -> tuple[Configura
                 seconds=run.options.get("timeout_seconds") or DEFAULT_SECONDS,
             ),
             run.fingerprint.get(ADOPTED),
+            run.counting,
         )
         for run, judge, source in zip((before, after), judges, paid, strict=True)
     )
@@ -223,6 +245,10 @@ def _scored(
         judge = each.judge_model or (sources.judge if own.asks_model else "")
         found[key] = each._replace(threshold=f"{threshold:g}", judge_model=judge)
     return found
+
+
+def _count_differently(pair: tuple[Configuration, Configuration]) -> bool:
+    return bool((pair[0].counting or None) != (pair[1].counting or None))
 
 
 def _limit_differently(pair: tuple[Configuration, Configuration]) -> bool:

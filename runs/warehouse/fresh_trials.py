@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from runs.models import Run
 from runs.models.run import RunState
+from runs.warehouse.counting import countings_of
 from runs.warehouse.differences import LABELS, fingerprint_differences
 from runs.warehouse.measure_changes import Pool
 
@@ -54,7 +55,10 @@ def _changed(run: Run, fresh: Run) -> tuple[str, ...]:
     if fresh.is_open or fresh.error:
         return ()
     differing = (each.label for each in fingerprint_differences(run, fresh))
-    return tuple(label for label in dict.fromkeys(differing) if label not in OF_EVALHUB)
+    changed = [label for label in dict.fromkeys(differing) if label not in OF_EVALHUB]
+    if not set(countings_of(fresh.counting)) <= set(countings_of(run.counting)):
+        changed.append("counting of commands")
+    return tuple(changed)
 
 
 def pool_of(run: Run, fresh: Sequence[FreshRun]) -> Pool:

@@ -15,7 +15,7 @@ from runs.models import Run, RunMeasure
 from runs.warehouse.comparability import parts_changed_since
 from runs.warehouse.guidance_runs import ChosenRuns
 from runs.warehouse.measure_changes import HEADLINE, PASS, RunComparison, change_json, pooled, rule_of
-from runs.warehouse.measures import unit_of
+from runs.warehouse.measures import REPORTED, unit_of
 from runs.warehouse.rollups import scenario_series
 from scenarios.models import Guidance, Scenario
 
@@ -84,6 +84,7 @@ def _closed(classes: Sequence[Sequence[int]]) -> Iterator[tuple[int, str, str, S
     if not runs:
         return
     rows = RunMeasure.objects.filter(run__in=runs, n__gt=0).exclude(scenario=None)
+    rows = rows.exclude(measure__layer=REPORTED)
     which = Case(*(When(run__in=own, then=n) for n, own in enumerate(classes)), output_field=IntegerField())
     grouped = rows.values_list(which, "measure__layer", "measure__name", "scenario__key").annotate(
         count=Sum("n"),
@@ -106,6 +107,8 @@ def _open(runs: Sequence[Run]) -> Iterator[tuple[int, str, str, Sample]]:
     keys = dict(Scenario.objects.filter(pk__in=ids).values_list("pk", "key"))
     for run, own in series.items():
         for (scenario, (layer, name)), each in own.items():
+            if layer == REPORTED:
+                continue
             yield run, f"{layer}/{name}", keys[scenario], Sample(each.n, each.mean, each.m2)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from operator import or_
 from typing import Any, NamedTuple
@@ -17,10 +17,13 @@ from evaluators.regression import compare_measures, compare_scenarios, overall
 from evaluators.significance import benjamini_hochberg
 from runs.models import Change, Measure, Run, RunMeasure
 from runs.warehouse.comparability import gates_changed_since, parts_changed_since
+from runs.warehouse.counting import compared_ends, counting_of, takes_reported
+from runs.warehouse.measures import REPORTED
 
 PASS = "trial/pass"  # noqa: S105 (a measure's name, not a password)
 HEADLINE = (PASS, "judge/judge", "interaction/first_try_success_rate", "interaction/error_rate")
 """The measures that decide a run's verdict, the pass rate first."""
+LAYER_1 = "interaction"
 SMALLEST_SHARE = 0.1
 """The smallest effect of interest on counts, cost and time, as a share."""
 _POINTS = frozenset(("rate", "score", "ratio"))
@@ -55,6 +58,8 @@ class RunComparison:
         default_factory=dict, repr=False
     )
     """Each measure's rule and its samples before and after by scenario key, where they can be compared."""
+    ends: tuple[str, ...] = ()
+    """The sources of ends by which layer 1 is compared: recorded, reported or estimated; empty for older rules."""
 
     @property
     def verdict(self) -> ChangeVerdict:
@@ -98,14 +103,24 @@ def compare_run_measures(before: Run, after: Run) -> RunComparison:
 def compare_pools(base: Pool, others: Sequence[Pool], only: Collection[str] = ()) -> list[RunComparison]:
     """Compare each later run with the first, for all measures or those named. One to three queries."""
     runs = [each.run for each in others]
-    reasons = parts_changed_since(base.run, runs)
+    reasons = parts_changed_since(base.run, runs, strict=False)
     changed = [[key for key, why in each.items() if "gates" in why] for each in reasons]
     gates = gates_changed_since(base.run, list(zip(runs, changed, strict=True)))
     samples = _samples([base, *others], only)
     return [
-        _compared(_measured(base.run, each, samples), why, own)
+        replace(_compared(_measured(base.run, each, samples), why, own), ends=_ends(base.run, each, samples))
         for each, why, own in zip(runs, reasons, gates, strict=True)
     ]
+
+
+def _ends(before: Run, after: Run, samples: _Samples) -> tuple[str, ...]:
+    keys = {
+        key
+        for (layer, *_), sides in samples.items()
+        if layer == LAYER_1
+        for key in sides.get(before.pk, {}).keys() & sides.get(after.pk, {}).keys()
+    }
+    return tuple(compared_ends(before.counting, after.counting, sorted(keys)))
 
 
 def _compared(
@@ -150,6 +165,11 @@ def _samples(pools: Sequence[Pool], only: Collection[str]) -> _Samples:
     rows = RunMeasure.objects.filter(run__in=counts_for).exclude(scenario=None)
     if only:
         names = [Q(layer=layer, name=name) for layer, _, name in (each.partition("/") for each in only)]
+        names += [
+            Q(layer=REPORTED, name=name)
+            for layer, _, name in (each.partition("/") for each in only)
+            if layer == LAYER_1
+        ]
         rows = rows.filter(measure__in=Measure.objects.filter(reduce(or_, names)).values("pk"))
     columns = ("measure__layer", "measure__name", "measure__unit", "measure__better")
     found: _Samples = {}
@@ -169,14 +189,42 @@ def pooled(one: Sample, other: Sample) -> Sample:
 
 
 def _measured(before: Run, after: Run, samples: _Samples) -> list[_Measured]:
-    """Return the measures that both runs have."""
+    """Return the measures that both runs have; layer 1's by the source of ends that both have."""
+    pair = (before, after)
+    reported = {key[1]: sides for key, sides in samples.items() if key[0] == REPORTED}
     return [
         _Measured(
-            layer, name, rule_of(after.project, layer, name, unit, better), sides[before.pk], sides[after.pk]
+            layer,
+            name,
+            rule_of(after.project, layer, name, unit, better),
+            *(
+                _side(sides, reported.get(name) if layer == LAYER_1 else None, own, other)
+                for own, other in (pair, pair[::-1])
+            ),
         )
         for (layer, name, unit, better), sides in sorted(samples.items())
-        if before.pk in sides and after.pk in sides
+        if layer != REPORTED and before.pk in sides and after.pk in sides
     ]
+
+
+def _side(
+    sides: Mapping[int, dict[str, Sample]],
+    reported: Mapping[int, dict[str, Sample]] | None,
+    own: Run,
+    other: Run,
+) -> dict[str, Sample]:
+    """Return a run's samples, those by events where the other run isn't recorded."""
+    found = sides[own.pk]
+    if reported is None or own.counting == other.counting:
+        return found
+    instead = reported.get(own.pk, {})
+    chosen = {
+        key: instead.get(key)
+        if takes_reported(counting_of(own.counting, key), counting_of(other.counting, key))
+        else sample
+        for key, sample in found.items()
+    }
+    return {key: sample for key, sample in chosen.items() if sample is not None}
 
 
 def _comparable(

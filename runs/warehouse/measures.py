@@ -32,6 +32,11 @@ KNOWN: dict[tuple[str, str], tuple[str, Better]] = {
     ("interaction", "tokens_in_repeated_help"): ("tokens", Better.LOWER),
     ("interaction", "tokens_after_done"): ("tokens", Better.LOWER),
     ("interaction", "unknown_exit"): ("commands", Better.NONE),
+    ("interaction", "known"): ("commands", Better.NONE),
+    ("interaction", "estimated"): ("commands", Better.NONE),
+    ("interaction", "not_run"): ("calls", Better.NONE),
+    ("interaction", "indirect"): ("calls", Better.NONE),
+    ("interaction", "mentioned"): ("commands", Better.NONE),
     ("interaction", "failed_unknown_tool"): ("commands", Better.LOWER),
     ("interaction", "failed_arguments"): ("commands", Better.LOWER),
     ("interaction", "failed_is_error"): ("commands", Better.LOWER),
@@ -46,8 +51,14 @@ _BY_LAYER = {
 LONGEST_NAME = 200
 
 
+REPORTED = "reported"
+"""The layer of layer 1's measures by the agent's events, beside the recorded ones of layer `interaction`."""
+
+
 def unit_of(layer: str, name: str) -> tuple[str, Better]:
     """Return a measure's unit and direction; empty for unknown measures."""
+    if layer == REPORTED:
+        layer = "interaction"
     return KNOWN.get((layer, name)) or _BY_LAYER.get(layer) or ("", Better.NONE)
 
 
@@ -96,6 +107,12 @@ _NAMES = {
     ("trial", "tokens_in"): "Input tokens",
     ("trial", "tokens_out"): "Output tokens",
     ("judge", "judge"): "Judge score",
+    ("interaction", "unknown_exit"): "Unknown ends",
+    ("interaction", "known"): "Known ends",
+    ("interaction", "estimated"): "Estimated ends",
+    ("interaction", "not_run"): "Not run",
+    ("interaction", "indirect"): "Indirect calls",
+    ("interaction", "mentioned"): "Mentioned, not counted",
     ("interaction", "failed_unknown_tool"): "Failed: unknown tool",
     ("interaction", "failed_arguments"): "Failed: arguments",
     ("interaction", "failed_is_error"): "Failed: tool's error",
@@ -110,6 +127,8 @@ def label_of(measure: Measure) -> str:
 
 def label_named(layer: str, name: str) -> str:
     """Return the label of a measure by its layer and name."""
+    if layer == REPORTED:
+        return f"{label_named('interaction', name)} (reported)"
     if label := _NAMES.get((layer, name)):
         return label
     if layer == "assertions":

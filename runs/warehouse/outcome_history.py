@@ -15,6 +15,7 @@ from runs.models import Run, Trial
 from runs.models.trial import TrialState
 from runs.warehouse.adopted_parts import parts_by_pk, with_adopted
 from runs.warehouse.comparability import judge_named, scenario_standards, with_judge
+from runs.warehouse.counting import counting_of, counts_differ, read_command_readers
 from runs.warehouse.digests import Digest, by_scenario, read_digest
 from runs.warehouse.rates import Rate
 from scenarios.models import Suite
@@ -82,6 +83,8 @@ class RecentRun(NamedTuple):
     """The judge's target with its definition's hash; empty if unknown."""
     adopted: Any = None
     """What a person adopted for it, as in its fingerprint."""
+    counting: Any = None
+    """How its commands are counted, as in `Run.counting`."""
 
 
 def strips(
@@ -116,15 +119,34 @@ def _recent(runs: QuerySet[Run], kept: dict[int, Digest] | None = None) -> dict[
     """Return as many runs as fill the strips, and put their digests in `kept`. One query, read row by row."""
     judge = ("options__judge", "fingerprint__judge", "fingerprint__judge_sha256", "fingerprint__adopted")
     content = () if kept is None else ("digest__content",)
-    columns = ("pk", "tool_version", "guidance_id", "suite_version_id", *judge, "trials", *content)
+    columns = (
+        "pk",
+        "tool_version",
+        "guidance_id",
+        "suite_version_id",
+        *judge,
+        "counting",
+        "trials",
+        *content,
+    )
     found: dict[int, RecentRun] = {}
     trials = 0
-    for pk, tool, guidance, version, judged, name, sha256, adopted, own, *digest in runs.values_list(
-        *columns
-    )[:LENGTH].iterator(chunk_size=CHUNK):
+    for (
+        pk,
+        tool,
+        guidance,
+        version,
+        judged,
+        name,
+        sha256,
+        adopted,
+        counting,
+        own,
+        *digest,
+    ) in runs.values_list(*columns)[:LENGTH].iterator(chunk_size=CHUNK):
         if trials >= MOST_TRIALS:
             break
-        found[pk] = RecentRun(tool, guidance, version, judge_named(judged, name, sha256), adopted)
+        found[pk] = RecentRun(tool, guidance, version, judge_named(judged, name, sha256), adopted, counting)
         if kept is not None and digest[0] is not None:
             kept[pk] = read_digest(digest[0])
         trials += own
@@ -165,13 +187,36 @@ def _left_out(
     needed = {like.suite_version, *(run.suite_version for run in others.values())}
     standards = known if needed <= known.keys() else scenario_standards(needed)
     wanted = _standards(standards, like)
+    counted = _counted_differently(like, others)
     return {
         pk: frozenset(
             scenario
             for scenario, own in _standards(standards, run).items()
-            if scenario in wanted and outcome_parts(own, wanted[scenario])
+            if scenario in counted.get(pk, ())
+            or (scenario in wanted and outcome_parts(own, wanted[scenario]))
         )
         for pk, run in others.items()
+    }
+
+
+def _counted_differently(like: RecentRun, others: Mapping[int, RecentRun]) -> dict[int, frozenset[int]]:
+    """Return the scenarios of each run with a gate that reads commands, where these are counted differently.
+
+    One query, none where all count alike.
+    """
+    differing = {pk: run for pk, run in others.items() if (run.counting or None) != (like.counting or None)}
+    if not differing:
+        return {}
+    readers = read_command_readers({like.suite_version, *(run.suite_version for run in differing.values())})
+    return {
+        pk: frozenset(
+            scenario
+            for scenario, key in readers[run.suite_version].keys.items()
+            if key in readers[run.suite_version].gates
+            and counts_differ(counting_of(run.counting, key), counting_of(like.counting, key))
+        )
+        for pk, run in differing.items()
+        if run.suite_version in readers
     }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -15,6 +15,8 @@ from msgspec import Struct
 
 from evaluators.attempts import Attempts
 from evaluators.flag_confusion import Confusion
+from evaluators.interaction import Interaction
+from evaluators.interaction import scores as interaction_scores
 from runs.models import (
     FlagConfusion,
     JudgeCalibration,
@@ -25,10 +27,12 @@ from runs.models import (
     Trial,
 )
 from runs.queue import statements
+from runs.warehouse.counting import RECORDED, Counting, TrialCounting, counting_of_trials
+from runs.warehouse.counting import stored as counting_of_run
 from runs.warehouse.digests import FINISHED, read_scores, write_digest
 from runs.warehouse.guidance_stored import drop_comparisons
 from runs.warehouse.layer_totals import ReadScore
-from runs.warehouse.measures import measure_ids
+from runs.warehouse.measures import REPORTED, measure_ids
 
 Key = tuple[str, str]
 """Layer and name."""
@@ -66,6 +70,9 @@ class _ReadInteraction(Struct, frozen=True, gc=False):
     """The fields read from a trial's interaction; the rest of its JSON is skipped."""
 
     subcommands: list[dict[str, Any]] = []
+    source: str = "none"
+    rules: int = 1
+    reported: dict[str, Any] | None = None
 
 
 class _ReadDetail(Struct, frozen=True, gc=False):
@@ -146,12 +153,46 @@ def values_of(trial: MeasuredTrial) -> Iterator[tuple[Key, float, bool | None]]:
 
 
 def by_scenario(trials: Iterable[MeasuredTrial]) -> dict[tuple[int, Key], Series]:
-    """Return these trials' series by scenario and measure."""
+    """Return these trials' series by scenario and measure.
+
+    Recorded trials count by their events in a scenario in which others aren't recorded.
+    """
+    known = [(trial, _detail.decode(trial.detail).interaction) for trial in trials]
+    return _by_scenario(known, countings(known))
+
+
+_Counted = Sequence[tuple[MeasuredTrial, _ReadInteraction]]
+
+
+def countings(trials: _Counted) -> dict[int, Counting | None]:
+    """Return how the trials of each scenario are counted."""
+    found: defaultdict[int, list[TrialCounting]] = defaultdict(list)
+    for trial, own in trials:
+        found[trial.scenario].append(TrialCounting(own.rules, own.source, own.reported is not None))
+    return {scenario: counting_of_trials(each) for scenario, each in found.items()}
+
+
+def _by_scenario(trials: _Counted, counted: Mapping[int, Counting | None]) -> dict[tuple[int, Key], Series]:
     series: dict[tuple[int, Key], Series] = defaultdict(Series)
-    for trial in trials:
+    for trial, own in trials:
+        counting = counted[trial.scenario]
+        is_mixed = own.source == RECORDED and counting is not None and counting.ends != RECORDED
+        reported = _reported_values(own)
         for key, value, passed in values_of(trial):
-            series[trial.scenario, key].add(value, passed)
+            if not (is_mixed and key[1] in reported and key[0] == COMPLETED[0]):
+                series[trial.scenario, key].add(value, passed)
+        for name, known in reported.items():
+            if known is not None:
+                series[trial.scenario, (COMPLETED[0] if is_mixed else REPORTED, name)].add(known)
     return series
+
+
+def _reported_values(own: _ReadInteraction) -> dict[str, float | None]:
+    """Return the metrics by the agent's events beside recorded ones; None where not measured."""
+    if own.reported is None:
+        return {}
+    scores = interaction_scores(msgspec.convert(own.reported, Interaction, strict=False))
+    return {each.name: each.value for each in scores if each.name != COMPLETED[1]}
 
 
 def over_scenarios(series: dict[tuple[int, Key], Series]) -> dict[Key, Series]:
@@ -192,13 +233,15 @@ def write_rollups(run: Run, *, is_new: bool = False) -> None:
         for model in (RunMeasure, SubcommandMeasure, FlagConfusion):
             model.objects.filter(run=run).delete()
     kept = [MeasuredTrial(*row) for row in _rows(run.pk)]
-    series = by_scenario(kept)
+    details = [_detail.decode(trial.detail) for trial in kept]
+    counted = list(zip(kept, (each.interaction for each in details), strict=True))
+    run.counting = counting_of_run(own := countings(counted))
+    series = _by_scenario(counted, own)
     totals = over_scenarios(series)
     measures = measure_ids(totals)
     rows = [_row(run, scenario, measures[key], each) for (scenario, key), each in series.items()]
     rows += [_row(run, None, measures[key], each) for key, each in totals.items()]
     statements.insert(RunMeasure, rows)
-    details = [_detail.decode(trial.detail) for trial in kept]
     _write_subcommands(run, kept, details)
     _write_confusions(run, details)
     run.price_source = "; ".join(sorted({each.price_source for each in details} - {""}))
@@ -210,7 +253,7 @@ def write_rollups(run: Run, *, is_new: bool = False) -> None:
 def _mark_measured(run: Run) -> None:
     """Store when the run was measured; comparisons of before are not shown again."""
     run.measured = timezone.now()
-    run.save(update_fields=["price_source", "measured"])
+    run.save(update_fields=["price_source", "measured", "counting"])
     drop_comparisons(run)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from runs.models import Measure, Run, RunMeasure
 from runs.warehouse.comparison import passes_of
+from runs.warehouse.measures import REPORTED
 
 MOST_COMPARED = 10
 """The most runs of one comparison."""
@@ -43,7 +44,10 @@ def measures_of(runs: Sequence[Run]) -> list[tuple[Measure, list[Cell | None]]]:
     """Return every measure of the runs, with a cell per run. One query."""
     cells: dict[Measure, dict[int, Cell]] = {}
     rows = (
-        RunMeasure.objects.filter(run__in=runs, scenario=None).select_related("measure").order_by("measure")
+        RunMeasure.objects.filter(run__in=runs, scenario=None)
+        .exclude(measure__layer=REPORTED)
+        .select_related("measure")
+        .order_by("measure")
     )
     for row in rows:
         cells.setdefault(row.measure, {})[row.run_id] = Cell(row.n, row.mean, row.m2)

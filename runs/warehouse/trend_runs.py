@@ -89,6 +89,7 @@ _COLUMNS = (
     "fingerprint__judge_sha256",
     "fingerprint__adopted",
     "fingerprint__command_pattern",
+    "counting",
     "suite_version",
     "suite_version__number",
     "passed",
@@ -170,7 +171,7 @@ def _configuration(row: Mapping[str, Any]) -> Configuration:
         threshold=row["options__threshold"],
         seconds=row["options__timeout_seconds"] or DEFAULT_SECONDS,
     )
-    return Configuration(row["suite_version"], sources, row["fingerprint__adopted"])
+    return Configuration(row["suite_version"], sources, row["fingerprint__adopted"], row["counting"])
 
 
 def choices_of(runs: Sequence[TrendRun]) -> TrendChoices:

@@ -15,7 +15,7 @@ from evaluators.statistics import Z_95, wilson
 from runs.models import Measure, RunMeasure, SubcommandMeasure
 from runs.warehouse.comparability import Configuration, both_known, changed_between, read_standards
 from runs.warehouse.measure_changes import HEADLINE, PASS
-from runs.warehouse.measures import label_of
+from runs.warehouse.measures import REPORTED, label_of
 from runs.warehouse.trend_runs import TrendFilters, TrendRun, is_of_line
 
 OVERVIEW = (*HEADLINE, "trial/cost_usd", "trial/seconds")
@@ -72,7 +72,7 @@ def measures_of(runs: Sequence[TrendRun]) -> list[Measure]:
     """Return the measures of the newest runs. One query."""
     newest = [run.pk for run in runs[-_RUNS_FOR_MEASURES:]]
     measured = RunMeasure.objects.filter(run__in=newest, scenario=None)
-    return list(Measure.objects.filter(pk__in=measured.values("measure")))
+    return list(Measure.objects.filter(pk__in=measured.values("measure")).exclude(layer=REPORTED))
 
 
 def chosen(measures: Sequence[Measure], name: str) -> list[Measure]:

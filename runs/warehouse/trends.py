@@ -14,6 +14,7 @@ from django.db.models.functions import Coalesce
 from evaluators.statistics import Z_95
 from runs.models import Measure, Run, RunMeasure
 from runs.models.run import NOT_CONFIRMING, RunState
+from runs.warehouse.measures import REPORTED
 from scenarios.models import Suite
 
 MOST_RUNS = 100
@@ -51,7 +52,7 @@ class Trend:
 def measures_of(runs: Iterable[int]) -> list[Measure]:
     """Return the measures of some runs. One query."""
     measured = RunMeasure.objects.filter(run__in=tuple(runs)[:RUNS_FOR_MEASURES], scenario=None)
-    return list(Measure.objects.filter(pk__in=measured.values("measure")))
+    return list(Measure.objects.filter(pk__in=measured.values("measure")).exclude(layer=REPORTED))
 
 
 _OF_A_RUN = (

@@ -17,6 +17,7 @@ from runs.reports.regression_rule import RULES, has_regressed
 from runs.reports.summary_markdown import comparison_summary
 from runs.warehouse.compared_with_first import ComparedRun, compared_with_first
 from runs.warehouse.comparison import comparison_between
+from runs.warehouse.counting import ends_sentence
 from runs.warehouse.digests import digests_of
 from runs.warehouse.first_divergences import divergences_json
 from runs.warehouse.measure_changes import RunComparison, change_json
@@ -98,6 +99,7 @@ def _document(before: Run, each: ComparedRun) -> dict[str, Any]:
         "added": list(changes.added),
         "removed": list(changes.removed),
         "not_comparable": {key: list(why) for key, why in changes.not_comparable.items()},
+        "ends": list(compared.ends),
         "pooled": list(each.pooled),
         "first_divergences": divergences_json(each.divergences),
         "variance": variance_json(
@@ -116,6 +118,8 @@ def _text(each: ComparedRun, document: dict[str, Any]) -> str:
     lines += [f"{word}: {', '.join(document[name])}" for name, word in FLIPS.items() if document[name]]
     if each.divergences.sentence:
         lines.append(each.divergences.sentence)
+    if sentence := ends_sentence(compared.ends):
+        lines.append(sentence)
     if each.pooled:
         lines.append(f"With further trials of runs {', '.join(map(str, each.pooled))}.")
     measures = [*compared.headline, *compared.others]

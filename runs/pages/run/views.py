@@ -62,6 +62,7 @@ from runs.warehouse.measure_changes import stored_changes
 from runs.warehouse.outcome_history import recent_runs
 from runs.warehouse.rates import rates_of
 from runs.warehouse.release_rule import by_rule
+from runs.warehouse.removing_sessions import sessions_without_tool
 from runs.warehouse.run_trials import RunTrials, trials_of
 from runs.warehouse.seals import passing_without_agent
 from runs.warehouse.tool_surfaces import surface_hash, surfaces_of
@@ -93,6 +94,8 @@ def run_detail(request: ProjectRequest, pk: int) -> HttpResponseBase:
         **_progress(run, read),
         **_layers(run, read),
         "sessions": weakest_sessions(read.digest) if run.suite.has_sessions else (),
+        "without_tool": sessions_without_tool(run=run.pk).count() if run.suite.has_sessions else 0,
+        "may_remove": request.access.may("upload"),
         "subcommands": used,
         "all_calls": total_row(used),
         "call_columns": call_columns(used),

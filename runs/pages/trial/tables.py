@@ -9,7 +9,19 @@ from runs.models import CommandRecord, Trial
 from runs.pages.trial.aligned_commands import DoneCommand
 from runs.pages.trial.side_by_side import TwoTrials
 
-COLUMNS = ("n", "command", "subcommand", "exit_code", "failed", "help", "retry_of", "failure")
+COLUMNS = (
+    "n",
+    "command",
+    "subcommand",
+    "exit_code",
+    "failed",
+    "help",
+    "retry_of",
+    "failure",
+    "end",
+    "at_least",
+    "seconds",
+)
 
 
 def command_table(trial: Trial) -> Table:
@@ -18,7 +30,19 @@ def command_table(trial: Trial) -> Table:
     return Table(f"trial-{trial.pk}-commands", COLUMNS, commands.values_list(*_FIELDS).iterator())
 
 
-_FIELDS = ("n", "line", "subcommand", "exit_code", "failed", "help", "retry_of", "failure")
+_FIELDS = (
+    "n",
+    "line",
+    "subcommand",
+    "exit_code",
+    "failed",
+    "help",
+    "retry_of",
+    "failure",
+    "end",
+    "at_least",
+    "seconds",
+)
 
 
 def aligned_table(two: TwoTrials) -> Table:

@@ -1,0 +1,239 @@
+"""Count stored trials' commands again by the current rules: layer 1 from raw output, else from events."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Q, QuerySet
+
+from evalhub.teams.models import Project
+from evaluators.assertions import tool_calls
+from evaluators.attempts import attempts
+from evaluators.diagnosis import Thresholds, diagnose, messages_of
+from evaluators.interaction import RULES_VERSION, Interaction, analyse
+from evaluators.interaction import scores as interaction_scores
+from evaluators.model import Transcript
+from evaluators.patterns import pattern_budget
+from evaluators.tool import Tool
+from evaluators.transcripts import UnreadableTranscript, parse
+from evaluators.waste import waste_scores
+from runs.execution.assess import MOST_MESSAGES
+from runs.models import Artifact, CommandRecord, Run, TranscriptRecord, Trial
+from runs.models.run import RunState, Trigger
+from runs.models.trial import TrialState, command_row, json_of, scores_json, transcript_row
+from runs.queue import statements
+from runs.warehouse.artifacts import FileUnavailable, opened
+from runs.warehouse.comparison import compare_with_baseline
+from runs.warehouse.cut_offs import cut_offs
+from runs.warehouse.rollups import write_rollups
+from scenarios.models import SESSIONS
+
+BATCH = 50
+"""Trials of one transaction."""
+PARSERS = frozenset(("codex", "claude_code", "opencode"))
+"""Kinds of targets whose raw output is read again, by the reader of the same name."""
+LAYER, COMPLETED = "interaction", "completed"
+MOST_RAW = 64 * 1024 * 1024
+"""Bytes of raw output that are read again; of a longer one the stored events count."""
+
+
+@dataclass
+class Recounted:
+    """What was counted again."""
+
+    runs: int = 0
+    trials: int = 0
+    kept: int = 0
+    """Trials without anything to count from; they keep their figures and are not compared with new ones."""
+    compared: int = 0
+    """Runs that were compared with their baseline again."""
+    behind: int = 0
+    """Runs that were to be counted again."""
+    notes: list[str] = field(default_factory=list)
+
+
+def runs_behind(project: Project | None = None) -> QuerySet[Run]:
+    """Return the closed runs whose commands are counted by older rules, oldest first."""
+    runs = Run.objects.filter(recounted__lt=RULES_VERSION, state__in=(RunState.FINISHED, RunState.CANCELLED))
+    return (runs.filter(project=project) if project else runs).order_by("pk")
+
+
+def recount(
+    project: Project | None = None,
+    progress: Callable[[int, int], None] = lambda done, of: None,
+    batch_done: Callable[[], None] = lambda: None,
+    batch: int = BATCH,
+) -> Recounted:
+    """Count the commands of every run behind again; `progress` gets the runs done and their number.
+
+    One transaction for each batch of trials and one for the rollups of a run, so that an interruption loses at most a
+    batch. Outcomes and composites stay as recorded.
+    """
+    keys = list(runs_behind(project).values_list("pk", flat=True))
+    done = Recounted(behind=len(keys))
+    for at, key in enumerate(keys, 1):
+        run = Run.objects.select_related("project", "target", "target_version", "suite").get(pk=key)
+        counted, kept = _recount_run(run, batch, batch_done)
+        done.trials += counted
+        done.kept += kept
+        done.runs += bool(counted)
+        progress(at, len(keys))
+    done.compared = _compare(keys)
+    return done
+
+
+def _compare(runs: Sequence[int]) -> int:
+    """Compare the runs and those that have one of them as baseline again, oldest first; return how many."""
+    recounted = set(runs)
+    pairs = Run.objects.filter(state=RunState.FINISHED, baseline__isnull=False).order_by("pk")
+    keys = [pk for pk, base in pairs.values_list("pk", "baseline") if {pk, base} & recounted]
+    for key in keys:
+        with transaction.atomic():
+            compare_with_baseline(Run.objects.select_related("project").get(pk=key))
+    return len(keys)
+
+
+def _recount_run(run: Run, batch: int, batch_done: Callable[[], None]) -> tuple[int, int]:
+    """Count a run's trials again; return how many were counted, and how many had nothing to count from."""
+    counted = kept = 0
+    limits = cut_offs(run.project if run.project_id else None, before=run.pk).limits
+    for keys in _batches(_trials(run).values_list("pk", flat=True), batch):
+        with transaction.atomic():
+            rows = (
+                _trials(run)
+                .filter(pk__in=keys)
+                .select_for_update(of=("self",))
+                .select_related("scenario_version")
+            )
+            for trial in rows:
+                found = _counted_again(run, trial)
+                if found is None:
+                    kept += 1
+                else:
+                    _store(trial, *found, limits)
+                    counted += 1
+        batch_done()
+    with transaction.atomic():
+        locked = Run.objects.select_for_update(of=("self",)).select_related("project").get(pk=run.pk)
+        write_rollups(locked)
+        locked.recounted = RULES_VERSION
+        locked.save(update_fields=["recounted"])
+    return counted, kept
+
+
+def _trials(run: Run) -> QuerySet[Trial]:
+    """Return the run's measured trials whose commands are counted by older rules."""
+    older = Q(detail__interaction__rules__isnull=True) | Q(detail__interaction__rules__lt=RULES_VERSION)
+    measured = Trial.objects.filter(run=run, state=TrialState.FINISHED, detail__interaction__isnull=False)
+    return measured.filter(older).order_by("pk")
+
+
+def _batches(keys: QuerySet[Trial, int], size: int) -> Iterator[list[int]]:
+    every = iter(list(keys))
+    while batch := list(islice(every, size)):
+        yield batch
+
+
+def _counted_again(run: Run, trial: Trial) -> tuple[Transcript, bool, Interaction] | None:
+    """Return a trial's transcript, whether it was read anew, and its metrics; None if it keeps its figures."""
+    stored = TranscriptRecord.objects.filter(trial=trial).first()
+    before = trial.detail.get("interaction") or {}
+    if stored is None or before.get("source") == "recorded" or _is_reduced(run):
+        return None
+    tool = _tool(run, trial)
+    if tool is None and run.trigger == Trigger.IMPORT:
+        # The results may have named a tool that nothing stored names.
+        return None
+    transcript = stored.unpack()
+    again = None if tool and tool.mcp else _read_again(run, trial)
+    is_anew = again is not None and again != transcript
+    if again is not None:
+        transcript = again
+    if not transcript.events and not transcript.text:
+        return None
+    with pattern_budget():
+        return transcript, is_anew, analyse(transcript, tool, completed=bool(trial.completed))
+
+
+def _is_reduced(run: Run) -> bool:
+    """Return whether only some events are stored: of people's sessions those of the tool's commands."""
+    return run.suite.format == SESSIONS
+
+
+def _tool(run: Run, trial: Trial) -> Tool | None:
+    """Return the scenario's tool, with the pattern of the run where it has none."""
+    own = trial.scenario_version.spec.criteria.tool
+    pattern = str(run.fingerprint.get("command_pattern", ""))
+    if not pattern or (own and (own.mcp or own.command_pattern)):
+        return own
+    return (own or Tool()).model_copy(update={"command_pattern": pattern})
+
+
+def _read_again(run: Run, trial: Trial) -> Transcript | None:
+    """Return the transcript of the stored raw output; None where it isn't stored or can't be read."""
+    parser = _parser(run)
+    if not parser:
+        return None
+    files = {
+        each.name: each for each in Artifact.objects.filter(trial=trial, name__in=("transcript", "events"))
+    }
+    if "transcript" not in files or any(each.size > MOST_RAW for each in files.values()):
+        return None
+    try:
+        content = {name: _content(each) for name, each in files.items()}
+        return parse(parser, content["transcript"], content.get("events"))
+    except (FileUnavailable, UnreadableTranscript):
+        return None
+
+
+def _parser(run: Run) -> str:
+    """Return the reader of the target's raw output; empty if only its stored events can be counted."""
+    if run.target.provider == "replay":
+        version = run.target_version or run.target
+        name = str(version.definition.get("parser", ""))
+    else:
+        name = run.target.provider
+    return name if name in PARSERS else ""
+
+
+def _content(artifact: Artifact) -> bytes:
+    with opened(artifact.sha256) as file:
+        return bytes(file.read())
+
+
+def _store(
+    trial: Trial, transcript: Transcript, is_anew: bool, interaction: Interaction, limits: Thresholds
+) -> None:
+    """Replace a trial's layer 1. Requires a transaction."""
+    passed = trial.outcome == "pass"
+    found = [
+        *(each for each in interaction_scores(interaction) if each.name != COMPLETED),
+        *waste_scores(transcript, interaction.commands, passed=passed),
+    ]
+    others = [row for row in trial.scores if row["layer"] != LAYER]
+    completed = [row for row in trial.scores if row["layer"] == LAYER and row["name"] == COMPLETED]
+    trial.scores = [*scores_json(tuple(found)), *completed, *others]
+    messages = messages_of(transcript, interaction)
+    trial.detail = {
+        **trial.detail,
+        "interaction": interaction.as_json(),
+        "attempts": json_of(attempts(transcript, interaction.commands)),
+        "diagnosis": json_of(
+            diagnose(interaction, limits, messages, failed=bool(trial.outcome) and not passed)
+        ),
+        "messages": json_of(dict(islice(messages.items(), MOST_MESSAGES))),
+        **({"tools_called": [call.name for call in tool_calls(transcript)]} if is_anew else {}),
+    }
+    trial.save(update_fields=["scores", "detail"])
+    CommandRecord.objects.filter(trial=trial).delete()
+    statements.insert(CommandRecord, [command_row(trial.pk, each) for each in interaction.commands])
+    if is_anew:
+        # The commands name events by their place.
+        row: dict[str, Any] = transcript_row(trial.pk, transcript)
+        TranscriptRecord.objects.filter(trial=trial).update(
+            **{name: value for name, value in row.items() if name != "trial"}
+        )

@@ -1,0 +1,49 @@
+"""`remove_sessions`: remove imported sessions that never called their tool."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from typing import Any
+
+from evalhub.web.numbers import counted
+from runs.warehouse.removing_sessions import BACKUPS, RunWithout, remove_from, runs_without_tool
+from scenarios.commands import EvalhubCommand, Result, acting_user, add_project_argument, chosen_project
+
+
+class Command(EvalhubCommand):
+    help = (
+        "List imported sessions that never called their tool, which earlier releases stored by mistake; "
+        "with --remove, delete them and everything stored of them."
+    )
+    examples = ("", "--remove", "--project tools --remove")
+
+    def arguments(self, parser: ArgumentParser) -> None:
+        add_project_argument(parser)
+        parser.add_argument("--remove", action="store_true", help="delete them (default: only list them)")
+
+    def work(self, options: dict[str, Any]) -> Result:
+        project = chosen_project(options["project"]) if options["project"] else None
+        found = runs_without_tool(project)
+        document = {
+            "removed": options["remove"],
+            "runs": [each._asdict() for each in found],
+            "sessions": sum(each.sessions for each in found),
+        }
+        if not found:
+            return Result("Every imported session called its tool.", document)
+        lines = [_line(each) for each in found]
+        if options["remove"]:
+            document["sessions"] = sum(remove_from(each.run, by=acting_user()) for each in found)
+        total = counted(document["sessions"], "session")
+        lines.append(
+            f"Removed {total}, also from search and usage. {BACKUPS}"
+            if options["remove"]
+            else f"{total} never called the tool. Remove with --remove. {BACKUPS}"
+        )
+        return Result("\n".join(lines), document)
+
+
+def _line(each: RunWithout) -> str:
+    return (
+        f"{each.project}: run {each.run}, {each.suite}: {counted(each.sessions, 'session')} without the tool"
+    )

@@ -1,0 +1,153 @@
+"""How commands are counted decides what can be compared."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from runs.models import Run, RunMeasure
+from runs.warehouse.comparison import incomparable
+from runs.warehouse.counting import Counting, TrialCounting, counting_of_trials, ends_of_run, ends_sentence
+from runs.warehouse.measure_changes import RunComparison, compare_run_measures
+from runs.warehouse.outcome_history import strips
+from scenarios.models import ScenarioVersion, SuiteVersion
+from tests.builders import close, make_project, make_run, make_suite, make_trial, score
+from tests.commands.calling import call
+
+pytestmark = pytest.mark.django_db
+ERRORS = "interaction/error_rate"
+
+
+@pytest.fixture
+def version() -> SuiteVersion:
+    return make_suite(make_project(), ("create",))
+
+
+def metrics(
+    source: str, rate: float, *, rules: int | None = 2, beside: float | None = None
+) -> dict[str, Any]:
+    """Return a trial's interaction by a source, with another error rate by events beside it."""
+    found: dict[str, Any] = {
+        "available": True,
+        "source": source,
+        "total_commands": 4,
+        "known": 4,
+        "error_count": int(rate * 4),
+        "error_rate": rate,
+        "first_try_success_rate": 1 - rate,
+    }
+    if rules:
+        found["rules"] = rules
+    if beside is not None:
+        found["reported"] = {**found, "source": "events", "error_rate": beside}
+    return found
+
+
+def run_of(version: SuiteVersion, *trials: dict[str, Any], outcome: str = "pass") -> Run:
+    run = make_run(version)
+    for each in trials:
+        rows = [
+            score("interaction", "error_rate", each["error_rate"]),
+            score("interaction", "completed", 1.0),
+            score("gates", "no_transcript_errors", 1.0, True),
+            score("gates", "file_exists", 1.0, True),
+        ]
+        make_trial(run, scores=rows, detail={"interaction": each}, outcome=outcome)
+    return close(run)
+
+
+def error_rates(compared: RunComparison) -> tuple[float | None, float | None] | None:
+    changes = [each for each in (*compared.headline, *compared.others) if each.rule.name == ERRORS]
+    return (changes[0].before, changes[0].after) if changes and changes[0].scenarios else None
+
+
+def test_recorded_and_reported_trials_compare_by_events(version):
+    before = run_of(version, metrics("stream", 0.25))
+    after = run_of(version, metrics("recorded", 0.5, beside=0.25))
+    compared = compare_run_measures(before, after)
+    assert error_rates(compared) == (0.25, 0.25) and compared.ends == ("reported",)
+    assert ends_of_run(after.counting) == "recorded"
+
+
+def test_recorded_trials_compare_by_the_record(version):
+    before = run_of(version, metrics("recorded", 0.25, beside=0.0))
+    after = run_of(version, metrics("recorded", 0.5, beside=0.25))
+    compared = compare_run_measures(before, after)
+    assert error_rates(compared) == (0.25, 0.5) and compared.ends == ("recorded",)
+
+
+def test_a_run_of_mixed_trials_counts_by_events(version):
+    run = run_of(version, metrics("recorded", 0.5, beside=0.25), metrics("stream", 0.25))
+    rate = RunMeasure.objects.get(
+        run=run, scenario=None, measure__layer="interaction", measure__name="error_rate"
+    )
+    assert rate.mean == 0.25 and ends_of_run(run.counting) == "reported"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "part"),
+    [
+        (metrics("stream", 0.25, rules=None), metrics("stream", 0.5), "rules"),
+        (metrics("transcript", 0.25), metrics("stream", 0.5), "ends"),
+        (metrics("transcript", 0.25), metrics("recorded", 0.5, beside=0.5), "ends"),
+        (metrics("stream", 0.25), metrics("recorded", 0.5), "ends"),
+    ],
+)
+def test_other_rules_and_sources_are_not_compared(version, before, after, part):
+    compared = compare_run_measures(run_of(version, before), run_of(version, after))
+    assert error_rates(compared) is None and compared.ends == ()
+    assert compared.reasons == {"create": (part,)}
+    assert compared.comparable == 1
+
+
+def test_runs_of_older_releases_are_compared_with_each_other(version):
+    old = [run_of(version, metrics("stream", rate, rules=None)) for rate in (0.25, 0.5)]
+    Run.objects.filter(pk=old[0].pk).update(counting={})
+    compared = compare_run_measures(Run.objects.get(pk=old[0].pk), old[1])
+    assert error_rates(compared) == (0.25, 0.5)
+
+
+def test_outcomes_that_read_commands_are_not_compared(version):
+    _with_gate("no_transcript_errors")
+    before = run_of(version, metrics("stream", 0.25, rules=None))
+    after = run_of(version, metrics("recorded", 0.5, beside=0.5))
+    assert incomparable(before, after) == {"create": ("gate_counting",)}
+    names = {each.rule.name for each in compare_run_measures(before, after).headline if each.scenarios}
+    assert "trial/pass" not in names
+    shown = strips(version.suite)
+    assert [len(each.outcomes) for each in shown.values()] == [1]
+    done = call("compare_runs", str(before.pk), str(after.pk))
+    assert "create (counting of commands for a gate)" in done.out
+
+
+def test_outcomes_by_other_gates_are_compared(version):
+    _with_gate("file_exists")
+    before = run_of(version, metrics("stream", 0.25, rules=None))
+    after = run_of(version, metrics("stream", 0.5))
+    assert incomparable(before, after) == {}
+    assert [len(each.outcomes) for each in strips(version.suite).values()] == [2]
+
+
+def test_compare_runs_names_the_source(version):
+    before = run_of(version, metrics("stream", 0.25))
+    after = run_of(version, metrics("recorded", 0.5, beside=0.25))
+    done = call("compare_runs", str(before.pk), str(after.pk))
+    assert "Tool use is compared by exit codes that the agent reported." in done.out
+    document = call("compare_runs", str(before.pk), str(after.pk), "--json").document
+    assert document["ends"] == ["reported"]
+
+
+def test_trials_without_a_source_are_left_out():
+    assert counting_of_trials([TrialCounting(2, "none", False)]) is None
+    recorded, none = TrialCounting(2, "recorded", True), TrialCounting(2, "none", False)
+    assert counting_of_trials([recorded, none]) == Counting("2", "recorded", True)
+    text = TrialCounting(2, "transcript", False)
+    assert counting_of_trials([recorded, text]) == Counting("2", "estimated, reported", True)
+    assert ends_sentence([]) == ""
+
+
+def _with_gate(name: str) -> None:
+    for each in ScenarioVersion.objects.all():
+        each.content["criteria"]["gates"] = [{"type": name}]
+        each.save()

@@ -1,0 +1,162 @@
+"""Stored trials are counted again by the rules of this release."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from evaluators.interaction import RULES_VERSION
+from evaluators.model import Event, Transcript
+from runs.execution.recounting import recount, runs_behind
+from runs.models import Artifact, CommandRecord, Run, RunMeasure, TranscriptRecord, Trial
+from runs.models.trial import transcript_row
+from runs.warehouse.artifacts import keep
+from runs.warehouse.counting import ends_of_run, rules_of_run
+from scenarios.models import ScenarioVersion
+from tests.builders import close, make_project, make_run, make_suite, make_target, make_trial, score
+from tests.commands.calling import call
+
+pytestmark = pytest.mark.django_db
+OLD: dict[str, Any] = {
+    "available": True,
+    "source": "events",
+    "total_commands": 2,
+    "error_count": 0,
+    "error_rate": 0.0,
+    "first_try_success_rate": 1.0,
+    "unknown_exit": 1,
+    "subcommands": [],
+}
+PIPED = Transcript(
+    events=(
+        Event("tool_call", "1", "shell", "tool list | head -1"),
+        Event("tool_result", "1", output="a", exit_code=0),
+        Event("tool_call", "2", "shell", "tool add x"),
+        Event("tool_result", "2", output="error: no such x", exit_code=2),
+    ),
+    source="events",
+)
+
+
+def old_run(*transcripts: Transcript | None, provider: str = "mock") -> Run:
+    """Return a closed run of a release without versions of rules, with a trial for each transcript."""
+    project = make_project()
+    version = make_suite(project, ("create",))
+    for each in ScenarioVersion.objects.all():
+        each.content["criteria"]["tool"] = {"binary": "tool"}
+        each.save()
+    run = make_run(version, target=make_target(project, provider=provider))
+    for transcript in transcripts:
+        trial = make_trial(
+            run,
+            scores=[
+                score("interaction", "error_rate", 0.0),
+                score("interaction", "completed", 1.0),
+                score("gates", "file_exists", 1.0, True),
+            ],
+            detail={"interaction": dict(OLD)},
+        )
+        CommandRecord.objects.create(trial=trial, n=0, line="tool list", exit_code=0)
+        if transcript:
+            row = transcript_row(trial.pk, transcript)
+            TranscriptRecord.objects.create(trial=trial, **{k: v for k, v in row.items() if k != "trial"})
+    close(run)
+    Run.objects.filter(pk=run.pk).update(recounted=0, counting={})
+    run.refresh_from_db()
+    return run
+
+
+def test_events_give_the_new_figures() -> None:
+    run = old_run(PIPED)
+    done = recount()
+    assert (done.runs, done.trials, done.kept) == (1, 1, 0)
+    trial = Trial.objects.get()
+    metrics = trial.detail["interaction"]
+    assert (metrics["rules"], metrics["known"], metrics["unknown_exit"], metrics["error_rate"]) == (
+        RULES_VERSION,
+        1,
+        1,
+        1.0,
+    )
+    assert [(each.line, each.exit_code, each.end) for each in trial.commands.all()] == [
+        ("tool list", None, "unknown"),
+        ("tool add x", 2, "reported"),
+    ]
+    layers = [(row["layer"], row["name"]) for row in trial.scores]
+    assert ("interaction", "completed") in layers and ("gates", "file_exists") in layers
+    assert trial.outcome == "pass"
+    rate = RunMeasure.objects.get(
+        run=run, scenario=None, measure__layer="interaction", measure__name="error_rate"
+    )
+    assert rate.mean == 1.0
+    run.refresh_from_db()
+    assert (rules_of_run(run.counting), ends_of_run(run.counting)) == (str(RULES_VERSION), "reported")
+
+
+def test_a_second_time_changes_nothing() -> None:
+    old_run(PIPED)
+    recount()
+    before = _stored()
+    assert not runs_behind().exists()
+    assert recount().trials == 0 and _stored() == before
+
+
+def test_an_interrupted_recount_goes_on() -> None:
+    run = old_run(PIPED, PIPED, PIPED)
+    with pytest.raises(KeyboardInterrupt):
+        recount(batch_done=_interrupt, batch=1)
+    counted = Trial.objects.filter(detail__interaction__rules=RULES_VERSION).count()
+    assert counted == 1 and list(runs_behind()) == [run]
+    assert recount().trials == 2
+    run.refresh_from_db()
+    assert rules_of_run(run.counting) == str(RULES_VERSION) and not runs_behind().exists()
+
+
+def _interrupt() -> None:
+    raise KeyboardInterrupt
+
+
+def test_trials_without_events_keep_figures_and_rules() -> None:
+    run = old_run(None)
+    assert recount().kept == 1
+    run.refresh_from_db()
+    assert Trial.objects.get().detail["interaction"] == OLD
+    assert rules_of_run(run.counting) == "1" and not runs_behind().exists()
+
+
+def test_raw_output_is_read_again() -> None:
+    run = old_run(PIPED, provider="codex")
+    item = {
+        "id": "i1",
+        "type": "command_execution",
+        "command": "tool add y",
+        "aggregated_output": "bad",
+        "exit_code": 3,
+        "status": "failed",
+    }
+    raw = json.dumps({"type": "item.completed", "item": item}).encode() + b"\n"
+    kept = keep("transcript", raw)
+    Artifact.objects.create(trial=Trial.objects.get(), name="transcript", sha256=kept.sha256, size=kept.size)
+    recount()
+    trial = run.trial_set.get()
+    assert [each.line for each in trial.commands.all()] == ["tool add y"]
+    events = trial.transcript.unpack().events
+    assert events[trial.commands.get().event or 0].command == "tool add y"
+
+
+def test_the_command_says_what_it_did() -> None:
+    old_run(PIPED, None)
+    done = call("recount_commands")
+    assert "Counted 1 trial of 1 run again by rules 2" in done.out
+    assert "1 trial had no stored events" in done.out and "1 of 1 run." in done.err
+    assert call("recount_commands").out.strip() == "Every run is counted by rules 2."
+
+
+def _stored() -> Any:
+    return (
+        list(Trial.objects.order_by("pk").values("scores", "detail", "outcome")),
+        list(CommandRecord.objects.order_by("trial", "n").values("line", "exit_code", "end", "seconds")),
+        list(RunMeasure.objects.order_by("measure", "scenario").values("measure", "n", "mean", "m2")),
+    )
