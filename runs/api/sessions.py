@@ -84,7 +84,7 @@ def create_sessions(
     for each in file:
         if each.file is not None:
             read.add(str(each.name), each.file, tool, whole=given.keep_transcript)
-    read.with_flags(help_pages(project, tool))
+    read.without_copies().with_flags(help_pages(project, tool))
     if given.dry_run:
         found, run = sort_sessions(project, tool, read.sessions), None
     else:

@@ -45,7 +45,7 @@ class Command(EvalhubCommand):
         try:
             tool = session_tool(options["tool"], options["pattern"])
             paths = [Path(path).expanduser() for path in options["paths"]]
-            read = read_paths(paths, tool, whole=options["keep_transcript"]).with_flags(
+            read = read_paths(paths, tool, whole=options["keep_transcript"]).without_copies().with_flags(
                 help_pages(project, tool)
             )
             if options["dry_run"]:
