@@ -83,6 +83,11 @@ def counting_of(run: Mapping[str, Any] | None, key: str) -> Counting | None:
     return Counting(*found) if found else None
 
 
+def scenario_keys(run: Mapping[str, Any] | None) -> list[str]:
+    """Return the keys of scenarios that are counted differently; empty where all are counted alike."""
+    return list((run or {}).get(_BY_SCENARIO, ()))
+
+
 def countings_of(run: Mapping[str, Any] | None) -> list[Counting]:
     """Return the run's different ways of counting."""
     if not run:
