@@ -134,6 +134,16 @@ def compared_ends(
     return list(found)
 
 
+def compared_by(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> str:
+    """Return by which exit codes two runs' layer 1 is compared, as a sentence; empty where both count by older rules."""
+    keys = {*scenario_keys(before), *scenario_keys(after)} or {""}
+    if sentence := ends_sentence(compared_ends(before, after, sorted(keys))):
+        return sentence
+    if countings_of(before) == countings_of(after):
+        return ""
+    return "Tool use isn't compared: counting rules or source of exit codes changed."
+
+
 def takes_reported(own: Counting | None, other: Counting | None) -> bool:
     """Return whether a recorded side counts by its events, because the other side isn't recorded."""
     return bool(own and other and own.ends == RECORDED != other.ends and common_ends(own, other) == REPORTED)

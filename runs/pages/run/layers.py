@@ -18,11 +18,9 @@ from runs.pages.ends import ends_texts
 from runs.warehouse.counting import (
     Counting,
     common_ends,
-    compared_ends,
+    compared_by,
     counting_of,
     countings_of,
-    ends_sentence,
-    scenario_keys,
     takes_reported,
 )
 from runs.warehouse.layer_totals import GateKind, LayerTotals
@@ -154,9 +152,7 @@ def _compared_by(run: Run) -> str:
     before = run.baseline
     if run.is_open or before is None or countings_of(run.counting) == countings_of(before.counting):
         return ""
-    keys = set(scenario_keys(run.counting)) | set(scenario_keys(before.counting)) or {""}
-    ends = compared_ends(before.counting, run.counting, sorted(keys))
-    return ends_sentence(ends) or "Tool use isn't compared: counting rules or source of exit codes changed."
+    return compared_by(before.counting, run.counting)
 
 
 def _aggregate_first(key: tuple[str, str]) -> tuple[bool, str]:
