@@ -43,6 +43,10 @@ class KeptSession(Struct, frozen=True, omit_defaults=True):
     finished: str = ""
     is_whole: bool = False
     """Whether the transcript is the whole one."""
+    not_run: int = 0
+    """Calls of the tool that never ran, such as denied ones."""
+    mentioned: int = 0
+    """Shell commands that name the tool and have no command of it."""
 
     @property
     def failed(self) -> int:
@@ -95,6 +99,8 @@ def keep(
         started=session.started,
         finished=session.finished,
         is_whole=whole,
+        not_run=found.not_run,
+        mentioned=found.mentioned,
     )
     return ReadSession(kept, help)
 

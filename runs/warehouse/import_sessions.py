@@ -10,6 +10,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
+from msgspec import structs
 
 from evalhub.teams import audit
 from evalhub.teams.models import Project
@@ -221,7 +222,11 @@ def _store_trials(run: Run, version: ScenarioVersion, sessions: Sequence[KeptSes
 
 
 def _row(run: Run, version: ScenarioVersion, session: KeptSession, position: int) -> Trial:
-    interaction = metrics(session.commands, source="events", completed=False)
+    interaction = structs.replace(
+        metrics(session.commands, source="events", completed=False),
+        not_run=session.not_run,
+        mentioned=session.mentioned,
+    )
     own = (score for score in scores(interaction) if score.name != "completed")
     measured = (*own, *session.wasted)
     usage = session.transcript.usage
