@@ -21,6 +21,7 @@ from evaluators.patterns import leading_word
 from evaluators.recorded_calls import RecordedCall, read_record
 from evaluators.redaction import mask_values_in_bytes
 from evaluators.tool import Tool
+from runs.containment.beneath import LeadsOutside, exists_beneath
 from runs.containment.process import run_process
 from runs.containment.profiles import AGENT
 from runs.containment.recording.record import RecordedTool, ToolRecord, places_of
@@ -110,7 +111,14 @@ def _lies_in(workspace: Path, program: str) -> bool:
 def _in_workspace(workspace: Path, program: str) -> list[str]:
     """Return the usual places of a program in a workspace where it exists, relative to it."""
     folders = ("", "bin/", "node_modules/.bin/", ".venv/bin/")
-    return [f"{folder}{program}" for folder in folders if (workspace / folder / program).is_file()]
+    return [f"{folder}{program}" for folder in folders if _exists(workspace, f"{folder}{program}")]
+
+
+def _exists(workspace: Path, path: str) -> bool:
+    try:
+        return exists_beneath(workspace, path)
+    except (OSError, LeadsOutside):
+        return False
 
 
 def with_record(recording: Recording, record: ToolRecord, secrets: tuple[str, ...]) -> Recording:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import AliasChoices, Field
 
-from runs.containment.beneath import make_folder_beneath, write_beside
+from runs.containment.beneath import write_beside
 from runs.containment.path_use import Use
 from runs.containment.trees import is_empty
 from runs.providers.agent_options import AgentFacts, AgentOptions
@@ -17,7 +17,7 @@ from runs.providers.agent_program import AgentProgram
 from runs.providers.agent_session import prompt_of, run_session
 from runs.providers.base import Availability, Invocation, McpEndpoint, Recording
 from runs.providers.options import ResolvedTarget
-from runs.providers.sub_agents import codex_sessions
+from runs.providers.sub_agents import codex_sessions, make_home
 
 if TYPE_CHECKING:  # runs.containment.sandbox imports this package
     from runs.containment.sandbox import Containment
@@ -84,7 +84,7 @@ class Codex:
         sandbox = self._program.sandbox(invocation, cwd)
         prompt = prompt_of(invocation, sandbox)
         _keep_prompt(prompt, invocation)
-        make_folder_beneath(invocation.scratch, HOME)
+        home = make_home(invocation.scratch, HOME)
         recording = run_session(
             self._program,
             self._arguments(invocation),
@@ -93,14 +93,14 @@ class Codex:
             parser="codex",
             cwd=cwd,
             env={
-                "CODEX_HOME": sandbox.inside(invocation.scratch / HOME),
+                "CODEX_HOME": sandbox.inside(home),
                 **({KEY: options.api_key} if options.api_key else {}),
                 **options.env,
             },
             log=self._program.log(invocation, options.log_dir, options.log_format),
             stdin=prompt,
         )
-        sessions = codex_sessions(invocation.scratch / HOME, with_main=recording.timed_out)
+        sessions = codex_sessions(home, with_main=recording.timed_out)
         return replace(recording, logs={**recording.logs, **sessions})
 
     def _arguments(self, invocation: Invocation) -> list[str]:

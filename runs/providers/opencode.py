@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import AliasChoices, Field
 
-from runs.containment.beneath import make_folder_beneath, write_beside
+from runs.containment.beneath import write_beside
 from runs.errors import ProviderError
 from runs.providers.agent_options import AgentFacts, AgentOptions
 from runs.providers.agent_program import AgentProgram
 from runs.providers.agent_session import prompt_of, run_session
 from runs.providers.base import Availability, Invocation, McpEndpoint, Recording
 from runs.providers.options import ResolvedTarget
-from runs.providers.sub_agents import opencode_sessions
+from runs.providers.sub_agents import make_home, opencode_sessions
 
 if TYPE_CHECKING:  # runs.containment.sandbox imports this package
     from runs.containment.sandbox import Containment, Sandbox
@@ -70,8 +70,7 @@ class Opencode:
         if model.startswith(f"{UNNAMED}/"):
             # opencode's own list has none of its models, and takes it a second to read.
             env["OPENCODE_MODELS_PATH"] = _without_models(invocation, sandbox)
-        make_folder_beneath(invocation.scratch, DATA)
-        env["XDG_DATA_HOME"] = sandbox.inside(invocation.scratch / DATA)
+        env["XDG_DATA_HOME"] = sandbox.inside(make_home(invocation.scratch, DATA))
         env |= self._options.env
         recording = run_session(
             self._program,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from evaluators.sessions.sub_agents import MAIN, SUB_AGENT
 from evaluators.transcripts.stream import json_of, mapping, words
-from runs.containment.beneath import read_beneath
+from runs.containment.beneath import LeadsOutside, make_folder_beneath, read_beneath
 from runs.containment.trees import files_beneath
 from runs.errors import ProviderError
 from runs.providers.agent_program import AgentProgram
@@ -24,6 +24,19 @@ LARGEST_SESSION = 16 << 20
 EXPORT_SECONDS = 30.0
 _BEGINNING = 4_096
 """Bytes of a rollout that say whether it is a sub-agent's."""
+
+
+def make_home(scratch: Path, name: str) -> Path:
+    """Make an agent's folder beside the workspace. Raises `ProviderError` (kind `setup`) if the name is taken."""
+    try:
+        make_folder_beneath(scratch, name)
+    except (OSError, LeadsOutside) as error:
+        raise ProviderError(
+            f"The agent's folder '{name}' beside the workspace can't be made. "
+            "Let the setup commands leave that name free.",
+            kind="setup",
+        ) from error
+    return scratch / name
 
 
 def codex_sessions(home: Path, *, with_main: bool) -> dict[str, bytes]:

@@ -34,6 +34,8 @@ class ReadSessions:
     """One sentence each, with file and line."""
     without: int = 0
     """Sessions that never called the tool; nothing of them is kept."""
+    mentions: int = 0
+    """Their shell commands that name the tool."""
     help: dict[str, HelpPage] = field(default_factory=dict)
     """The tool's help pages that agents read, by subcommand."""
     trails: list[Trail] = field(default_factory=list)
@@ -52,6 +54,7 @@ class ReadSessions:
                     self.trails.append(read.trail)
                 else:
                     self.without += 1
+                    self.mentions += read.kept.mentioned
         except UnreadableSession as error:
             self.problems.append(f"{name}: {error}")
         except OSError as error:
