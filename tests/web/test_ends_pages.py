@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from evaluators.model import Event, Transcript
-from runs.models import CommandRecord, Run, TranscriptRecord, Trial
+from runs.models import CommandRecord, TranscriptRecord, Trial
 from runs.models.trial import transcript_row
+from runs.warehouse.comparison import compare_with_baseline
 from scenarios.models import SuiteVersion
 from tests.builders import close, make_run, make_suite, make_trial, score
 from tests.web.screen import parse
@@ -73,7 +74,10 @@ def test_below_three_known_ends_there_are_no_rates(signed_in, version):
     client = signed_in()
     page = run_page(client, trial)
     layer = page.region("Layer 1, interaction").table("1 Interaction")
-    assert [layer.row(name).cell("Mean").text for name in ("Error rate", "First-try success")] == ["n/a", "n/a"]
+    assert [layer.row(name).cell("Mean").text for name in ("Error rate", "First-try success")] == [
+        "n/a",
+        "n/a",
+    ]
     assert page.table("Subcommands").row("add").cell("Error rate").text == "n/a"
     shown = parse(client.get(f"/p/tools/trials/{trial.pk}/"))
     assert shown.facts["first-try success"] == "n/a"
@@ -105,7 +109,9 @@ def test_a_recorded_command_without_an_event_is_shown(signed_in, version):
     events = (Event("tool_call", "1", "shell", "ls"), Event("tool_result", "1", output="a", exit_code=0))
     row = transcript_row(trial.pk, Transcript(events=events, source="events"))
     TranscriptRecord.objects.create(trial=trial, **{k: v for k, v in row.items() if k != "trial"})
-    CommandRecord.objects.create(trial=trial, n=0, line="mt add x", exit_code=3, failed=True, end="recorded", seconds=1.25)
+    CommandRecord.objects.create(
+        trial=trial, n=0, line="mt add x", exit_code=3, failed=True, end="recorded", seconds=1.25
+    )
     shown = parse(signed_in().get(f"/p/tools/trials/{trial.pk}/"))
     assert "mt add x" in shown and "exit 3" in shown and "no event of the agent shows this command" in shown
     assert "1.2 s" in shown or "1.3 s" in shown
@@ -116,8 +122,8 @@ def test_a_comparison_names_its_source(signed_in, version):
     recorded = metrics(source="recorded")
     recorded["reported"] = metrics(error_rate=0.5)
     after = close(trial_of(version, **recorded).run)
-    assert isinstance(after, Run)
+    compare_with_baseline(after)
     client = signed_in()
     sentence = "Tool use is compared by exit codes that the agent reported."
-    assert sentence in parse(client.get(f"/p/tools/compare/?runs={before.pk}&runs={after.pk}"))
+    assert sentence in parse(client.get(f"/p/tools/compare/?runs={before.pk},{after.pk}"))
     assert sentence in parse(client.get(f"/p/tools/runs/{after.pk}/"))
