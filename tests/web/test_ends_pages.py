@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from evaluators.model import Event, Transcript
-from runs.models import CommandRecord, Run, TranscriptRecord, Trial
+from runs.models import CommandRecord, TranscriptRecord, Trial
 from runs.models.trial import transcript_row
+from runs.warehouse.comparison import compare_with_baseline
 from scenarios.models import SuiteVersion
 from tests.builders import close, make_run, make_suite, make_trial, score
 from tests.web.screen import parse
@@ -121,8 +122,8 @@ def test_a_comparison_names_its_source(signed_in, version):
     recorded = metrics(source="recorded")
     recorded["reported"] = metrics(error_rate=0.5)
     after = close(trial_of(version, **recorded).run)
-    assert isinstance(after, Run)
+    compare_with_baseline(after)
     client = signed_in()
     sentence = "Tool use is compared by exit codes that the agent reported."
-    assert sentence in parse(client.get(f"/p/tools/compare/?runs={before.pk}&runs={after.pk}"))
+    assert sentence in parse(client.get(f"/p/tools/compare/?runs={before.pk},{after.pk}"))
     assert sentence in parse(client.get(f"/p/tools/runs/{after.pk}/"))
