@@ -61,7 +61,7 @@ def parse(file: IO[bytes], problems: Problems) -> Iterator[Session]:
 def _copied_calls(events: list[Event]) -> dict[int, tuple[int, ...]]:
     """Return what is the same in a fork, whose lines have times of their own: the call and its count so far."""
     counts: Counter[int] = Counter()
-    found = {}
+    found: dict[int, tuple[int, ...]] = {}
     for at, event in enumerate(events):
         if event.type == "tool_call":
             key = content_key(event)
