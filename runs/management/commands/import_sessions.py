@@ -45,8 +45,10 @@ class Command(EvalhubCommand):
         try:
             tool = session_tool(options["tool"], options["pattern"])
             paths = [Path(path).expanduser() for path in options["paths"]]
-            read = read_paths(paths, tool, whole=options["keep_transcript"]).without_copies().with_flags(
-                help_pages(project, tool)
+            read = (
+                read_paths(paths, tool, whole=options["keep_transcript"])
+                .without_copies()
+                .with_flags(help_pages(project, tool))
             )
             if options["dry_run"]:
                 found, run = sort_sessions(project, tool, read.sessions), None
