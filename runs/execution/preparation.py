@@ -23,6 +23,7 @@ from runs.execution.context import RunContext, load_run
 from runs.execution.fingerprint import fingerprint
 from runs.execution.judges import judge_targets
 from runs.execution.mcp_server import server_version
+from runs.execution.tool_recording import not_recorded
 from runs.execution.trial_folder import trial_folder
 from runs.execution.workspace import LocalWorkspace
 from runs.models import Run, Target, Trial
@@ -145,6 +146,7 @@ def _check(context: RunContext, warnings: list[str]) -> tuple[str, str]:
     for tool, files in context.tools:
         version = _check_tool(context, tool, files, warnings) or server_version(context, tool)
         reported = reported or version
+    warnings += not_recorded(context)
     if not reported and (files_version := context.tool_files_hash[:SHORT_HASH]):
         reported = f"files {files_version}"
     given, expected = context.run.tool_version, context.options.expected_tool

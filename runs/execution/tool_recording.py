@@ -28,10 +28,12 @@ from runs.containment.recording.record import RecordedTool, ToolRecord, places_o
 from runs.containment.sandbox import HOME, Containment, Level
 from runs.containment.trees import temporary_folders
 from runs.errors import ProviderError
+from runs.execution.context import RunContext
 from runs.execution.task import Task
 from runs.execution.trial_folder import TrialFolder
 from runs.execution.workspace import LocalWorkspace
 from runs.providers.base import Recording
+from runs.worker_settings import containment
 
 RECORD = "tool-calls"
 """The artifact with the recorded executions, a JSON object a line."""
@@ -63,6 +65,19 @@ def record_for(
         return None, "The tool was not recorded: its pattern names no program. Set target.binary."
     writable = (inside, workspace.inside(folder.scratch), "/tmp", HOME)  # noqa: S108  # the sandbox's own
     return ToolRecord(recorded, folder.workspace, inside, writable), ""
+
+
+def not_recorded(context: RunContext) -> list[str]:
+    """Return why the tool of a run is not recorded on this machine, as a warning; none if it is or there is none."""
+    is_recordable = any((tool.binary or tool.command_pattern) and not tool.mcp for tool, _ in context.tools)
+    if not is_recordable or context.target.kind not in RECORDED_KINDS:
+        return []
+    problem = recording_problem(containment().for_target(context.target.options))
+    return (
+        [f"The tool is not recorded: {problem} Its commands come from the agent's own events."]
+        if problem
+        else []
+    )
 
 
 def recorded_tool(tool: Tool, workspace: Path, inside: str, path: str) -> RecordedTool | None:
