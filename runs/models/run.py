@@ -206,6 +206,12 @@ class Run(models.Model):
         return f"/p/{self.project.slug}/runs/{self.pk}/"
 
     @property
+    def is_estimated(self) -> bool:
+        """Return whether ends of its commands are estimated from text."""
+        known: list[Any] = [self.counting.get("all"), *(self.counting.get("scenarios") or {}).values()]
+        return any("estimated" in each[1] for each in known if each)
+
+    @property
     def uuid(self) -> UUID:
         """The run's id outside of this evalhub (tool-forge eval runner, runId).
 

@@ -127,3 +127,12 @@ def test_a_comparison_names_its_source(signed_in, version):
     sentence = "Tool use is compared by exit codes that the agent reported."
     assert sentence in parse(client.get(f"/p/tools/compare/?runs={before.pk},{after.pk}"))
     assert sentence in parse(client.get(f"/p/tools/runs/{after.pk}/"))
+
+
+def test_estimated_rates_are_marked_in_lists(signed_in, version):
+    run = close(trial_of(version, source="transcript", ends="estimated", estimated=12).run)
+    client = signed_in()
+    for address, name in ((f"/p/tools/runs/{run.pk}/", "Scenarios"), ("/p/tools/runs/", "Runs")):
+        assert "est." in parse(client.get(address)).text, name
+    other = close(trial_of(version).run)
+    assert "est." not in parse(client.get(f"/p/tools/runs/{other.pk}/")).text
