@@ -89,16 +89,18 @@ class Recorder:
         self.pidfds: dict[int, int] = {}
         self.untraced: list[Untraced] = []
         self.count = self.lost = 0
+        self.is_told_to_end = False
 
     def run(self, listener: int) -> None:
         """Answer until nobody with the filter is left."""
         wake, woken = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         signal.set_wakeup_fd(woken, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.signal(signal.SIGTERM, self.tell_to_end)
         for descriptor in (listener, wake):
             self.poll.register(descriptor, select.POLLIN)
         is_open = True
-        while is_open or self.live:
+        while (is_open or self.live) and not self.is_told_to_end:
             for descriptor, event in self.poll.poll(1 if self.untraced else 1000):
                 if descriptor == wake:
                     os.read(wake, 4096)
@@ -111,6 +113,12 @@ class Recorder:
                 elif descriptor in self.pidfds:
                     self.end_by_pidfd(descriptor)
             self.reap()
+        for pid in [*self.live]:
+            self.ended(pid, None)
+
+    def tell_to_end(self, *_: Any) -> None:
+        """End although processes are left: they escaped from the command, which has ended."""
+        self.is_told_to_end = True
 
     def answer(self, listener: int) -> None:
         """Attach to the process that asks, and let it go on."""
