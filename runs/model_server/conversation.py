@@ -46,10 +46,15 @@ class Conversation:
     """Names of the offered tools."""
 
     def spelled(self, tool: str) -> tuple[str, str]:
-        """Return a tool as this agent names it, with its namespace; `SERVER/TOOL` is a tool of an MCP server."""
+        """Return a tool as this agent names it, with its namespace.
+
+        `SERVER/TOOL` is a tool of an MCP server, or of a namespace of the agent's own.
+        """
         server, slash, name = tool.partition("/")
         if not slash:
             return tool, ""
+        if server in self.tools:
+            return name, server
         if f"mcp__{server}" in self.tools:
             return name, f"mcp__{server}"
         joined = any(each.startswith(f"{server}_") for each in self.tools)
