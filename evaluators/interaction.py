@@ -142,6 +142,9 @@ def analyse(
     if found is None:
         return Interaction(completed=completed)
     counted = _counted(found, source, completed=completed)
+    if transcript.unseen_agents:
+        # Their commands are missing: the rates would be those of a part.
+        counted = msgspec.structs.replace(counted, error_rate=None, first_try_success_rate=None)
     if record is None or tool is None or tool.mcp:
         return _with_failures(counted) if tool and tool.mcp else counted
     return _recorded(record, paired, tool, counted)

@@ -106,6 +106,8 @@ class Transcript(Struct, frozen=True, omit_defaults=True):
     problems: tuple[str, ...] = ()
     """What the reader could not understand, one sentence each."""
     unknown_events: int = 0
+    unseen_agents: int = 0
+    """Sub-agents that the stream says were started, and whose calls it does not hold."""
 
 
 class Command(Struct, frozen=True, omit_defaults=True, gc=False):

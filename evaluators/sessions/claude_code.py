@@ -9,7 +9,7 @@ from typing import IO
 from msgspec import structs
 
 from evaluators.model import Event, Usage
-from evaluators.sessions.session import Problems, Session, objects, only_session, span_of
+from evaluators.sessions.session import Problems, Session, Trail, objects, only_session, span_of
 from evaluators.sessions.written_once import WrittenOnce
 from evaluators.transcripts.background import TaskEnds, with_task_ends
 from evaluators.transcripts.claude_code import Turns, message_events, usage_of
@@ -28,6 +28,8 @@ def parse(file: IO[bytes], problems: Problems) -> Iterator[Session]:
     """Yield the file's session. A subagent's file has its session's id with the agent's behind it."""
     turns, once, ends = Turns(), WrittenOnce(), TaskEnds()
     usages: dict[str, Usage] = {}
+    messages: set[int] = set()
+    forked: set[str] = set()
     id = model = ""
     for line in objects(file, problems):
         kind, message = words(line.get("type")) or "", mapping(line.get("message"))
@@ -37,6 +39,11 @@ def parse(file: IO[bytes], problems: Problems) -> Iterator[Session]:
         if kind not in ("assistant", "user") or line.get("isMeta") is True:
             continue
         id = id or _id(line)
+        origin = mapping(line.get("forkedFrom"))
+        messages.update(
+            hash(uuid) for uuid in (words(line.get("uuid")), words(origin.get("messageUuid"))) if uuid
+        )
+        forked.update(filter(None, (words(origin.get("sessionId")),)))
         if kind == "assistant":
             model = _model(message) or model
             usages[str(message.get("id"))] = usage_of(mapping(message.get("usage")))
@@ -45,7 +52,9 @@ def parse(file: IO[bytes], problems: Problems) -> Iterator[Session]:
     usage = Usage(sum(used.input for used in usages.values()), sum(used.output for used in usages.values()))
     events = with_task_ends(turns.events, ends)
     times = span_of(event.timestamp for event in events)
-    found = Session(id, transcript(events, usage=usage if usages else None), model, *times)
+    places = [at for at, event in enumerate(events) if event.type == "tool_call"]
+    trail = Trail(frozenset(messages), frozenset(forked), dict(zip(places, once.calls, strict=True)))
+    found = Session(id, transcript(events, usage=usage if usages else None), model, *times, trail)
     return only_session(found, "Claude Code")
 
 

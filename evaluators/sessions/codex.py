@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from typing import IO
 
@@ -10,7 +11,8 @@ from msgspec import structs
 
 from evaluators.model import Event, Json, Usage
 from evaluators.sessions.codex_commands import command_of, read_header, script_commands
-from evaluators.sessions.session import Problems, Session, objects, only_session, span_of
+from evaluators.sessions.session import Problems, Session, Trail, objects, only_session, span_of
+from evaluators.sessions.written_once import content_key
 from evaluators.traces import timestamp
 from evaluators.transcripts.refusals import CODEX, refusal
 from evaluators.transcripts.stream import Object, json_of, mapping, text_of, transcript, whole, words
@@ -25,7 +27,7 @@ def matches(head: bytes) -> bool:
 
 def parse(file: IO[bytes], problems: Problems) -> Iterator[Session]:
     """Yield the file's session; a continued one has the id of its first part."""
-    items = _Items()
+    items, forked = _Items(), set[str]()
     events = items.events
     usage: Usage | None = None
     id = model = ""
@@ -36,6 +38,7 @@ def parse(file: IO[bytes], problems: Problems) -> Iterator[Session]:
         time = timestamp(line.get("timestamp"))
         if kind == "session_meta":
             id = id or words(payload.get("id")) or ""
+            forked.update(filter(None, (words(payload.get("forked_from_id")),)))
         elif kind == "turn_context":
             model = words(payload.get("model")) or model
         elif kind == "response_item":
@@ -51,7 +54,20 @@ def parse(file: IO[bytes], problems: Problems) -> Iterator[Session]:
                 events[turn] = structs.replace(events[turn], usage=own)
                 reported = len(events)
     times = span_of(event.timestamp for event in events)
-    return only_session(Session(id, transcript(events, usage=usage), model, *times), "Codex")
+    trail = Trail(forked_from=frozenset(forked - {id}), calls=_copied_calls(events))
+    return only_session(Session(id, transcript(events, usage=usage), model, *times, trail), "Codex")
+
+
+def _copied_calls(events: list[Event]) -> dict[int, tuple[int, ...]]:
+    """Return what is the same in a fork, whose lines have times of their own: the call and its count so far."""
+    counts: Counter[int] = Counter()
+    found: dict[int, tuple[int, ...]] = {}
+    for at, event in enumerate(events):
+        if event.type == "tool_call":
+            key = content_key(event)
+            counts[key] += 1
+            found[at] = (hash((key, counts[key])),)
+    return found
 
 
 class _Items:

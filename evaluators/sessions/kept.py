@@ -14,7 +14,7 @@ from evaluators.help_pages import LONGEST_HELP, HelpPage, parse_help
 from evaluators.interaction import analyse
 from evaluators.model import Command, Event, Json, Score, Transcript
 from evaluators.redaction import redact_json, redact_patterns
-from evaluators.sessions.session import Session
+from evaluators.sessions.session import Session, Trail
 from evaluators.tool import Tool
 from evaluators.transcripts.nesting import without_deep_values
 from evaluators.waste import waste_scores
@@ -70,6 +70,8 @@ class ReadSession(Struct, frozen=True):
 
     kept: KeptSession
     help: dict[str, HelpPage]
+    trail: Trail = Trail()
+    """The session's, with its calls by command."""
 
 
 def keep(
@@ -102,7 +104,8 @@ def keep(
         not_run=found.not_run,
         mentioned=found.mentioned,
     )
-    return ReadSession(kept, help)
+    calls_of = {each.n: session.trail.calls.get(each.event or 0, ()) for each in found.commands}
+    return ReadSession(kept, help, structs.replace(session.trail, calls=calls_of))
 
 
 def _redacted(command: Command, event: int | None) -> Command:

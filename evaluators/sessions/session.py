@@ -26,6 +26,17 @@ class UnreadableSession(Exception):
     """A file has no session; the message says why in a sentence."""
 
 
+class Trail(Struct, frozen=True):
+    """What shows that another file holds a session's history, too. Texts are kept as hashes."""
+
+    messages: frozenset[int] = frozenset()
+    """The ids of its messages that stay the same in a copy."""
+    forked_from: frozenset[str] = frozenset()
+    """The sessions that its file names as its origin."""
+    calls: dict[int, tuple[int, ...]] = {}
+    """What is the same in a copy of a call, by the index of its event; of a kept session, by its command."""
+
+
 class Session(Struct, frozen=True):
     """One session of an agent."""
 
@@ -36,6 +47,7 @@ class Session(Struct, frozen=True):
     started: str = ""
     """The first time in ISO 8601; empty if unknown."""
     finished: str = ""
+    trail: Trail = Trail()
 
 
 class Problems(list[str]):

@@ -22,6 +22,8 @@ class WrittenOnce:
     def __init__(self) -> None:
         self._seen: set[tuple[int, str]] = set()
         self._answered: set[tuple[int, str]] = set()
+        self.calls: list[tuple[int, ...]] = []
+        """What is the same in a copy of each call that was passed."""
         self._last: dict[str, tuple[int, tuple[str, ...], bool]] = {}
         """The last call of each id: its content, its anchors, and whether it is a copy."""
 
@@ -42,6 +44,8 @@ class WrittenOnce:
         self._seen.update(pairs)
         if event.type == "tool_call" and event.id:
             self._last[event.id] = (key, anchors, is_copy)
+        if event.type == "tool_call" and not is_copy:
+            self.calls.append(tuple(map(hash, pairs)))
         return is_copy
 
     def _is_answered(self, result: Event) -> bool:

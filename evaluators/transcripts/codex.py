@@ -6,7 +6,17 @@ from collections.abc import Iterator
 
 from evaluators.model import Event, Json, NotRun, Transcript, Usage
 from evaluators.transcripts.refusals import CODEX, refusal
-from evaluators.transcripts.stream import Object, known, mapping, objects, transcript, unknown, whole, words
+from evaluators.transcripts.stream import (
+    Object,
+    known,
+    mapping,
+    objects,
+    transcript,
+    unknown,
+    whole,
+    with_unseen_agents,
+    words,
+)
 
 _PASSING = frozenset(("thread.started", "turn.started"))
 _SILENT = _PASSING | {"turn.completed", "item.started", "item.updated", "item.completed"}
@@ -26,7 +36,8 @@ def parse(raw: bytes) -> Transcript:
     if len(lines) == 1 and "type" not in lines[0] and (answer := _answer(lines[0])):
         return transcript([Event("message", role="assistant", text=answer)], problems=problems)
     events = known((event for line in lines for event in reader.events(line)), lines, "Codex", _SILENT)
-    return transcript(events, usage=reader.usage, problems=problems)
+    read = transcript(events, usage=reader.usage, problems=problems)
+    return with_unseen_agents(read, len(reader.agents))
 
 
 class _Reader:
@@ -34,6 +45,8 @@ class _Reader:
 
     def __init__(self) -> None:
         self.usage: Usage | None = None
+        self.agents: set[str] = set()
+        """The threads of sub-agents that were started."""
         self._begun: set[str] = set()
 
     def events(self, line: Object) -> Iterator[Event]:
@@ -72,6 +85,8 @@ class _Reader:
         if id is not None:
             self._begun.add(id)
         if done:
+            if kind == "collab_tool_call" and item.get("tool") == "spawn_agent":
+                self.agents.update(_threads(item))
             yield _result(item, kind)
 
     def _add(self, usage: Object) -> None:
@@ -105,6 +120,15 @@ def _not_run(item: Object, kind: str, status: str | None, code: Json) -> NotRun:
     printed = words(item.get("aggregated_output")) or ""
     found = refusal(printed, CODEX) if kind == "command_execution" and code in (None, -1) else ""
     return found or ("denied" if status == "declined" else "")
+
+
+def _threads(item: Object) -> Iterator[str]:
+    """Yield the threads that a call started; none for one that failed."""
+    named = item.get("receiver_thread_ids")
+    threads = [each for each in named if isinstance(each, str)] if isinstance(named, list) else []
+    if not threads and words(item.get("status")) not in _FAILED:
+        threads = [_id(item) or ""]
+    yield from threads
 
 
 def _name(item: Object, kind: str) -> str:

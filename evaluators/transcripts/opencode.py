@@ -18,6 +18,7 @@ from evaluators.transcripts.stream import (
     transcript,
     unknown,
     whole,
+    with_unseen_agents,
     words,
 )
 
@@ -30,12 +31,15 @@ def parse(raw: bytes) -> Transcript:
     lines, problems = objects(raw, "opencode")
     steps = [mapping(line.get("part")) for line in lines if line.get("type") == "step_finish"]
     usage = usage_of([mapping(step.get("tokens")) for step in steps]) if steps else None
-    return transcript(
-        known(_read(lines), lines, "opencode", _PASSING),
+    events = known(_read(lines), lines, "opencode", _PASSING)
+    read = transcript(
+        events,
         usage=usage,
         cost_usd=cost_of([step.get("cost") for step in steps]),
         problems=problems,
     )
+    ran = [event for event in events if event.type == "tool_result" and not event.not_run]
+    return with_unseen_agents(read, sum(event.name == "task" for event in ran))
 
 
 def _read(lines: list[Object]) -> list[Event]:

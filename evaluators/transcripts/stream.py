@@ -103,6 +103,15 @@ def transcript(
     )
 
 
+def with_unseen_agents(read: Transcript, count: int) -> Transcript:
+    """Return a transcript that says how many sub-agents its stream leaves out."""
+    if not count:
+        return read
+    number = "1 sub-agent session" if count == 1 else f"{count} sub-agent sessions"
+    said = f"{number} not seen: the agent's output does not hold their commands, tokens and messages."
+    return msgspec.structs.replace(read, unseen_agents=count, problems=(*read.problems, said))
+
+
 def newer_version(agent: str, version: str, newest_major: int) -> str:
     """Return a note on a major version that is not known yet; empty for a known one."""
     found = VERSION.search(version)

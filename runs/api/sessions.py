@@ -35,6 +35,10 @@ class KeptSessionOut(Schema):
     started: str | None
     finished: str | None
     whole_transcript: bool
+    not_run: int
+    """Calls of the tool that never ran, such as denied ones."""
+    mentioned: int
+    """Shell commands that name the tool and were not counted."""
     commands: list[KeptCommandOut]
 
 
@@ -50,6 +54,8 @@ class ImportedSessionsOut(Schema):
     """Already imported."""
     without_tool: int
     """Sessions that never called the tool; nothing of them is kept."""
+    mentions_without_tool: int
+    """Their shell commands that name the tool."""
     problems: list[str]
     sessions: list[KeptSessionOut]
 
@@ -84,7 +90,7 @@ def create_sessions(
     for each in file:
         if each.file is not None:
             read.add(str(each.name), each.file, tool, whole=given.keep_transcript)
-    read.with_flags(help_pages(project, tool))
+    read.without_copies().with_flags(help_pages(project, tool))
     if given.dry_run:
         found, run = sort_sessions(project, tool, read.sessions), None
     else:

@@ -28,15 +28,19 @@ class SubcommandUsageOut(Schema):
     subcommand: str
     calls: int
     errors: int
-    error_rate: float
+    unknown: int
+    """Calls whose exit code is unknown; in no error rate and no first-try success."""
+    error_rate: float | None
+    """Of the calls whose end is known; null if none is."""
     error_rate_low: float
     """The lower end of the 95 % interval (Wilson)."""
     error_rate_high: float
     error_rate_shrunken: float
     """Drawn towards that of all subcommands, the more the fewer calls there are."""
     error_rate_change: float | None
-    """Difference to the baselines; null without `compare` or calls there."""
-    first_try: float
+    """Difference to the baselines; null without `compare`, calls there, or known ends."""
+    first_try: float | None
+    """Of the calls whose end is known; null if none is."""
     retries_after_failure: float
     helps_before: int
     helps_after: int
@@ -72,12 +76,13 @@ def get_usage(request: ApiRequest, filters: Query[UsageFilters]) -> dict[str, An
             "subcommand": row.name,
             "calls": row.counts.calls,
             "errors": row.counts.errors,
+            "unknown": row.counts.unknown,
             "error_rate": row.error_rate,
             "error_rate_low": row.errors.lower,
             "error_rate_high": row.errors.upper,
             "error_rate_shrunken": row.shrunken,
             "error_rate_change": row.change,
-            "first_try": row.counts.rate(row.counts.first_tries),
+            "first_try": row.first_try,
             "retries_after_failure": row.counts.rate(row.counts.retries_after_failure),
             "helps_before": row.counts.helps_before,
             "helps_after": row.counts.helps - row.counts.helps_before,

@@ -16,6 +16,7 @@ from evaluators.diagnosis import Thresholds, diagnose, messages_of
 from evaluators.evaluate import LAYERS, Evaluation, Layer, evaluate
 from evaluators.evidence import Evidence
 from evaluators.model import Complete, Json, Transcript, Workspace
+from evaluators.sessions.sub_agents import with_sub_agents
 from evaluators.traces import trace_summary
 from evaluators.transcripts import UnreadableTranscript, parse
 from evaluators.waste import waste_scores
@@ -108,9 +109,10 @@ def transcript_of(recording: Recording) -> Transcript:
     """Return the recording's transcript, empty if the time was up before the first line. Raises `UnreadableTranscript`."""
     if recording.timed_out and not recording.events and b"\n" not in recording.raw:
         return Transcript()
-    return parse(
+    found = parse(
         recording.parser, recording.raw, recording.events, events_are_trace=recording.events_are_trace
     )
+    return with_sub_agents(found, recording.parser, recording.logs)
 
 
 def priced(recording: Recording, transcript: Transcript, target: ResolvedTarget, model: str) -> Recording:

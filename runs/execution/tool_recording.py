@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 import shutil
+import time
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cache
 from itertools import dropwhile
 from pathlib import Path
 from shlex import split
@@ -41,6 +41,9 @@ RECORD = "tool-calls"
 RECORDED_KINDS = frozenset(("cli", "codex", "claude_code", "opencode"))
 """Kinds of targets whose agent runs as a process here."""
 _CHECK_SECONDS = 10.0
+_AGAIN_SECONDS = 60.0
+_tried: dict[Containment, tuple[str, float]] = {}
+"""The last trial of each containment: the problem, and when it was tried."""
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 _LITERAL_PATH = re.compile(
     r"(?:\^|\\b|\(\?:|\()*(?P<path>(?:\w|\\?[.-])*\\?/(?:\w|\\?[./-])+)(?=\)?(?: |\\s|\\b|\[ |\Z))"
@@ -171,11 +174,22 @@ def recorded_calls(recording: Recording) -> tuple[RecordedCall, ...] | None:
     return None if content is None else read_record(content)
 
 
-@cache
 def recording_problem(containment: Containment) -> str:
-    """Return why a tool can't be recorded here, in a sentence; empty if it can. Tried once per process."""
+    """Return why a tool can't be recorded here, in a sentence; empty if it can.
+
+    Tried once per process; a failure, which may pass, again after a minute.
+    """
     if containment.level is Level.OFF:
         return "commands run without a sandbox."
+    problem, tried = _tried.get(containment, ("", float("-inf")))
+    if (not problem and tried > 0) or time.monotonic() - tried < _AGAIN_SECONDS:
+        return problem
+    problem = _try_recording(containment)
+    _tried[containment] = (problem, time.monotonic())
+    return problem
+
+
+def _try_recording(containment: Containment) -> str:
     with temporary_folders("evalhub-recording-") as (workspace, scratch):
         sandbox = containment.around(workspace, scratch, profile=AGENT)
         record = ToolRecord(RecordedTool("true", by_name=True), workspace, sandbox.inside(workspace), ())

@@ -48,15 +48,15 @@ class Conversation:
     def spelled(self, tool: str) -> tuple[str, str]:
         """Return a tool as this agent names it, with its namespace.
 
-        `SERVER/TOOL` is a tool of an MCP server, or of a namespace of the agent's own.
+        `SERVER/TOOL` is a tool of an MCP server, or of a namespace of the agent's own, such as Codex's sub-agents.
         """
         server, slash, name = tool.partition("/")
         if not slash:
             return tool, ""
-        if server in self.tools:
-            return name, server
         if f"mcp__{server}" in self.tools:
             return name, f"mcp__{server}"
+        if server in self.tools:
+            return name, server
         joined = any(each.startswith(f"{server}_") for each in self.tools)
         return (f"{server}_{name}" if joined else f"mcp__{server}__{name}"), ""
 

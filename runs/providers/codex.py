@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import AliasChoices, Field
@@ -16,6 +17,7 @@ from runs.providers.agent_program import AgentProgram
 from runs.providers.agent_session import prompt_of, run_session
 from runs.providers.base import Availability, Invocation, McpEndpoint, Recording
 from runs.providers.options import ResolvedTarget
+from runs.providers.sub_agents import codex_sessions, make_home
 
 if TYPE_CHECKING:  # runs.containment.sandbox imports this package
     from runs.containment.sandbox import Containment
@@ -33,6 +35,8 @@ FACTS = AgentFacts("@openai/codex", oldest=(0, 44), newest_major=0, variable="OP
 KEY = "CODEX_API_KEY"
 OWN_SANDBOX = ("--sandbox", "-s", "--full-auto", "--dangerously-bypass-approvals-and-sandbox", "--yolo")
 PROMPT = "prompt.md"
+HOME = "codex-home"
+"""Codex's folder for sessions and settings, beside the workspace: it outlives the sandbox."""
 
 
 class CodexOptions(AgentOptions):
@@ -80,17 +84,24 @@ class Codex:
         sandbox = self._program.sandbox(invocation, cwd)
         prompt = prompt_of(invocation, sandbox)
         _keep_prompt(prompt, invocation)
-        return run_session(
+        home = make_home(invocation.scratch, HOME)
+        recording = run_session(
             self._program,
             self._arguments(invocation),
             invocation,
             sandbox,
             parser="codex",
             cwd=cwd,
-            env={**({KEY: options.api_key} if options.api_key else {}), **options.env},
+            env={
+                "CODEX_HOME": sandbox.inside(home),
+                **({KEY: options.api_key} if options.api_key else {}),
+                **options.env,
+            },
             log=self._program.log(invocation, options.log_dir, options.log_format),
             stdin=prompt,
         )
+        sessions = codex_sessions(home, with_main=recording.timed_out)
+        return replace(recording, logs={**recording.logs, **sessions})
 
     def _arguments(self, invocation: Invocation) -> list[str]:
         model = invocation.model or self._options.model

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pydantic import AliasChoices, Field
@@ -15,10 +16,13 @@ from runs.providers.agent_program import AgentProgram
 from runs.providers.agent_session import prompt_of, run_session
 from runs.providers.base import Availability, Invocation, McpEndpoint, Recording
 from runs.providers.options import ResolvedTarget
+from runs.providers.sub_agents import make_home, opencode_sessions
 
 if TYPE_CHECKING:  # runs.containment.sandbox imports this package
     from runs.containment.sandbox import Containment, Sandbox
 
+DATA = "opencode-data"
+"""opencode's folder for sessions, beside the workspace: it outlives the sandbox."""
 COMMAND = ("run", "--format", "json")
 FACTS = AgentFacts("opencode-ai", oldest=(1, 0), newest_major=1)
 KEY = "EVALHUB_AGENT_KEY"
@@ -66,16 +70,20 @@ class Opencode:
         if model.startswith(f"{UNNAMED}/"):
             # opencode's own list has none of its models, and takes it a second to read.
             env["OPENCODE_MODELS_PATH"] = _without_models(invocation, sandbox)
-        return run_session(
+        env["XDG_DATA_HOME"] = sandbox.inside(make_home(invocation.scratch, DATA))
+        env |= self._options.env
+        recording = run_session(
             self._program,
             [*COMMAND, *(["--model", model] if model else []), *self._options.args, prompt],
             invocation,
             sandbox,
             parser="opencode",
             cwd=invocation.workspace,
-            env={**env, **self._options.env},
+            env=env,
             log=self._program.log(invocation),
         )
+        sessions = opencode_sessions(recording.raw, self._program, invocation, sandbox, env)
+        return replace(recording, logs={**recording.logs, **sessions}) if sessions else recording
 
     def _model(self, invocation: Invocation) -> str:
         """Return the model as opencode names it. Raises `ProviderError` if a key or an address has none to go with."""

@@ -26,13 +26,22 @@ def session_lines(
         if n
     ]
     counts += [f"{read.without} without the tool"] if read.without else []
+    counts += [mentions_text(read.mentions)] if read.mentions else []
     lines.append(f"{where}{counted(len(found.to_store), 'session')} ({', '.join(counts)})")
     return [*lines, *(f"! {each}" for each in read.problems)]
 
 
+def mentions_text(mentions: int) -> str:
+    """Return how often sessions without the tool mention it."""
+    verb = "mentions" if mentions == 1 else "mention"
+    return f"where {counted(mentions, 'command')} {verb} it"
+
+
 def _kept_lines(session: KeptSession) -> list[str]:
     head = f"{session.agent} {session.id} {session.started}".rstrip()
-    kept = ", whole transcript redacted" if session.is_whole else ""
+    kept = f", {session.not_run} not run" if session.not_run else ""
+    kept += f", {session.mentioned} mentioned, not counted" if session.mentioned else ""
+    kept += ", whole transcript redacted" if session.is_whole else ""
     errors = session.errors
     rows = [
         f"  {'?' if each.exit_code is None else each.exit_code:>3} {each.line}"
@@ -50,6 +59,7 @@ def sessions_document(found: SortedSessions, read: ReadSessions, run: Run | None
         "continued": len(found.continued),
         "known": found.known,
         "without_tool": read.without,
+        "mentions_without_tool": read.mentions,
         "problems": read.problems,
         "sessions": [_session(each) for each in found.to_store],
     }
@@ -65,6 +75,8 @@ def _session(session: KeptSession) -> dict[str, Any]:
         "started": session.started or None,
         "finished": session.finished or None,
         "whole_transcript": session.is_whole,
+        "not_run": session.not_run,
+        "mentioned": session.mentioned,
         "commands": [
             {"line": each.line, "exit_code": each.exit_code, "error": errors.get(each.n, "")}
             for each in session.commands

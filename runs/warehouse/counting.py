@@ -83,6 +83,11 @@ def counting_of(run: Mapping[str, Any] | None, key: str) -> Counting | None:
     return Counting(*found) if found else None
 
 
+def scenario_keys(run: Mapping[str, Any] | None) -> list[str]:
+    """Return the keys of scenarios that are counted differently; empty where all are counted alike."""
+    return list((run or {}).get(_BY_SCENARIO, ()))
+
+
 def countings_of(run: Mapping[str, Any] | None) -> list[Counting]:
     """Return the run's different ways of counting."""
     if not run:
@@ -127,6 +132,16 @@ def compared_ends(
         if old and new and old.rules == new.rules and (ends := common_ends(old, new)):
             found[ends] = None
     return list(found)
+
+
+def compared_by(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> str:
+    """Return by which exit codes two runs' layer 1 is compared, as a sentence; empty where both count by older rules."""
+    keys = {*scenario_keys(before), *scenario_keys(after)} or {""}
+    if sentence := ends_sentence(compared_ends(before, after, sorted(keys))):
+        return sentence
+    if countings_of(before) == countings_of(after):
+        return ""
+    return "Tool use isn't compared: counting rules or source of exit codes changed."
 
 
 def takes_reported(own: Counting | None, other: Counting | None) -> bool:

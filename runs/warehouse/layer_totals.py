@@ -15,6 +15,7 @@ from runs.warehouse.failure_reasons import is_verdict
 from runs.warehouse.measures import CRITERION
 from scenarios.models import ScenarioVersion
 
+RECORDED = "recorded"
 TEXT = "transcript"
 """Source of commands found in a text without events."""
 LONGEST = 400
@@ -74,6 +75,21 @@ class JudgeTotals(Struct, frozen=True):
         return self.thresholds[0] if len(self.thresholds) == 1 else None
 
 
+class EndTotals(Struct, frozen=True):
+    """How the ends of commands are known, and what isn't among them."""
+
+    commands: int = 0
+    known: int = 0
+    estimated: int = 0
+    """Known ends that are estimated from text."""
+    not_run: int = 0
+    """Calls that never ran."""
+    indirect_by: dict[str, int] = {}
+    """Recorded calls by other programs, by the program."""
+    mentioned: int = 0
+    """Shell commands that name the tool and have no command of it."""
+
+
 class LayerTotals(Struct, frozen=True):
     """Totals of the layers over a run's trials, without errors."""
 
@@ -89,6 +105,9 @@ class LayerTotals(Struct, frozen=True):
     lost: LostGate | None = None
     """The most frequent failure."""
     judge: JudgeTotals = JudgeTotals()
+    recorded: int = 0
+    """Trials with recorded commands."""
+    ends: EndTotals = EndTotals()
 
 
 class TotalledTrial(Struct, frozen=True):
@@ -112,10 +131,26 @@ def layer_totals(run: int, trials: Sequence[TotalledTrial]) -> LayerTotals:
         trials=len(trials),
         completed=sum(bool(value) for value in completed),
         known=len(completed),
-        structured=len(trials) - sources["none"] - sources[TEXT],
+        structured=len(trials) - sources["none"] - sources[TEXT] - sources[RECORDED],
         text=sources[TEXT],
         lost=_most_lost(trials),
         judge=_judge(run, trials),
+        recorded=sources[RECORDED],
+        ends=_ends([each.interaction for each in trials if each.interaction]),
+    )
+
+
+def _ends(metrics: Sequence[Interaction]) -> EndTotals:
+    by: Counter[str] = Counter()
+    for each in metrics:
+        by.update(each.indirect_by)
+    return EndTotals(
+        commands=sum(each.total_commands for each in metrics),
+        known=sum(each.total_commands - each.unknown_exit for each in metrics),
+        estimated=sum(each.estimated for each in metrics),
+        not_run=sum(each.not_run for each in metrics),
+        indirect_by=dict(by.most_common()),
+        mentioned=sum(each.mentioned for each in metrics),
     )
 
 

@@ -84,7 +84,6 @@ class RunRow:
 
 RELATED = ("project", "suite__project", "target", "guidance", "by", "suite_version")
 HEAVY = (
-    "counting",
     "options",
     "fingerprint",
     "warnings",

@@ -16,7 +16,9 @@ from msgspec import structs
 from evaluators.flag_confusion import confusions
 from evaluators.help_pages import HelpPage
 from evaluators.sessions import IMPORTERS, UnreadableSession, parse_session_file
+from evaluators.sessions.copies import Traced, sentences, without_copies
 from evaluators.sessions.kept import KeptSession, keep
+from evaluators.sessions.session import Trail
 from evaluators.tool import Tool
 
 ENDINGS = (".jsonl", ".json")
@@ -32,8 +34,12 @@ class ReadSessions:
     """One sentence each, with file and line."""
     without: int = 0
     """Sessions that never called the tool; nothing of them is kept."""
+    mentions: int = 0
+    """Their shell commands that name the tool."""
     help: dict[str, HelpPage] = field(default_factory=dict)
     """The tool's help pages that agents read, by subcommand."""
+    trails: list[Trail] = field(default_factory=list)
+    """Of each session, what shows whether another file has its calls."""
 
     def add(self, name: str, file: IO[bytes], tool: Tool, *, whole: bool) -> None:
         """Add a file's sessions, or a sentence on why there are none."""
@@ -45,14 +51,27 @@ class ReadSessions:
                 self.help |= read.help
                 if read.kept.commands:
                     self.sessions.append(read.kept)
+                    self.trails.append(read.trail)
                 else:
                     self.without += 1
+                    self.mentions += read.kept.mentioned
         except UnreadableSession as error:
             self.problems.append(f"{name}: {error}")
         except OSError as error:
             self.problems.append(f"{name}: cannot be read: {error.strerror}.")
         else:
             self.problems += [f"{name}: {sentence}" for sentence in problems]
+
+    def without_copies(self) -> ReadSessions:
+        """Leave out the calls that a forked or continued session's file took over from another."""
+        traced = [Traced(*each) for each in zip(self.sessions, self.trails, strict=True)]
+        counted = without_copies(traced)
+        self.problems += [each for own in counted for each in sentences(own.kept.file, own)]
+        kept = [
+            (own.kept, trail) for own, trail in zip(counted, self.trails, strict=True) if own.kept.commands
+        ]
+        self.sessions, self.trails = [each for each, _ in kept], [trail for _, trail in kept]
+        return self
 
     def with_flags(self, pages: dict[str, HelpPage]) -> ReadSessions:
         """Compare failed calls with the tool's help: `pages`, and those that agents read."""

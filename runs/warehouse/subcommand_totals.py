@@ -27,6 +27,8 @@ class SubcommandTotal(Struct, array_like=True, frozen=True, gc=False):
     """Its most frequent error message."""
     messages: int = 0
     """How often that message occurred."""
+    unknown: int = 0
+    """Calls whose end is unknown."""
 
 
 def totals(
@@ -57,6 +59,7 @@ def _add(total: Subcommand, own: Subcommand) -> None:
     total.first_tries += own.first_tries
     total.helps += own.helps
     total.retries_after_failure += own.retries_after_failure
+    total.unknown += own.unknown
 
 
 def _total(counts: Subcommand, tries: Mapping[str, int], messages: Mapping[str, int]) -> SubcommandTotal:
@@ -71,6 +74,7 @@ def _total(counts: Subcommand, tries: Mapping[str, int], messages: Mapping[str, 
         median_of({int(number): often for number, often in tries.items()}),
         message,
         often,
+        counts.unknown,
     )
 
 

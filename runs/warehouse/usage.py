@@ -12,6 +12,7 @@ from evaluators.flag_confusion import ConfusionKind
 from evaluators.statistics import Interval, shrunken_rates, wilson
 from runs.models import FlagConfusion, SubcommandMeasure
 from runs.models.run import RunState
+from runs.warehouse.counting import ESTIMATED, countings_of, ends_of_run
 from runs.warehouse.run_filters import RunListFilters, tagged
 from runs.warehouse.run_list import runs_of
 from runs.warehouse.subcommand_totals import median_of
@@ -20,6 +21,8 @@ MOST_RUNS = 100
 """Newest matching runs that are summed."""
 FEWEST_CALLS = 5
 """Fewer calls say little: the page marks them."""
+FEWEST_KNOWN = 3
+"""Fewer known exit codes give no rate on pages."""
 
 
 @dataclass
@@ -32,17 +35,29 @@ class Counts:
     retries_after_failure: int = 0
     helps: int = 0
     helps_before: int = 0
+    unknown: int = 0
+    """Calls whose end is unknown."""
     tries: Counter[int] = field(default_factory=Counter)
     failing_run: int | None = None
     """The newest run in which a call failed."""
 
+    @property
+    def known(self) -> int:
+        """Calls whose end is known."""
+        return self.calls - self.unknown
+
     def rate(self, hits: int) -> float:
+        """Return a share of all calls."""
         return hits / self.calls if self.calls else 0.0
+
+    def known_rate(self, hits: int) -> float | None:
+        """Return a share of the calls whose end is known; None if none is."""
+        return hits / self.known if self.known else None
 
 
 @dataclass(frozen=True)
 class UsageRow:
-    """One subcommand as the page shows it; rates are per call."""
+    """One subcommand as the page shows it; rates are per call, those of errors and first tries per known end."""
 
     name: str
     counts: Counts
@@ -54,13 +69,25 @@ class UsageRow:
     """In the baselines of these runs; None if they never called it."""
 
     @property
-    def error_rate(self) -> float:
-        return self.counts.rate(self.counts.errors)
+    def error_rate(self) -> float | None:
+        """None if no end is known."""
+        return self.counts.known_rate(self.counts.errors)
+
+    @property
+    def first_try(self) -> float | None:
+        """None if no end is known."""
+        return self.counts.known_rate(self.counts.first_tries)
+
+    @property
+    def has_rates(self) -> bool:
+        """Return whether enough ends are known for a rate."""
+        return self.counts.known >= FEWEST_KNOWN
 
     @property
     def change(self) -> float | None:
         """The difference of the error rate to the baselines'."""
-        return self.error_rate - self.before.rate(self.before.errors) if self.before else None
+        before = self.before.known_rate(self.before.errors) if self.before else None
+        return None if before is None or self.error_rate is None else self.error_rate - before
 
     @property
     def heat(self) -> int:
@@ -98,26 +125,42 @@ class Usage:
     runs: int
     subcommands: list[UsageRow]
     confusions: list[ConfusionRow]
+    estimated: int = 0
+    """Runs with ends that are estimated from text."""
+    not_compared: int = 0
+    """Runs whose baseline counts commands differently, so that it is left out."""
 
 
 def usage(project: Project, filters: RunListFilters, *, compare: bool = False) -> Usage:
     """Return the usage in the newest closed runs that match; with `compare`, also that of their baselines. Three queries."""
     closed = tagged(runs_of(project), filters).filter(filters.condition(), state=RunState.FINISHED)
-    newest = dict(closed.order_by("-pk").values_list("pk", "baseline_id")[:MOST_RUNS])
-    baselines = {pk for pk in newest.values() if pk and compare}
-    fields = ("calls", "errors", "first_tries", "retries_after_failure", "helps", "helps_before", "tries")
+    columns = ("pk", "baseline_id", "counting", "baseline__counting")
+    read = list(closed.order_by("-pk").values_list(*columns)[:MOST_RUNS])
+    newest = {pk: baseline for pk, baseline, _, _ in read}
+    based = [row for row in read if row[1] and compare]
+    baselines = {row[1] for row in based if countings_of(row[2]) == countings_of(row[3])}
+    fields = (*_SUMMED, "tries")
     rows = SubcommandMeasure.objects.filter(run__in={*newest, *baselines}, scenario=None)
     found = list(rows.order_by("run").values("run", "subcommand", *fields))
     now = _summed(row for row in found if row["run"] in newest)
     before = _summed(row for row in found if row["run"] in baselines)
-    return Usage(len(newest), _rows(now, before), _confusions(newest))
+    return Usage(
+        len(newest),
+        _rows(now, before),
+        _confusions(newest),
+        sum(ESTIMATED in ends_of_run(row[2]) for row in read),
+        sum(countings_of(row[2]) != countings_of(row[3]) for row in based),
+    )
+
+
+_SUMMED = ("calls", "errors", "first_tries", "retries_after_failure", "helps", "helps_before", "unknown")
 
 
 def _summed(rows: Iterable[Mapping[str, Any]]) -> dict[str, Counts]:
     found: dict[str, Counts] = {}
     for row in rows:
         counts = found.setdefault(row["subcommand"], Counts())
-        for name in ("calls", "errors", "first_tries", "retries_after_failure", "helps", "helps_before"):
+        for name in _SUMMED:
             setattr(counts, name, getattr(counts, name) + row[name])
         counts.tries.update({int(number): often for number, often in row["tries"].items()})
         if row["errors"]:
@@ -127,9 +170,9 @@ def _summed(rows: Iterable[Mapping[str, Any]]) -> dict[str, Counts]:
 
 def _rows(now: Mapping[str, Counts], before: Mapping[str, Counts]) -> list[UsageRow]:
     names = list(now)
-    shrunken = shrunken_rates([(now[name].errors, now[name].calls) for name in names])
+    shrunken = shrunken_rates([(now[name].errors, now[name].known) for name in names])
     rows = [
-        UsageRow(name, now[name], wilson(now[name].errors, now[name].calls), rate, before.get(name))
+        UsageRow(name, now[name], wilson(now[name].errors, now[name].known), rate, before.get(name))
         for name, rate in zip(names, shrunken, strict=True)
     ]
     return sorted(rows, key=lambda row: (-row.shrunken, -row.counts.calls, row.name))

@@ -22,3 +22,29 @@ def test_history_is_counted_once() -> None:
     path = FILES / "history-written-twice/resumed.jsonl"
     out = call("import_sessions", str(path), "--tool", "mytool", "--dry-run").out
     assert "3 commands, 1 failed" in out
+
+
+def test_a_fork_adds_only_its_own_calls() -> None:
+    folder = str(FILES / "history-written-twice/fork")
+    out = call("import_sessions", folder, "--tool", "mytool", "--dry-run").out
+    assert "3 commands, 1 failed" in out and "1 sessions" in out.replace("1 session ", "1 sessions ")
+    assert "a2.jsonl: 3 calls are copied from a1.jsonl and counted there." in out
+
+
+def test_calls_of_files_that_say_nothing_of_each_other_all_count(tmp_path: Path) -> None:
+    first = (FILES / "history-written-twice/fork/a1.jsonl").read_text()
+    (tmp_path / "a.jsonl").write_text(first)
+    other = first.replace('"sessionId": "a1"', '"sessionId": "b"').replace('"uuid": "u', '"uuid": "v')
+    (tmp_path / "b.jsonl").write_text(other)
+    out = call("import_sessions", str(tmp_path), "--tool", "mytool", "--dry-run").out
+    assert out.count("3 commands, 1 failed") == 2
+
+
+def test_a_forked_rollout_adds_only_its_own_calls(tmp_path: Path) -> None:
+    first = (FILES / "codex-long-command/longrun.jsonl").read_text()
+    (tmp_path / "b.jsonl").write_text(first)
+    fork = first.replace('"id": "longrun"', '"id": "f", "forked_from_id": "longrun"').replace("-01T", "-02T")
+    (tmp_path / "a.jsonl").write_text(fork)
+    out = call("import_sessions", str(tmp_path), "--tool", "mytool", "--dry-run").out
+    assert out.count("1 command, 1 failed") == 1
+    assert "a.jsonl: 1 call is copied from b.jsonl and counted there." in out

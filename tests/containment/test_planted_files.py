@@ -294,7 +294,7 @@ AGENTS = {
 def test_agents_programs_write_to_nothing_that_setup_planted(tmp_path, kind, name):
     secret = victim(tmp_path)
     given = invocation(tmp_path)
-    for place in ("logs", "prompt.md", "subagent"):
+    for place in ("logs", "prompt.md", "subagent", "codex-home", "opencode-data"):
         plants(secret)[name](given.scratch / place)
     began = time.monotonic()
     try:

@@ -416,3 +416,19 @@ def test_claudes_tokens_are_those_of_all_models():
         "modelUsage": {"a": used, "b": used},
     }
     assert read("claude_code", assistant("m", {"type": "text", "text": "hi"}), end).usage == Usage(16, 14)
+
+
+def test_sub_agents_that_codex_does_not_show_are_counted():
+    shell = item(type="command_execution", command="./taskmgr list", exit_code=0, status="completed")
+    spawned = {"type": "collab_tool_call", "tool": "spawn_agent", "status": "completed"}
+    first = {"type": "item.completed", "item": {**spawned, "id": "a", "receiver_thread_ids": ["t1"]}}
+    wait = {"type": "item.completed", "item": {"type": "collab_tool_call", "id": "b", "tool": "wait", "receiver_thread_ids": ["t1"]}}  # fmt: skip
+    found = read("codex", shell, first, wait)
+    assert found.unseen_agents == 1 and "1 sub-agent session not seen" in found.problems[0]
+    counted = analyse(found, Tool(binary="taskmgr"), completed=True)
+    assert (counted.known, counted.error_rate, counted.first_try_success_rate) == (1, None, None)
+
+
+def test_sub_agents_that_opencode_does_not_show_are_counted():
+    part = {"callID": "1", "tool": "task", "state": {"status": "completed", "input": {}, "output": "done"}}
+    assert read("opencode", {"type": "tool_use", "part": part}).unseen_agents == 1

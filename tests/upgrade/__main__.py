@@ -6,6 +6,7 @@ The rows were written by the version itself: its examples, run for real, then `m
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import os
 import sys
@@ -92,6 +93,8 @@ def main(name: str) -> None:
     fill(migrate_to(name), rows)
     call_command("migrate", verbosity=0)
     call_command("migrate", check_unapplied=True, verbosity=0)
+    counted = io.StringIO()
+    call_command("recount_commands", "--json", stdout=counted, stderr=io.StringIO())
     from evalhub.teams.models import Project
     from runs.models import Run, Trial
     from scenarios.models import Suite
@@ -110,6 +113,7 @@ def main(name: str) -> None:
         "trials": Counter(Trial.objects.values_list("outcome", flat=True)),
         "pages": answers(addresses),
         "tables": tables(),
+        "recounted": json.loads(counted.getvalue()),
     }
     print(json.dumps(document))
 

@@ -14,6 +14,7 @@ from uuid import uuid4
 import pytest
 from django.db import connection
 
+from evaluators.interaction import RULES_VERSION
 from tests.upgrade.tables import tables
 
 ROOT = Path(__file__).parents[2]
@@ -67,6 +68,8 @@ def test_an_upgrade_keeps_runs_and_every_page(version, empty_database, db):
     assert after["trials"] == {"pass": 26, "fail": 12}
     assert len(after["pages"]) > 90
     assert {address: status for address, status in after["pages"].items() if status != 200} == {}
+    recounted = after["recounted"]
+    assert recounted["rules"] == RULES_VERSION and recounted["trials"] + recounted["kept"] > 0
     new = tables()
     assert {name for name, table in after["tables"].items() if table != new.get(name)} == set()
     assert new.keys() - after["tables"].keys() == set()

@@ -52,7 +52,7 @@ def test_a_trials_transcript_can_be_chosen(signed_in, version):
     client = signed_in("runner")
     assert f"trial {trial.pk}" in client.get(ADDRESS).content.decode()
     given = {"pattern": TOOL["command_pattern"], "trial": trial.pk}
-    assert rows(client.post(ADDRESS, given, headers=HTMX)) == [["1", "list", "exit 3", "npx ship list"]]
+    assert rows(client.post(ADDRESS, given, headers=HTMX)) == [["1", "list", "exit 3", "ship list"]]
     other = make_project("other")
     foreign = make_trial(make_run(make_suite(other)))
     make_transcript(foreign, shell("ship secret"))

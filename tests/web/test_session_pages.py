@@ -126,3 +126,17 @@ def test_a_long_session_gives_the_first_drafts_quickly(signed_in, project):
     assert "100: taskmgr create x" in page
     assert "101: taskmgr create x" not in page
     assert "Please create a task" in page
+
+
+def test_the_preview_counts_what_only_mentions_the_tool(signed_in, project):
+    client = signed_in("author")
+    called = claude("c-1", [("./taskmgr list", 0, "ok"), ("grep taskmgr README.md", 0, "taskmgr")])
+    without = claude("c-2", [("cat taskmgr.log", 0, "x"), ("devbox run taskmgr list", 0, "x")])
+    page = parse(post(client, called, without))
+    assert "1 mentioned, not counted" in page
+    assert "1 session without taskmgr skipped" in page and "mentioned it and" in page
+    done = (
+        Run.objects.count(),
+        parse(client.post(ADDRESS, {"preview": preview_of(post(client, called))}, follow=True)),
+    )
+    assert done[0] == 0 and "1 command mentions the tool and was not counted" in done[1]

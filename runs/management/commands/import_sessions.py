@@ -45,8 +45,10 @@ class Command(EvalhubCommand):
         try:
             tool = session_tool(options["tool"], options["pattern"])
             paths = [Path(path).expanduser() for path in options["paths"]]
-            read = read_paths(paths, tool, whole=options["keep_transcript"]).with_flags(
-                help_pages(project, tool)
+            read = (
+                read_paths(paths, tool, whole=options["keep_transcript"])
+                .without_copies()
+                .with_flags(help_pages(project, tool))
             )
             if options["dry_run"]:
                 found, run = sort_sessions(project, tool, read.sessions), None
@@ -57,6 +59,9 @@ class Command(EvalhubCommand):
         if not found.to_store and not found.known:
             problems = "".join(f"\n{each}" for each in read.problems)
             without = f" {counted(read.without, 'session')} without {tool.binary}." if read.without else ""
+            if read.mentions:
+                hint = "If they run it, find its calls with --pattern."
+                without += f" In them, {counted(read.mentions, 'command')} mentioned it. {hint}"
             raise Refused(f"No session with {tool.binary} found.{without}{problems}", id="sessions/none")
         document = sessions_document(found, read, run)
         return Result("\n".join(session_lines(found, read, run, shows_commands=options["dry_run"])), document)

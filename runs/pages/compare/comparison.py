@@ -12,6 +12,7 @@ from runs.models import Measure, Run
 from runs.pages.changes import ShownChange, ShownVerdict, shown_verdict
 from runs.pages.compare.compared_scenarios import ORDER, ComparedScenario, sides_of
 from runs.warehouse.comparison import incomparable
+from runs.warehouse.counting import compared_by
 from runs.warehouse.differences import Difference, definition_differences, fingerprint_rows
 from runs.warehouse.first_divergences import FirstDivergences, first_divergences
 from runs.warehouse.fresh_trials import FreshRun, pool_of
@@ -120,6 +121,11 @@ class ComparedRuns:
     def not_comparable(self) -> str:
         """Return how many shared scenarios changed, and in what; empty if none."""
         return sentence([each.changed for each in self.changed])
+
+    @property
+    def compared_by(self) -> str:
+        """Return by which exit codes tool use is compared, as a sentence; empty in runs of older releases."""
+        return compared_by(self.base.counting, self.new.counting)
 
     @property
     def one_sided(self) -> int:

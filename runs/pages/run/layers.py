@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
@@ -14,11 +14,21 @@ from evalhub.web.numbers import counted
 from evaluators.evaluator import LAYER as SCORING
 from evaluators.scores.weighted_score import NAME as AGGREGATE
 from runs.models import Run, RunMeasure
+from runs.pages.ends import ends_texts
+from runs.warehouse.counting import (
+    Counting,
+    common_ends,
+    compared_by,
+    counting_of,
+    countings_of,
+    takes_reported,
+)
 from runs.warehouse.layer_totals import GateKind, LayerTotals
-from runs.warehouse.measures import CRITERION, INTERACTION, unit_of
+from runs.warehouse.measures import CRITERION, INTERACTION, REPORTED, unit_of
 from runs.warehouse.repeated_statements import Statement
-from runs.warehouse.rollups import FALSE_DONE, so_far
+from runs.warehouse.rollups import COMPLETED, FALSE_DONE, so_far
 from runs.warehouse.run_trials import RunTrials
+from runs.warehouse.usage import FEWEST_KNOWN
 
 LAYER = "interaction"
 
@@ -66,6 +76,20 @@ class Layers:
     judged: int
     totals: LayerTotals | None
     """None in digests of older releases."""
+    compared_by: str = ""
+    """By which exit codes it is compared with the baseline, as a sentence, where the two runs count differently."""
+
+    @property
+    def has_rates(self) -> bool:
+        """Return whether enough ends are known for a rate."""
+        ends = self.totals.ends if self.totals else None
+        return ends is None or not ends.commands or ends.known >= FEWEST_KNOWN
+
+    @property
+    def ends(self) -> list[str]:
+        """Return how the ends are known and what isn't counted, as short texts; empty where every end is known."""
+        ends = self.totals.ends if self.totals else None
+        return ends_texts(ends) if ends else []
 
     @property
     def judge_caption(self) -> str:
@@ -80,11 +104,15 @@ class Layers:
     def source(self) -> str:
         """Return the source of layer 1's commands; empty without commands."""
         totals = self.totals
-        if totals is None or not (totals.structured or totals.text):
+        if totals is None or not (totals.recorded or totals.structured or totals.text):
             return ""
         parts = [
             f"{name} ({n} of {counted(totals.trials, 'trial')})"
-            for name, n in (("structured events", totals.structured), ("transcript text", totals.text))
+            for name, n in (
+                ("recorded", totals.recorded),
+                ("structured events", totals.structured),
+                ("transcript text, estimated", totals.text),
+            )
             if n
         ]
         return f"Source: {', '.join(parts)}"
@@ -116,7 +144,15 @@ def layers_of(run: Run, read: RunTrials) -> Layers:
         highlights=digest.highlights,
         judged=digest.judged,
         totals=digest.layers,
+        compared_by=_compared_by(run),
     )
+
+
+def _compared_by(run: Run) -> str:
+    before = run.baseline
+    if run.is_open or before is None or countings_of(run.counting) == countings_of(before.counting):
+        return ""
+    return compared_by(before.counting, run.counting)
 
 
 def _aggregate_first(key: tuple[str, str]) -> tuple[bool, str]:
@@ -149,17 +185,37 @@ def _changes(
         {name: means[key, LAYER, name] for name in INTERACTION if (key, LAYER, name) in means}
         for key in (run.pk, run.baseline_id or 0)
     )
-    alike = read.before.keys() == read.outcomes.keys()
+    alike = read.before.keys() == read.outcomes.keys() and _counts_alike(run)
     if not alike or any(own[name][0] != before[name][0] for name in own.keys() & before.keys()):
         return _changes_of_shared(run)
     return {(LAYER, name): own[name][1] - before[name][1] for name in own.keys() & before.keys()}
 
 
+def _counts_alike(run: Run) -> bool:
+    return run.baseline is None or countings_of(run.counting) == countings_of(run.baseline.counting)
+
+
+def _can_compare(name: str, sides: Sequence[Counting | None]) -> bool:
+    """Return whether a measure of a scenario can be compared, by how both runs count its commands."""
+    one, other = sides[0], sides[-1]
+    if name == COMPLETED[1] or one is None or other is None or one == other:
+        return True
+    return one.rules == other.rules and bool(common_ends(one, other))
+
+
 def _changes_of_shared(run: Run) -> dict[tuple[str, str], float]:
     """Return layer 1's changes over the scenarios that both runs measured. One query."""
-    means: defaultdict[tuple[str, int], dict[int, float]] = defaultdict(dict)
-    for owner, name, scenario, mean in _of_scenarios(_both(run)):
-        means[name, scenario][owner] = mean
+    means: defaultdict[tuple[str, str], dict[int, float]] = defaultdict(dict)
+    rows = list(_of_scenarios(_both(run)))
+    known = {(owner, layer, name, key): mean for owner, layer, name, key, mean in rows}
+    runs = {run.pk: run, **({run.baseline.pk: run.baseline} if run.baseline else {})}
+    for owner, layer, name, key, _ in rows:
+        sides = [counting_of(runs[each].counting, key) for each in (owner, *(runs.keys() - {owner}))]
+        if layer != LAYER or not _can_compare(name, sides):
+            continue
+        chosen = REPORTED if takes_reported(sides[0], sides[-1]) else LAYER
+        if (owner, chosen, name, key) in known:
+            means[name, key][owner] = known[owner, chosen, name, key]
     differences: defaultdict[str, list[float]] = defaultdict(list)
     for (name, _), each in means.items():
         if len(each) == 2:
@@ -183,6 +239,6 @@ def _measures(runs: tuple[int, ...]) -> QuerySet[RunMeasure, Any]:
 
 
 def _of_scenarios(runs: tuple[int, ...]) -> QuerySet[RunMeasure, Any]:
-    interaction = {"measure__layer": LAYER, "measure__name__in": tuple(INTERACTION)}
+    interaction = {"measure__layer__in": (LAYER, REPORTED), "measure__name__in": tuple(INTERACTION)}
     found = RunMeasure.objects.filter(run__in=runs, scenario__isnull=False, **interaction)
-    return found.values_list("run", "measure__name", "scenario", "mean")
+    return found.values_list("run", "measure__layer", "measure__name", "scenario__key", "mean")

@@ -44,6 +44,12 @@ class Step:
     """The whole command line that the agent ran; `line` may show only the tool's command in it."""
     own: tuple[CommandRecord, ...] = ()
     """The tool's commands in it."""
+    estimated: bool = False
+    """Whether its end is estimated from text."""
+    at_least: bool = False
+    """Whether it ran once or more."""
+    without_event: bool = False
+    """Whether it was recorded and no event of the agent shows it."""
 
     @property
     def state(self) -> str:
@@ -74,6 +80,9 @@ def steps_of(transcript: Transcript | None, commands: Sequence[CommandRecord]) -
             yield _call_step(number, paired[index], by_event.get(index, []), attempts)
         else:
             yield Step(0, text=event.text or text_of(event.output), speaker=event.role or event.type)
+    for command in by_event.get(-1, []):
+        number += 1
+        yield replace(_command_step(number, command, attempts[command.n], None), without_event=True)
 
 
 def drawn(events: Sequence[Event], paired: Mapping[int, Call]) -> Iterator[tuple[int, Event]]:
@@ -105,7 +114,9 @@ def _command_step(number: int, command: CommandRecord, attempt: tuple[int, int],
         exit_code=command.exit_code,
         failed=command.failed,
         failure=McpFailure(command.failure).label if command.failure else "",
-        seconds=_seconds(call),
+        seconds=command.seconds if command.seconds is not None else _seconds(call),
+        estimated=command.end == "estimated",
+        at_least=command.at_least,
         help=command.help,
         retry=retry,
         root=root,

@@ -23,19 +23,21 @@ from runs.models import (
     Trial,
     TrialAttempt,
 )
+from runs.pages.ends import ends_texts
 from runs.pages.trial.steps import Step
 from runs.pages.trial.timeline import Timeline, timeline
 from runs.pages.trial.typical_values import Median, TypicalValues, typical_values
 from runs.warehouse.calibrations import JudgeVersion
 from runs.warehouse.failure_reasons import fail_reason
 from runs.warehouse.judging_facts import Facts, with_facts
-from runs.warehouse.layer_totals import DECIDING, is_single
+from runs.warehouse.layer_totals import DECIDING, EndTotals, is_single
 from runs.warehouse.measures import CRITERION, INTERACTION, unit_of
 from runs.warehouse.outcome_history import Sibling, Strip, strip_around
 from runs.warehouse.overruling import checklists, takes_number, takes_verdict
 from runs.warehouse.rates import Rate
 from runs.warehouse.recompute import can_change
 from runs.warehouse.reviewing import reviews_of
+from runs.warehouse.usage import FEWEST_KNOWN
 
 
 @dataclass(frozen=True)
@@ -159,8 +161,34 @@ class TrialPage:
     def first_tries(self) -> int | None:
         """Return how many of the tool's commands succeeded at the first try; None if unknown."""
         # The subcommands' sum is lower: calls for help and commands without a subcommand count too.
-        rate, total = (self.interaction.get(name) for name in ("first_try_success_rate", "total_commands"))
-        return None if rate is None or total is None else round(rate * total)
+        rate = self.interaction.get("first_try_success_rate")
+        return None if rate is None else round(rate * self.ends.known)
+
+    @cached_property
+    def ends(self) -> EndTotals:
+        """Return how the ends of its commands are known."""
+        metrics = self.interaction
+        total = metrics.get("total_commands") or 0
+        # By the first rules, a rate was over all commands.
+        unknown = metrics.get("unknown_exit", 0) if "rules" in metrics else 0
+        return EndTotals(
+            commands=total,
+            known=total - unknown,
+            estimated=metrics.get("estimated", 0),
+            not_run=metrics.get("not_run", 0),
+            indirect_by=metrics.get("indirect_by", {}),
+            mentioned=metrics.get("mentioned", 0),
+        )
+
+    @property
+    def ends_texts(self) -> list[str]:
+        """Return what a reader must know of these ends."""
+        return ends_texts(self.ends)
+
+    @property
+    def has_rates(self) -> bool:
+        """Return whether enough ends are known for a rate."""
+        return "rules" not in self.interaction or self.ends.known >= FEWEST_KNOWN
 
     @cached_property
     def answer_start(self) -> Step | None:
@@ -194,6 +222,8 @@ class TrialPage:
     def metrics(self) -> list[MeasuredHere]:
         """Return the measured values of layer 1 in display order."""
         values = {score["name"]: score.get("value") for score in self._layer("interaction")}
+        if not self.has_rates:
+            values |= {name: None for name in ("first_try_success_rate", "error_rate") if name in values}
         return [
             MeasuredHere(label, unit_of("interaction", name)[0], values[name], self.typical.of(name))
             for name, label in INTERACTION.items()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from statistics import median
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 from django.db.models import F, QuerySet, TextField
@@ -27,6 +27,7 @@ class _Interaction(Struct, gc=False):
 
     available: bool = False
     source: str = "none"
+    rules: int = 1
     first_try_success_rate: float | None = None
     error_rate: float | None = None
     retry_rate: float | None = None
@@ -67,11 +68,15 @@ def typical_values(trial: Trial) -> TypicalValues:
 
     Without errors. One query; expects the trial's run to be loaded.
     """
-    return TypicalValues(_values(text for (text,) in _earlier(trial)))
+    own: dict[str, Any] = trial.detail.get("interaction") or {}
+    alike = (own.get("rules", 1), own.get("source") == "recorded")
+    return TypicalValues(_values((text for (text,) in _earlier(trial)), alike))
 
 
-def _values(details: Iterable[str]) -> dict[str, list[float]]:
-    read = [_detail.decode(text).interaction for text in details]
+def _values(details: Iterable[str], alike: tuple[int, bool]) -> dict[str, list[float]]:
+    """Return the values of the trials whose commands are counted by these rules, and recorded or not."""
+    every = (_detail.decode(text).interaction for text in details)
+    read = [each for each in every if each and (each.rules, each.source == "recorded") == alike]
     values = {name: [getattr(each, name) for each in read if each and each.available] for name in RATES}
     values |= {
         name: [getattr(each, name) for each in read if each and each.source != "none"] for name in COUNTS

@@ -19,6 +19,7 @@ SUBCOMMAND_COLUMNS = (
         "subcommand",
         "calls",
         "failed",
+        "unknown",
         "error_rate",
         "error_rate_low",
         "error_rate_high",
@@ -68,8 +69,9 @@ def _subcommands(found: Usage) -> Iterator[tuple[Cell, ...]]:
     for row in found.subcommands:
         counts = row.counts
         yield (
-            *(row.name, counts.calls, counts.errors, row.error_rate, row.errors.lower, row.errors.upper),
-            *(row.shrunken, row.change, counts.rate(counts.first_tries)),
+            *(row.name, counts.calls, counts.errors, counts.unknown),
+            *(row.error_rate, row.errors.lower, row.errors.upper),
+            *(row.shrunken, row.change, row.first_try),
             *(counts.rate(counts.retries_after_failure), counts.helps_before),
             *(counts.helps - counts.helps_before, row.median_tries),
         )

@@ -37,7 +37,7 @@ def test_the_interaction_layer_names_its_source(signed_in, version):
     run = judged_run(version)
     assert "Source: structured events (3 of 3 trials)" in page(signed_in(), run)
     make_trial(run, "export", detail={"interaction": {"available": True, "source": "transcript"}})
-    source = "Source: structured events (3 of 4 trials), transcript text (1 of 4 trials)"
+    source = "Source: structured events (3 of 4 trials), transcript text, estimated (1 of 4 trials)"
     assert source in page(signed_in(), close(run))
 
 
@@ -167,7 +167,7 @@ def test_text_only_commands_name_the_transcript(signed_in, version):
     scores = [score("interaction", "total_commands", 0.0)]
     make_trial(run, scores=scores, detail={"interaction": {"available": False, "source": "transcript"}})
     text = page(signed_in(), close(run))
-    assert "Source: transcript text (1 of 1 trial)" in text
+    assert "Source: transcript text, estimated (1 of 1 trial)" in text
     assert "structured events" not in text
 
 

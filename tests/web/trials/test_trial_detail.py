@@ -331,4 +331,4 @@ def test_commands_from_transcript_text_name_their_source(signed_in, run):
     trial = make_trial(run)
     trial.detail["interaction"]["source"] = "transcript"
     trial.save()
-    assert page(client, trial).facts["Source"] == "transcript text"
+    assert page(client, trial).facts["Source"] == "transcript text, estimated"

@@ -1,0 +1,78 @@
+"""Add what sub-agents did, which an agent's own stream leaves out, from the session files that its program wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from io import BytesIO
+from typing import IO
+
+from msgspec import structs
+
+from evaluators.model import Event, Transcript, Usage
+from evaluators.sessions import codex, opencode
+from evaluators.sessions.session import Problems, Session, UnreadableSession
+
+SUB_AGENT, MAIN = "sub-agent-", "session"
+"""How the artifacts with these files are named: one for each sub-agent, and the agent's own where it was cut off."""
+
+_READERS: Mapping[str, Callable[[IO[bytes], Problems], Iterator[Session]]] = {
+    "codex": codex.parse,
+    "opencode": opencode.parse,
+}
+
+
+def with_sub_agents(transcript: Transcript, parser: str, files: Mapping[str, bytes]) -> Transcript:
+    """Return the transcript with the events and tokens of sub-agents, marked with the agent's id.
+
+    A session that was cut off before it reported its tokens gets those of its own file.
+    """
+    if parser not in _READERS:
+        return transcript
+    problems = Problems()
+    own = [
+        session
+        for name, content in files.items()
+        if name == MAIN
+        for session in _read(parser, content, problems)
+    ]
+    subs = [
+        session
+        for name, content in sorted(files.items())
+        if name.startswith(SUB_AGENT)
+        for session in _read(parser, content, problems)
+    ]
+    usage = transcript.usage or next((each.transcript.usage for each in own), None)
+    return structs.replace(
+        transcript,
+        events=(*transcript.events, *(event for each in subs for event in _marked(each))),
+        usage=_sum([usage, *(each.transcript.usage for each in subs)]),
+        cost_usd=_sum_of_costs([transcript.cost_usd, *(each.transcript.cost_usd for each in subs)]),
+        problems=(*transcript.problems, *problems),
+    )
+
+
+def _read(parser: str, content: bytes, problems: Problems) -> list[Session]:
+    try:
+        return list(_READERS[parser](BytesIO(content), problems))
+    except UnreadableSession as error:
+        problems.add(1, f"A sub-agent's session can't be read: {error}")
+        return []
+
+
+def _marked(session: Session) -> Iterator[Event]:
+    """Yield a session's events with its id, under ids that no other session has."""
+    for event in session.transcript.events:
+        id = f"{session.id}/{event.id}" if event.id else None
+        # What the main agent asked is no message of a person.
+        role = "agent" if event.role == "user" else event.role
+        yield structs.replace(event, id=id, role=role, metadata={**event.metadata, "agent": session.id})
+
+
+def _sum(usages: Iterable[Usage | None]) -> Usage | None:
+    known = [each for each in usages if each]
+    return Usage(sum(each.input for each in known), sum(each.output for each in known)) if known else None
+
+
+def _sum_of_costs(costs: Iterable[float | None]) -> float | None:
+    known = [each for each in costs if each is not None]
+    return sum(known) if known else None

@@ -1,0 +1,111 @@
+"""Read the session files of agents and their sub-agents, which their programs write into the trial's scratch folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from evaluators.sessions.sub_agents import MAIN, SUB_AGENT
+from evaluators.transcripts.stream import json_of, mapping, words
+from runs.containment.beneath import LeadsOutside, make_folder_beneath, read_beneath
+from runs.containment.trees import files_beneath
+from runs.errors import ProviderError
+from runs.providers.agent_program import AgentProgram
+from runs.providers.base import Invocation
+
+if TYPE_CHECKING:  # runs.containment.sandbox imports this package
+    from runs.containment.sandbox import Sandbox
+
+MOST_SESSIONS = 50
+MOST_FILES = 1_000
+LARGEST_SESSION = 16 << 20
+EXPORT_SECONDS = 30.0
+_BEGINNING = 4_096
+"""Bytes of a rollout that say whether it is a sub-agent's."""
+
+
+def make_home(scratch: Path, name: str) -> Path:
+    """Make an agent's folder beside the workspace. Raises `ProviderError` (kind `setup`) if the name is taken."""
+    try:
+        make_folder_beneath(scratch, name)
+    except (OSError, LeadsOutside) as error:
+        raise ProviderError(
+            f"The agent's folder '{name}' beside the workspace can't be made. "
+            "Let the setup commands leave that name free.",
+            kind="setup",
+        ) from error
+    return scratch / name
+
+
+def codex_sessions(home: Path, *, with_main: bool) -> dict[str, bytes]:
+    """Return the rollouts of Codex's sub-agents by artifact, and the agent's own where asked for."""
+    found: dict[str, bytes] = {}
+    number = 0
+    for content in _rollouts(home):
+        if b'"parent_thread_id"' in content[:_BEGINNING]:
+            number += 1
+            found[f"{SUB_AGENT}{number}"] = content
+        elif with_main:
+            found[MAIN] = content
+    return found
+
+
+def _rollouts(home: Path) -> Iterator[bytes]:
+    try:
+        names = sorted(
+            name
+            for name, _ in files_beneath(home, most=MOST_FILES)
+            if name.startswith("sessions/") and name.endswith(".jsonl")
+        )
+    except OSError:
+        return
+    for name in names[:MOST_SESSIONS]:
+        try:
+            yield read_beneath(home, name, limit=LARGEST_SESSION, links=False)
+        except OSError:
+            continue
+
+
+def opencode_sessions(
+    stream: bytes, program: AgentProgram, invocation: Invocation, sandbox: Sandbox, env: dict[str, str]
+) -> dict[str, bytes]:
+    """Return the exports of the sessions that opencode's stream names as its sub-agents', by artifact.
+
+    opencode exports them itself, in the agent's sandbox, because its database is as the agent left it.
+    """
+    found: dict[str, bytes] = {}
+    for number, id in enumerate(_sub_sessions(stream), start=1):
+        try:
+            ended = program.run(
+                ["export", id],
+                _plain(invocation),
+                sandbox,
+                cwd=invocation.workspace,
+                env={**sandbox.own_home(), **env},
+            )
+        except ProviderError:
+            continue
+        start = ended.stdout.find(b"{")
+        if ended.exit_code == 0 and start >= 0 and json_of(ended.stdout[start:]) is not None:
+            found[f"{SUB_AGENT}{number}"] = ended.stdout[start:]
+    return found
+
+
+def _plain(invocation: Invocation) -> Invocation:
+    """Return the invocation without what belongs to the agent's own session."""
+    return replace(invocation, record=None, mcp=None, timeout_seconds=EXPORT_SECONDS)
+
+
+def _sub_sessions(stream: bytes) -> list[str]:
+    """Return the ids of the sessions that `task` calls started, in order."""
+    found: dict[str, None] = {}
+    for line in stream.splitlines():
+        if b'"task"' not in line:
+            continue
+        part = mapping(mapping(json_of(line)).get("part"))
+        id = words(mapping(mapping(part.get("state")).get("metadata")).get("sessionId"))
+        if part.get("tool") == "task" and id:
+            found[id] = None
+    return list(found)[:MOST_SESSIONS]
