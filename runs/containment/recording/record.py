@@ -122,8 +122,9 @@ class ToolRecord:
                 self.lost, is_whole = call["lost"], True
                 continue
             ended = call["start"] + call["seconds"]
-            if ended >= self.stopped_at:
-                # It may have caught the signal and exited with a code of its own.
+            # What evalhub killed, or whose child it killed, may have exited with a code of its own. The command
+            # itself, which may be a call, has no parents.
+            if ended >= self.stopped_at or (call["parents"] and ended >= self.ended_at):
                 call["exit"] = call["signal"] = None
             elif call["signal"] == signal.SIGKILL and ended >= self.ended_at - _KILLED_SECONDS:
                 call["signal"] = None
