@@ -11,6 +11,7 @@ from msgspec import structs
 from evaluators.model import Event, Transcript, Usage
 from evaluators.sessions import codex, opencode
 from evaluators.sessions.session import Problems, Session, UnreadableSession
+from evaluators.transcripts.stream import unseen_sentence
 
 SUB_AGENT, MAIN = "sub-agent-", "session"
 """How the artifacts with these files are named: one for each sub-agent, and the agent's own where it was cut off."""
@@ -47,8 +48,16 @@ def with_sub_agents(transcript: Transcript, parser: str, files: Mapping[str, byt
         events=(*transcript.events, *(event for each in subs for event in _marked(each))),
         usage=_sum([usage, *(each.transcript.usage for each in subs)]),
         cost_usd=_sum_of_costs([transcript.cost_usd, *(each.transcript.cost_usd for each in subs)]),
-        problems=(*transcript.problems, *problems),
+        problems=(*_without_seen(transcript, len(subs)), *problems),
+        unseen_agents=max(0, transcript.unseen_agents - len(subs)),
     )
+
+
+def _without_seen(transcript: Transcript, seen: int) -> tuple[str, ...]:
+    """Return the transcript's problems, without what it says of unseen sub-agents if all were seen."""
+    if not seen or seen < transcript.unseen_agents:
+        return transcript.problems
+    return tuple(each for each in transcript.problems if each != unseen_sentence(transcript.unseen_agents))
 
 
 def _read(parser: str, content: bytes, problems: Problems) -> list[Session]:

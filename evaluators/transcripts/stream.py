@@ -103,13 +103,19 @@ def transcript(
     )
 
 
+def unseen_sentence(count: int) -> str:
+    """Return what a transcript says of sub-agents whose sessions it lacks."""
+    number = "1 sub-agent session" if count == 1 else f"{count} sub-agent sessions"
+    return f"{number} not seen: the agent's output does not hold their commands, tokens and messages."
+
+
 def with_unseen_agents(read: Transcript, count: int) -> Transcript:
     """Return a transcript that says how many sub-agents its stream leaves out."""
     if not count:
         return read
-    number = "1 sub-agent session" if count == 1 else f"{count} sub-agent sessions"
-    said = f"{number} not seen: the agent's output does not hold their commands, tokens and messages."
-    return msgspec.structs.replace(read, unseen_agents=count, problems=(*read.problems, said))
+    return msgspec.structs.replace(
+        read, unseen_agents=count, problems=(*read.problems, unseen_sentence(count))
+    )
 
 
 def newer_version(agent: str, version: str, newest_major: int) -> str:

@@ -27,7 +27,7 @@ from runs.models.run import RunState, Trigger
 from runs.models.trial import TrialState, command_row, json_of, scores_json, transcript_row
 from runs.queue import statements
 from runs.warehouse.artifacts import FileUnavailable, opened
-from runs.warehouse.comparison import compare_with_baseline
+from runs.warehouse.comparison import compare_with_baseline, compared_by_flips
 from runs.warehouse.cut_offs import cut_offs
 from runs.warehouse.rollups import write_rollups
 from scenarios.models import SESSIONS
@@ -87,9 +87,13 @@ def recount(
 
 
 def _compare(runs: Sequence[int]) -> int:
-    """Compare the runs and those that have one of them as baseline again, oldest first; return how many."""
+    """Compare the runs and those that have one of them as baseline again, oldest first; return how many.
+
+    Those that an older release compared by flips alone are left to `compare_again --old`.
+    """
     recounted = set(runs)
     pairs = Run.objects.filter(state=RunState.FINISHED, baseline__isnull=False).order_by("pk")
+    pairs = pairs.exclude(pk__in=compared_by_flips())
     keys = [pk for pk, base in pairs.values_list("pk", "baseline") if {pk, base} & recounted]
     for key in keys:
         with transaction.atomic():

@@ -203,8 +203,12 @@ def compare_again(project: Project) -> int:
 
 def compare_old_runs() -> int:
     """Compare the runs that an older release compared by flips alone; return how many."""
-    old = Change.objects.filter(scenario=None, detail__measure__isnull=True).values("run")
-    return _compare(Run.objects.filter(pk__in=old))
+    return _compare(Run.objects.filter(pk__in=compared_by_flips()))
+
+
+def compared_by_flips() -> QuerySet[Change, Any]:
+    """Return the runs that an older release compared by flips alone, as a subquery."""
+    return Change.objects.filter(scenario=None, detail__measure__isnull=True).values("run")
 
 
 def _compare(runs: QuerySet[Run]) -> int:

@@ -195,7 +195,9 @@ def subcommand_series(runs: Sequence[TrendRun]) -> list[Series]:
     places = {run.pk: at for at, run in enumerate(runs)}
     rows = SubcommandMeasure.objects.filter(run__in=places, scenario=None)
     counts: defaultdict[str, list[tuple[int, int, int]]] = defaultdict(list)
-    for run, name, calls, errors in rows.values_list("run_id", "subcommand", "calls", "errors"):
+    columns = ("run_id", "subcommand", "calls", "errors", "unknown")
+    for run, name, called, errors, unknown in rows.values_list(*columns):
+        calls = called - unknown
         if calls:
             counts[name].append((places[run], calls, errors))
     most = sorted(counts, key=lambda name: (-sum(calls for _, calls, _ in counts[name]), name))

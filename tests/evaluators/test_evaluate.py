@@ -177,3 +177,15 @@ def test_completed_means_ended_by_itself_with_0(
     exit_code: int | None, timed_out: bool, expected: bool
 ) -> None:
     assert evidence(exit_code=exit_code, timed_out=timed_out).completed is expected
+
+
+def test_a_first_try_success_that_is_not_measured_takes_no_part_in_the_composite():
+    weights = CompositeWeights(gate_weight=0.5, judge_weight=0.3, interaction_weight=0.2)
+    scores = (
+        Score("interaction", "first_try_success_rate", None),
+        Score("gates", "file_exists", 1.0, True),
+        Score("judge", "judge", 0.5, True),
+    )
+    number, used = composite(weights, scores, "pass")
+    assert used == pytest.approx({"gates": 0.625, "judge": 0.375})
+    assert number == pytest.approx(0.8125)

@@ -64,7 +64,7 @@ def test_both_tables_are_csv_and_the_flags_markdown(signed_in, run):
     def lines(**query: str) -> list[str]:
         return b"".join(client.get(ADDRESS, query).streaming_content).decode().splitlines()
 
-    assert lines(format="csv")[1].startswith("export,20,7,0.35,")
+    assert lines(format="csv")[1].startswith("export,20,7,0,0.35,")
     assert lines(format="csv", table="flags")[1] == f"export,near_miss,'--fmt,'--format,4,2,1,{run.pk}"
     markdown = client.get(ADDRESS, {"format": "md"})
     assert markdown.content.decode().startswith(
