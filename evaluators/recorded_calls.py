@@ -24,9 +24,11 @@ class Process(Struct, frozen=True, omit_defaults=True, gc=False):
     exe: str = ""
     """The path of its program, as the process sees it."""
     script: str = ""
-    """The script that an interpreter or shell runs; empty for inline code and other programs."""
+    """The script that an interpreter or shell runs, or the module of `python -m`; empty for inline code and other programs."""
     written: bool = False
     """Whether the script did not exist in the workspace when the agent began, and lies where the agent can write."""
+    marks: dict[str, str] = {}
+    """Variables by which agent programs tell the model's commands from hooks: `CODEX_TOOL_CALL_ID`, `AI_AGENT`, …"""
 
 
 class RecordedCall(Struct, frozen=True, omit_defaults=True, gc=False):
@@ -129,8 +131,18 @@ class _Kind(StrEnum):
     OTHER = "other"
 
 
-def origin_of(call: RecordedCall) -> Origin:
-    """Return whose call an execution is.
+_CODEX_MARK = "CODEX_TOOL_CALL_ID"
+"""A variable of the model's commands by Codex, which starts hooks by the same shell. Older versions have none."""
+
+
+def origins_of(record: Sequence[RecordedCall]) -> list[tuple[RecordedCall, Origin]]:
+    """Return each call with whose it is: where Codex marks the model's commands, others in a shell are hooks'."""
+    is_marked = any(_CODEX_MARK in each.marks for call in record for each in call.chain)
+    return [(call, origin_of(call, is_marked=is_marked)) for call in record]
+
+
+def origin_of(call: RecordedCall, *, is_marked: bool = False) -> Origin:
+    """Return whose call an execution is; `is_marked` says that Codex marks the model's commands.
 
     It is the model's own if only shells, launchers and code that the agent wrote stand between it and the agent's
     program. What a known agent program starts without a shell is that program's.
@@ -143,7 +155,7 @@ def origin_of(call: RecordedCall) -> Origin:
     for at, each in enumerate(chain):
         kind = _kind(each)
         if kind is _Kind.AGENT:
-            return _through_agent(each, shell)
+            return _through_agent(each, shell, is_marked=is_marked)
         if at == first:
             break
         if kind is _Kind.OTHER:
@@ -152,11 +164,13 @@ def origin_of(call: RecordedCall) -> Origin:
     return Origin(Caller.MODEL)
 
 
-def _through_agent(agent: Process, shell: Process | None) -> Origin:
+def _through_agent(agent: Process, shell: Process | None, *, is_marked: bool) -> Origin:
     """Return the origin of what a known agent program started, with the outermost shell or launcher between."""
     if shell is None:
         return Origin(Caller.PROGRAM, _name(agent))
     if _is_claude(agent) and not _CLAUDE_SHELL.search(_command_line(shell.argv)):
+        return Origin(Caller.PROGRAM, HOOK)
+    if is_marked and "codex" in program_name(_program(agent)) and _CODEX_MARK not in shell.marks:
         return Origin(Caller.PROGRAM, HOOK)
     return Origin(Caller.MODEL)
 

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from evaluators.calls import Call
 from evaluators.launchers import program_name
 from evaluators.model import Command
-from evaluators.recorded_calls import Caller, Origin, RecordedCall, command_texts, origin_of
+from evaluators.recorded_calls import Caller, Origin, RecordedCall, command_texts, origins_of
 from evaluators.shell import Stage
 from evaluators.shell_ends import Ending
 from evaluators.tool_commands import (
@@ -47,7 +47,7 @@ def find_recorded(record: Sequence[RecordedCall], paired: Sequence[Call], matche
     A tool that runs elsewhere, behind `ssh` or `docker`, is no process of the trial: those commands are the events'.
     Raises `TooManyCommands` or `SlowPattern`.
     """
-    origins = [(call, origin_of(call)) for call in record]
+    origins = origins_of(record)
     own = [(call, origin) for call, origin in origins if origin.caller is Caller.MODEL]
     events = _events_of(own, paired)
     indirect = Counter(origin.program for _, origin in origins if origin.caller is Caller.PROGRAM)

@@ -136,6 +136,9 @@ def main(descriptor: int, command: list[str]) -> None:
     os.chdir(given["cwd"])
     if rules := given["rules"]:
         confine(read=rules["read"], write=rules["write"], network=rules["network"])
+    # Python ignores them, and so would the command.
+    for ignored in (signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(ignored, signal.SIG_DFL)
     try:
         os.execvpe(command[0], command, given["env"])  # noqa: S606  # this program exists to execute the command
     except OSError as error:

@@ -200,7 +200,7 @@ class Conversation:
         """Kill what the exited process left behind and read its pipes to the end."""
         self._ended = True
         if self.record:
-            self.record.stop()
+            self.record.end()
         self._kill_at = float("inf")
         # Until it is reaped, its number can't be reused by another group.
         send_group(self.process.pid, signal.SIGKILL)

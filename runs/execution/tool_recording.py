@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import shutil
+import time
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cache
+from itertools import dropwhile
 from pathlib import Path
 from shlex import split
 
@@ -13,6 +15,7 @@ from evaluators.launchers import (
     INTERPRETERS,
     LAUNCHERS,
     SCRIPT_SUFFIX,
+    SHELLS,
     SUBCOMMANDS,
     interpreter_name,
     program_name,
@@ -21,7 +24,7 @@ from evaluators.patterns import leading_word
 from evaluators.recorded_calls import RecordedCall, read_record
 from evaluators.redaction import mask_values_in_bytes
 from evaluators.tool import Tool
-from runs.containment.beneath import LeadsOutside, exists_beneath
+from runs.containment.beneath import exists_beneath
 from runs.containment.process import run_process
 from runs.containment.profiles import AGENT
 from runs.containment.recording.record import RecordedTool, ToolRecord, places_of
@@ -40,6 +43,14 @@ RECORD = "tool-calls"
 RECORDED_KINDS = frozenset(("cli", "codex", "claude_code", "opencode"))
 """Kinds of targets whose agent runs as a process here."""
 _CHECK_SECONDS = 10.0
+_AGAIN_SECONDS = 60.0
+_tried: dict[Containment, tuple[str, float]] = {}
+"""The last trial of each containment: the problem, and when it was tried."""
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
+_LITERAL_PATH = re.compile(
+    r"(?:\^|\\b|\(\?:|\()*(?P<path>(?:\w|\\?[.-])*\\?/(?:\w|\\?[./-])+)(?=\)?(?: |\\s|\\b|\[ |\Z))"
+)
+"""The path that a pattern begins with."""
 
 
 def record_for(
@@ -86,12 +97,13 @@ def recorded_tool(tool: Tool, workspace: Path, inside: str, path: str) -> Record
     None if the pattern begins with no program on PATH or in the workspace. `inside` is the workspace's path in the
     sandbox, `path` its PATH.
     """
-    if tool.binary:
-        program = _program(tool.binary)
-    else:
-        program = leading_word(tool.command_pattern)
-        if not program or not (shutil.which(program, path=path) or _lies_in(workspace, program)):
-            return None
+    program = (
+        _program_of_binary(tool.binary, workspace, path)
+        if tool.binary.strip()
+        else _program_of_pattern(tool.command_pattern, workspace, path)
+    )
+    if not program:
+        return None
     name = program_name(program)
     places = places_of(program, inside, path)
     if "/" not in program:
@@ -100,40 +112,65 @@ def recorded_tool(tool: Tool, workspace: Path, inside: str, path: str) -> Record
     return RecordedTool(name, places, by_name="/" not in program and not is_script)
 
 
-def _program(binary: str) -> str:
-    """Return the program of a binary of several words: what an interpreter or a launcher runs, else the first."""
+def _program_of_binary(binary: str, workspace: Path, path: str) -> str:
+    """Return the program of a command such as `python tool.py serve`: the last word that is a file or on PATH.
+
+    Interpreters and launchers are left out. If nothing exists yet, it is the word behind these, else the first.
+    """
     words = _words(binary)
-    first = program_name(words[0])
-    runs_another = interpreter_name(first) in INTERPRETERS or first in LAUNCHERS or first in SUBCOMMANDS
+    if len(words) == 1:
+        return words[0]
+    if "-m" in words[:-1] and interpreter_name(program_name(words[0])) in INTERPRETERS:
+        return words[words.index("-m") + 1]
+    plain = [word for word in words if not word.startswith("-")]
+    own = [word for word in plain if not _runs_another(word)] or plain
+    existing = [word for word in own if _exists(word, workspace, path)]
+    return (existing or own)[-1] if existing or _runs_another(words[0]) else own[0]
+
+
+def _program_of_pattern(pattern: str, workspace: Path, path: str) -> str:
+    """Return the program that a pattern begins with, if it is on PATH or in the workspace; else an empty text."""
+    literal = _LITERAL_PATH.match(pattern)
+    if literal and "|" not in pattern:
+        program = literal["path"].replace("\\", "")
+        return program if _exists(program, workspace, path) else ""
+    word = leading_word(pattern)
+    found = word and (shutil.which(word, path=path) or _in_workspace(workspace, word))
+    return word if found else ""
+
+
+def _runs_another(word: str) -> bool:
+    name = program_name(word)
     return (
-        next((word for word in reversed(words) if not word.startswith("-")), words[0])
-        if runs_another
-        else words[0]
+        interpreter_name(name) in INTERPRETERS or name in LAUNCHERS or name in SUBCOMMANDS or name in SHELLS
     )
 
 
-def _words(binary: str) -> list[str]:
+def _exists(word: str, workspace: Path, path: str) -> bool:
+    """Return whether a word names a file of the workspace or a program."""
+    return _lies_in(workspace, word) or ("/" not in word and shutil.which(word, path=path) is not None)
+
+
+def _lies_in(workspace: Path, path: str) -> bool:
     try:
-        return split(binary) or [binary]
+        return exists_beneath(workspace, path)
+    except OSError:  # absolute, or by a link that leads out
+        return False
+
+
+def _words(binary: str) -> list[str]:
+    """Return the words of a command, without the variables before it."""
+    try:
+        words = split(binary)
     except ValueError:
-        return binary.split() or [binary]
-
-
-def _lies_in(workspace: Path, program: str) -> bool:
-    return bool(_in_workspace(workspace, program))
+        words = binary.split()
+    return list(dropwhile(_ASSIGNMENT.match, words)) or [binary]
 
 
 def _in_workspace(workspace: Path, program: str) -> list[str]:
     """Return the usual places of a program in a workspace where it exists, relative to it."""
     folders = ("", "bin/", "node_modules/.bin/", ".venv/bin/")
-    return [f"{folder}{program}" for folder in folders if _exists(workspace, f"{folder}{program}")]
-
-
-def _exists(workspace: Path, path: str) -> bool:
-    try:
-        return exists_beneath(workspace, path)
-    except (OSError, LeadsOutside):
-        return False
+    return [f"{folder}{program}" for folder in folders if _lies_in(workspace, f"{folder}{program}")]
 
 
 def with_record(recording: Recording, record: ToolRecord, secrets: tuple[str, ...]) -> Recording:
@@ -152,11 +189,22 @@ def recorded_calls(recording: Recording) -> tuple[RecordedCall, ...] | None:
     return None if content is None else read_record(content)
 
 
-@cache
 def recording_problem(containment: Containment) -> str:
-    """Return why a tool can't be recorded here, in a sentence; empty if it can. Tried once per process."""
+    """Return why a tool can't be recorded here, in a sentence; empty if it can.
+
+    Tried once per process; a failure, which may pass, again after a minute.
+    """
     if containment.level is Level.OFF:
         return "commands run without a sandbox."
+    problem, tried = _tried.get(containment, ("", float("-inf")))
+    if (not problem and tried > 0) or time.monotonic() - tried < _AGAIN_SECONDS:
+        return problem
+    problem = _try_recording(containment)
+    _tried[containment] = (problem, time.monotonic())
+    return problem
+
+
+def _try_recording(containment: Containment) -> str:
     with temporary_folders("evalhub-recording-") as (workspace, scratch):
         sandbox = containment.around(workspace, scratch, profile=AGENT)
         record = ToolRecord(RecordedTool("true", by_name=True), workspace, sandbox.inside(workspace), ())

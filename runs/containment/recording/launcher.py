@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import signal
 import struct
 import sys
 
@@ -87,6 +88,9 @@ def main(descriptor: int, command: list[str]) -> None:
         sys.exit(f"The tool can't be recorded: {error.strerror}")
     os.close(listener)
     os.close(descriptor)
+    # Python ignores them, and so would all that it executes: a tool would not end at a closed pipe.
+    for ignored in (signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(ignored, signal.SIG_DFL)
     os.execvp(command[0], command)  # noqa: S606  # this program exists to execute the command
 
 

@@ -8,15 +8,13 @@ import re
 import struct
 from typing import Any
 
-INTERPRETERS = re.compile(
-    r"(?:python|pypy|node|bun|deno|ruby|perl|php|lua|(?:ba|da|z|k|fi|a)?sh|ld-linux|ld-musl)[\w.-]*$"
-)
-_SHELLS = re.compile(r"(?:ba|da|z|k|fi|a)?sh$")
-_INLINE = {"-c", "-e", "-m", "--eval", "-p", "--print", "-E"}
-_WITH_VALUE = {"-o", "-O", "-W", "-X", "-r", "--require", "--import", "--loader", "-I"}
+from runs.containment.recording.scripts import module_of, module_paths, script_of
+
 _AT_EXECFN = 31
 _OPENAT2, _RESOLVE_IN_ROOT = 437, 0x10
 LONGEST_ARGUMENTS = 65_536
+LONGEST_ENVIRONMENT = 1 << 18
+MARKS = frozenset(("AI_AGENT", "CODEX_THREAD_ID", "CODEX_TOOL_CALL_ID"))
 SHOWN_ARGUMENTS = 4_000
 """Bytes of the arguments of processes that lead to a call."""
 MOST_PARENTS = 8
@@ -88,20 +86,6 @@ def open_inside(pid: int, path: str) -> int:
     return int(found)
 
 
-def first_operand(program: str, argv: list[str]) -> int:
-    """Return where the script of an interpreter is among its arguments; 0 for inline code and other programs."""
-    if not INTERPRETERS.match(program.rsplit("/", 1)[-1]):
-        return 0
-    is_shell = _SHELLS.match(program.rsplit("/", 1)[-1]) is not None
-    at = 1
-    while at < len(argv) and argv[at].startswith(("-", "+")) and len(argv[at]) > 1:
-        word = argv[at]
-        if word in _INLINE or (is_shell and not word.startswith("--") and "c" in word):
-            return 0
-        at += 2 if word in _WITH_VALUE else 1
-    return at if at < len(argv) and argv[at] != "-" else 0
-
-
 def describe(pid: int, writable: tuple[str, ...], known: frozenset[str]) -> dict[str, Any]:
     """Return a process as JSON: its program and arguments, and the script that it runs. Raises `OSError`.
 
@@ -109,9 +93,39 @@ def describe(pid: int, writable: tuple[str, ...], known: frozenset[str]) -> dict
     """
     argv, exe = arguments(pid, SHOWN_ARGUMENTS), link(pid, "exe")
     found: dict[str, Any] = {"pid": pid, "argv": argv[:64], "exe": exe}
-    if at := first_operand(exe, argv):
-        path = os.path.normpath(os.path.join(link(pid, "cwd") or "/", argv[at]))
+    at, is_module = script_of(argv, exe)
+    if at:
+        path = _script_path(pid, argv[at], is_module=is_module)
         found["script"] = path
         inside = any(path == folder or path.startswith(f"{folder}/") for folder in writable)
         found["written"] = inside and path not in known
+    if marks := _marks(pid):
+        found["marks"] = marks
     return found
+
+
+def _script_path(pid: int, word: str, *, is_module: bool) -> str:
+    """Return the path of a script; of a module, that of its file in the working folder, else its name."""
+    cwd = link(pid, "cwd") or "/"
+    if not is_module:
+        return os.path.normpath(os.path.join(cwd, word))
+    module = module_of(word)
+    return next((path for path in module_paths(module, cwd) if _exists(pid, path)), module)
+
+
+def _exists(pid: int, path: str) -> bool:
+    try:
+        os.close(open_inside(pid, path))
+    except OSError:
+        return False
+    return True
+
+
+def _marks(pid: int) -> dict[str, str]:
+    """Return the variables by which agent programs mark the model's commands; no others, which may be secrets."""
+    try:
+        content = read(pid, "environ", LONGEST_ENVIRONMENT)
+    except OSError:
+        return {}
+    pairs = (each.partition("=") for each in os.fsdecode(content).split("\0"))
+    return {name: value[:200] for name, _, value in pairs if name in MARKS}

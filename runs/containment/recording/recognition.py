@@ -7,7 +7,8 @@ import hashlib
 import os
 import stat
 
-from runs.containment.recording.processes import INTERPRETERS, first_operand, open_inside
+from runs.containment.recording.processes import open_inside
+from runs.containment.recording.scripts import module_of, script_of
 
 _HASHED_BYTES = 64 << 20
 _SCRIPTS = (".js", ".py", ".mjs", ".cjs", ".ts", ".rb", ".sh", ".pl")
@@ -35,11 +36,11 @@ class Tool:
     def matches(self, pid: int, path: str, argv: list[str], exe: str, cwd: str) -> str:
         """Return how a program is the tool: `file`, `copy`, `name`, `argument` or `module`; empty if it is not."""
         self._look_up(pid)
-        if INTERPRETERS.match(exe.rsplit("/", 1)[-1]) and not self.is_script(pid, path, cwd):
-            if self._is_module(argv):
-                return "module"
-            at = first_operand(exe, argv)
-            if at and self._same(pid, argv[at], cwd):
+        at, is_module = script_of(argv, exe)
+        if at and not self.is_script(pid, path, cwd):
+            if is_module:
+                return "module" if module_of(argv[at]) == self.name else ""
+            if self._same(pid, argv[at], cwd):
                 return "argument"
         return self._same(pid, path, cwd)
 
@@ -53,10 +54,6 @@ class Tool:
             )
         except OSError:
             return False
-
-    def _is_module(self, argv: list[str]) -> bool:
-        at = argv.index("-m") + 1 if "-m" in argv[:8] else 0
-        return 0 < at < len(argv) and argv[at] == self.name
 
     def _look_up(self, pid: int) -> None:
         """Read the tool's own files: they may be built, installed or replaced while the agent works."""

@@ -24,10 +24,13 @@ from runs.containment.helpers import HELPER_ENV, memory_file
 from runs.containment.recording import launcher, recorder
 from runs.errors import ProviderError
 
+LEFT_SECONDS = 1.0
+"""Seconds after the command until its recorder is told to end: a process may have escaped."""
 END_SECONDS = 3.0
 """Seconds that a recorder may take to write the last ends after the command."""
 LARGEST_RECORD = 64 << 20
-_CUT = (signal.SIGTERM, signal.SIGKILL)
+_KILLED_SECONDS = 0.05
+"""How long before its own end a sandbox may have killed what the command left behind."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +59,9 @@ class ToolRecord:
         }
         self._alive: BinaryIO | None = None
         self.stopped_at = float("inf")
-        """When evalhub ended the command, or it ended by itself, in seconds since 1970."""
+        """When evalhub began to end the command, in seconds since 1970."""
+        self.ended_at = float("inf")
+        """When the command had ended."""
         self.content: bytes | None = None
         """A call on each line (`evaluators.recorded_calls.RecordedCall`); None before the command has ended."""
         self.lost = 0
@@ -80,8 +85,10 @@ class ToolRecord:
             stack.callback(self._end, pid)
             yield (sys.executable, "-IS", launcher.__file__, str(theirs.fileno())), theirs.fileno()
             theirs.close()
-            self.stop()
-            self._ends_within(END_SECONDS)
+            self.end()
+            if not self._ends_within(LEFT_SECONDS):
+                os.kill(pid, signal.SIGTERM)
+                self._ends_within(END_SECONDS)
             output.seek(0)
             self._read(output.read(LARGEST_RECORD))
 
@@ -91,8 +98,12 @@ class ToolRecord:
         return self._ends_within(0)
 
     def stop(self) -> None:
-        """Say that the command has ended, or that evalhub ends it now: later signals are not the agent's."""
+        """Say that evalhub ends the command now: later ends of calls are not the agent's."""
         self.stopped_at = min(self.stopped_at, time.time())
+
+    def end(self) -> None:
+        """Say that the command has ended: what it left behind is killed."""
+        self.ended_at = min(self.ended_at, time.time())
 
     def _ends_within(self, seconds: float) -> bool:
         """Return whether the recorder ends within so many seconds: then its pipe is closed."""
@@ -111,7 +122,11 @@ class ToolRecord:
                 self.lost, is_whole = call["lost"], True
                 continue
             ended = call["start"] + call["seconds"]
-            if call["signal"] in _CUT and ended >= self.stopped_at - 0.05:
+            # What evalhub killed, or whose child it killed, may have exited with a code of its own. The command
+            # itself, which may be a call, has no parents.
+            if ended >= self.stopped_at or (call["parents"] and ended >= self.ended_at):
+                call["exit"] = call["signal"] = None
+            elif call["signal"] == signal.SIGKILL and ended >= self.ended_at - _KILLED_SECONDS:
                 call["signal"] = None
             lines.append(json.dumps(call))
         if not is_whole:

@@ -89,16 +89,18 @@ class Recorder:
         self.pidfds: dict[int, int] = {}
         self.untraced: list[Untraced] = []
         self.count = self.lost = 0
+        self.is_told_to_end = False
 
     def run(self, listener: int) -> None:
         """Answer until nobody with the filter is left."""
         wake, woken = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         signal.set_wakeup_fd(woken, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.signal(signal.SIGTERM, self.tell_to_end)
         for descriptor in (listener, wake):
             self.poll.register(descriptor, select.POLLIN)
         is_open = True
-        while is_open or self.live:
+        while (is_open or self.live) and not self.is_told_to_end:
             for descriptor, event in self.poll.poll(1 if self.untraced else 1000):
                 if descriptor == wake:
                     os.read(wake, 4096)
@@ -111,6 +113,12 @@ class Recorder:
                 elif descriptor in self.pidfds:
                     self.end_by_pidfd(descriptor)
             self.reap()
+        for pid in [*self.live]:
+            self.ended(pid, None, time.time())
+
+    def tell_to_end(self, *_: Any) -> None:
+        """End although processes are left: they escaped from the command, which has ended."""
+        self.is_told_to_end = True
 
     def answer(self, listener: int) -> None:
         """Attach to the process that asks, and let it go on."""
@@ -147,6 +155,8 @@ class Recorder:
                 if changed:
                     self.look(each.pid, each.asked, attached=False)
         while True:
+            # Before a parent can hear of an end: the agent's own comes later.
+            now = time.time()
             try:
                 pid, state = os.waitpid(-1, os.WNOHANG | _WALL)
             except ChildProcessError:
@@ -157,7 +167,7 @@ class Recorder:
                 self.stopped(pid, os.WSTOPSIG(state), state >> 16)
             else:
                 self.asked.pop(pid, None)
-                self.ended(pid, os.waitstatus_to_exitcode(state))
+                self.ended(pid, os.waitstatus_to_exitcode(state), now)
 
     def stopped(self, pid: int, number: int, event: int) -> None:
         stays = True
@@ -214,9 +224,9 @@ class Recorder:
         shown = pids if len(pids) <= 2 * MOST_PARENTS else [*pids[:MOST_PARENTS], *pids[-MOST_PARENTS:]]
         return [found for each in shown if (found := self.described(each))], within
 
-    def ended(self, pid: int, code: int | None) -> None:
+    def ended(self, pid: int, code: int | None, at: float) -> None:
         if call := self.live.pop(pid, None):
-            call["seconds"] = round(time.time() - call["start"], 4)
+            call["seconds"] = round(max(0.0, at - call["start"]), 4)
             call["exit"] = code if code is not None and code >= 0 else None
             call["signal"] = -code if code is not None and code < 0 else None
             os.write(self.output, json.dumps(call).encode() + b"\n")
@@ -232,7 +242,7 @@ class Recorder:
             if info[0] & _EXIT_KNOWN:
                 code = os.waitstatus_to_exitcode(struct.unpack_from("i", info, 60)[0])
         os.close(descriptor)
-        self.ended(pid, code)
+        self.ended(pid, code, time.time())
 
 
 def _known_files(workspace: str, inside: str) -> frozenset[str]:
