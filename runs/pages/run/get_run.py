@@ -12,7 +12,7 @@ from runs.models.run import STALE
 from runs.warehouse.run_list import HEAVY
 
 RELATED = ("suite", "target", "guidance", "by", "launch", "suite_version", "baseline__guidance", "alert")
-_OF_BASELINE = ("fingerprint", "options", "guidance", "suite_version", "passed", "failed")
+_OF_BASELINE = ("fingerprint", "options", "counting", "guidance", "suite_version", "passed", "failed")
 """Relations needed to compare a run with its baseline."""
 UNSHOWN = (
     *(column for column in HEAVY if "__" in column),
