@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
@@ -82,6 +83,12 @@ def nothing_counted() -> dict[str, Any]:
 def current_rules() -> int:
     """Return the version of the counting rules."""
     return RULES_VERSION
+
+
+def has_estimates(counting: Mapping[str, Any]) -> bool:
+    """Return whether ends are estimated from text in any scenario, from `Run.counting`."""
+    known: list[Any] = [counting.get("all"), *(counting.get("scenarios") or {}).values()]
+    return any("estimated" in each[1] for each in known if each)
 
 
 class Run(models.Model):
@@ -208,8 +215,7 @@ class Run(models.Model):
     @property
     def is_estimated(self) -> bool:
         """Return whether ends of its commands are estimated from text."""
-        known: list[Any] = [self.counting.get("all"), *(self.counting.get("scenarios") or {}).values()]
-        return any("estimated" in each[1] for each in known if each)
+        return has_estimates(self.counting)
 
     @property
     def uuid(self) -> UUID:

@@ -11,7 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSeriali
 
 from evalhub.web.timestamps import moment
 from runs.models import Run
-from runs.models.run import RunState, cost_per_success, seconds_between
+from runs.models.run import RunState, cost_per_success, has_estimates, seconds_between
 
 Moment = Annotated[datetime, PlainSerializer(moment, return_type=str)]
 Blank = Annotated[str | None, BeforeValidator(lambda text: text or None)]
@@ -80,6 +80,8 @@ class ListedRun(BaseModel):
     url: str
     suite_name: str = Field("", exclude=True)
     """For pages; elsewhere the slug names the suite."""
+    is_estimated: bool = Field(False, exclude=True)
+    """For pages: whether ends of its commands are estimated from text."""
 
     @property
     def is_open(self) -> bool:
@@ -106,7 +108,7 @@ _COLUMNS = {name: name for name in _SAME} | {
     "stale": "fingerprint__staleness__stale",
 }
 """Columns copied from the query."""
-_MORE = ("tokens_in", "tokens_out", "guidance__sha256", "guidance__name", "guidance__number")
+_MORE = ("tokens_in", "tokens_out", "guidance__sha256", "guidance__name", "guidance__number", "counting")
 
 
 def listed_values(runs: QuerySet[Run]) -> QuerySet[Run, Any]:
@@ -136,4 +138,5 @@ def _as_listed(row: Mapping[str, Any]) -> ListedRun:
         tokens=TokenTotals(input=row["tokens_in"], output=row["tokens_out"]),
         seconds=seconds_between(row["started"], row["finished"]),
         url=f"/runs/{row['pk']}/",
+        is_estimated=has_estimates(row["counting"]),
     )
