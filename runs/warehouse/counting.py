@@ -122,6 +122,17 @@ def _has_reported(counting: Counting) -> bool:
     return counting.ends == REPORTED or (counting.ends == RECORDED and counting.beside)
 
 
+def counted_by_events(runs: Sequence[Mapping[str, Any] | None]) -> bool:
+    """Return whether runs have reported ends in common, but not recorded ones, from their `Run.counting`.
+
+    Not where a run counts its scenarios differently.
+    """
+    known = [found for run in runs if (found := countings_of(run))]
+    uniform = [found[0] for found in known if len(found) == 1]
+    ends = {each.ends for each in uniform}
+    return len(uniform) == len(known) and ends == {RECORDED, REPORTED} and all(map(_has_reported, uniform))
+
+
 def compared_ends(
     before: Mapping[str, Any] | None, after: Mapping[str, Any] | None, keys: Iterable[str]
 ) -> list[str]:

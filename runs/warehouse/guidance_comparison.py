@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from django.db.models import Case, F, IntegerField, Sum, When
+from django.db.models import Case, F, IntegerField, Q, Sum, When
 
 from evaluators.comparability import Reasons, parts_of
+from evaluators.interaction import COUNTS, RATES
 from evaluators.measure_change import MeasureChange, Sample
 from evaluators.regression import compare_measures, compare_scenarios
 from evaluators.significance import benjamini_hochberg
 from runs.models import Run, RunMeasure
 from runs.warehouse.comparability import parts_changed_since
+from runs.warehouse.counting import RECORDED, counted_by_events, ends_of_run
 from runs.warehouse.guidance_runs import ChosenRuns
-from runs.warehouse.measure_changes import HEADLINE, PASS, RunComparison, change_json, pooled, rule_of
+from runs.warehouse.measure_changes import (
+    HEADLINE,
+    LAYER_1,
+    PASS,
+    RunComparison,
+    change_json,
+    pooled,
+    rule_of,
+)
 from runs.warehouse.measures import REPORTED, unit_of
 from runs.warehouse.rollups import scenario_series
 from scenarios.models import Guidance, Scenario
@@ -32,8 +42,14 @@ def compare_chosen(chosen: ChosenRuns) -> RunComparison:
 
     A scenario of a run counts only where nothing that its measure depends on differs from the newest run.
     """
-    changed = _changed(chosen)
-    before, after = _samples(chosen, changed)
+    by_events = counted_by_events([run.counting for run in (*chosen.before, *chosen.after)])
+    recorded = frozenset(
+        run.pk
+        for run in (*chosen.before, *chosen.after)
+        if by_events and ends_of_run(run.counting) == RECORDED
+    )
+    changed = _changed(chosen, strict=not by_events)
+    before, after = _samples(chosen, changed, recorded)
     named = {}
     for name in sorted(before.keys() & after.keys()):
         layer, _, own = name.partition("/")
@@ -49,15 +65,20 @@ def compare_chosen(chosen: ChosenRuns) -> RunComparison:
     return RunComparison(tuple(headline), tuple(others), scenarios, reasons, len(common | reasons.keys()))
 
 
-def _changed(chosen: ChosenRuns) -> dict[int, dict[str, Reasons]]:
+def _changed(chosen: ChosenRuns, *, strict: bool) -> dict[int, dict[str, Reasons]]:
     """Return what differs from the newest run in each run's scenarios, by key. At most one query."""
     runs = (*chosen.before, *chosen.after)
     newest = max(runs, key=lambda run: run.pk)
-    return dict(zip((run.pk for run in runs), parts_changed_since(newest, runs), strict=True))
+    return dict(zip((run.pk for run in runs), parts_changed_since(newest, runs, strict=strict), strict=True))
 
 
-def _samples(chosen: ChosenRuns, changed: Mapping[int, Mapping[str, Reasons]]) -> tuple[Samples, Samples]:
-    """Return both sides' samples, of runs and scenarios where nothing changed that their measure depends on."""
+def _samples(
+    chosen: ChosenRuns, changed: Mapping[int, Mapping[str, Reasons]], by_events: Collection[int]
+) -> tuple[Samples, Samples]:
+    """Return both sides' samples, of runs and scenarios where nothing changed that their measure depends on.
+
+    Layer 1 of the runs `by_events` is that of their agents' events, because others are not recorded.
+    """
     found: tuple[Samples, Samples] = ({}, {})
     alike: dict[tuple[int, str], list[int]] = {}
     for at, runs in enumerate((chosen.before, chosen.after)):
@@ -67,7 +88,7 @@ def _samples(chosen: ChosenRuns, changed: Mapping[int, Mapping[str, Reasons]]) -
     classes = list(alike.items())
     rows: list[tuple[int, Mapping[str, Reasons], str, str, Sample]] = [
         (classes[n][0][0], changed[classes[n][1][0]], name, key, sample)
-        for n, name, key, sample in _closed([own for _, own in classes])
+        for n, name, key, sample in _closed([own for _, own in classes], by_events)
     ]
     for at, runs in enumerate((chosen.before, chosen.after)):
         rows += [(at, changed[run], name, key, sample) for run, name, key, sample in _open(runs)]
@@ -78,13 +99,16 @@ def _samples(chosen: ChosenRuns, changed: Mapping[int, Mapping[str, Reasons]]) -
     return found
 
 
-def _closed(classes: Sequence[Sequence[int]]) -> Iterator[tuple[int, str, str, Sample]]:
+def _closed(
+    classes: Sequence[Sequence[int]], by_events: Collection[int]
+) -> Iterator[tuple[int, str, str, Sample]]:
     """Yield the pooled samples of closed runs by the position of their class. One query, none without runs."""
     runs = [run for own in classes for run in own]
     if not runs:
         return
     rows = RunMeasure.objects.filter(run__in=runs, n__gt=0).exclude(scenario=None)
-    rows = rows.exclude(measure__layer=REPORTED)
+    rows = rows.exclude(Q(measure__layer=REPORTED) & ~Q(run__in=by_events))
+    rows = rows.exclude(run__in=by_events, measure__layer=LAYER_1, measure__name__in=(*RATES, *COUNTS))
     which = Case(*(When(run__in=own, then=n) for n, own in enumerate(classes)), output_field=IntegerField())
     grouped = rows.values_list(which, "measure__layer", "measure__name", "scenario__key").annotate(
         count=Sum("n"),
@@ -95,6 +119,7 @@ def _closed(classes: Sequence[Sequence[int]]) -> Iterator[tuple[int, str, str, S
     for n, layer, name, key, count, total, squares in grouped.order_by():
         mean = total / count
         apart = squares - count * mean * mean
+        layer = LAYER_1 if layer == REPORTED else layer
         yield n, f"{layer}/{name}", key, Sample(count, mean, apart if apart > ROUNDING * squares else 0.0)
 
 

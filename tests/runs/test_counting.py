@@ -9,6 +9,8 @@ import pytest
 from runs.models import Run, RunMeasure
 from runs.warehouse.comparison import incomparable
 from runs.warehouse.counting import Counting, TrialCounting, counting_of_trials, ends_of_run, ends_sentence
+from runs.warehouse.guidance_comparison import compare_chosen
+from runs.warehouse.guidance_runs import ChosenRuns, Setting
 from runs.warehouse.measure_changes import RunComparison, compare_run_measures
 from runs.warehouse.outcome_history import strips
 from scenarios.models import ScenarioVersion, SuiteVersion
@@ -68,6 +70,21 @@ def test_recorded_and_reported_trials_compare_by_events(version):
     compared = compare_run_measures(before, after)
     assert error_rates(compared) == (0.25, 0.25) and compared.ends == ("reported",)
     assert ends_of_run(after.counting) == "recorded"
+
+
+@pytest.mark.parametrize(
+    ("older", "expected"),
+    [
+        (metrics("stream", 0.75), (0.75, 0.25)),
+        (metrics("recorded", 0.75, beside=0.0), (0.75, 0.5)),
+        (metrics("transcript", 0.75), None),
+    ],
+    ids=["by events", "by the record", "not at all"],
+)
+def test_guidance_compares_by_the_source_that_all_runs_have(version, older, expected):
+    before, after = run_of(version, older), run_of(version, metrics("recorded", 0.5, beside=0.25))
+    compared = compare_chosen(ChosenRuns(Setting("a", "", ""), (before,), (after,), interleaved=False))
+    assert error_rates(compared) == expected
 
 
 def test_recorded_trials_compare_by_the_record(version):
