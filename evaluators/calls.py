@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from evaluators.model import Event
+from evaluators.model import Event, NotRun
 
 
 class Call(Struct, gc=False):
@@ -19,9 +19,16 @@ class Call(Struct, gc=False):
     result: Event | None = None
 
     @property
+    def not_run(self) -> NotRun:
+        """Why the call never ran; empty for one that ran."""
+        return self.event.not_run or (self.result.not_run if self.result else "")
+
+    @property
     def exit_code(self) -> int | None:
-        """The exit code; 0 or 1 if only success is recorded, None if nothing is."""
+        """The exit code; 0 or 1 if only success is recorded, None if nothing is or if the call never ran."""
         call, result = self.event, self.result
+        if self.not_run:
+            return None
         if result is None:
             return _code(call)
         if (code := result.exit_code) is None:

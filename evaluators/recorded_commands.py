@@ -22,7 +22,6 @@ from evaluators.tool_commands import (
     Matcher,
     command_of,
     match_stage,
-    not_run_reason,
     number_commands,
     remote_commands,
 )
@@ -109,7 +108,7 @@ def _events_of(own: Sequence[tuple[RecordedCall, Origin]], paired: Sequence[Call
     waiting = [
         (call.index, _squeezed(call.event.command))
         for call in paired
-        if call.event.command and not not_run_reason(call)
+        if call.event.command and not call.not_run
     ]
     taken: dict[int, int] = {}
     """The event of a shell, by its process."""

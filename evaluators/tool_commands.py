@@ -242,7 +242,7 @@ class _ShellCalls:
                 continue
             line = searched(call.event.command, self.matcher)
             found = match_line(line, self.matcher, self.definitions)
-            if not_run_reason(call):
+            if call.not_run:
                 self.not_run += bool(found.matches)
                 continue
             self.definitions = _relevant(found.line.definitions, self.matcher)
@@ -252,11 +252,6 @@ class _ShellCalls:
                 yield command, call.index
             if not found.matches and self.mention and self.mention.search(line):
                 self.mentioned += 1
-
-
-def not_run_reason(call: Call) -> str:
-    """Return why a call never ran; empty if it ran."""
-    return call.event.not_run or (call.result.not_run if call.result else "")
 
 
 def output_of(call: Call) -> str | None:
@@ -292,7 +287,7 @@ def _relevant(found: Definitions, matcher: Matcher) -> Definitions:
 
 def find_in_tool_calls(paired: Sequence[Call]) -> Found:
     """Return every tool call as a command; the tool is the subcommand, name and input are the line."""
-    ran = [call for call in paired if not not_run_reason(call)]
+    ran = [call for call in paired if not call.not_run]
     return Found(number_commands(map(_of_tool_call, ran)), len(paired) - len(ran))
 
 

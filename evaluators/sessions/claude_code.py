@@ -12,7 +12,7 @@ from evaluators.model import Event, Usage
 from evaluators.sessions.session import Problems, Session, Trail, objects, only_session, span_of
 from evaluators.sessions.written_once import WrittenOnce
 from evaluators.transcripts.background import TaskEnds, with_task_ends
-from evaluators.transcripts.claude_code import Turns, message_events, usage_of
+from evaluators.transcripts.claude_code import Turns, by_kind, message_events, usage_of
 from evaluators.transcripts.refusals import CLAUDE_CODE, refusal
 from evaluators.transcripts.stream import Object, mapping, transcript, words
 
@@ -47,7 +47,7 @@ def parse(file: IO[bytes], problems: Problems) -> Iterator[Session]:
         if kind == "assistant":
             model = _model(message) or model
             usages[str(message.get("id"))] = usage_of(mapping(message.get("usage")))
-        read = (_refused(event, line) for event in message_events(line, kind))
+        read = (_refused(event, line) for event in message_events(line, kind, _agent(line, id)))
         turns.add(line, kind, once.first(read, words(message.get("id")) or ""))
     usage = Usage(sum(used.input for used in usages.values()), sum(used.output for used in usages.values()))
     events = with_task_ends(turns.events, ends)
@@ -63,6 +63,13 @@ def _id(line: Object) -> str:
     return f"{own}/{agent}" if agent and line.get("isSidechain") is True else own
 
 
+def _agent(line: Object, session: str) -> str:
+    """Return the sub-agent that a line is of, in the file of the session that asked it; empty for the session's own."""
+    agent = words(line.get("agentId")) or "sidechain"
+    is_other = line.get("isSidechain") is True and not session.endswith(f"/{agent}")
+    return agent if is_other else ""
+
+
 def _model(message: Object) -> str:
     name = words(message.get("model")) or ""
     return "" if name.startswith("<") else name
@@ -75,5 +82,7 @@ def _refused(event: Event, line: Object) -> Event:
     said = line.get("toolUseResult")
     if isinstance(said, str) and (why := refusal(said.removeprefix("Error: "), CLAUDE_CODE)):
         return structs.replace(event, success=None, exit_code=None, not_run=why)
-    was_ended = mapping(said).get("interrupted") is True
-    return structs.replace(event, success=None, exit_code=None) if was_ended else event
+    if mapping(said).get("interrupted") is True:
+        return structs.replace(event, success=None, exit_code=None)
+    by = words(mapping(line.get("permissionDecision")).get("source"))
+    return by_kind(event, line.get("toolDenialKind"), by_person=by != "config")

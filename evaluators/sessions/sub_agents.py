@@ -25,7 +25,7 @@ _READERS: Mapping[str, Callable[[IO[bytes], Problems], Iterator[Session]]] = {
 def with_sub_agents(transcript: Transcript, parser: str, files: Mapping[str, bytes]) -> Transcript:
     """Return the transcript with the events and tokens of sub-agents, marked with the agent's id.
 
-    A session that was cut off before it reported its tokens gets those of its own file.
+    A session that was cut off gets the tokens of its own file, and the calls that still ran; their ends are unknown.
     """
     if parser not in _READERS:
         return transcript
@@ -42,10 +42,15 @@ def with_sub_agents(transcript: Transcript, parser: str, files: Mapping[str, byt
         if name.startswith(SUB_AGENT)
         for session in _read(parser, content, problems)
     ]
-    usage = transcript.usage or next((each.transcript.usage for each in own), None)
+    usage = max(
+        filter(None, (transcript.usage, *(each.transcript.usage for each in own))),
+        key=lambda used: used.input,
+        default=None,
+    )
+    running = _running(own, transcript) if parser == "opencode" else ()
     return structs.replace(
         transcript,
-        events=(*transcript.events, *(event for each in subs for event in _marked(each))),
+        events=(*transcript.events, *running, *(event for each in subs for event in _marked(each))),
         usage=_sum([usage, *(each.transcript.usage for each in subs)]),
         cost_usd=_sum_of_costs([transcript.cost_usd, *(each.transcript.cost_usd for each in subs)]),
         problems=(*_without_seen(transcript, len(subs)), *problems),
@@ -66,6 +71,15 @@ def _read(parser: str, content: bytes, problems: Problems) -> list[Session]:
     except UnreadableSession as error:
         problems.add(1, f"A sub-agent's session can't be read: {error}")
         return []
+
+
+def _running(own: Iterable[Session], transcript: Transcript) -> Iterator[Event]:
+    """Yield the calls that the agent's stream lacks, because opencode reports a call once it has ended."""
+    known = {event.id for event in transcript.events if event.type == "tool_call"}
+    for session in own:
+        events = session.transcript.events
+        ended = {event.id for event in events if event.type == "tool_result"}
+        yield from (each for each in events if each.type == "tool_call" and each.id not in known | ended)
 
 
 def _marked(session: Session) -> Iterator[Event]:

@@ -100,7 +100,7 @@ def with_task_ends(events: Iterable[Event], ends: TaskEnds) -> list[Event]:
             reads[event.id] = task or ""
         elif event.type == "tool_result" and isinstance(event.output, str) and reads.get(event.id or ""):
             ends.add_read(reads[event.id or ""], event.output)
-        elif event.type == "message" and event.role == "user" and event.text:
+        elif event.type == "message" and event.role in ("user", "agent") and event.text:
             ends.add_notices(event.text)
     return [_ended(event, ends) for event in found]
 

@@ -7,10 +7,16 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import structs
 
-from evaluators.model import Event, Transcript, Usage, plausible_cost
+from evaluators.model import Event, Json, Transcript, Usage, plausible_cost
 from evaluators.traces import shell_command, timestamp
 from evaluators.transcripts.background import TaskEnds, with_task_ends
-from evaluators.transcripts.refusals import CLAUDE_CODE, refusal
+from evaluators.transcripts.refusals import (
+    CLAUDE_CODE,
+    CLAUDE_CODE_KINDS,
+    CLAUDE_CODE_UNKNOWN,
+    INTERRUPTED,
+    refusal,
+)
 from evaluators.transcripts.stream import (
     Object,
     known,
@@ -102,7 +108,7 @@ def _newer(lines: list[Object]) -> str:
 
 def _events(line: Object, kind: str) -> Iterator[Event]:
     if kind in ("assistant", "user"):
-        yield from message_events(line, kind)
+        yield from (_decided(event, line) for event in message_events(line, kind, _agent(line)))
     elif kind == "result":
         if line.get("is_error"):
             yield Event("error", text=words(line.get("result")) or words(line.get("subtype")))
@@ -110,14 +116,48 @@ def _events(line: Object, kind: str) -> Iterator[Event]:
         yield unknown(line, kind)
 
 
-def message_events(line: Object, role: str) -> Iterator[Event]:
-    """Yield the content of a message as events; session files have the same messages."""
+def _decided(event: Event, line: Object) -> Event:
+    """Mark a result by what the line itself says of its call."""
+    about = line.get("tool_result_meta")
+    own = (mapping(each) for each in (about if isinstance(about, list) else ()))
+    found = next((each for each in own if event.id and each.get("id") == event.id), {})
+    said = words(mapping(found.get("permission_decision")).get("source"))
+    return by_kind(event, found.get("non_execution_kind"), by_person=said != "config")
+
+
+def by_kind(event: Event, kind: Json, *, by_person: bool = True) -> Event:
+    """Mark a failed result by the kind that Claude Code gives to calls that did not run; words of it count first.
+
+    A call that needs a permission counts as denied where no person was asked.
+    """
+    if event.type != "tool_result" or event.not_run or event.success is not False:
+        return event
+    if kind == INTERRUPTED:
+        return structs.replace(event, success=None, exit_code=None)
+    why = CLAUDE_CODE_KINDS.get(kind, "") if isinstance(kind, str) else ""
+    if why == "rejected" and not by_person:
+        why = "denied"
+    return structs.replace(event, success=None, exit_code=None, not_run=why) if why else event
+
+
+def message_events(line: Object, role: str, agent: str = "") -> Iterator[Event]:
+    """Yield the content of a message as events, with the id of its sub-agent; session files have the same messages."""
     content = mapping(line.get("message")).get("content")
     time = timestamp(line.get("timestamp"))
+    about: dict[str, Json] = {"agent": agent} if agent else {}
+    # What the main agent asked is no message of a person.
+    role = "agent" if agent and role == "user" else role
     if isinstance(content, str):
-        yield Event("message", role=role, text=content, timestamp=time)
+        yield Event("message", role=role, text=content, timestamp=time, metadata=about)
     for block in content if isinstance(content, list) else ():
-        yield _block(mapping(block), role, time)
+        event = _block(mapping(block), role, time)
+        yield structs.replace(event, metadata={**event.metadata, **about}) if about else event
+
+
+def _agent(line: Object) -> str:
+    """Return the id of the sub-agent whose message a line of the stream is; empty for the main agent's."""
+    asked_by = words(line.get("parent_tool_use_id"))
+    return (words(line.get("agent_id")) or asked_by) if asked_by else ""
 
 
 def _block(block: Object, role: str, time: str | None) -> Event:
@@ -140,6 +180,7 @@ def _result(block: Object, time: str | None) -> Event:
     code = _EXIT_CODE.match(output) if failed else None
     not_run = refusal(output, CLAUDE_CODE) if failed else ""
     is_unknown = bool(not_run) or _ABORTED in output[-200:]
+    is_unknown |= failed and CLAUDE_CODE_UNKNOWN.match(output.lstrip()) is not None
     return Event(
         "tool_result",
         words(block.get("tool_use_id")),

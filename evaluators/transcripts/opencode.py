@@ -74,13 +74,19 @@ def _events(line: Object) -> Iterator[Event]:
 
 
 def call_events(part: Object) -> Iterator[Event]:
-    """Yield a tool's call and result: opencode reports both in one part, after the call."""
+    """Yield a tool's call and result: opencode reports both in one part; a running call in an export has none."""
     state = mapping(part.get("state"))
     id, name, given = words(part.get("callID")), words(part.get("tool")), state.get("input")
     began, ended = (mapping(state.get("time")).get(key) for key in ("start", "end"))
-    yield Event("tool_call", id, name, shell_command(name, given), given, timestamp=moment(began))
+    line = shell_command(name, given)
+    yield Event("tool_call", id, name, line, given, timestamp=moment(began))
+    if state.get("status") in ("pending", "running"):
+        return
     code = mapping(state.get("metadata")).get("exit")
     not_run = "invalid" if name == "invalid" else _not_run(state)
+    if not not_run and line is not None and state.get("status") == "error" and "metadata" not in state:
+        # A command that has started has metadata. Plugins refuse in words of their own.
+        not_run = "denied"
     yield Event(
         "tool_result",
         id,

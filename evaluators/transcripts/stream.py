@@ -86,11 +86,10 @@ def transcript(
     cost_usd: float | None = None,
     problems: tuple[str, ...] = (),
 ) -> Transcript:
-    """Return a stream's transcript; without an answer, the agent's last message is the answer."""
+    """Return a stream's transcript; without an answer, the agent's last message is the answer, but no sub-agent's."""
     found = tuple(events)
-    answers = [
-        event.text for event in found if event.type == "message" and event.role != "user" and event.text
-    ]
+    said = (each for each in found if each.type == "message" and each.role != "user")
+    answers = [each.text for each in said if each.text and "agent" not in each.metadata]
     return Transcript(
         events=found,
         source="stream",

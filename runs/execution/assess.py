@@ -19,6 +19,7 @@ from evaluators.model import Complete, Json, Transcript, Workspace
 from evaluators.sessions.sub_agents import with_sub_agents
 from evaluators.traces import trace_summary
 from evaluators.transcripts import UnreadableTranscript, parse
+from evaluators.transcripts.cut import with_cut_ends
 from evaluators.waste import waste_scores
 from runs.execution.context import RunContext
 from runs.execution.guidance import exposure, file_read_by
@@ -39,6 +40,7 @@ from runs.warehouse.artifacts import Kept
 from scenarios.guidance import Guidance
 from scenarios.spec import ScenarioSpec
 
+_ENDED_BY_SIGNAL = (-2, -9, -15, 130, 137, 143)
 LONGEST_SCRIPT_OUTPUT = 4000
 LONGEST_STANDARD_ERROR = 500
 MOST_MESSAGES = 100
@@ -112,7 +114,13 @@ def transcript_of(recording: Recording) -> Transcript:
     found = parse(
         recording.parser, recording.raw, recording.events, events_are_trace=recording.events_are_trace
     )
-    return with_sub_agents(found, recording.parser, recording.logs)
+    found = with_sub_agents(found, recording.parser, recording.logs)
+    return with_cut_ends(found) if was_cut(recording) else found
+
+
+def was_cut(recording: Recording) -> bool:
+    """Return whether evalhub ended the agent: by its time limit, its cost limit or a cancellation."""
+    return recording.timed_out or recording.cancelled or recording.exit_code in _ENDED_BY_SIGNAL
 
 
 def priced(recording: Recording, transcript: Transcript, target: ResolvedTarget, model: str) -> Recording:

@@ -18,8 +18,10 @@ from evaluators.interaction import RULES_VERSION, Interaction, analyse
 from evaluators.interaction import scores as interaction_scores
 from evaluators.model import Transcript
 from evaluators.patterns import pattern_budget
+from evaluators.sessions.sub_agents import MAIN, SUB_AGENT, with_sub_agents
 from evaluators.tool import Tool
 from evaluators.transcripts import UnreadableTranscript, parse
+from evaluators.transcripts.cut import with_cut_ends
 from evaluators.waste import waste_scores
 from runs.execution.assess import MOST_MESSAGES
 from runs.models import Artifact, CommandRecord, Run, TranscriptRecord, Trial
@@ -182,14 +184,15 @@ def _read_again(run: Run, trial: Trial) -> Transcript | None:
     parser = _parser(run)
     if not parser:
         return None
-    files = {
-        each.name: each for each in Artifact.objects.filter(trial=trial, name__in=("transcript", "events"))
-    }
+    own = Q(name__in=("transcript", "events", MAIN)) | Q(name__startswith=SUB_AGENT)
+    files = {each.name: each for each in Artifact.objects.filter(own, trial=trial)}
     if "transcript" not in files or any(each.size > MOST_RAW for each in files.values()):
         return None
     try:
         content = {name: _content(each) for name, each in files.items()}
-        return parse(parser, content["transcript"], content.get("events"))
+        read = parse(parser, content["transcript"], content.get("events"))
+        read = with_sub_agents(read, parser, content)
+        return with_cut_ends(read) if trial.timed_out else read
     except (FileUnavailable, UnreadableTranscript):
         return None
 

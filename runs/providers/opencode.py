@@ -82,7 +82,9 @@ class Opencode:
             env=env,
             log=self._program.log(invocation),
         )
-        sessions = opencode_sessions(recording.raw, self._program, invocation, sandbox, env)
+        sessions = opencode_sessions(
+            recording.raw, self._program, invocation, sandbox, env, with_main=recording.timed_out
+        )
         return replace(recording, logs={**recording.logs, **sessions}) if sessions else recording
 
     def _model(self, invocation: Invocation) -> str:

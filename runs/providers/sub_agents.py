@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evaluators.sessions.sub_agents import MAIN, SUB_AGENT
-from evaluators.transcripts.stream import json_of, mapping, words
+from evaluators.transcripts.stream import Object, json_of, mapping, words
 from runs.containment.beneath import LeadsOutside, make_folder_beneath, read_beneath
 from runs.containment.trees import files_beneath
 from runs.errors import ProviderError
@@ -69,14 +69,21 @@ def _rollouts(home: Path) -> Iterator[bytes]:
 
 
 def opencode_sessions(
-    stream: bytes, program: AgentProgram, invocation: Invocation, sandbox: Sandbox, env: dict[str, str]
+    stream: bytes,
+    program: AgentProgram,
+    invocation: Invocation,
+    sandbox: Sandbox,
+    env: dict[str, str],
+    *,
+    with_main: bool,
 ) -> dict[str, bytes]:
     """Return the exports of the sessions that opencode's stream names as its sub-agents', by artifact.
 
     opencode exports them itself, in the agent's sandbox, because its database is as the agent left it.
+    The agent's own is among them where asked for.
     """
-    found: dict[str, bytes] = {}
-    for number, id in enumerate(_sub_sessions(stream), start=1):
+
+    def export(id: str) -> bytes:
         try:
             ended = program.run(
                 ["export", id],
@@ -86,11 +93,22 @@ def opencode_sessions(
                 env={**sandbox.own_home(), **env},
             )
         except ProviderError:
-            continue
+            return b""
         start = ended.stdout.find(b"{")
-        if ended.exit_code == 0 and start >= 0 and json_of(ended.stdout[start:]) is not None:
-            found[f"{SUB_AGENT}{number}"] = ended.stdout[start:]
-    return found
+        is_whole = ended.exit_code == 0 and start >= 0 and json_of(ended.stdout[start:]) is not None
+        return ended.stdout[start:] if is_whole else b""
+
+    parts = [mapping(mapping(json_of(line)).get("part")) for line in stream.splitlines() if b'"task"' in line]
+    own = words(mapping(json_of(stream.partition(b"\n")[0])).get("sessionID"))
+    main = export(own) if with_main and own else b""
+    found = {
+        MAIN: main,
+        **{
+            f"{SUB_AGENT}{number}": export(id)
+            for number, id in enumerate(_sub_sessions([*parts, *_parts(main)]), start=1)
+        },
+    }
+    return {name: content for name, content in found.items() if content}
 
 
 def _plain(invocation: Invocation) -> Invocation:
@@ -98,13 +116,18 @@ def _plain(invocation: Invocation) -> Invocation:
     return replace(invocation, record=None, mcp=None, timeout_seconds=EXPORT_SECONDS)
 
 
-def _sub_sessions(stream: bytes) -> list[str]:
+def _parts(export: bytes) -> Iterator[Object]:
+    """Yield the parts of an exported session's messages."""
+    messages = mapping(json_of(export)).get("messages")
+    for message in messages if isinstance(messages, list) else ():
+        parts = mapping(message).get("parts")
+        yield from map(mapping, parts if isinstance(parts, list) else ())
+
+
+def _sub_sessions(parts: Iterable[Object]) -> list[str]:
     """Return the ids of the sessions that `task` calls started, in order."""
     found: dict[str, None] = {}
-    for line in stream.splitlines():
-        if b'"task"' not in line:
-            continue
-        part = mapping(mapping(json_of(line)).get("part"))
+    for part in parts:
         id = words(mapping(mapping(part.get("state")).get("metadata")).get("sessionId"))
         if part.get("tool") == "task" and id:
             found[id] = None

@@ -48,3 +48,9 @@ def test_a_forked_rollout_adds_only_its_own_calls(tmp_path: Path) -> None:
     out = call("import_sessions", str(tmp_path), "--tool", "mytool", "--dry-run").out
     assert out.count("1 command, 1 failed") == 1
     assert "a.jsonl: 1 call is copied from b.jsonl and counted there." in out
+
+
+def test_a_fork_of_the_real_claude_code_adds_only_its_own_call() -> None:
+    out = call("import_sessions", str(FILES / "claude-code-fork"), "--tool", "taskmgr", "--dry-run").out
+    assert "2 commands, 2 failed" in out and "1 command, 0 failed" in out
+    assert "fork.jsonl: 2 calls are copied from first.jsonl and counted there." in out

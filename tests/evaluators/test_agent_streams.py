@@ -335,7 +335,8 @@ def test_opencode_reports_failed_tools_errors_and_costs():
         ({"error": "Tool execution aborted"}, "cancelled", None),
         ({"error": "Tool execution aborted", "metadata": {"output": "a"}}, "", None),
         ({"error": "The bash tool was called with invalid arguments: command"}, "invalid", None),
-        ({"error": "no such host"}, "", False),
+        ({"error": "no such host", "metadata": {"output": ""}}, "", False),
+        ({"error": "A plugin's own words."}, "denied", None),
         ({"status": "completed", "output": "x\n\nUser aborted the command", "metadata": {"exit": None}}, "", None),
     ],
 )  # fmt: skip

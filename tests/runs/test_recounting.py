@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from tests.builders import close, make_project, make_run, make_suite, make_targe
 from tests.commands.calling import call
 
 pytestmark = pytest.mark.django_db
+STREAMS = Path(__file__).parents[1] / "files/streams"
 OLD: dict[str, Any] = {
     "available": True,
     "source": "events",
@@ -144,6 +146,18 @@ def test_raw_output_is_read_again() -> None:
     assert [each.line for each in trial.commands.all()] == ["tool add y"]
     events = trial.transcript.unpack().events
     assert events[trial.commands.get().event or 0].command == "tool add y"
+
+
+def test_raw_output_is_read_again_with_what_was_cut() -> None:
+    run = old_run(PIPED, provider="opencode")
+    run.trial_set.update(timed_out=True)
+    trial = run.trial_set.get()
+    for name, file in (("transcript", "opencode_cut.jsonl"), ("session", "opencode_cut_export.json")):
+        kept = keep(name, (STREAMS / file).read_bytes().replace(b"./taskmgr", b"tool"))
+        Artifact.objects.create(trial=trial, name=name, sha256=kept.sha256, size=kept.size)
+    recount()
+    found = [(each.subcommand, each.exit_code) for each in trial.commands.all()]
+    assert found == [("list", 1), ("creat", None)]
 
 
 def test_the_command_says_what_it_did() -> None:

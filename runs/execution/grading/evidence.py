@@ -11,6 +11,7 @@ from pydantic import Field
 from evalhub.web.rest.given import Given, JsonValue, Name, Text
 from evaluators.model import Event, Transcript, Usage
 from evaluators.transcripts import parse
+from evaluators.transcripts.cut import with_cut_ends
 from runs.errors import RequestError
 from runs.providers.base import Recording
 from scenarios.formats import companions, parse_files
@@ -145,6 +146,8 @@ def transcript_of(evidence: GivenEvidence, recording: Recording) -> Transcript:
     transcript = parse(
         recording.parser, recording.raw, recording.events, events_are_trace=recording.events_are_trace
     )
+    if evidence.timed_out:
+        transcript = with_cut_ends(transcript)
     if evidence.tool_calls is not None:
         events = tuple(event for n, call in enumerate(evidence.tool_calls) for event in _events(str(n), call))
         transcript = msgspec.structs.replace(transcript, events=events, source="trace")
