@@ -22,6 +22,13 @@ End = Literal["recorded", "reported", "estimated", "unknown"]
 """How the end of a command is known: from the kernel, from the agent's events, from text, or not at all."""
 NotRun = Literal["", "rejected", "denied", "cancelled", "invalid"]
 """Why a call never ran: a person rejected it, a rule or hook denied it, it was cancelled, or its input was invalid."""
+NOT_RUN: Mapping[str, NotRun] = {
+    "rejected": "rejected",
+    "denied": "denied",
+    "cancelled": "cancelled",
+    "invalid": "invalid",
+}
+"""Each reason by its name, as structured events and traces give it in `not_run`."""
 LayerName = Literal["interaction", "gates", "assertions", "evaluators", "scripts", "judge"]
 
 

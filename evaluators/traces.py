@@ -9,7 +9,7 @@ from datetime import datetime
 import msgspec
 from msgspec import Struct
 
-from evaluators.model import Event, Json, Transcript
+from evaluators.model import NOT_RUN, Event, Json, NotRun, Transcript
 
 TYPES = frozenset(("model_step", "tool_call", "tool_result", "message", "error"))
 """The event types that are evaluated (AgentV evaluation, Trace Data Model)."""
@@ -112,7 +112,9 @@ def _event(item: Mapping[str, Json]) -> Event:
         return Event("raw", _text(item.get("id")), _text(kind), metadata=dict(item))
     name, input = _text(item.get("name")), item.get("input")
     metadata = item.get("metadata")
-    success = item.get("success")
+    why = not_run(item.get("not_run", item.get("notRun")))
+    success = None if why else item.get("success")
+    code = None if why else item.get("exitCode", item.get("exit_code"))
     return Event(
         kind,
         _text(item.get("id")),
@@ -122,11 +124,17 @@ def _event(item: Mapping[str, Json]) -> Event:
         item.get("output"),
         _text(item.get("text")),
         _text(item.get("role")),
-        _whole(item.get("exitCode", item.get("exit_code"))),
+        _whole(code),
         success if isinstance(success, bool) else None,
         timestamp(item.get("timestamp")),
         metadata=metadata if isinstance(metadata, dict) else {},
+        not_run=why,
     )
+
+
+def not_run(value: Json) -> NotRun:
+    """Return why a call never ran, as an event names it; empty for anything else."""
+    return NOT_RUN.get(value, "") if isinstance(value, str) else ""
 
 
 def _fields(event: Event) -> dict[str, Json]:

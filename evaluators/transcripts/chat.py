@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 from evaluators.model import Event, Json, Transcript, Usage
-from evaluators.traces import shell_command
+from evaluators.traces import not_run, shell_command
 from evaluators.transcripts import event_stream
 from evaluators.transcripts.paths import MISSING, at
 from evaluators.transcripts.reading import UnreadableTranscript, as_text
@@ -132,6 +132,9 @@ def _call(number: int, call: Json) -> Iterator[Event]:
     yield Event("tool_call", id, name, shell_command(name, given), given)
     success, milliseconds = _success(fields), _number(_first(fields, _MILLISECONDS))
     output = fields.get("error") or fields.get("result", fields.get("output"))
+    if why := not_run(fields.get("not_run", fields.get("notRun"))):
+        yield Event("tool_result", id, name, output=output, not_run=why)
+        return
     if success is None and milliseconds is None and output is None:
         return
     seconds = None if milliseconds is None else milliseconds / 1000
@@ -187,5 +190,6 @@ def _line(event: Event) -> dict[str, Json]:
         "role": event.role,
         "success": event.success,
         "duration_ms": milliseconds,
+        "not_run": event.not_run or None,
     }
     return {name: value for name, value in fields.items() if value is not None}

@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from evaluators.model import Event, EventType, Json, Usage
-from evaluators.traces import shell_command
+from evaluators.traces import not_run, shell_command
 
 NO_METADATA: dict[str, Json] = {}
 """Shared: a dictionary for each of a long log's events has the garbage collector look through them again and again."""
@@ -40,6 +40,7 @@ class Line(Struct, gc=False):
     duration_ms: float | None = None
     error: Json = None
     usage: Json = None
+    not_run: Json = None
 
 
 class AnyLine(Line, gc=False):
@@ -87,6 +88,8 @@ def _tool_result(line: Line) -> Event:
     if (seconds := line.duration_ms) is not None:
         seconds /= 1000
     name = line.tool or line.name
+    if line.not_run is not None and (why := not_run(line.not_run)):
+        return Event("tool_result", key, name, output=output, timestamp=at, seconds=seconds, not_run=why)
     return Event(
         "tool_result", key, name, None, None, output, None, None, code, success, at, seconds, NO_METADATA
     )

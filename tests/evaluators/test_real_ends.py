@@ -13,6 +13,7 @@ from evaluators.model import Event, Transcript, Usage
 from evaluators.sessions import IMPORTERS, parse_session_file
 from evaluators.sessions.sub_agents import MAIN, with_sub_agents
 from evaluators.transcripts import parse
+from evaluators.transcripts.chat import as_lines
 from evaluators.transcripts.cut import with_cut_ends
 from tests.session_files import lines_of
 
@@ -176,3 +177,30 @@ def test_a_sidechain_in_its_sessions_file_has_its_agent(tmp_path: Path) -> None:
         (session,) = parse_session_file(opened, IMPORTERS)[1]
     found = [each.metadata.get("agent") for each in session.transcript.events]
     assert found == [None, None, "sidechain", "sidechain"]
+
+
+@pytest.mark.parametrize("reason", ["rejected", "denied", "cancelled", "invalid", "other"])
+@pytest.mark.parametrize(
+    ("parser", "lines"),
+    [
+        ("events", [{"event": "tool_call", "id": "1", "tool": "shell", "command": "mytool list"},
+                    {"event": "tool_result", "id": "1", "exit_code": 1, "success": False}]),
+        ("events", [{"type": "tool_call", "id": "1", "name": "shell", "command": "mytool list"},
+                    {"type": "tool_result", "id": "1", "exit_code": 1, "success": False}]),
+        ("trace", [{"type": "tool_call", "id": "1", "name": "shell", "input": {"command": "mytool list"}},
+                   {"type": "tool_result", "id": "1", "exitCode": 1, "success": False}]),
+        ("chat", [{"name": "shell", "args": {"command": "mytool list"}, "success": False}]),
+    ],
+)  # fmt: skip
+def test_neutral_formats_may_say_why_a_call_did_not_run(
+    parser: str, lines: list[dict[str, Any]], reason: str
+) -> None:
+    given = [*lines[:-1], {**lines[-1], "not_run": reason}]
+    content = (
+        json.dumps({"text": "done", "toolCalls": given}).encode() if parser == "chat" else lines_of(given)
+    )
+    expected = ("", 1) if reason == "other" else (reason, None)
+    read = parse(parser, content)
+    assert ends(read) == [expected]
+    if parser == "chat":
+        assert ends(parse("events", as_lines(read))) == [expected]
