@@ -29,7 +29,7 @@ LEFT_SECONDS = 1.0
 END_SECONDS = 3.0
 """Seconds that a recorder may take to write the last ends after the command."""
 LARGEST_RECORD = 64 << 20
-_KILLED_SECONDS = 0.05
+_KILLED_SECONDS = 0.5
 """How long before its own end a sandbox may have killed what the command left behind."""
 
 
