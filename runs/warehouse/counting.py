@@ -176,8 +176,8 @@ def counted_by_events(runs: Sequence[Mapping[str, Any] | None]) -> bool:
 
     Not where a run counts its scenarios differently.
     """
-    known = [found for run in runs if (found := countings_of(run))]
-    uniform = [found[0] for found in known if len(found) == 1]
+    known = [found for run in runs if (found := {each.of_commands for each in countings_of(run)})]
+    uniform = [next(iter(found)) for found in known if len(found) == 1]
     ends = {each.ends for each in uniform}
     return len(uniform) == len(known) and ends == {RECORDED, REPORTED} and all(map(_has_reported, uniform))
 
