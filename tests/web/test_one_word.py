@@ -33,9 +33,8 @@ def test_states_and_classes_have_badges(value):
     assert BADGES[value][1] == value.value
 
 
-# `n/a` is a rate of too few known ends.
 OTHER_NOTATIONS = {
-    "empty": r"\bN/A\b|>\s*(-|—|none|unknown)\s*<|\"(none|unknown|-|—)\", true\)",
+    "empty": r"\bn/a\b|\bN/A\b|>\s*(-|—|none|unknown)\s*<|\"(none|unknown|-|—)\", true\)",
     "dates": r"\|date\(|strftime",
 }
 

@@ -26,7 +26,7 @@ from runs.errors import ProviderError
 
 LEFT_SECONDS = 1.0
 """Seconds after the command until its recorder is told to end: a process may have escaped."""
-END_SECONDS = 3.0
+END_SECONDS = 15.0
 """Seconds that a recorder may take to write the last ends after the command."""
 LARGEST_RECORD = 64 << 20
 _KILLED_SECONDS = 0.5
