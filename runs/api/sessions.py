@@ -21,6 +21,9 @@ class KeptCommandOut(Schema):
     """Redacted."""
     exit_code: int | None
     """Null if unknown."""
+    failed: bool
+    end: str
+    """How its end is known: reported, estimated or unknown."""
     error: str
     """The first error line, redacted; empty if it did not fail."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
@@ -18,20 +18,24 @@ from evaluators.interaction import RULES_VERSION, Interaction, analyse
 from evaluators.interaction import scores as interaction_scores
 from evaluators.model import Transcript
 from evaluators.patterns import pattern_budget
+from evaluators.recorded_calls import RecordedCall, read_record
 from evaluators.sessions.sub_agents import MAIN, SUB_AGENT, with_sub_agents
 from evaluators.tool import Tool
 from evaluators.transcripts import UnreadableTranscript, parse
 from evaluators.transcripts.cut import with_cut_ends
 from evaluators.waste import waste_scores
 from runs.execution.assess import MOST_MESSAGES
+from runs.execution.tool_recording import RECORD
 from runs.models import Artifact, CommandRecord, Run, TranscriptRecord, Trial
 from runs.models.run import RunState, Trigger
 from runs.models.trial import TrialState, command_row, json_of, scores_json, transcript_row
 from runs.queue import statements
 from runs.warehouse.artifacts import FileUnavailable, opened
 from runs.warehouse.comparison import compare_with_baseline, compared_by_flips
+from runs.warehouse.counting import decided_by
 from runs.warehouse.cut_offs import cut_offs
 from runs.warehouse.rollups import write_rollups
+from runs.warehouse.search_index import index_trials
 from scenarios.models import SESSIONS
 
 BATCH = 50
@@ -72,39 +76,46 @@ def recount(
 ) -> Recounted:
     """Count the commands of every run behind again; `progress` gets the runs done and their number.
 
-    One transaction for each batch of trials and one for the rollups of a run, so that an interruption loses at most a
-    batch. Outcomes and composites stay as recorded.
+    One transaction for each batch of trials and one for the rollups and comparisons of a run, so that an interruption
+    loses at most a batch. Outcomes and composites stay as recorded.
     """
     keys = list(runs_behind(project).values_list("pk", flat=True))
     done = Recounted(behind=len(keys))
     for at, key in enumerate(keys, 1):
         run = Run.objects.select_related("project", "target", "target_version", "suite").get(pk=key)
-        counted, kept = _recount_run(run, batch, batch_done)
+        counted, kept, compared = _recount_run(run, batch, batch_done)
         done.trials += counted
+        done.compared += compared
         done.kept += kept
         done.runs += bool(counted)
         progress(at, len(keys))
-    done.compared = _compare(keys)
     return done
 
 
-def _compare(runs: Sequence[int]) -> int:
-    """Compare the runs and those that have one of them as baseline again, oldest first; return how many.
+def _compare(run: Run) -> int:
+    """Compare a run, and those that have it as baseline, as soon as both are recounted; return how many.
 
-    Those that an older release compared by flips alone are left to `compare_again --old`.
+    Those that an older release compared by flips alone are left to `compare_again --old`. Requires a transaction: the
+    one that marks the run as recounted, so that an interruption leaves none out.
     """
-    recounted = set(runs)
-    pairs = Run.objects.filter(state=RunState.FINISHED, baseline__isnull=False).order_by("pk")
+    pairs = Run.objects.filter(
+        Q(pk=run.pk) | Q(baseline=run.pk),
+        state=RunState.FINISHED,
+        recounted__gte=RULES_VERSION,
+        baseline__recounted__gte=RULES_VERSION,
+    )
     pairs = pairs.exclude(pk__in=compared_by_flips())
-    keys = [pk for pk, base in pairs.values_list("pk", "baseline") if {pk, base} & recounted]
-    for key in keys:
-        with transaction.atomic():
-            compare_with_baseline(Run.objects.select_related("project").get(pk=key))
-    return len(keys)
+    found = list(pairs.select_related("project").order_by("pk"))
+    for each in found:
+        compare_with_baseline(each)
+    return len(found)
 
 
-def _recount_run(run: Run, batch: int, batch_done: Callable[[], None]) -> tuple[int, int]:
-    """Count a run's trials again; return how many were counted, and how many had nothing to count from."""
+def _recount_run(run: Run, batch: int, batch_done: Callable[[], None]) -> tuple[int, int, int]:
+    """Count a run's trials again.
+
+    Return how many were counted, how many had nothing to count from, and how many runs were compared again.
+    """
     counted = kept = 0
     limits = cut_offs(run.project if run.project_id else None, before=run.pk).limits
     for keys in _batches(_trials(run).values_list("pk", flat=True), batch):
@@ -128,7 +139,8 @@ def _recount_run(run: Run, batch: int, batch_done: Callable[[], None]) -> tuple[
         write_rollups(locked)
         locked.recounted = RULES_VERSION
         locked.save(update_fields=["recounted"])
-    return counted, kept
+        compared = _compare(locked)
+    return counted, kept, compared
 
 
 def _trials(run: Run) -> QuerySet[Trial]:
@@ -148,7 +160,8 @@ def _counted_again(run: Run, trial: Trial) -> tuple[Transcript, bool, Interactio
     """Return a trial's transcript, whether it was read anew, and its metrics; None if it keeps its figures."""
     stored = TranscriptRecord.objects.filter(trial=trial).first()
     before = trial.detail.get("interaction") or {}
-    if stored is None or before.get("source") == "recorded" or _is_reduced(run):
+    record = _record(trial) if before.get("source") == "recorded" else None
+    if stored is None or _is_reduced(run, trial) or (before.get("source") == "recorded" and record is None):
         return None
     tool = _tool(run, trial)
     if tool is None and run.trigger == Trigger.IMPORT:
@@ -159,15 +172,28 @@ def _counted_again(run: Run, trial: Trial) -> tuple[Transcript, bool, Interactio
     is_anew = again is not None and again != transcript
     if again is not None:
         transcript = again
-    if not transcript.events and not transcript.text:
+    if not transcript.events and not transcript.text and record is None:
         return None
     with pattern_budget():
-        return transcript, is_anew, analyse(transcript, tool, completed=bool(trial.completed))
+        interaction = analyse(transcript, tool, completed=bool(trial.completed), record=record)
+    return transcript, is_anew, interaction
 
 
-def _is_reduced(run: Run) -> bool:
-    """Return whether only some events are stored: of people's sessions those of the tool's commands."""
-    return run.suite.format == SESSIONS
+def _is_reduced(run: Run, trial: Trial) -> bool:
+    """Return whether only some events are stored: of people's sessions, unless whole, those of the tool's commands."""
+    session = trial.detail.get("session") or {}
+    return run.suite.format == SESSIONS and not session.get("whole")
+
+
+def _record(trial: Trial) -> tuple[RecordedCall, ...] | None:
+    """Return the recorded executions of the tool; None where they aren't stored or can't be read."""
+    kept = Artifact.objects.filter(trial=trial, name=RECORD, size__lte=MOST_RAW).first()
+    if kept is None:
+        return None
+    try:
+        return read_record(_content(kept))
+    except (FileUnavailable, ValueError):
+        return None
 
 
 def _tool(run: Run, trial: Trial) -> Tool | None:
@@ -212,6 +238,12 @@ def _content(artifact: Artifact) -> bytes:
         return bytes(file.read())
 
 
+def _decided(trial: Trial) -> dict[str, str]:
+    """Return by which counting the trial's gates were decided, which are not run again."""
+    before = trial.detail["interaction"]
+    return {"decided_by": before.get("decided_by") or decided_by(before)}
+
+
 def _store(
     trial: Trial, transcript: Transcript, is_anew: bool, interaction: Interaction, limits: Thresholds
 ) -> None:
@@ -227,7 +259,7 @@ def _store(
     messages = messages_of(transcript, interaction)
     trial.detail = {
         **trial.detail,
-        "interaction": interaction.as_json(),
+        "interaction": {**interaction.as_json(), **_decided(trial)},
         "attempts": json_of(attempts(transcript, interaction.commands)),
         "diagnosis": json_of(
             diagnose(interaction, limits, messages, failed=bool(trial.outcome) and not passed)
@@ -244,3 +276,4 @@ def _store(
         TranscriptRecord.objects.filter(trial=trial).update(
             **{name: value for name, value in row.items() if name != "trial"}
         )
+        index_trials([trial.pk])

@@ -36,6 +36,7 @@ from runs.execution.task import Task
 from runs.execution.trial_folder import TrialFolder
 from runs.execution.workspace import LocalWorkspace
 from runs.providers.base import Recording
+from runs.warehouse.counting import NOT_RECORDED
 from runs.worker_settings import containment
 
 RECORD = "tool-calls"
@@ -66,14 +67,14 @@ def record_for(
     if task.context.target.kind not in RECORDED_KINDS:
         return None, ""
     if not task.spec.record_tool:
-        return None, "The tool was not recorded: the scenario says record_tool: false."
+        return None, f"{NOT_RECORDED}the scenario says record_tool: false."
     if problem := recording_problem(workspace.containment):
-        return None, f"The tool was not recorded: {problem}"
+        return None, f"{NOT_RECORDED}{problem}"
     inside = workspace.inside(folder.workspace)
     path = env.get("PATH", workspace.containment.path)
     recorded = recorded_tool(tool, folder.workspace, inside, path)
     if recorded is None:
-        return None, "The tool was not recorded: its pattern names no program. Set target.binary."
+        return None, f"{NOT_RECORDED}its pattern names no program. Set target.binary."
     writable = (inside, workspace.inside(folder.scratch), "/tmp", HOME)  # noqa: S108  # the sandbox's own
     return ToolRecord(recorded, folder.workspace, inside, writable), ""
 

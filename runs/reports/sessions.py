@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from evalhub.web.numbers import counted
+from evaluators.model import Command
 from evaluators.sessions.kept import KeptSession
 from runs.models import Run
 from runs.warehouse.import_sessions import SortedSessions
@@ -44,11 +45,17 @@ def _kept_lines(session: KeptSession) -> list[str]:
     kept += ", whole transcript redacted" if session.is_whole else ""
     errors = session.errors
     rows = [
-        f"  {'?' if each.exit_code is None else each.exit_code:>3} {each.line}"
-        + (f"  # {errors[each.n]}" if errors.get(each.n) else "")
+        f"  {_ended(each):>3} {each.line}" + (f"  # {errors[each.n]}" if errors.get(each.n) else "")
         for each in session.commands
     ]
     return [f"{head} ({counted(len(session.commands), 'command')}, {session.failed} failed{kept})", *rows]
+
+
+def _ended(command: Command) -> str:
+    """Return a command's exit code, `?` if its end is unknown, with `~` if it is estimated."""
+    if command.exit_code is None:
+        return "~!" if command.failed else "?"
+    return f"~{command.exit_code}" if command.end == "estimated" else str(command.exit_code)
 
 
 def sessions_document(found: SortedSessions, read: ReadSessions, run: Run | None) -> dict[str, Any]:
@@ -78,7 +85,13 @@ def _session(session: KeptSession) -> dict[str, Any]:
         "not_run": session.not_run,
         "mentioned": session.mentioned,
         "commands": [
-            {"line": each.line, "exit_code": each.exit_code, "error": errors.get(each.n, "")}
+            {
+                "line": each.line,
+                "exit_code": each.exit_code,
+                "failed": each.failed,
+                "end": each.end,
+                "error": errors.get(each.n, ""),
+            }
             for each in session.commands
         ],
     }

@@ -11,6 +11,10 @@ from scenarios.models import Scenario, SuiteEntry
 FIRST_RULES = "1"
 """The version of trials without one."""
 RECORDED, REPORTED, ESTIMATED = "recorded", "reported", "estimated"
+NOT_RECORDED = "The tool was not recorded: "
+"""How the note of a trial begins that says why its tool was not recorded."""
+FEWEST_KNOWN = 3
+"""Fewer known exit codes give no rate on pages."""
 _BY_SOURCE = {"recorded": RECORDED, "transcript": ESTIMATED}
 _WHOLE, _BY_SCENARIO = "all", "scenarios"
 
@@ -24,11 +28,23 @@ class Counting(NamedTuple):
     """Sources, sorted, by commas; empty for the first rules, which had none."""
     beside: bool = False
     """Whether every recorded trial also has the metrics by its agent's events."""
+    decided: str = ""
+    """By which counting outcomes were decided, in words; empty if by this one. A recount leaves outcomes as they are."""
 
     @property
     def words(self) -> str:
         """Return both in words, such as `rules 2, recorded`."""
         return f"rules {self.rules}, {self.ends}".rstrip(" ,")
+
+    @property
+    def of_outcomes(self) -> str:
+        """Return by which counting its outcomes were decided, in words."""
+        return self.decided or self.words
+
+    @property
+    def of_commands(self) -> Counting:
+        """Return how its commands are counted, whatever its outcomes were decided by."""
+        return self._replace(decided="")
 
 
 class TrialCounting(NamedTuple):
@@ -39,6 +55,22 @@ class TrialCounting(NamedTuple):
     """As in `Interaction.source`."""
     beside: bool
     """Whether the metrics by the agent's events are stored beside recorded ones."""
+    decided: str = ""
+    """By which counting its outcome was decided, in words; empty if by this one."""
+
+    @property
+    def words(self) -> str:
+        """Return how its own commands are counted, in words."""
+        return Counting(str(self.rules), "" if self.rules == 1 else _ends(self)).words
+
+
+def _ends(trial: TrialCounting) -> str:
+    return _BY_SOURCE.get(trial.source, REPORTED)
+
+
+def decided_by(interaction: Mapping[str, Any]) -> str:
+    """Return by which counting a trial's gates read its commands, in words."""
+    return TrialCounting(interaction.get("rules", 1), interaction.get("source", "none"), beside=False).words
 
 
 def counting_of_trials(trials: Iterable[TrialCounting]) -> Counting | None:
@@ -52,15 +84,15 @@ def counting_of_trials(trials: Iterable[TrialCounting]) -> Counting | None:
     rules = ", ".join(str(version) for version in sorted({each.rules for each in measured}))
     if rules == FIRST_RULES:
         return Counting()
+    decided = ""
+    if any(each.decided for each in measured):
+        decided = "; ".join(sorted({each.decided or each.words for each in measured}))
     recorded = [each for each in measured if each.source == RECORDED]
     beside = bool(recorded) and all(each.beside for each in recorded)
     if len(recorded) == len(measured):
-        return Counting(rules, RECORDED, beside)
-    ends = {
-        REPORTED if each.source == RECORDED and each.beside else _BY_SOURCE.get(each.source, REPORTED)
-        for each in measured
-    }
-    return Counting(rules, ", ".join(sorted(ends)), beside)
+        return Counting(rules, RECORDED, beside, decided)
+    ends = {REPORTED if each.source == RECORDED and each.beside else _ends(each) for each in measured}
+    return Counting(rules, ", ".join(sorted(ends)), beside, decided)
 
 
 def stored(by_scenario: Mapping[int, Counting | None]) -> dict[str, Any]:
@@ -96,6 +128,12 @@ def countings_of(run: Mapping[str, Any] | None) -> list[Counting]:
     return sorted({Counting(*each) for each in found if each})
 
 
+def counts_alike(one: Mapping[str, Any] | None, other: Mapping[str, Any] | None) -> bool:
+    """Return whether two runs' commands are counted alike, whatever their outcomes were decided by."""
+    before, after = ({each.of_commands for each in countings_of(run)} for run in (one, other))
+    return before == after
+
+
 def ends_of_run(run: Mapping[str, Any] | None) -> str:
     """Return the sources of ends over the run's scenarios, such as `recorded`; empty for older rules."""
     return ", ".join(dict.fromkeys(each.ends for each in countings_of(run) if each.ends))
@@ -106,6 +144,17 @@ def rules_of_run(run: Mapping[str, Any] | None) -> str:
     return ", ".join(dict.fromkeys(each.rules for each in countings_of(run)))
 
 
+def why_not_recorded(notes: Iterable[object]) -> str:
+    """Return why a trial's tool was not recorded, from its notes; empty if it was, or if nothing is known."""
+    found = (each for each in notes if isinstance(each, str) and each.startswith(NOT_RECORDED))
+    return next(found, "").removeprefix(NOT_RECORDED)
+
+
+def counts_unknown_as_success(run: Mapping[str, Any] | None) -> bool:
+    """Return whether the rules of a run are the first, by which a command with an unknown end was a success."""
+    return rules_of_run(run) == FIRST_RULES
+
+
 def common_ends(before: Counting, after: Counting) -> str:
     """Return the source of ends that both have: recorded before reported; empty if none."""
     if before.ends == after.ends:
@@ -114,8 +163,8 @@ def common_ends(before: Counting, after: Counting) -> str:
 
 
 def counts_differ(one: Counting | None, other: Counting | None) -> bool:
-    """Return whether the rules or the ends of two scenarios differ; not if nothing was measured in one."""
-    return bool(one and other and one.words != other.words)
+    """Return whether two scenarios' outcomes were decided by other rules or ends; not if nothing was measured in one."""
+    return bool(one and other and one.of_outcomes != other.of_outcomes)
 
 
 def _has_reported(counting: Counting) -> bool:
@@ -127,8 +176,8 @@ def counted_by_events(runs: Sequence[Mapping[str, Any] | None]) -> bool:
 
     Not where a run counts its scenarios differently.
     """
-    known = [found for run in runs if (found := countings_of(run))]
-    uniform = [found[0] for found in known if len(found) == 1]
+    known = [found for run in runs if (found := {each.of_commands for each in countings_of(run)})]
+    uniform = [next(iter(found)) for found in known if len(found) == 1]
     ends = {each.ends for each in uniform}
     return len(uniform) == len(known) and ends == {RECORDED, REPORTED} and all(map(_has_reported, uniform))
 
@@ -150,7 +199,7 @@ def compared_by(before: Mapping[str, Any] | None, after: Mapping[str, Any] | Non
     keys = {*scenario_keys(before), *scenario_keys(after)} or {""}
     if sentence := ends_sentence(compared_ends(before, after, sorted(keys))):
         return sentence
-    if countings_of(before) == countings_of(after):
+    if counts_alike(before, after):
         return ""
     return "Tool use isn't compared: counting rules or source of exit codes changed."
 
@@ -233,7 +282,7 @@ def with_counting(
         return old, new
     alike = before.rules != after.rules or (not strict and common_ends(before, after))
     ends = ("", "") if alike else (before.ends, after.ends)
-    outcome = (before.words, after.words)
+    outcome = (before.of_outcomes, after.of_outcomes)
     one, other = (
         own._replace(
             rules=each.rules,

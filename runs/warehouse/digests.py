@@ -23,6 +23,7 @@ from evaluators.model import Command
 from evaluators.run_diagnosis import CutOffs, DiagnosedTrial, Finding, diagnose_run
 from runs.models import CommandRecord, Run, RunDigest, Trial
 from runs.models.trial import TrialState
+from runs.warehouse.counting import why_not_recorded
 from runs.warehouse.cut_offs import cut_offs
 from runs.warehouse.failure_reasons import is_verdict, reasons_of
 from runs.warehouse.layer_totals import (
@@ -181,6 +182,7 @@ class ReadDetail(Struct, gc=False):
     interaction: Interaction | None = None
     messages: dict[int, str] = {}
     attempts: dict[str, Attempts] = {}
+    notes: list[Any] = []
 
 
 read_scores = msgspec.json.Decoder(list[ReadScore]).decode
@@ -252,7 +254,9 @@ def digest_of(run: Run) -> Digest:
                         DiagnosedTrial(trial.pk, trial.key, detail.interaction, detail.messages, failed)
                     )
                 used.append((detail.interaction, detail.attempts))
-                totalled.append(TotalledTrial(trial.pk, decoded, detail.interaction))
+                totalled.append(
+                    TotalledTrial(trial.pk, decoded, detail.interaction, why_not_recorded(detail.notes))
+                )
             if trial.outcome in ("pass", "fail"):
                 values.append(TrialValues(trial.scenario, trial.outcome == "pass", decoded))
     issues, highlights, judged = statements([run.pk])

@@ -12,6 +12,7 @@ from django.db.models import Avg, Q
 from evaluators.significance import t_interval
 from runs.models import Measure, Run, RunMeasure
 from runs.models.run import NOT_CONFIRMING, RunState
+from runs.warehouse.counting import countings_of
 from runs.warehouse.guidance_runs import MOST_RUNS
 from runs.warehouse.rates import Rate
 from scenarios.models import Guidance, Suite
@@ -71,15 +72,18 @@ class GuidanceMatrix:
     guidance: Sequence[Guidance]
     rows: Sequence[tuple[str, Sequence[MatrixCell | None]]]
     targets: Sequence[str]
+    counted: Sequence[str] = ()
+    """How commands are counted in these runs, in words, where they differ."""
 
 
 def guidance_matrix(suite: Suite, target: str = "") -> GuidanceMatrix:
     """Return a suite's matrix on one target, or on all. Five queries."""
     runs = Run.objects.filter(NOT_CONFIRMING, suite=suite, state=RunState.FINISHED).exclude(guidance=None)
-    columns = ("target__name", "tool_version", "guidance", "pk", "passed", "failed")
+    columns = ("target__name", "tool_version", "guidance", "pk", "passed", "failed", "counting")
     every = list(runs.order_by("-pk").values_list(*columns)[:MOST_READ])
     cells: dict[tuple[str, int], MatrixCell] = {}
-    for name, tool, guidance, pk, passed, failed in every:
+    counted: set[str] = set()
+    for name, tool, guidance, pk, passed, failed, counting in every:
         if target and name != target:
             continue
         cell = cells.setdefault((tool, guidance), MatrixCell())
@@ -87,6 +91,7 @@ def guidance_matrix(suite: Suite, target: str = "") -> GuidanceMatrix:
             cell.older += 1
             continue
         cell.runs.append(pk)
+        counted.update(each.words for each in countings_of(counting))
         cell.passed += passed
         cell.judged += passed + failed
     _read_measures(suite, cells)
@@ -97,6 +102,7 @@ def guidance_matrix(suite: Suite, target: str = "") -> GuidanceMatrix:
         [versions[pk] for pk in used],
         [(tool, [cells.get((tool, pk)) for pk in used]) for tool in tools],
         sorted({row[0] for row in every}),
+        sorted(counted) if len(counted) > 1 else (),
     )
 
 

@@ -108,6 +108,8 @@ class LayerTotals(Struct, frozen=True):
     recorded: int = 0
     """Trials with recorded commands."""
     ends: EndTotals = EndTotals()
+    not_recorded: dict[str, int] = {}
+    """Trials whose tool was not recorded, by the reason."""
 
 
 class TotalledTrial(Struct, frozen=True):
@@ -116,6 +118,8 @@ class TotalledTrial(Struct, frozen=True):
     pk: int
     scores: Sequence[ReadScore]
     interaction: Interaction | None
+    not_recorded: str = ""
+    """Why its tool was not recorded; empty if it was."""
 
     @property
     def source(self) -> str:
@@ -137,6 +141,7 @@ def layer_totals(run: int, trials: Sequence[TotalledTrial]) -> LayerTotals:
         judge=_judge(run, trials),
         recorded=sources[RECORDED],
         ends=_ends([each.interaction for each in trials if each.interaction]),
+        not_recorded=dict(Counter(each.not_recorded for each in trials if each.not_recorded)),
     )
 
 

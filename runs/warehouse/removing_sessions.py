@@ -10,6 +10,7 @@ from typing import NamedTuple
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Value
+from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Concat
 
 from evalhub.teams import audit
@@ -34,14 +35,16 @@ class RunWithout(NamedTuple):
 
 
 def sessions_without_tool(project: Project | None = None, run: int | None = None) -> QuerySet[Trial]:
-    """Return the imported sessions of which every command is another tool's call."""
+    """Return the imported sessions without a command, or of which every command is another tool's call."""
     own = CommandRecord.objects.filter(trial=OuterRef("pk"))
-    # Such a call is stored as its tool's name and its input as JSON, and the name is also its subcommand.
-    other = Q(line=F("subcommand"))
+    binary = KeyTextTransform("binary", F("trial__scenario_version__content__criteria__tool"))
+    # Such a call is stored as its tool's name and its input as JSON, and the name is also its subcommand. A pattern
+    # may take a whole command of the tool as its subcommand.
+    other = Q(line=F("subcommand")) & ~Q(line__startswith=binary)
     for begin in ("{", "[", '"'):
         other |= Q(line__startswith=Concat(F("subcommand"), Value(f" {begin}")))
     other &= ~Q(subcommand="")
-    found = Trial.objects.filter(Exists(own), ~Exists(own.exclude(other)), run__suite__format=SESSIONS)
+    found = Trial.objects.filter(~Exists(own.exclude(other)), run__suite__format=SESSIONS)
     if project is not None:
         found = found.filter(run__project=project)
     return found if run is None else found.filter(run=run)

@@ -70,6 +70,7 @@ class _ReadInteraction(Struct, frozen=True, gc=False):
     """The fields read from a trial's interaction; the rest of its JSON is skipped."""
 
     subcommands: list[dict[str, Any]] = []
+    decided_by: str = ""
     source: str = "none"
     rules: int = 1
     reported: dict[str, Any] | None = None
@@ -168,7 +169,9 @@ def countings(trials: _Counted) -> dict[int, Counting | None]:
     """Return how the trials of each scenario are counted."""
     found: defaultdict[int, list[TrialCounting]] = defaultdict(list)
     for trial, own in trials:
-        found[trial.scenario].append(TrialCounting(own.rules, own.source, own.reported is not None))
+        found[trial.scenario].append(
+            TrialCounting(own.rules, own.source, own.reported is not None, own.decided_by)
+        )
     return {scenario: counting_of_trials(each) for scenario, each in found.items()}
 
 

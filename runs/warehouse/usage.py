@@ -12,7 +12,13 @@ from evaluators.flag_confusion import ConfusionKind
 from evaluators.statistics import Interval, shrunken_rates, wilson
 from runs.models import FlagConfusion, SubcommandMeasure
 from runs.models.run import RunState
-from runs.warehouse.counting import ESTIMATED, countings_of, ends_of_run
+from runs.warehouse.counting import (
+    ESTIMATED,
+    FEWEST_KNOWN,
+    counts_alike,
+    counts_unknown_as_success,
+    ends_of_run,
+)
 from runs.warehouse.run_filters import RunListFilters, tagged
 from runs.warehouse.run_list import runs_of
 from runs.warehouse.subcommand_totals import median_of
@@ -21,8 +27,6 @@ MOST_RUNS = 100
 """Newest matching runs that are summed."""
 FEWEST_CALLS = 5
 """Fewer calls say little: the page marks them."""
-FEWEST_KNOWN = 3
-"""Fewer known exit codes give no rate on pages."""
 
 
 @dataclass
@@ -138,10 +142,13 @@ def usage(project: Project, filters: RunListFilters, *, compare: bool = False) -
     read = list(closed.order_by("-pk").values_list(*columns)[:MOST_RUNS])
     newest = {pk: baseline for pk, baseline, _, _ in read}
     based = [row for row in read if row[1] and compare]
-    baselines = {row[1] for row in based if countings_of(row[2]) == countings_of(row[3])}
+    baselines = {row[1] for row in based if counts_alike(row[2], row[3])}
     fields = (*_SUMMED, "tries")
     rows = SubcommandMeasure.objects.filter(run__in={*newest, *baselines}, scenario=None)
     found = list(rows.order_by("run").values("run", "subcommand", *fields))
+    older = {row[at] for row in read for at in (0, 1) if counts_unknown_as_success(row[at + 2])}
+    for row in found:
+        row["unknown"] = 0 if row["run"] in older else row["unknown"]
     now = _summed(row for row in found if row["run"] in newest)
     before = _summed(row for row in found if row["run"] in baselines)
     return Usage(
@@ -149,7 +156,7 @@ def usage(project: Project, filters: RunListFilters, *, compare: bool = False) -
         _rows(now, before),
         _confusions(newest),
         sum(ESTIMATED in ends_of_run(row[2]) for row in read),
-        sum(countings_of(row[2]) != countings_of(row[3]) for row in based),
+        sum(not counts_alike(row[2], row[3]) for row in based),
     )
 
 

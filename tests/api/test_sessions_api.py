@@ -25,7 +25,13 @@ def test_a_dry_run_shows_what_would_be_kept(api: Any) -> None:
         2,
         ["c-1", "ses_1"],
     )
-    failed = {"line": "taskmgr create --fmt json x", "exit_code": 2, "error": "no such option: --fmt"}
+    failed = {
+        "failed": True,
+        "end": "reported",
+        "line": "taskmgr create --fmt json x",
+        "exit_code": 2,
+        "error": "no such option: --fmt",
+    }
     assert found["sessions"][0]["commands"][2] == failed
     assert found["problems"][0].startswith("s2.json: line 1: not a session file")
     assert not Run.objects.exists()

@@ -148,7 +148,7 @@ def test_four_faults_in_one_session_are_survived(tmp_path, kind):
     check_commands(
         recording,
         [*COMMANDS[:2], *COMMANDS[2:3] * again, *COMMANDS[2:]],
-        [*CODES[:2], *[1] * again, *CODES[2:]],
+        [*CODES[:2], *[None] * again, *CODES[2:]],
     )
     # Claude Code counts what came before the cut, if it got that far; opencode may leave out the step that was cut.
     other = {"claude_code": [(900, 161)], "opencode": [(700, 140)]}

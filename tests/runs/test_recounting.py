@@ -11,10 +11,12 @@ import pytest
 from evaluators.interaction import RULES_VERSION
 from evaluators.model import Event, Transcript
 from runs.execution.recounting import recount, runs_behind
-from runs.models import Artifact, CommandRecord, Run, RunMeasure, TranscriptRecord, Trial
+from runs.models import Artifact, CommandRecord, Run, RunMeasure, SearchEntry, TranscriptRecord, Trial
 from runs.models.trial import transcript_row
 from runs.warehouse.artifacts import keep
-from runs.warehouse.counting import ends_of_run, rules_of_run
+from runs.warehouse.comparison import incomparable
+from runs.warehouse.counting import compared_by, ends_of_run, rules_of_run
+from runs.warehouse.measure_changes import compare_run_measures
 from scenarios.models import ScenarioVersion
 from tests.builders import close, make_project, make_run, make_suite, make_target, make_trial, score
 from tests.commands.calling import call
@@ -116,6 +118,19 @@ def test_an_interrupted_recount_goes_on() -> None:
     assert rules_of_run(run.counting) == str(RULES_VERSION) and not runs_behind().exists()
 
 
+def test_an_interruption_leaves_no_comparison_out() -> None:
+    before = old_run(PIPED)
+    after = make_run(before.suite_version, target=before.target, baseline=before)
+    make_trial(after, detail={"interaction": dict(OLD)})
+    close(after)
+    Run.objects.filter(pk=after.pk).update(recounted=0, counting={}, verdict="regressed")
+    with pytest.raises(KeyboardInterrupt):
+        recount(progress=lambda done, of: _interrupt() if done == of else None)
+    recount()
+    after.refresh_from_db()
+    assert after.verdict != "regressed" and after.baseline == before
+
+
 def _interrupt() -> None:
     raise KeyboardInterrupt
 
@@ -146,6 +161,57 @@ def test_raw_output_is_read_again() -> None:
     assert [each.line for each in trial.commands.all()] == ["tool add y"]
     events = trial.transcript.unpack().events
     assert events[trial.commands.get().event or 0].command == "tool add y"
+    assert SearchEntry.objects.get(trial=trial).commands == "tool add y"
+
+
+def test_a_stored_record_is_counted_again() -> None:
+    old_run(PIPED)
+    trial = Trial.objects.get()
+    trial.detail["interaction"] |= {"source": "recorded", "rules": 1}
+    trial.save()
+    asker = {"pid": 9, "argv": ["bash", "-c", "tool list | head -1"], "exe": "/usr/bin/bash"}
+    agent = {"pid": 2, "argv": ["codex", "exec"], "exe": "/opt/bin/codex"}
+    call = {"n": 1, "how": "file", "path": "/usr/bin/tool", "argv": ["tool", "list"], "start": 1.0, "exit": 3}
+    record = json.dumps({**call, "asker": asker, "parents": [agent], "seconds": 0.5}).encode()
+    kept = keep("tool-calls", record)
+    Artifact.objects.create(trial=trial, name="tool-calls", sha256=kept.sha256, size=kept.size)
+    assert recount().trials == 1
+    trial.refresh_from_db()
+    metrics = trial.detail["interaction"]
+    assert (metrics["source"], metrics["rules"], metrics["error_count"]) == ("recorded", RULES_VERSION, 1)
+    assert metrics["reported"]["source"] == "events"
+    assert [(each.line, each.exit_code, each.end, each.seconds) for each in trial.commands.all()] == [
+        ("tool list", 3, "recorded", 0.5)
+    ]
+
+
+def test_recorded_trials_without_a_stored_record_keep_their_figures() -> None:
+    old_run(PIPED)
+    trial = Trial.objects.get()
+    trial.detail["interaction"] |= {"source": "recorded", "rules": 1}
+    trial.save()
+    assert recount().kept == 1
+
+
+def test_outcomes_stay_of_the_rules_that_decided_them() -> None:
+    before = old_run(PIPED)
+    for each in ScenarioVersion.objects.all():
+        each.content["criteria"]["gates"] = [{"type": "no_transcript_errors"}]
+        each.save()
+    recount()
+    before.refresh_from_db()
+    trial = before.trial_set.get()
+    assert trial.detail["interaction"]["decided_by"] == "rules 1"
+    after = make_run(before.suite_version, target=before.target)
+    metrics = {name: value for name, value in trial.detail["interaction"].items() if name != "decided_by"}
+    make_trial(after, scores=trial.scores, detail={"interaction": metrics})
+    close(after)
+    assert incomparable(before, after) == {"create": ("gate_counting",)}
+    compared = compare_run_measures(before, after)
+    measured = {each.rule.name for each in (*compared.headline, *compared.others) if each.scenarios}
+    assert "interaction/error_rate" in measured and "trial/pass" not in measured
+    assert compared.ends == ("reported",)
+    assert "the agent reported" in compared_by(before.counting, after.counting)
 
 
 def test_raw_output_is_read_again_with_what_was_cut() -> None:

@@ -10,9 +10,10 @@ from evaluators.model import Event, Transcript
 from runs.models import CommandRecord, TranscriptRecord, Trial
 from runs.models.trial import transcript_row
 from runs.warehouse.comparison import compare_with_baseline
+from runs.warehouse.counting import NOT_RECORDED
 from scenarios.models import SuiteVersion
-from tests.builders import close, make_run, make_suite, make_trial, score
-from tests.web.screen import parse
+from tests.builders import close, make_guidance, make_run, make_suite, make_trial, score
+from tests.web.screen import Part, parse
 
 
 @pytest.fixture
@@ -127,6 +128,53 @@ def test_a_comparison_names_its_source(signed_in, version):
     sentence = "Tool use is compared by exit codes that the agent reported."
     assert sentence in parse(client.get(f"/p/tools/compare/?runs={before.pk},{after.pk}"))
     assert sentence in parse(client.get(f"/p/tools/runs/{after.pk}/"))
+
+
+WHY = "this machine can't: seccomp is not allowed."
+
+
+def test_pages_say_why_the_tool_was_not_recorded(signed_in, version):
+    trial = trial_of(version)
+    trial.detail["notes"] = ["Another note.", NOT_RECORDED + WHY]
+    trial.save()
+    client = signed_in()
+    shown = parse(client.get(f"/p/tools/trials/{trial.pk}/"))
+    assert f"Not recorded: {WHY}" in shown and "Another note." not in shown
+    layer = run_page(client, trial).region("Layer 1, interaction")
+    assert f"Not recorded (1 of 1 trial): {WHY}" in layer
+    trial.run.warnings = [f"The tool is not recorded: {WHY} Its commands come from the agent's own events."]
+    trial.run.save()
+    assert parse(client.get(f"/p/tools/runs/{trial.run_id}/")).count(WHY) == 1
+
+
+def test_rates_without_the_commands_of_sub_agents_are_not_zero(signed_in, version):
+    trial = trial_of(version, error_rate=None, first_try_success_rate=None)
+    shown = parse(signed_in().get(f"/p/tools/trials/{trial.pk}/"))
+    assert shown.facts["first-try success"] == "n/a"
+    assert shown.fact("first-try success").all("abbr")[0]["title"] == "Commands of sub-agents are missing"
+    assert shown.table("Interaction").row("Error rate").cell("This trial").text == "n/a"
+
+
+def test_medians_are_of_trials_with_the_same_kind_of_source(signed_in, version):
+    for rate, source in ((0.5, "transcript"), (0.75, "stream"), (0.25, "recorded")):
+        close(trial_of(version, source=source, error_rate=rate).run)
+    trial = trial_of(version, source="transcript")
+    row = parse(signed_in().get(f"/p/tools/trials/{trial.pk}/")).table("Interaction").row("Error rate")
+    assert row.cell("Earlier median").text == "0.50 1 trial"
+
+
+def test_the_guidance_matrix_says_that_commands_are_counted_differently(signed_in, version):
+    guidance, client = make_guidance(version.suite), signed_in()
+
+    def matrix() -> Part:
+        return parse(client.get("/p/tools/guidance/matrix/?suite=basics"))
+
+    for own in (metrics(), metrics(source="recorded")):
+        run = make_run(version, guidance=guidance)
+        make_trial(run, detail={"interaction": own})
+        assert "counted in different ways" not in matrix()
+        close(run)
+    assert "not comparable between them: rules 2, recorded; rules 2, reported." in matrix()
 
 
 def test_estimated_rates_are_marked_in_lists(signed_in, version):

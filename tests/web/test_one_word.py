@@ -41,5 +41,9 @@ OTHER_NOTATIONS = {
 
 @pytest.mark.parametrize("pattern", OTHER_NOTATIONS.values(), ids=OTHER_NOTATIONS)
 def test_empty_values_and_dates_have_one_notation(pattern):
+    # The notation of rates over too few known ends is defined there.
+    known = "_known.html"
     texts = {each: each.read_text() for each in (settings.ASSETS / "templates").rglob("*.html")}
-    assert [each.name for each, text in texts.items() if re.search(pattern, text)] == []
+    assert [
+        each.name for each, text in texts.items() if each.name != known and re.search(pattern, text)
+    ] == []

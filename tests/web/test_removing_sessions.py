@@ -5,11 +5,14 @@ from __future__ import annotations
 import io
 
 import pytest
+from msgspec import structs
 
 from evalhub.teams.models import AuditEvent, Project
 from evaluators.model import Command, Event, Transcript
 from evaluators.sessions.kept import KeptSession
+from runs.execution.recounting import recount
 from runs.models import CommandRecord, ImportedSession, Run, SearchEntry, SubcommandMeasure, TranscriptRecord
+from runs.models.trial import transcript_row
 from runs.warehouse.import_sessions import session_tool, store_sessions
 from runs.warehouse.session_files import ReadSessions
 from tests.builders import make_project
@@ -75,6 +78,27 @@ def test_nothing_of_them_stays(run: Run) -> None:
     event = AuditEvent.objects.get(action="sessions.remove")
     assert event.detail["sessions"] == 2
     assert call("remove_sessions").out.strip() == "Every imported session called its tool."
+
+
+def test_whole_sessions_are_found_after_a_recount_too(run: Run) -> None:
+    trial = run.trial_set.order_by("pk").first()
+    assert trial is not None
+    trial.detail["session"]["whole"] = True
+    del trial.detail["interaction"]["rules"]
+    trial.save()
+    edit = Event("tool_call", "1", "Edit", input={"new_string": "I was dismissed"})
+    row = transcript_row(trial.pk, Transcript((edit, Event("tool_result", "1")), source="events"))
+    TranscriptRecord.objects.filter(trial=trial).update(**{k: v for k, v in row.items() if k != "trial"})
+    Run.objects.update(recounted=0)
+    assert recount().trials == 1 and not trial.commands.exists()
+    assert "2 sessions never called the tool" in call("remove_sessions").out
+
+
+def test_a_pattern_whose_subcommand_is_the_whole_command_is_the_tools(run: Run) -> None:
+    tool = session_tool("taskmgr", r"(taskmgr.*)")
+    kept = structs.replace(without_tool("c"), commands=(Command(0, "taskmgr", "taskmgr", 0, event=0),))
+    store_sessions(run.project, tool, [kept], by=None)
+    assert "2 sessions never called the tool" in call("remove_sessions").out
 
 
 def test_the_runs_page_offers_it(signed_in, project: Project, run: Run) -> None:

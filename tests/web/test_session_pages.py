@@ -47,6 +47,21 @@ def test_an_upload_is_shown_before_it_is_stored(signed_in, project):
     assert "already imported" in parse(post(client, claude()))
 
 
+MENTIONING = (
+    ("which taskmgr", 0, "/usr/bin/taskmgr"),
+    ("./taskmgr list | head -1", 0, "1 Write the docs"),
+    ("./taskmgr add x; true", 0, "taskmgr: error: no such task"),
+)
+
+
+def test_a_preview_says_what_is_unknown_estimated_and_not_counted(signed_in, project):
+    page = parse(post(signed_in("author"), claude(steps=MENTIONING)))
+    assert "2 commands, 1 failed, 1 mentioned, not counted" in page
+    table = page.table("Commands of c-1")
+    assert table.row("taskmgr list").cell("Exit code").text == "unknown"
+    assert table.row("taskmgr add x").cell("Exit code").text == "failed estimated"
+
+
 def test_a_changed_preview_is_refused(signed_in, project):
     client = signed_in("author")
     token = preview_of(post(client, claude()))

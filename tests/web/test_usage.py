@@ -45,6 +45,34 @@ def test_subcommands_show_their_rates_over_runs(signed_in, run):
     assert "vs. baseline" not in table.columns
 
 
+def test_rates_are_over_calls_whose_end_is_known(signed_in, run):
+    SubcommandMeasure.objects.filter(run=run, subcommand="export").update(unknown=4)
+    client = signed_in("viewer")
+    table = parse(client.get(ADDRESS)).table("Subcommands")
+    row = table.row("export")
+    assert row.cell("Calls").text == "20 16 known"
+    assert row.cell("Error rate").text.startswith("0.44")
+    assert row.cell("First-try success").text == "0.38"
+    few = table.row("list")
+    assert (few.cell("Error rate").text, few.cell("First-try success").text) == ("n/a", "n/a")
+    assert few.cell("Error rate").all("abbr")[0]["title"] == "Fewer than 3 exit codes are known"
+
+
+def test_runs_of_the_first_rules_keep_their_rates(signed_in, run):
+    SubcommandMeasure.objects.filter(subcommand="export").update(unknown=9, errors=0, first_tries=10)
+    Run.objects.update(counting={})
+    row = parse(signed_in("viewer").get(ADDRESS)).table("Subcommands").row("export")
+    assert (row.cell("Calls").text, row.cell("First-try success").text) == ("20", "1.00")
+
+
+def test_the_page_says_what_is_estimated_and_not_compared(signed_in, run):
+    Run.objects.filter(pk=run.pk).update(counting={"all": ["2", "estimated", False]})
+    page = parse(signed_in("viewer").get(ADDRESS, {"compare": "baseline", "tool_version": "2.0"}))
+    assert "1 run with exit codes estimated from text." in page
+    assert "1 baseline not compared: counting rules or source of exit codes changed." in page
+    assert page.table("Subcommands").row("export").cell("vs. baseline").text == "–"
+
+
 def test_the_change_from_the_baselines_is_shown_on_demand(signed_in, run):
     page = parse(signed_in("viewer").get(ADDRESS, {"compare": "baseline", "tool_version": "2.0"}))
     assert page.table("Subcommands").row("export").cell("vs. baseline").text == "▲ 0.50"
@@ -64,7 +92,7 @@ def test_both_tables_are_csv_and_the_flags_markdown(signed_in, run):
     def lines(**query: str) -> list[str]:
         return b"".join(client.get(ADDRESS, query).streaming_content).decode().splitlines()
 
-    assert lines(format="csv")[1].startswith("export,20,7,0,0.35,")
+    assert lines(format="csv")[1].startswith("export,20,7,0.35,")
     assert lines(format="csv", table="flags")[1] == f"export,near_miss,'--fmt,'--format,4,2,1,{run.pk}"
     markdown = client.get(ADDRESS, {"format": "md"})
     assert markdown.content.decode().startswith(

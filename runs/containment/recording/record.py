@@ -26,10 +26,10 @@ from runs.errors import ProviderError
 
 LEFT_SECONDS = 1.0
 """Seconds after the command until its recorder is told to end: a process may have escaped."""
-END_SECONDS = 3.0
+END_SECONDS = 15.0
 """Seconds that a recorder may take to write the last ends after the command."""
 LARGEST_RECORD = 64 << 20
-_KILLED_SECONDS = 0.05
+_KILLED_SECONDS = 0.5
 """How long before its own end a sandbox may have killed what the command left behind."""
 
 
@@ -58,6 +58,7 @@ class ToolRecord:
             "worker": os.getpid(),
         }
         self._alive: BinaryIO | None = None
+        self._output: BinaryIO | None = None
         self.stopped_at = float("inf")
         """When evalhub began to end the command, in seconds since 1970."""
         self.ended_at = float("inf")
@@ -76,7 +77,7 @@ class ToolRecord:
         with ExitStack() as stack:
             ours, theirs = socket.socketpair()
             stack.callback(theirs.close)
-            output = stack.enter_context(memory_file(b""))
+            output = self._output = stack.enter_context(memory_file(b""))
             reading, writing = os.pipe()
             self._alive = stack.enter_context(os.fdopen(reading, "rb", 0))
             with ours, os.fdopen(writing, "wb", 0):
@@ -95,7 +96,14 @@ class ToolRecord:
     @property
     def has_died(self) -> bool:
         """Whether the recorder ended before its command: nothing can be executed there any more."""
-        return self._ends_within(0)
+        return self._ends_within(0) and not self._is_whole()
+
+    def _is_whole(self) -> bool:
+        """Return whether the recorder wrote its last line: then everything below its command has ended."""
+        if self._output is None:
+            return False
+        descriptor = self._output.fileno()
+        return b'{"lost"' in os.pread(descriptor, 64, max(0, os.fstat(descriptor).st_size - 64))
 
     def stop(self) -> None:
         """Say that evalhub ends the command now: later ends of calls are not the agent's."""

@@ -16,11 +16,12 @@ from evaluators.scores.weighted_score import NAME as AGGREGATE
 from runs.models import Run, RunMeasure
 from runs.pages.ends import ends_texts
 from runs.warehouse.counting import (
+    FEWEST_KNOWN,
     Counting,
     common_ends,
     compared_by,
     counting_of,
-    countings_of,
+    counts_alike,
     takes_reported,
 )
 from runs.warehouse.layer_totals import GateKind, LayerTotals
@@ -28,7 +29,6 @@ from runs.warehouse.measures import CRITERION, INTERACTION, REPORTED, unit_of
 from runs.warehouse.repeated_statements import Statement
 from runs.warehouse.rollups import COMPLETED, FALSE_DONE, so_far
 from runs.warehouse.run_trials import RunTrials
-from runs.warehouse.usage import FEWEST_KNOWN
 
 LAYER = "interaction"
 
@@ -150,7 +150,7 @@ def layers_of(run: Run, read: RunTrials) -> Layers:
 
 def _compared_by(run: Run) -> str:
     before = run.baseline
-    if run.is_open or before is None or countings_of(run.counting) == countings_of(before.counting):
+    if run.is_open or before is None or counts_alike(run.counting, before.counting):
         return ""
     return compared_by(before.counting, run.counting)
 
@@ -192,7 +192,7 @@ def _changes(
 
 
 def _counts_alike(run: Run) -> bool:
-    return run.baseline is None or countings_of(run.counting) == countings_of(run.baseline.counting)
+    return run.baseline is None or counts_alike(run.counting, run.baseline.counting)
 
 
 def _can_compare(name: str, sides: Sequence[Counting | None]) -> bool:

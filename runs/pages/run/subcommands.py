@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from django.db.models import QuerySet
+from msgspec.structs import replace
 
 from evalhub.web.csv_export import Table
 from runs.models import Run, SubcommandMeasure
-from runs.warehouse.counting import countings_of
+from runs.warehouse.counting import FEWEST_KNOWN, counts_alike, counts_unknown_as_success
 from runs.warehouse.run_trials import RunTrials
 from runs.warehouse.subcommand_totals import SubcommandTotal
-from runs.warehouse.usage import FEWEST_KNOWN
 
 FEWEST_CALLS = 5
 """Fewest calls for a meaningful rate."""
@@ -64,7 +64,10 @@ def subcommands(run: Run, read: RunTrials) -> list[SubcommandRow]:
     missing = tuple([key for key, each in totals.items() if each is None])
     known = {**totals, **_stored(missing)} if missing else totals
     changes = _changes(run, read, known)
-    rows = [_row(each, changes.get(each.name)) for each in known[run.pk] or ()]
+    found = known[run.pk] or ()
+    if counts_unknown_as_success(run.counting):
+        found = [replace(each, unknown=0) for each in found]
+    rows = [_row(each, changes.get(each.name)) for each in found]
     return sorted(rows, key=lambda row: (row.few, -(row.errors or 0.0), row.name))
 
 
@@ -85,7 +88,7 @@ def _changes(
 
 def _counts_alike(run: Run) -> bool:
     """Return whether a run's commands are counted as its baseline's, by the same rules and source of ends."""
-    return run.baseline is None or countings_of(run.counting) == countings_of(run.baseline.counting)
+    return run.baseline is None or counts_alike(run.counting, run.baseline.counting)
 
 
 def _differences(
@@ -198,18 +201,8 @@ def _heat(share: float | None) -> int:
 
 
 SUBCOMMAND_COLUMNS = (
-    *(
-        "subcommand",
-        "calls",
-        "failed",
-        "unknown",
-        "error_rate",
-        "error_rate_change",
-        "first_try",
-        "retries",
-        "help",
-    ),
-    *("attempts_to_success", "most_common_error", "times"),
+    *("subcommand", "calls", "failed", "error_rate", "error_rate_change", "first_try", "retries", "help"),
+    *("attempts_to_success", "most_common_error", "times", "unknown"),
 )
 
 
@@ -217,9 +210,9 @@ def subcommand_table(run: Run, rows: Iterable[SubcommandRow]) -> Table:
     """Return a run's subcommands; rates are from 0 to 1, per call."""
     cells = (
         (
-            *(row.name, row.calls, row.failed, row.unknown, row.errors, row.change),
+            *(row.name, row.calls, row.failed, row.errors, row.change),
             *(row.first_tries, row.retries),
-            *(row.helps, row.tries, row.message, row.messages),
+            *(row.helps, row.tries, row.message, row.messages, row.unknown),
         )
         for row in rows
     )

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from django.db.models import Exists, OuterRef, Subquery
+from msgspec import structs
 
 from evalhub.teams.models import Project
 from evalhub.web.paging import LARGEST_KEY
@@ -28,6 +29,7 @@ from runs.pages.trial.steps import Step
 from runs.pages.trial.timeline import Timeline, timeline
 from runs.pages.trial.typical_values import Median, TypicalValues, typical_values
 from runs.warehouse.calibrations import JudgeVersion
+from runs.warehouse.counting import FEWEST_KNOWN, why_not_recorded
 from runs.warehouse.failure_reasons import fail_reason
 from runs.warehouse.judging_facts import Facts, with_facts
 from runs.warehouse.layer_totals import DECIDING, EndTotals, is_single
@@ -37,7 +39,6 @@ from runs.warehouse.overruling import checklists, takes_number, takes_verdict
 from runs.warehouse.rates import Rate
 from runs.warehouse.recompute import can_change
 from runs.warehouse.reviewing import reviews_of
-from runs.warehouse.usage import FEWEST_KNOWN
 
 
 @dataclass(frozen=True)
@@ -181,9 +182,19 @@ class TrialPage:
         )
 
     @property
+    def not_recorded(self) -> str:
+        """Return why the tool was not recorded; empty if it was, or if nothing is known."""
+        return why_not_recorded(self.trial.detail.get("notes") or ())
+
+    @property
+    def rates_are_missing(self) -> bool:
+        """Return whether there is no rate although commands were found."""
+        return bool(self.ends.commands) and (not self.has_rates or self.first_tries is None)
+
+    @property
     def ends_texts(self) -> list[str]:
-        """Return what a reader must know of these ends."""
-        return ends_texts(self.ends)
+        """Return what a reader must know of these ends beside how many are known."""
+        return ends_texts(structs.replace(self.ends, known=self.ends.commands))
 
     @property
     def has_rates(self) -> bool:

@@ -69,14 +69,19 @@ def typical_values(trial: Trial) -> TypicalValues:
     Without errors. One query; expects the trial's run to be loaded.
     """
     own: dict[str, Any] = trial.detail.get("interaction") or {}
-    alike = (own.get("rules", 1), own.get("source") == "recorded")
+    alike = (own.get("rules", 1), _kind(own.get("source", "none")))
     return TypicalValues(_values((text for (text,) in _earlier(trial)), alike))
 
 
-def _values(details: Iterable[str], alike: tuple[int, bool]) -> dict[str, list[float]]:
-    """Return the values of the trials whose commands are counted by these rules, and recorded or not."""
+def _kind(source: str) -> str:
+    """Return whether ends are recorded, estimated from text, or reported."""
+    return source if source in ("recorded", "transcript") else ""
+
+
+def _values(details: Iterable[str], alike: tuple[int, str]) -> dict[str, list[float]]:
+    """Return the values of the trials whose commands are counted by these rules, from this kind of source."""
     every = (_detail.decode(text).interaction for text in details)
-    read = [each for each in every if each and (each.rules, each.source == "recorded") == alike]
+    read = [each for each in every if each and (each.rules, _kind(each.source)) == alike]
     values = {name: [getattr(each, name) for each in read if each and each.available] for name in RATES}
     values |= {
         name: [getattr(each, name) for each in read if each and each.source != "none"] for name in COUNTS

@@ -19,7 +19,6 @@ SUBCOMMAND_COLUMNS = (
         "subcommand",
         "calls",
         "failed",
-        "unknown",
         "error_rate",
         "error_rate_low",
         "error_rate_high",
@@ -32,6 +31,7 @@ SUBCOMMAND_COLUMNS = (
         "help_before",
         "help_after",
         "median_attempts",
+        "unknown",
     ),
 )
 FLAG_COLUMNS = ("subcommand", "kind", "typed", "meant", "calls", "trials", "runs", "newest_run")
@@ -69,11 +69,11 @@ def _subcommands(found: Usage) -> Iterator[tuple[Cell, ...]]:
     for row in found.subcommands:
         counts = row.counts
         yield (
-            *(row.name, counts.calls, counts.errors, counts.unknown),
+            *(row.name, counts.calls, counts.errors),
             *(row.error_rate, row.errors.lower, row.errors.upper),
             *(row.shrunken, row.change, row.first_try),
             *(counts.rate(counts.retries_after_failure), counts.helps_before),
-            *(counts.helps - counts.helps_before, row.median_tries),
+            *(counts.helps - counts.helps_before, row.median_tries, counts.unknown),
         )
 
 

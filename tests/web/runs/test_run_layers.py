@@ -213,3 +213,39 @@ def test_a_statement_and_its_trials_are_on_one_line(signed_in, version):
     (issue,) = page(signed_in(), judged_run(version)).all("li.is-issue")
     assert issue.text == "Guessed a flag. 3 trials"
     assert issue.all(".nowrap")[0].link("3 trials").address.endswith("#judge")
+
+
+def counted_run(version, *interactions):
+    """Return a closed run of a trial for each of these metrics, by the current rules."""
+    run = make_run(version)
+    for each in interactions:
+        known = {"available": True, "source": "events", "ends": "reported", "rules": 2, **each}
+        make_trial(run, "create", detail={"interaction": known})
+    return close(run)
+
+
+def test_known_and_unknown_ends_are_shown_beside_each_other(signed_in, version):
+    some = {"total_commands": 12, "known": 7, "unknown_exit": 5, "not_run": 2}
+    made = {"total_commands": 7, "known": 5, "unknown_exit": 2, "estimated": 1, "indirect_by": {"make": 34}}
+    layer = page(signed_in(), counted_run(version, some, made)).region("Layer 1, interaction")
+    assert "12 of 19 ends known, 1 estimated from text, 2 not run, and 34 calls by make." in layer
+
+
+def test_rates_are_not_shown_below_three_known_ends(signed_in, version):
+    run = counted_run(version, {"total_commands": 9, "known": 2, "unknown_exit": 7})
+    table = page(signed_in(), run).table("1 Interaction")
+    for name in ("Error rate", "First-try success"):
+        assert table.row(name).cell("Mean").text == "n/a"
+    assert table.row("Commands").cell("Mean").text == "4.0"
+
+
+def test_what_mentions_the_tool_comes_with_a_hint(signed_in, version):
+    layer = page(signed_in(), counted_run(version, {"total_commands": 4, "known": 4, "mentioned": 3})).region(
+        "Layer 1, interaction"
+    )
+    assert "3 commands mention the tool and were not counted." in layer and "command_pattern" in layer
+
+
+def test_recorded_trials_are_named_as_the_source(signed_in, version):
+    run = counted_run(version, {"source": "recorded", "ends": "recorded", "total_commands": 4, "known": 4})
+    assert "Source: recorded (1 of 1 trial)" in page(signed_in(), run)

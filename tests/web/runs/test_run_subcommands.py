@@ -124,3 +124,20 @@ def test_columns_that_no_subcommand_fills_are_left_out(signed_in, version):
     assert "Attempts to success" in table.columns
     assert "Most common error" not in table.columns
     assert {len(table.columns), *(len(row.cells) for row in table.rows)} == {7}
+
+
+def test_rates_are_over_known_ends_and_too_few_give_none(signed_in, version):
+    run = make_run(version)
+    export = {"name": "export", "calls": 10, "errors": 2, "first_tries": 2, "unknown": 5}
+    listed = {"name": "list", "calls": 4, "errors": 1, "first_tries": 1, "unknown": 2}
+    detail = used(export, listed)
+    detail["interaction"] |= {"rules": 2, "ends": "reported"}
+    make_trial(run, "create", detail=detail)
+    table = page(signed_in(), close(run)).table("Subcommands")
+    row = table.row("export")
+    assert (row.cell("Calls").text, row.cell("First-try success").text) == ("10 5 known", "0.40")
+    assert row.cell("Error rate").text.startswith("0.40")
+    few = table.row("list")
+    assert (few.cell("Calls").text, few.cell("First-try success").text) == ("4 2 known", "n/a")
+    assert few.cell("Error rate").text.startswith("n/a") and len(few.cell("Error rate").links) == 1
+    assert table.row("All").cell("Calls").text == "14 7 known"
