@@ -30,7 +30,7 @@ def parse(file: IO[bytes], problems: Problems) -> Iterator[Session]:
     usages: dict[str, Usage] = {}
     messages: set[int] = set()
     forked: set[str] = set()
-    id = model = ""
+    id = model = root = ""
     for line in objects(file, problems):
         kind, message = words(line.get("type")) or "", mapping(line.get("message"))
         ends.add_notices(
@@ -40,9 +40,9 @@ def parse(file: IO[bytes], problems: Problems) -> Iterator[Session]:
             continue
         id = id or _id(line)
         origin = mapping(line.get("forkedFrom"))
-        messages.update(
-            hash(uuid) for uuid in (words(line.get("uuid")), words(origin.get("messageUuid"))) if uuid
-        )
+        uuids = [uuid for uuid in (words(origin.get("messageUuid")), words(line.get("uuid"))) if uuid]
+        messages.update(map(hash, uuids))
+        root = root or next(iter(uuids), "")
         forked.update(filter(None, (words(origin.get("sessionId")),)))
         if kind == "assistant":
             model = _model(message) or model
@@ -53,7 +53,7 @@ def parse(file: IO[bytes], problems: Problems) -> Iterator[Session]:
     events = with_task_ends(turns.events, ends)
     times = span_of(event.timestamp for event in events)
     places = [at for at, event in enumerate(events) if event.type == "tool_call"]
-    trail = Trail(frozenset(messages), frozenset(forked), dict(zip(places, once.calls, strict=True)))
+    trail = Trail(frozenset(messages), frozenset(forked), root, dict(zip(places, once.calls, strict=True)))
     found = Session(id, transcript(events, usage=usage if usages else None), model, *times, trail)
     return only_session(found, "Claude Code")
 

@@ -12,7 +12,7 @@ from msgspec import structs
 from evaluators.model import Event, Json, Usage
 from evaluators.sessions.codex_commands import command_of, read_header, script_commands
 from evaluators.sessions.session import Problems, Session, Trail, objects, only_session, span_of
-from evaluators.sessions.written_once import content_key
+from evaluators.sessions.written_once import content_key, digest
 from evaluators.traces import timestamp
 from evaluators.transcripts.refusals import CODEX, refusal
 from evaluators.transcripts.stream import Object, json_of, mapping, text_of, transcript, whole, words
@@ -54,19 +54,20 @@ def parse(file: IO[bytes], problems: Problems) -> Iterator[Session]:
                 events[turn] = structs.replace(events[turn], usage=own)
                 reported = len(events)
     times = span_of(event.timestamp for event in events)
-    trail = Trail(forked_from=frozenset(forked - {id}), calls=_copied_calls(events))
+    origins = forked - {id}
+    trail = Trail(forked_from=frozenset(origins), root=min(origins, default=id), calls=_copied_calls(events))
     return only_session(Session(id, transcript(events, usage=usage), model, *times, trail), "Codex")
 
 
-def _copied_calls(events: list[Event]) -> dict[int, tuple[int, ...]]:
+def _copied_calls(events: list[Event]) -> dict[int, tuple[str, ...]]:
     """Return what is the same in a fork, whose lines have times of their own: the call and its count so far."""
-    counts: Counter[int] = Counter()
-    found: dict[int, tuple[int, ...]] = {}
+    counts: Counter[str] = Counter()
+    found: dict[int, tuple[str, ...]] = {}
     for at, event in enumerate(events):
         if event.type == "tool_call":
             key = content_key(event)
             counts[key] += 1
-            found[at] = (hash((key, counts[key])),)
+            found[at] = (digest(key, counts[key]),)
     return found
 
 

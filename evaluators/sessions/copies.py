@@ -12,11 +12,20 @@ from evaluators.sessions.session import Trail
 from evaluators.tool_commands import FoundCommand, number_commands
 
 
+class Known(Struct, frozen=True):
+    """The calls of a session's history that were imported before."""
+
+    calls: frozenset[str] = frozenset()
+    source: str = ""
+    """The file that they were imported from."""
+
+
 class Traced(Struct, frozen=True):
     """A kept session, and what shows whether another file has its calls."""
 
     kept: KeptSession
     trail: Trail
+    known: Known = Known()
 
 
 class Counted(Struct, frozen=True):
@@ -59,15 +68,12 @@ def _linked(own: Traced, by_message: Mapping[int, int], by_id: Mapping[str, int]
 
 
 def _counted(own: Traced, earlier: Sequence[Traced]) -> Counted:
-    known: set[int] = set()
+    known: set[str] = set(own.known.calls)
     for each in earlier:
         known.update(*each.trail.calls.values())
     copied = {n for n, keys in own.trail.calls.items() if not known.isdisjoint(keys)}
-    return (
-        Counted(_without(own.kept, copied), len(copied), earlier[0].kept.file)
-        if copied
-        else Counted(own.kept)
-    )
+    source = earlier[0].kept.file if earlier else own.known.source
+    return Counted(_without(own.kept, copied), len(copied), source) if copied else Counted(own.kept)
 
 
 def _without(kept: KeptSession, copied: set[int]) -> KeptSession:

@@ -47,6 +47,10 @@ class KeptSession(Struct, frozen=True, omit_defaults=True):
     """Calls of the tool that never ran."""
     mentioned: int = 0
     """Shell calls that name the tool and have no command of it."""
+    root: str = ""
+    """What sessions with the same beginning share."""
+    copies: tuple[str, ...] = ()
+    """What is the same in a copy of each of its commands, as hashes; kept where another session may have them."""
 
     @property
     def failed(self) -> int:
@@ -105,6 +109,11 @@ def keep(
         mentioned=found.mentioned,
     )
     calls_of = {each.n: session.trail.calls.get(each.event or 0, ()) for each in found.commands}
+    kept = structs.replace(
+        kept,
+        root=redact_patterns(session.trail.root),
+        copies=tuple(dict.fromkeys(keys[0] for keys in calls_of.values() if keys)),
+    )
     return ReadSession(kept, help, structs.replace(session.trail, calls=calls_of))
 
 

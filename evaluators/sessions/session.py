@@ -33,7 +33,9 @@ class Trail(Struct, frozen=True):
     """The ids of its messages that stay the same in a copy."""
     forked_from: frozenset[str] = frozenset()
     """The sessions that its file names as its origin."""
-    calls: dict[int, tuple[int, ...]] = {}
+    root: str = ""
+    """What sessions with the same beginning share; empty if the file doesn't tell."""
+    calls: dict[int, tuple[str, ...]] = {}
     """What is the same in a copy of a call, by the index of its event; of a kept session, by its command."""
 
 

@@ -3,28 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from hashlib import blake2b
 
 import msgspec
 
-from evaluators.model import Event
+from evaluators.model import Event, Json
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
-def content_key(event: Event) -> int:
+def content_key(event: Event) -> str:
     """Return what is the same in every copy of an event. Ids alone are not unique: some models write `call_0`."""
-    return hash((event.type, event.role, event.id, event.name, event.text, _encode(event.input)))
+    return digest(event.type, event.role, event.id, event.name, event.text, event.input)
+
+
+def digest(*parts: Json) -> str:
+    """Return a hash that is the same in every process, for it may be stored."""
+    return blake2b(_encode(parts), digest_size=8).hexdigest()
 
 
 class WrittenOnce:
     """Passes each event of a file once: the same content with the same message id, or at the same time."""
 
     def __init__(self) -> None:
-        self._seen: set[tuple[int, str]] = set()
-        self._answered: set[tuple[int, str]] = set()
-        self.calls: list[tuple[int, ...]] = []
+        self._seen: set[tuple[str, str]] = set()
+        self._answered: set[tuple[str, str]] = set()
+        self.calls: list[tuple[str, ...]] = []
         """What is the same in a copy of each call that was passed."""
-        self._last: dict[str, tuple[int, tuple[str, ...], bool]] = {}
+        self._last: dict[str, tuple[str, tuple[str, ...], bool]] = {}
         """The last call of each id: its content, its anchors, and whether it is a copy."""
 
     def first(self, events: Iterable[Event], message: str) -> Iterator[Event]:
@@ -45,12 +51,12 @@ class WrittenOnce:
         if event.type == "tool_call" and event.id:
             self._last[event.id] = (key, anchors, is_copy)
         if event.type == "tool_call" and not is_copy:
-            self.calls.append(tuple(map(hash, pairs)))
+            self.calls.append(tuple(digest(*pair) for pair in pairs))
         return is_copy
 
     def _is_answered(self, result: Event) -> bool:
         """Return whether the result's call is a copy whose first one has its result."""
-        key, anchors, is_copy = self._last.get(result.id or "", (0, (), False))
+        key, anchors, is_copy = self._last.get(result.id or "", ("", (), False))
         pairs = [(key, anchor) for anchor in anchors]
         was_answered = not self._answered.isdisjoint(pairs)
         self._answered.update(pairs)

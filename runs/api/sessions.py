@@ -9,7 +9,8 @@ from ninja import File, Form, Router, Schema, Status, UploadedFile
 from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.web.rest.errors import ApiError, answers
 from runs.reports.sessions import sessions_document
-from runs.warehouse.import_sessions import help_pages, session_tool, sort_sessions, store_sessions
+from runs.warehouse.import_sessions import session_tool, sort_sessions, store_sessions
+from runs.warehouse.known_copies import counted_once
 from runs.warehouse.session_files import ReadSessions
 from scenarios.bundle_limits import MAX_ARCHIVE_BYTES
 
@@ -93,7 +94,7 @@ def create_sessions(
     for each in file:
         if each.file is not None:
             read.add(str(each.name), each.file, tool, whole=given.keep_transcript)
-    read.without_copies().with_flags(help_pages(project, tool))
+    counted_once(read, project, tool)
     if given.dry_run:
         found, run = sort_sessions(project, tool, read.sessions), None
     else:

@@ -85,7 +85,7 @@ def sort_sessions(project: Project, tool: Tool, sessions: Iterable[KeptSession])
         before = by_id.get(_id(each))
         if before is None or len(before.commands) < len(each.commands):
             by_id[_id(each)] = each
-    stored = ImportedSession.objects.filter(suite__project=project, suite__slug=slug_of(_suite(tool)))
+    stored = ImportedSession.objects.filter(suite__project=project, suite__slug=suite_slug(tool))
     rows = stored.values_list("session_id", "sha256", "trial__finished")
     known = {id: (sha256, finished) for id, sha256, finished in rows}
     new = tuple(each for id, each in by_id.items() if id not in known)
@@ -124,6 +124,11 @@ def store_sessions(
     write_rollups(run, is_new=True)
     audit.record(project, by, "sessions.import", tool.binary, run=run.pk, sessions=run.trials)
     return run, found
+
+
+def suite_slug(tool: Tool) -> str:
+    """Return the slug of the suite with a tool's sessions."""
+    return slug_of(_suite(tool))
 
 
 def _suite(tool: Tool) -> ParsedSuite:
@@ -251,6 +256,8 @@ def _row(run: Run, version: ScenarioVersion, session: KeptSession, position: int
                 "file": session.file,
                 "model": session.model,
                 "whole": session.is_whole,
+                "root": session.root,
+                "copies": list(session.copies),
             },
         },
         started=moment_of(session.started),

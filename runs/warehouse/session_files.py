@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +16,7 @@ from msgspec import structs
 from evaluators.flag_confusion import confusions
 from evaluators.help_pages import HelpPage
 from evaluators.sessions import IMPORTERS, UnreadableSession, parse_session_file
-from evaluators.sessions.copies import Traced, sentences, without_copies
+from evaluators.sessions.copies import Known, Traced, sentences, without_copies
 from evaluators.sessions.kept import KeptSession, keep
 from evaluators.sessions.session import Trail
 from evaluators.tool import Tool
@@ -36,6 +36,8 @@ class ReadSessions:
     """Sessions that never called the tool; nothing of them is kept."""
     mentions: int = 0
     """Their shell commands that name the tool."""
+    copied: int = 0
+    """Sessions whose every call counts in another one."""
     help: dict[str, HelpPage] = field(default_factory=dict)
     """The tool's help pages that agents read, by subcommand."""
     trails: list[Trail] = field(default_factory=list)
@@ -62,14 +64,19 @@ class ReadSessions:
         else:
             self.problems += [f"{name}: {sentence}" for sentence in problems]
 
-    def without_copies(self) -> ReadSessions:
-        """Leave out the calls that a forked or continued session's file took over from another."""
-        traced = [Traced(*each) for each in zip(self.sessions, self.trails, strict=True)]
+    def without_copies(self, known: Mapping[str, Known]) -> ReadSessions:
+        """Leave out the calls that a forked or continued session's file took over from another.
+
+        `known` are those that were imported before, by the session's id.
+        """
+        pairs = zip(self.sessions, self.trails, strict=True)
+        traced = [Traced(kept, trail, known.get(kept.id, Known())) for kept, trail in pairs]
         counted = without_copies(traced)
         self.problems += [each for own in counted for each in sentences(own.kept.file, own)]
         kept = [
             (own.kept, trail) for own, trail in zip(counted, self.trails, strict=True) if own.kept.commands
         ]
+        self.copied = len(self.sessions) - len(kept)
         self.sessions, self.trails = [each for each, _ in kept], [trail for _, trail in kept]
         return self
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from runs.models import CommandRecord
 from tests.commands.calling import call
 
 pytestmark = pytest.mark.django_db
@@ -29,6 +30,32 @@ def test_a_fork_adds_only_its_own_calls() -> None:
     out = call("import_sessions", folder, "--tool", "mytool", "--dry-run").out
     assert "3 commands, 1 failed" in out and "1 sessions" in out.replace("1 session ", "1 sessions ")
     assert "a2.jsonl: 3 calls are copied from a1.jsonl and counted there." in out
+
+
+@pytest.mark.parametrize(("first", "then"), [("a1", "a2"), ("a2", "a1")])
+def test_a_fork_of_an_imported_session_adds_nothing(first: str, then: str) -> None:
+    folder = FILES / "history-written-twice/fork"
+    call("import_sessions", str(folder / f"{first}.jsonl"), "--tool", "mytool")
+    done = call("import_sessions", str(folder / f"{then}.jsonl"), "--tool", "mytool")
+    assert f"{then}.jsonl: 3 calls are copied from {first}.jsonl and counted there." in done.out
+    assert CommandRecord.objects.count() == 3
+
+
+def test_a_fork_of_an_imported_session_adds_its_own_calls() -> None:
+    folder = FILES / "claude-code-fork"
+    for name in ("first", "fork", "fork", "first"):
+        call("import_sessions", str(folder / f"{name}.jsonl"), "--tool", "taskmgr")
+    found = CommandRecord.objects.order_by("trial", "n").values_list("n", "subcommand")
+    assert list(found) == [(0, "creat"), (1, "list"), (0, "create")]
+
+
+def test_a_forked_rollout_of_an_imported_one_adds_nothing(tmp_path: Path) -> None:
+    first = FILES / "codex-long-command/longrun.jsonl"
+    fork = first.read_text().replace('"id": "longrun"', '"id": "f", "forked_from_id": "longrun"')
+    (tmp_path / "fork.jsonl").write_text(fork)
+    call("import_sessions", str(first), "--tool", "mytool")
+    call("import_sessions", str(tmp_path), "--tool", "mytool")
+    assert CommandRecord.objects.count() == 1
 
 
 def test_calls_of_files_that_say_nothing_of_each_other_all_count(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from time import process_time
 
 import pytest
@@ -155,3 +156,14 @@ def test_the_preview_counts_what_only_mentions_the_tool(signed_in, project):
         parse(client.post(ADDRESS, {"preview": preview_of(post(client, called))}, follow=True)),
     )
     assert done[0] == 0 and "1 command mentions the tool and was not counted" in done[1]
+
+
+def test_the_preview_leaves_out_what_a_fork_copied(signed_in, project):
+    client = signed_in("author")
+    folder = Path(__file__).parents[1] / "files/sessions/history-written-twice/fork"
+    first, fork = ((folder / f"{name}.jsonl").read_bytes() for name in ("a1", "a2"))
+    page = parse(post(client, first, fork, tool="mytool"))
+    assert "1 session with mytool" in page
+    assert "s1.jsonl: 3 calls are copied from s0.jsonl and counted there." in page
+    client.post(ADDRESS, {"preview": preview_of(post(client, first, tool="mytool"))})
+    assert "3 calls are copied from s0.jsonl and counted there." in parse(post(client, fork, tool="mytool"))

@@ -9,7 +9,8 @@ from typing import Any
 from evalhub.web.numbers import counted
 from runs.errors import RequestError
 from runs.reports.sessions import session_lines, sessions_document
-from runs.warehouse.import_sessions import help_pages, session_tool, sort_sessions, store_sessions
+from runs.warehouse.import_sessions import session_tool, sort_sessions, store_sessions
+from runs.warehouse.known_copies import counted_once
 from runs.warehouse.session_files import read_paths
 from scenarios.commands import (
     EvalhubCommand,
@@ -45,18 +46,14 @@ class Command(EvalhubCommand):
         try:
             tool = session_tool(options["tool"], options["pattern"])
             paths = [Path(path).expanduser() for path in options["paths"]]
-            read = (
-                read_paths(paths, tool, whole=options["keep_transcript"])
-                .without_copies()
-                .with_flags(help_pages(project, tool))
-            )
+            read = counted_once(read_paths(paths, tool, whole=options["keep_transcript"]), project, tool)
             if options["dry_run"]:
                 found, run = sort_sessions(project, tool, read.sessions), None
             else:
                 run, found = store_sessions(project, tool, read.sessions, read.problems, by=acting_user())
         except RequestError as error:
             raise Refused(str(error), id=error.id) from error
-        if not found.to_store and not found.known:
+        if not found.to_store and not found.known and not read.copied:
             problems = "".join(f"\n{each}" for each in read.problems)
             without = f" {counted(read.without, 'session')} without {tool.binary}." if read.without else ""
             if read.mentions:

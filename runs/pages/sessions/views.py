@@ -18,7 +18,8 @@ from evalhub.web.numbers import counted
 from evaluators.sessions.kept import KeptSession
 from evaluators.tool import Tool
 from runs.errors import RequestError
-from runs.warehouse.import_sessions import help_pages, session_tool, sort_sessions, store_sessions
+from runs.warehouse.import_sessions import session_tool, sort_sessions, store_sessions
+from runs.warehouse.known_copies import counted_once
 from runs.warehouse.session_files import ReadSessions
 from scenarios.forms import FilesField
 
@@ -81,7 +82,7 @@ def _preview(request: ProjectRequest, form: SessionsForm) -> HttpResponse:
     read = ReadSessions()
     for file in given["file"]:
         read.add(str(file.name), file.file, tool, whole=given["whole"])
-    read.with_flags(help_pages(project, tool))
+    counted_once(read, project, tool)
     found = sort_sessions(project, tool, read.sessions)
     token = ""
     if found.to_store:
