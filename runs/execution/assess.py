@@ -40,7 +40,6 @@ from runs.warehouse.artifacts import Kept
 from scenarios.guidance import Guidance
 from scenarios.spec import ScenarioSpec
 
-_ENDED_BY_SIGNAL = (-2, -9, -15, 130, 137, 143)
 LONGEST_SCRIPT_OUTPUT = 4000
 LONGEST_STANDARD_ERROR = 500
 MOST_MESSAGES = 100
@@ -115,12 +114,7 @@ def transcript_of(recording: Recording) -> Transcript:
         recording.parser, recording.raw, recording.events, events_are_trace=recording.events_are_trace
     )
     found = with_sub_agents(found, recording.parser, recording.logs)
-    return with_cut_ends(found) if was_cut(recording) else found
-
-
-def was_cut(recording: Recording) -> bool:
-    """Return whether evalhub ended the agent: by its time limit, its cost limit or a cancellation."""
-    return recording.timed_out or recording.cancelled or recording.exit_code in _ENDED_BY_SIGNAL
+    return with_cut_ends(found) if recording.was_cut else found
 
 
 def priced(recording: Recording, transcript: Transcript, target: ResolvedTarget, model: str) -> Recording:

@@ -86,6 +86,10 @@ class Invocation:
     """Registers a callback for the agent's calls so far; a provider that can't report them skips it."""
 
 
+ENDED_BY_SIGNAL = (-2, -9, -15, 130, 137, 143)
+"""Exit codes of a program that SIGINT, SIGKILL or SIGTERM ended, as Python and shells name them."""
+
+
 @dataclass(frozen=True)
 class Recording:
     """A provider's unparsed result; `evaluators.transcripts` parses it."""
@@ -115,6 +119,11 @@ class Recording:
     notes: tuple[str, ...] = ()
     version: str = ""
     """The agent program's version in this trial."""
+
+    @property
+    def was_cut(self) -> bool:
+        """Whether the agent was ended: by its time limit, its cost limit or a cancellation."""
+        return self.timed_out or self.cancelled or self.exit_code in ENDED_BY_SIGNAL
 
 
 @dataclass(frozen=True)

@@ -100,7 +100,7 @@ class Codex:
             log=self._program.log(invocation, options.log_dir, options.log_format),
             stdin=prompt,
         )
-        sessions = codex_sessions(home, with_main=recording.timed_out)
+        sessions = codex_sessions(home, with_main=recording.was_cut)
         return replace(recording, logs={**recording.logs, **sessions})
 
     def _arguments(self, invocation: Invocation) -> list[str]:

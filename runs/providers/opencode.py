@@ -83,7 +83,7 @@ class Opencode:
             log=self._program.log(invocation),
         )
         sessions = opencode_sessions(
-            recording.raw, self._program, invocation, sandbox, env, with_main=recording.timed_out
+            recording.raw, self._program, invocation, sandbox, env, with_main=recording.was_cut
         )
         return replace(recording, logs={**recording.logs, **sessions}) if sessions else recording
 
