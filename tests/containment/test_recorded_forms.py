@@ -34,7 +34,7 @@ FORMS = {
     "bin/mt fail 7 & wait": [("7", 7, None)],
     "env A=1 nice bin/mt ok e": [("e", 0, None)],
     "timeout 0.2 bin/mt sleep 9": [("9", None, 15)],
-    "timeout -s KILL 0.2 bin/mt sleep 9; sleep 0.2": [("9", None, 9)],
+    "timeout -s KILL 0.2 bin/mt sleep 9; sleep 0.5": [("9", None, 9)],
     "bin/mt die SEGV": [("SEGV", None, 11)],
     "exec bin/mt fail 8": [("8", 8, None)],
     "cat bin/mt; echo bin/mt ok; grep -c mt bin/mt; command -v bin/mt; ./missing": [],

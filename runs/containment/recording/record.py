@@ -29,8 +29,6 @@ LEFT_SECONDS = 1.0
 END_SECONDS = 15.0
 """Seconds that a recorder may take to write the last ends after the command."""
 LARGEST_RECORD = 64 << 20
-_KILLED_SECONDS = 0.5
-"""How long before its own end a sandbox may have killed what the command left behind."""
 
 
 @dataclass(frozen=True)
@@ -134,8 +132,6 @@ class ToolRecord:
             # itself, which may be a call, has no parents.
             if ended >= self.stopped_at or (call["parents"] and ended >= self.ended_at):
                 call["exit"] = call["signal"] = None
-            elif call["signal"] == signal.SIGKILL and ended >= self.ended_at - _KILLED_SECONDS:
-                call["signal"] = None
             lines.append(json.dumps(call))
         if not is_whole:
             raise ProviderError(

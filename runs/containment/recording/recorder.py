@@ -86,6 +86,8 @@ class Recorder:
         self.poll = select.poll()
         self.asked: dict[int, Asked] = {}
         self.live: dict[int, dict[str, Any]] = {}
+        self.first: dict[int, int] = {}
+        """The first process of each live call's sandbox, with whose end the kernel kills all others."""
         self.pidfds: dict[int, int] = {}
         self.untraced: list[Untraced] = []
         self.count = self.lost = 0
@@ -188,11 +190,12 @@ class Recorder:
             how = self.tool.matches(pid, path, argv, exe, cwd)
             if not how or self.count >= MOST_CALLS:
                 return False
-            parents, within = self.parents(pid)
+            parents, within, first = self.parents(pid)
         except (OSError, KeyError, struct.error):
             self.lost += 1
             return False
         self.count += 1
+        self.first[pid] = first
         self.live[pid] = {
             "n": self.count,
             "how": how,
@@ -211,21 +214,24 @@ class Recorder:
             self.poll.register(descriptor, select.POLLIN)
         return True
 
-    def parents(self, pid: int) -> tuple[list[dict[str, Any]], int | None]:
-        """Return the ancestors up to the agent's first process, and the tool's call among them."""
+    def parents(self, pid: int) -> tuple[list[dict[str, Any]], int | None, int]:
+        """Return the ancestors up to the agent's first process, the tool's call among them, the sandbox's process."""
         pids: list[int] = []
         parent = status(pid, "PPid")
         while parent > 1 and parent != self.worker and len(pids) < _MOST_ANCESTORS:
             pids.append(parent)
             parent = status(parent, "PPid")
         while pids and link(pids[-1], "exe").rsplit("/", 1)[-1] == self.sandbox:
-            pids.pop()
+            parent = pids.pop()
         within = next((self.live[each]["n"] for each in pids if each in self.live), None)
         shown = pids if len(pids) <= 2 * MOST_PARENTS else [*pids[:MOST_PARENTS], *pids[-MOST_PARENTS:]]
-        return [found for each in shown if (found := self.described(each))], within
+        return [found for each in shown if (found := self.described(each))], within, parent
 
     def ended(self, pid: int, code: int | None, at: float) -> None:
         if call := self.live.pop(pid, None):
+            # A process that is ending has given back its program.
+            if not link(self.first.pop(pid), "exe") and code == -signal.SIGKILL:
+                code = None
             call["seconds"] = round(max(0.0, at - call["start"]), 4)
             call["exit"] = code if code is not None and code >= 0 else None
             call["signal"] = -code if code is not None and code < 0 else None
