@@ -15,9 +15,10 @@ from runs import outbox
 from runs.models import Alert, Launch, Run, RunMeasure
 from runs.models.comparison import Evidence
 from runs.models.run import RunState
-from runs.warehouse.comparability import changed_parts
-from runs.warehouse.measure_changes import HEADLINE, stored_changes
-from runs.warehouse.measures import label_of_key
+from runs.warehouse.comparability import parts_changed_since
+from runs.warehouse.counting import counted_by_events
+from runs.warehouse.measure_changes import HEADLINE, LAYER_1, stored_changes
+from runs.warehouse.measures import REPORTED, label_of_key
 from runs.warehouse.rollups import trial_values
 from scenarios.models import Scenario
 
@@ -59,10 +60,16 @@ _Means = dict[str, tuple[float, int]]
 
 def _means(run: Run, names: Sequence[str]) -> dict[str, tuple[_Means, _Means]]:
     """Return mean and trials of each measure in the baseline and in the run, by scenario key."""
-    rows = RunMeasure.objects.filter(run__in=(run.pk, run.baseline_id or 0)).exclude(scenario=None)
+    sides = [run, *([run.baseline] if run.baseline else [])]
+    by_events = counted_by_events({each.pk: each.counting for each in sides})
+    rows = RunMeasure.objects.filter(run__in=[each.pk for each in sides]).exclude(scenario=None)
     found: dict[str, tuple[_Means, _Means]] = {}
     columns = ("run", "scenario__key", "measure__layer", "measure__name", "mean", "n")
     for pk, key, layer, name, mean, n in rows.order_by("scenario__key").values_list(*columns):
+        if layer in (LAYER_1, REPORTED) and f"{LAYER_1}/{name}" in names:
+            if (pk in by_events) != (layer == REPORTED):
+                continue
+            layer = LAYER_1
         if f"{layer}/{name}" in names:
             found.setdefault(key, ({}, {}))[pk == run.pk][f"{layer}/{name}"] = (mean, n)
     return found
@@ -102,18 +109,16 @@ def _result(alert: Alert, new: Run, old: Run | None) -> tuple[Evidence, str, Seq
     run = Run.objects.select_related("project", "baseline").get(pk=alert.run_id)
     changes = suspicion_of(run).changes
     rules = [each.rule for each in changes]
-    after = _values([new.pk], rules)
     if old is not None and not old.error:
-        tests, against = (
-            confirm_measures(_joined(rules, _values([old.pk], rules), after)),
-            "the old configuration",
-        )
+        before, after = _values([old.pk], rules), _values([new.pk], rules)
+        tests, against = confirm_measures(_joined(rules, before, after)), "the old configuration"
     else:
         earlier = list(earlier_runs(run))
-        before = _earlier_values(new, earlier, rules)
+        by_events = bool(counted_by_events({each.pk: each.counting for each in (*earlier, new)}))
+        before = _earlier_values(new, earlier, rules, by_events=by_events)
         if not any(before.values()):
             return Evidence.NOT_CONFIRMED, TOO_THIN, ()
-        tests = confirm_measures(_joined(rules, before, after))
+        tests = confirm_measures(_joined(rules, before, _values([new.pk], rules, by_events=by_events)))
         against = f"{len(earlier)} earlier run{'s' if len(earlier) > 1 else ''}"
     confirmed = any(each.confirms for each in tests)
     if not confirmed and _is_cut_short([each for each in (new, old) if each]):
@@ -151,9 +156,9 @@ def earlier_runs(run: Run) -> QuerySet[Run]:
 _ByMeasure = dict[str, dict[str, list[float]]]
 
 
-def _values(runs: Sequence[int], rules: Sequence[MeasureRule]) -> _ByMeasure:
-    """Return each measure's values by scenario key."""
-    found = trial_values(runs, [_layer_and_name(rule.name) for rule in rules])
+def _values(runs: Sequence[int], rules: Sequence[MeasureRule], *, by_events: bool = False) -> _ByMeasure:
+    """Return each measure's values by scenario key; `by_events` is that of `trial_values`."""
+    found = trial_values(runs, [_layer_and_name(rule.name) for rule in rules], by_events=by_events)
     pks = {pk for scenarios in found.values() for pk in scenarios}
     keys = dict(Scenario.objects.filter(pk__in=pks).values_list("pk", "key"))
     return {
@@ -162,12 +167,14 @@ def _values(runs: Sequence[int], rules: Sequence[MeasureRule]) -> _ByMeasure:
     }
 
 
-def _earlier_values(new: Run, earlier: Iterable[Run], rules: Sequence[MeasureRule]) -> _ByMeasure:
+def _earlier_values(
+    new: Run, earlier: Iterable[Run], rules: Sequence[MeasureRule], *, by_events: bool
+) -> _ByMeasure:
     """Return the measures' values in earlier runs, of the scenarios that can be compared with the fresh ones."""
     pooled: _ByMeasure = {rule.name: {} for rule in rules}
     for each in earlier:
-        why = changed_parts(each, new)
-        for name, scenarios in _values([each.pk], rules).items():
+        why = parts_changed_since(each, [new], strict=not by_events)[0]
+        for name, scenarios in _values([each.pk], rules, by_events=by_events).items():
             parts = parts_of(*_layer_and_name(name))
             for key, values in scenarios.items():
                 if not parts & set(why.get(key, ())):

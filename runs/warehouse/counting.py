@@ -171,15 +171,17 @@ def _has_reported(counting: Counting) -> bool:
     return counting.ends == REPORTED or (counting.ends == RECORDED and counting.beside)
 
 
-def counted_by_events(runs: Sequence[Mapping[str, Any] | None]) -> bool:
-    """Return whether runs have reported ends in common, but not recorded ones, from their `Run.counting`.
+def counted_by_events(runs: Mapping[int, Mapping[str, Any] | None]) -> frozenset[int]:
+    """Return the recorded runs that count by their agents' events, because the others have no recorded ends.
 
-    Not where a run counts its scenarios differently.
+    `runs` holds each run's `Run.counting`. None where a run counts its scenarios differently, or lacks events.
     """
-    known = [found for run in runs if (found := {each.of_commands for each in countings_of(run)})]
+    known = [found for run in runs.values() if (found := {each.of_commands for each in countings_of(run)})]
     uniform = [next(iter(found)) for found in known if len(found) == 1]
     ends = {each.ends for each in uniform}
-    return len(uniform) == len(known) and ends == {RECORDED, REPORTED} and all(map(_has_reported, uniform))
+    if len(uniform) < len(known) or ends != {RECORDED, REPORTED} or not all(map(_has_reported, uniform)):
+        return frozenset()
+    return frozenset(pk for pk, run in runs.items() if ends_of_run(run) == RECORDED)
 
 
 def compared_ends(

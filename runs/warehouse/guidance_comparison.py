@@ -14,7 +14,7 @@ from evaluators.regression import compare_measures, compare_scenarios
 from evaluators.significance import benjamini_hochberg
 from runs.models import Run, RunMeasure
 from runs.warehouse.comparability import parts_changed_since
-from runs.warehouse.counting import RECORDED, counted_by_events, ends_of_run
+from runs.warehouse.counting import counted_by_events
 from runs.warehouse.guidance_runs import ChosenRuns
 from runs.warehouse.measure_changes import (
     HEADLINE,
@@ -42,14 +42,9 @@ def compare_chosen(chosen: ChosenRuns) -> RunComparison:
 
     A scenario of a run counts only where nothing that its measure depends on differs from the newest run.
     """
-    by_events = counted_by_events([run.counting for run in (*chosen.before, *chosen.after)])
-    recorded = frozenset(
-        run.pk
-        for run in (*chosen.before, *chosen.after)
-        if by_events and ends_of_run(run.counting) == RECORDED
-    )
+    by_events = counted_by_events({run.pk: run.counting for run in (*chosen.before, *chosen.after)})
     changed = _changed(chosen, strict=not by_events)
-    before, after = _samples(chosen, changed, recorded)
+    before, after = _samples(chosen, changed, by_events)
     named = {}
     for name in sorted(before.keys() & after.keys()):
         layer, _, own = name.partition("/")

@@ -219,13 +219,21 @@ def scenario_series(run: int) -> dict[tuple[int, Key], Series]:
     return by_scenario(MeasuredTrial(*row) for row in _rows(run))
 
 
-def trial_values(runs: Sequence[int], keys: Iterable[Key]) -> dict[Key, dict[int, list[float]]]:
-    """Return each measure's value in every trial of these runs, by scenario. A query for each run."""
+def trial_values(
+    runs: Sequence[int], keys: Iterable[Key], *, by_events: bool = False
+) -> dict[Key, dict[int, list[float]]]:
+    """Return each measure's value in every trial of these runs, by scenario. A query for each run.
+
+    `by_events` says that layer 1 of recorded trials is that of their agents' events.
+    """
     found: dict[Key, dict[int, list[float]]] = {key: defaultdict(list) for key in keys}
     for row in (row for run in runs for row in _rows(run)):
         trial = MeasuredTrial(*row)
-        for key, value, _ in values_of(trial):
-            if key in found:
+        reported = _reported_values(_detail.decode(trial.detail).interaction) if by_events else {}
+        values = {key: value for key, value, _ in values_of(trial)}
+        values |= {(COMPLETED[0], name): known for name, known in reported.items()}
+        for key in found.keys() & values.keys():
+            if (value := values[key]) is not None:
                 found[key][trial.scenario].append(value)
     return found
 

@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import NamedTuple
 
 from evaluators.change_points import FEWEST_RUNS, ChangePoint, mean_changes, rate_changes
 from evaluators.comparability import parts_of
+from evaluators.interaction import COUNTS, RATES
 from evaluators.statistics import Z_95, wilson
 from runs.models import Measure, RunMeasure, SubcommandMeasure
 from runs.warehouse.comparability import Configuration, both_known, changed_between, read_standards
-from runs.warehouse.measure_changes import HEADLINE, PASS
+from runs.warehouse.measure_changes import HEADLINE, LAYER_1, PASS
 from runs.warehouse.measures import REPORTED, label_of
 from runs.warehouse.trend_runs import TrendFilters, TrendRun, is_of_line
 
 OVERVIEW = (*HEADLINE, "trial/cost_usd", "trial/seconds")
 """The measures that a page opens with."""
 MOST_SUBCOMMANDS = 6
+_COUNTED = frozenset((*RATES, *COUNTS))
+"""Measures of layer 1 that are stored by events as well."""
 _RUNS_FOR_MEASURES = 20
 """Newest runs searched for choices of measures."""
 
@@ -84,11 +87,18 @@ def chosen(measures: Sequence[Measure], name: str) -> list[Measure]:
 
 
 def series_of(
-    measures: Sequence[Measure], runs: Sequence[TrendRun], filters: TrendFilters, baseline: int | None
+    measures: Sequence[Measure],
+    runs: Sequence[TrendRun],
+    filters: TrendFilters,
+    baseline: int | None,
+    by_events: Collection[int] = (),
 ) -> list[Series]:
-    """Return measures over runs, oldest first. One query, two where runs used several versions of the suite."""
-    read = _read(measures, {*(run.pk for run in runs), *([baseline] if baseline else [])})
-    steps = _Steps(runs, filters) if can_change(runs, filters) else None
+    """Return measures over runs, oldest first. One query, two where runs used several versions of the suite.
+
+    Layer 1 of the runs `by_events` is that of their agents' events, because others are not recorded.
+    """
+    read = values_of(measures, {*(run.pk for run in runs), *([baseline] if baseline else [])}, by_events)
+    steps = _Steps(runs, filters, strict=not by_events) if can_change(runs, filters) else None
     return [_series(each, runs, read.get(each.pk, {}), steps, baseline) for each in measures]
 
 
@@ -98,13 +108,24 @@ def can_change(runs: Sequence[TrendRun], filters: TrendFilters) -> bool:
     return len(line) >= FEWEST_RUNS and len({(run.target, run.model) for run in line}) == 1
 
 
-def _read(
-    measures: Sequence[Measure], runs: Collection[int]
+def values_of(
+    measures: Iterable[Measure], runs: Collection[int], by_events: Collection[int]
 ) -> dict[int, dict[int, tuple[int, float, float]]]:
-    rows = RunMeasure.objects.filter(measure__in=[each.pk for each in measures], scenario=None, run__in=runs)
+    """Return n, mean and m2 over scenarios by measure and run. One query.
+
+    Layer 1 of the runs `by_events` is that of their agents' events.
+    """
+    keys = {each.pk: each.pk for each in measures}
+    counted = {each.name: each.pk for each in measures if each.layer == LAYER_1 and each.name in _COUNTED}
+    if by_events:
+        instead = Measure.objects.filter(layer=REPORTED, name__in=counted)
+        keys |= {pk: counted[name] for pk, name in instead.values_list("pk", "name")}
+    rows = RunMeasure.objects.filter(measure__in=keys, scenario=None, run__in=runs)
     found: defaultdict[int, dict[int, tuple[int, float, float]]] = defaultdict(dict)
     for measure, run, n, mean, m2 in rows.values_list("measure_id", "run_id", "n", "mean", "m2"):
-        found[measure][run] = (n, mean, m2)
+        is_reported = keys[measure] != measure
+        if is_reported == (run in by_events and keys[measure] in counted.values()):
+            found[keys[measure]][run] = (n, mean, m2)
     return found
 
 
@@ -131,8 +152,8 @@ def _value(at: int, n: int, mean: float, m2: float, unit: str) -> Value:
 class _Steps:
     """The stretches of a trend's runs that measure the same."""
 
-    def __init__(self, runs: Sequence[TrendRun], filters: TrendFilters) -> None:
-        self.runs = runs
+    def __init__(self, runs: Sequence[TrendRun], filters: TrendFilters, *, strict: bool) -> None:
+        self.runs, self.strict = runs, strict
         self.line = {at for at, run in enumerate(runs) if is_of_line(run, filters)}
         configurations = [runs[at].configuration for at in sorted(self.line)]
         # Each with the newest: what differs between any two differs from it.
@@ -183,7 +204,9 @@ class _Steps:
         old, new = (self.known.standards[each.suite_version].keys() for each in (one, other))
         if old != new:
             return None
-        return frozenset(chain.from_iterable(changed_between(self.known, (one, other)).values()))
+        return frozenset(
+            chain.from_iterable(changed_between(self.known, (one, other), strict=self.strict).values())
+        )
 
 
 def _with_judge(run: Configuration, judge: str) -> Configuration:

@@ -14,7 +14,9 @@ from django.db.models.functions import Coalesce
 from evaluators.statistics import Z_95
 from runs.models import Measure, Run, RunMeasure
 from runs.models.run import NOT_CONFIRMING, RunState
+from runs.warehouse.counting import counted_by_events
 from runs.warehouse.measures import REPORTED
+from runs.warehouse.trend_series import values_of
 from scenarios.models import Suite
 
 MOST_RUNS = 100
@@ -64,6 +66,7 @@ _OF_A_RUN = (
     "target__name",
     "model",
     "fingerprint__staleness__stale",
+    "counting",
 )
 
 
@@ -78,8 +81,9 @@ def trend(suite: Suite, name: str, *, target: str = "") -> Trend:
     measure = by_name.get(name) or by_name.get("trial/pass") or (measures[0] if measures else None)
     if measure is None:
         return Trend(None, [], [])
-    values = _values(measure.pk, tuple(runs))
-    return Trend(measure, [_point(runs[run], mean, n, m2) for run, mean, n, m2 in values], measures)
+    by_events = counted_by_events({run: row[-1] for run, row in runs.items()})
+    values = sorted(values_of([measure], runs.keys(), by_events).get(measure.pk, {}).items())
+    return Trend(measure, [_point(runs[run], mean, n, m2) for run, (n, mean, m2) in values], measures)
 
 
 def _closed(suite: int, target: str) -> QuerySet[Run, Any]:
@@ -89,13 +93,8 @@ def _closed(suite: int, target: str) -> QuerySet[Run, Any]:
     return closed.annotate(at=Coalesce("finished", "created")).values_list(*_OF_A_RUN)[:MOST_RUNS]
 
 
-def _values(measure: int, runs: tuple[int, ...]) -> QuerySet[RunMeasure, tuple[int, float, int, float]]:
-    found = RunMeasure.objects.filter(measure=measure, scenario=None, run__in=runs).order_by("run_id")
-    return found.values_list("run_id", "mean", "n", "m2")
-
-
 def _point(run: Sequence[Any], mean: float, n: int, m2: float) -> Point:
-    pk, at, tool_version, guidance, number, target, model, stale = run
+    pk, at, tool_version, guidance, number, target, model, stale, _ = run
     half = Z_95 * math.sqrt(m2 / (n - 1) / n) if n > 1 else None
     named = guidance or (f"guidance {number}" if number else "")
     return Point(pk, at, mean, n, half, tool_version, named, target, model, bool(stale))

@@ -5,14 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from django.http import QueryDict
 
 from runs.models import Run, RunMeasure
-from runs.warehouse.comparison import incomparable
+from runs.pages.trends.trend_page import trend_page
+from runs.warehouse.comparison import compare_with_baseline, incomparable
+from runs.warehouse.confirmation import suspicion_of
 from runs.warehouse.counting import Counting, TrialCounting, counting_of_trials, ends_of_run, ends_sentence
 from runs.warehouse.guidance_comparison import compare_chosen
 from runs.warehouse.guidance_runs import ChosenRuns, Setting
 from runs.warehouse.measure_changes import RunComparison, compare_run_measures
 from runs.warehouse.outcome_history import strips
+from runs.warehouse.rollups import trial_values
+from runs.warehouse.trend_runs import TrendFilters, newest_runs
+from runs.warehouse.trends import trend
 from scenarios.models import ScenarioVersion, SuiteVersion
 from tests.builders import close, make_project, make_run, make_suite, make_trial, score
 from tests.commands.calling import call
@@ -162,6 +168,61 @@ def test_trials_without_a_source_are_left_out():
     text = TrialCounting(2, "transcript", False)
     assert counting_of_trials([recorded, text]) == Counting("2", "estimated, reported", True)
     assert ends_sentence([]) == ""
+
+
+def points(version: SuiteVersion) -> list[float]:
+    """Return the error rates of the suite's trend, as its page and REST show them."""
+    runs = newest_runs(version.suite_id, TrendFilters())
+    page = trend_page(version.suite, QueryDict(f"measure={ERRORS}"))
+    rest = trend(version.suite, ERRORS)
+    shown = [each.value for each in page.charts[0].series.values]
+    assert shown == [each.mean for each in rest.points] and len(shown) == len(runs)
+    return shown
+
+
+def test_a_trend_counts_by_events_until_every_run_is_recorded(version):
+    run_of(version, metrics("stream", 0.25))
+    run_of(version, metrics("recorded", 0.5, beside=0.75))
+    assert points(version) == [0.25, 0.75]
+    assert trend_page(version.suite, QueryDict()).compared_by == ends_sentence(["reported"])
+
+
+def test_a_trend_of_recorded_runs_counts_by_the_record(version):
+    for rate in (0.25, 0.5):
+        run_of(version, metrics("recorded", rate, beside=0.75))
+    assert points(version) == [0.25, 0.5]
+    assert trend_page(version.suite, QueryDict()).compared_by == ""
+
+
+def test_a_change_point_lies_between_events_and_records(version):
+    for rate in (0.0, 0.0, 0.0, 0.0):
+        run_of(version, metrics("stream", rate))
+    for _ in range(4):
+        run_of(version, metrics("recorded", 0.25, beside=0.75))
+    (chart,) = trend_page(version.suite, QueryDict(f"measure={ERRORS}")).charts
+    assert [(change.before, change.after) for change in chart.series.changes] == [(0.0, 0.75)]
+
+
+def test_confirmations_compare_by_events(version):
+    """Of ten scenarios, one got worse by its record alone."""
+    keys = [f"s{n}" for n in range(10)]
+    suite = make_suite(version.suite.project, keys, name="ten")
+    before, after = make_run(suite), make_run(suite)
+    for run, source, beside in ((before, "stream", None), (after, "recorded", 0.75)):
+        for key in keys * 3:
+            rate = 0.0 if run is before else 0.75
+            own = metrics(source, rate, beside=0.0 if beside and key == "s9" else beside)
+            make_trial(
+                run, key, scores=[score("interaction", "error_rate", rate)], detail={"interaction": own}
+            )
+        close(run)
+        compare_with_baseline(run)
+    suspicion = suspicion_of(after)
+    assert [change.rule.name for change in suspicion.changes] == [ERRORS]
+    assert sorted(suspicion.before) == keys[:9]
+    key = ("interaction", "error_rate")
+    values = trial_values([after.pk], [key], by_events=True)[key].values()
+    assert sorted(map(tuple, values)) == [(0.0,) * 3, *[(0.75,) * 3] * 9]
 
 
 def _with_gate(name: str) -> None:

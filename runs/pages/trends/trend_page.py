@@ -13,6 +13,7 @@ from evaluators.change_points import FEWEST_RUNS
 from runs.charts.interactive_trend import Figure, interactive_figure
 from runs.charts.trend import RunWords, change_look, change_sentence, run_words, shown, trend_drawing
 from runs.models import Measure
+from runs.warehouse.counting import REPORTED, counted_by_events, ends_sentence
 from runs.warehouse.measures import label_of
 from runs.warehouse.trend_runs import (
     Mark,
@@ -75,6 +76,8 @@ class TrendPage:
     without_changes: str
     """Why change points are not searched; empty where they are."""
     baseline: int | None
+    compared_by: str
+    """By which exit codes tool use is counted, as a sentence, where not every run has recorded ones."""
     figure: Figure | None
     """The chosen measure to zoom into; None for the overview, or with fewer than two values."""
 
@@ -113,7 +116,8 @@ def trend_page(suite: Suite, query: QueryDict) -> TrendPage:
     line = [run for run in runs if is_of_line(run, filters)]
     baseline = line[-1].baseline if line else None
     flags, words = marks(runs), [run_words(run) for run in runs]
-    series = series_of(picked, runs, filters, baseline) if picked else []
+    by_events = counted_by_events({run.pk: run.configuration.counting for run in runs})
+    series = series_of(picked, runs, filters, baseline, by_events) if picked else []
     subcommands = subcommand_series(runs) if series else []
     return TrendPage(
         filters,
@@ -128,6 +132,7 @@ def trend_page(suite: Suite, query: QueryDict) -> TrendPage:
         [_chart(each, runs, words, flags) for each in subcommands],
         "" if can_change(runs, filters) else _without_changes(line),
         baseline,
+        ends_sentence([REPORTED]) if by_events else "",
         _figure(series, runs, flags) if name else None,
     )
 
