@@ -105,6 +105,20 @@ def test_text_is_marked_as_estimated(signed_in, version):
     assert "1 run with exit codes estimated from text" in parse(client.get("/p/tools/usage/"))
 
 
+def test_two_trials_side_by_side_say_how_ends_are_known(signed_in, version):
+    text, recorded = (
+        trial_of(version, source="transcript", ends="estimated"),
+        trial_of(version, source="recorded"),
+    )
+    for trial, end in ((text, "estimated"), (recorded, "recorded")):
+        CommandRecord.objects.create(trial=trial, n=0, line=f"mt add {end}", exit_code=0, end=end)
+        close(trial.run)
+    shown = parse(signed_in().get(f"/p/tools/trials/{recorded.pk}/against/{text.pk}/"))
+    commands = shown.region("Commands, table").text
+    assert "mt add estimated est." in commands and "mt add recorded est." not in commands
+    assert "Tool use isn't compared: counting rules or source of exit codes changed." in shown
+
+
 def test_a_recorded_command_without_an_event_is_shown(signed_in, version):
     trial = trial_of(version, source="recorded")
     events = (Event("tool_call", "1", "shell", "ls"), Event("tool_result", "1", output="a", exit_code=0))

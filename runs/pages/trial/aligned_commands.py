@@ -21,6 +21,8 @@ class DoneCommand(NamedTuple):
     """Link to the call, relative to its trial's page."""
     key: str = ""
     """Subcommand and flags; empty for a call of another program."""
+    estimated: bool = False
+    """Whether its end is estimated from text."""
 
 
 class CommandPair(NamedTuple):
@@ -51,9 +53,9 @@ def _done(steps: Sequence[Step]) -> Iterator[DoneCommand]:
         place = address(at, step.number, None)
         for own in step.own:
             key = command_key(own.line, own.subcommand)
-            yield DoneCommand(own.line, own.exit_code, own.failed, place, key)
+            yield DoneCommand(own.line, own.exit_code, own.failed, place, key, own.end == "estimated")
         if step.number and not step.own:
-            yield DoneCommand(step.line, step.exit_code, step.failed, place)
+            yield DoneCommand(step.line, step.exit_code, step.failed, place, estimated=step.estimated)
 
 
 def aligned(before: Sequence[DoneCommand], after: Sequence[DoneCommand]) -> list[CommandPair]:

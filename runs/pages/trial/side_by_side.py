@@ -18,6 +18,7 @@ from runs.pages.trial.aligned_commands import CommandPair, DoneCommand, aligned,
 from runs.pages.trial.timeline import AT_ONCE, timeline
 from runs.pages.trial.trial_page import TrialPage, trials_by_key
 from runs.pages.trial.typical_values import TypicalValues
+from runs.warehouse.counting import compared_by
 from runs.warehouse.differences import Difference, fingerprint_differences
 from runs.warehouse.outcome_history import Strip
 from scenarios.models import ScenarioVersion
@@ -96,6 +97,11 @@ class TwoTrials:
             MeasuredPair("Judge score", "", _judged(self.base), _judged(self.new)),
         ]
         return [pair for pair in pairs if pair.base is not None or pair.new is not None]
+
+    @property
+    def compared_by(self) -> str:
+        """Return by which exit codes tool use is compared, as a sentence; empty in runs of older releases."""
+        return compared_by(self.base.trial.run.counting, self.new.trial.run.counting)
 
     @cached_property
     def gates(self) -> list[GatePair]:
