@@ -42,7 +42,7 @@ def measure_exposure(project: Project | None = None) -> ExposedAgain:
     the run's documents gets an empty one, so that it is not read again.
     """
     done, skipped = 0, {}
-    for run in lacking_exposure(project).order_by("run").values_list("run", flat=True).distinct():
+    for run in lacking_exposure(project).order_by("run_id").values_list("run_id", flat=True).distinct():
         try:
             context = load_run(run)
         except ProviderError as error:

@@ -163,7 +163,7 @@ def repeated_judgings(project: Project) -> Repeated:
     trial = Trial.objects.filter(pk=OuterRef("trial"), run__project=project)
     again = JudgingRecord.objects.filter(Exists(trial), counts=False).order_by("-pk")
     trials = set(again.values_list("trial", flat=True)[:MOST_REPEATED])
-    newest = Trial.objects.filter(run__project=project).order_by("-run", "-pk")
+    newest = Trial.objects.filter(run__project=project).order_by("-run_id", "-pk")
     trials.update(newest.values_list("pk", flat=True)[:MOST_REPEATED])
     rows = JudgingRecord.objects.filter(trial__in=trials, passed__isnull=False, score__isnull=False)
     found: Repeated = defaultdict(lambda: defaultdict(list))

@@ -241,7 +241,7 @@ def failing_since(run: Run, scenarios: Collection[int]) -> dict[int, int]:
         rows = RunMeasure.objects.filter(
             run__in=runs, scenario__in=unfinished, measure__layer="trial", measure__name="pass"
         )
-        for scenario, key, mean in rows.order_by("-run").values_list("scenario", "run", "mean"):
+        for scenario, key, mean in rows.order_by("-run_id").values_list("scenario", "run", "mean"):
             if scenario not in unfinished:
                 continue
             if mean < 1.0:

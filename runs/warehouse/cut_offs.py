@@ -12,6 +12,7 @@ from evalhub.teams.models import Project
 from evaluators.diagnosis import Thresholds
 from evaluators.run_diagnosis import CutOffs
 from runs.models import RunMeasure
+from runs.warehouse.counting import rules_of_run
 
 FEWEST_RUNS = 20
 """Earlier runs with layer 1 from which thresholds are taken."""
@@ -43,14 +44,16 @@ def cut_offs(project: Project | None, *, before: int | None = None) -> CutOffs:
 
 
 def _of_history(project: Project, before: int | None) -> dict[str, list[float]]:
-    """Return the means of the newest runs by threshold."""
+    """Return the means of the newest runs by threshold, of those that count commands by the newest's rules."""
     rows = RunMeasure.objects.filter(
         scenario=None, run__project=project, measure__layer="interaction", measure__name__in=_MEASURES
     )
     if before is not None:
         rows = rows.filter(run__lt=before)
-    newest = rows.order_by("-run").values_list("measure__name", "mean")[: MOST_RUNS * len(_MEASURES)]
-    return _grouped((_MEASURES[name], mean) for name, mean in newest)
+    columns = ("measure__name", "mean", "run__counting")
+    newest = list(rows.order_by("-run_id").values_list(*columns)[: MOST_RUNS * len(_MEASURES)])
+    rules = rules_of_run(newest[0][2]) if newest else ""
+    return _grouped((_MEASURES[name], mean) for name, mean, own in newest if rules_of_run(own) == rules)
 
 
 def _grouped(pairs: Iterable[tuple[str, float]]) -> dict[str, list[float]]:

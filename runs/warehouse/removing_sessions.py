@@ -52,7 +52,7 @@ def sessions_without_tool(project: Project | None = None, run: int | None = None
 
 def runs_without_tool(project: Project | None = None) -> list[RunWithout]:
     """Return the runs with such sessions and how many each has, oldest first. One query."""
-    rows = sessions_without_tool(project).order_by("run")
+    rows = sessions_without_tool(project).order_by("run_id")
     grouped = rows.values_list("run", "run__project__slug", "run__suite__name").annotate(n=Count("pk"))
     return [RunWithout(*row) for row in grouped]
 

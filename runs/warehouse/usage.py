@@ -145,7 +145,7 @@ def usage(project: Project, filters: RunListFilters, *, compare: bool = False) -
     baselines = {row[1] for row in based if counts_alike(row[2], row[3])}
     fields = (*_SUMMED, "tries")
     rows = SubcommandMeasure.objects.filter(run__in={*newest, *baselines}, scenario=None)
-    found = list(rows.order_by("run").values("run", "subcommand", *fields))
+    found = list(rows.order_by("run_id").values("run", "subcommand", *fields))
     older = {row[at] for row in read for at in (0, 1) if counts_unknown_as_success(row[at + 2])}
     for row in found:
         row["unknown"] = 0 if row["run"] in older else row["unknown"]

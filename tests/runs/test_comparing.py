@@ -19,6 +19,7 @@ from runs.warehouse.comparison import (
 from scenarios.models import SuiteVersion
 from tests.builders import (
     close,
+    make_compared,
     make_guidance,
     make_member,
     make_project,
@@ -225,6 +226,12 @@ def test_a_baseline_that_does_not_exist_is_refused_with_the_request(
             check_choice(project.pk, wrong)
     with pytest.raises(RequestError):
         check_choice(make_project("other").pk, str(run.pk))
+
+
+def test_a_series_of_failures_begins_after_the_last_pass(version):
+    runs = [make_compared(version, {"create": outcome}) for outcome in ("fail", "pass", "fail", "fail")]
+    scenario = version.entries.get(scenario_version__scenario__key="create").scenario_version.scenario_id
+    assert failing_since(runs[-1], [scenario]) == {scenario: runs[2].pk}
 
 
 @pytest.mark.parametrize("last_passed", [None, 3])

@@ -10,8 +10,9 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from runs.errors import RequestError, StaleReview
-from runs.models import JudgeCalibration, JudgingRecord, Resolution, Review, Run
+from runs.models import JudgeCalibration, JudgingRecord, Resolution, Review, Run, Trial
 from runs.warehouse.calibrations import (
+    MOST_REPEATED,
     JudgeVersion,
     calibrated_versions,
     calibration_of,
@@ -21,7 +22,7 @@ from runs.warehouse.calibrations import (
 )
 from runs.warehouse.review_rounds import assign, decide, draw, next_item, rounds_of
 from runs.warehouse.reviewing import resolve, review
-from tests.builders import close, make_member, make_project, make_run, make_suite
+from tests.builders import close, make_member, make_project, make_run, make_suite, make_trials
 from tests.query_plans import query_plan
 from tests.runs.reviewing.judged import VERSION, disagreed_trial, judged_trial, judging
 
@@ -128,6 +129,13 @@ def test_the_second_resolution_is_refused(project: Any, ada: Any, run: Run) -> N
         resolve(trial, right="gate_weak", note="", by=bob)
     resolve(trial, right="gate_weak", note="I looked again.", by=ada)
     assert Resolution.objects.get().right == "gate_weak"
+
+
+def test_the_newest_judgings_count(project: Any, run: Run) -> None:
+    newer = make_run(run.suite_version)
+    make_trials(newer, {"create": ["pass"] * (MOST_REPEATED - 1)})
+    judged_trial(newer, passed=True)
+    assert repeated_judgings(project).keys() == {Trial.objects.latest("pk").pk}
 
 
 def test_drift_between_two_judges_on_the_same_trials(project: Any, run: Run) -> None:

@@ -59,6 +59,15 @@ def test_history_of_twenty_runs_sets_thresholds(signed_in, version):
     assert "Thresholds from the upper quartile of 20 earlier runs." in shown
 
 
+def test_runs_of_other_counting_rules_set_no_thresholds(signed_in, version):
+    for _ in range(20):
+        diagnosed(version, {"name": "add", "calls": 10, "errors": 6})
+    Run.objects.update(counting={"all": ["2", "reported", False]})
+    diagnosed(version, {"name": "add", "calls": 10, "errors": 6})
+    run = diagnosed(version, {"name": "add", "calls": 10, "errors": 3})
+    assert "Thresholds: error rate ≥ 25 %" in page(signed_in(), run)
+
+
 @pytest.mark.parametrize(("word", "stored"), [("right", [True]), ("wrong", [False])])
 def test_a_person_says_whether_a_finding_is_right(signed_in, version, word, stored):
     client, run = signed_in("runner"), diagnosed(version)
