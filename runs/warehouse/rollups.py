@@ -230,7 +230,7 @@ def trial_values(
     for row in (row for run in runs for row in _rows(run)):
         trial = MeasuredTrial(*row)
         reported = _reported_values(_detail.decode(trial.detail).interaction) if by_events else {}
-        values = {key: value for key, value, _ in values_of(trial)}
+        values: dict[Key, float | None] = {key: value for key, value, _ in values_of(trial)}
         values |= {(COMPLETED[0], name): known for name, known in reported.items()}
         for key in found.keys() & values.keys():
             if (value := values[key]) is not None:
