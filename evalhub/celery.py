@@ -7,17 +7,17 @@ from typing import Any
 
 from celery import Celery, bootsteps
 from celery.signals import worker_init, worker_ready, worker_shutdown, worker_shutting_down
-from kombu import Queue
-
-os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalhub.settings")
-# Celery throws away what Django's checks find, and they import every page; `check_settings` has a worker's own.
-os.environ.setdefault("CELERY_SKIP_CHECKS", "1")
-
 from django.conf import settings
+from kombu import Queue
 
 from evalhub.broker import broker_address
 from evalhub.reconnecting import Reconnecting
+from evalhub.startup import set_up
 from runs.labels import ordered, queue_of
+
+# Celery throws away what Django's checks find, and they import every page.
+os.environ.setdefault("CELERY_SKIP_CHECKS", "1")
+set_up()
 
 SHORT_TASKS, LANES = "evalhub", "evalhub.lanes"
 
@@ -98,14 +98,6 @@ app.steps["consumer"].add(Reconnecting)
 def exit_without_collecting(**_: object) -> None:
     """Take nothing for garbage any more; see docs/decisions/0012-commands-rarely-collect.md."""
     gc.freeze()
-
-
-@worker_init.connect
-def check_settings(**_: object) -> None:
-    """End with a sentence if a setting of this worker is wrong."""
-    from runs.worker_checks import refuse_wrong_settings
-
-    refuse_wrong_settings()
 
 
 @worker_init.connect

@@ -1,13 +1,13 @@
 """The web application."""
 
-import os
-
 from django.core.wsgi import get_wsgi_application
 from django.template import engines
 from django.template.backends.jinja2 import Jinja2
 from django.urls import reverse
 
-os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalhub.settings")
+from evalhub.startup import set_up
+
+set_up()
 application = get_wsgi_application()
 # The first address loads the code of every page, and templates compile: before gunicorn forks, so that its processes
 # share both and no request waits.

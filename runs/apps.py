@@ -6,10 +6,11 @@ class RunsConfig(AppConfig):
     label = "runs"
 
     def ready(self) -> None:
-        """Give patterns that RE2 cannot run a process of their own, and register the system checks."""
+        """Refuse wrong settings, and give patterns that RE2 cannot run a process of their own."""
         from evaluators.patterns import set_runner
-        from runs import worker_checks  # noqa: F401  # imported for what it registers
         from runs.containment.pattern_processes import run_pattern
-        from runs.warehouse import store_identity  # noqa: F401  # likewise
+        from runs.warehouse import store_identity  # noqa: F401  # imported for the check that it registers
+        from runs.worker_checks import refuse_wrong_settings
 
+        refuse_wrong_settings()
         set_runner(run_pattern)

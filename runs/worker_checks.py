@@ -1,47 +1,65 @@
-"""Mistakes in a worker's settings: `manage.py check` and `up` print them, and a worker does not start with them."""
+"""Mistakes in the lists of a worker's settings: no command and no process starts with them."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
-from django.apps import AppConfig
 from django.conf import settings
-from django.core.checks import CheckMessage, Error, register
+from django.core.exceptions import ImproperlyConfigured
 
-from evalhub.web.checks import TAG
 from runs.labels import MOST_LABELS, RULE, is_label
 
 
-@register(TAG)
-def egress_allow(app_configs: Sequence[AppConfig] | None = None, **_: Any) -> list[CheckMessage]:
-    """Refuse a word of EVALHUB_EGRESS_ALLOW that names no service."""
-    # Imported here because commands run no checks, and the module imports psutil.
+def refuse_wrong_settings() -> None:
+    """Raise `ImproperlyConfigured` with a sentence for each wrong list."""
+    given = ((check, value) for check, value in _checks() if value)
+    if wrong := [*filter(None, (_problem(check, value) for check, value in given))]:
+        raise ImproperlyConfigured("\n".join(wrong))
+
+
+_Check = Callable[[Sequence[str]], object]
+
+
+def _checks() -> tuple[tuple[_Check, Sequence[str]], ...]:
+    return (
+        (_variables, settings.ENV_ALLOW),
+        (_addresses, settings.HTTP_ALLOW),
+        (_services, settings.EGRESS_ALLOW),
+        (_labels, settings.WORKER_LABELS),
+    )
+
+
+def _problem(check: _Check, value: Sequence[str]) -> str:
+    try:
+        check(value)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+# Imported in the functions, because every command starts here and most settings have no such list.
+def _variables(words: Sequence[str]) -> None:
+    from runs.containment.variables import parse_rules
+
+    parse_rules(",".join(words))
+
+
+def _addresses(words: Sequence[str]) -> None:
+    from runs.containment.outbound import Outbound
+
+    Outbound.of(words, loopback=False)
+
+
+def _services(words: Sequence[str]) -> None:
     from runs.containment.egress import parse_allowed
 
-    try:
-        parse_allowed(settings.EGRESS_ALLOW)
-    except ValueError as error:
-        what, hint = str(error).split(". ", 1)
-        return [Error(f"{what}.", hint=hint, id="evalhub.E003")]
-    return []
+    parse_allowed(words)
 
 
-@register(TAG)
-def worker_labels(app_configs: Sequence[AppConfig] | None = None, **_: Any) -> list[CheckMessage]:
-    """Refuse a word of EVALHUB_WORKER_LABELS that is no label, and too many of them."""
-    labels = settings.WORKER_LABELS
-    wrong = [word for word in labels if not is_label(word)]
-    if wrong:
-        return [Error(f"EVALHUB_WORKER_LABELS: '{wrong[0]}' is no label.", hint=RULE, id="evalhub.E004")]
-    if len(labels) > MOST_LABELS:
-        what = f"EVALHUB_WORKER_LABELS has {len(labels)} labels."
-        return [Error(what, hint=f"Give a worker {MOST_LABELS} at most.", id="evalhub.E004")]
-    return []
-
-
-def refuse_wrong_settings() -> None:
-    """End a worker that starts with a mistake in its settings; the sentences go to standard error."""
-    if wrong := [*egress_allow(), *worker_labels()]:
-        sys.exit("\n".join(f"{each.msg} {each.hint}" for each in wrong))
+def _labels(words: Sequence[str]) -> None:
+    if wrong := [word for word in words if not is_label(word)]:
+        raise ValueError(f"EVALHUB_WORKER_LABELS: '{wrong[0]}' is no label. {RULE}")
+    if len(words) > MOST_LABELS:
+        raise ValueError(
+            f"EVALHUB_WORKER_LABELS has {len(words)} labels. Give a worker {MOST_LABELS} at most."
+        )

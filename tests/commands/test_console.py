@@ -111,3 +111,31 @@ def test_the_installed_package_works_outside_the_clone(tmp_path: Path) -> None:
         "print(Client(headers={'host': 'localhost'}).get('/sign-in/').content.decode())"
     )
     assert "/static/css/base." in evalhub("shell", "--no-imports", "-c", page)
+
+
+WRONG = [
+    ({"EVALHUB_ENV_ALLOW": "OPENAI_API_KEY"}, "EVALHUB_ENV_ALLOW: 'OPENAI_API_KEY' is not 'project:NAME'."),
+    ({"EVALHUB_HTTP_ALLOW": "http://10.0.0.1/"}, "is neither a host nor a network."),
+    ({"EVALHUB_WORKER_LABELS": ",".join(f"label-{n}" for n in range(17))}, "Give a worker 16 at most."),
+    ({"EVALHUB_MIN_FREE_MB": "much"}, "EVALHUB_MIN_FREE_MB is 'much'. Give it a whole number"),
+]
+PROCESSES = [
+    ("manage.py", "migrate"),
+    ("manage.py", "up", "--once"),
+    ("manage.py", "check_scenarios", "."),
+    ("manage.py", "doctor"),
+    ("-m", "celery", "--app", "evalhub", "worker"),
+    ("-m", "gunicorn", "evalhub.wsgi:application", "--bind", "127.0.0.1:0", "--preload"),
+]
+
+
+@pytest.mark.parametrize("words", PROCESSES, ids=" ".join)
+@pytest.mark.parametrize(("variables", "sentence"), WRONG, ids=lambda value: str(value)[:30])
+def test_no_process_starts_with_a_wrong_setting(tmp_path, words, variables, sentence):
+    env = own_environment(tmp_path, **variables)
+    done = subprocess.run(
+        [sys.executable, *words], cwd=ROOT, env=env, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == (2 if words[0] == "manage.py" else 1)
+    assert sentence in done.stderr and "Traceback" not in done.stderr
+    assert list(tmp_path.iterdir()) == []
