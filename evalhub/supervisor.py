@@ -42,6 +42,8 @@ class Service:
     name: str
     argv: Sequence[str]
     log: Path
+    folder: Path
+    """Where it starts: Python finds its modules there."""
     grace_seconds: float = 20.0
     env: dict[str, str] = field(default_factory=dict)
     process: subprocess.Popen[bytes] | None = None
@@ -54,6 +56,7 @@ class Service:
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 self.argv,
+                cwd=self.folder,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,

@@ -213,6 +213,26 @@ def test_a_program_reads_one_document(tmp_path: Path):
     )
 
 
+def test_it_starts_from_any_folder(tmp_path: Path):
+    (tmp_path / "celery.py").write_text("raise SystemExit('another celery')")
+    (tmp_path / "secret").write_text("a-secret-of-the-tests-that-is-long-enough-for-everybody")
+    variables = {
+        **environment(Path("data")),
+        "EVALHUB_SECRET_KEY_FILE": "secret",
+        "DATABASE_URL": "sqlite:///a.db",
+    }
+    done = subprocess.run(
+        [sys.executable, ROOT / "manage.py", "up", "--no-examples", "--once", "--port", str(free_port())],
+        cwd=tmp_path,
+        env=variables,
+        capture_output=True,
+        text=True,
+        timeout=90,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (tmp_path / "a.db").exists() and (tmp_path / "data" / "logs").exists()
+
+
 def refused(data: Path, port: int) -> str:
     done = subprocess.run(
         [sys.executable, "manage.py", "up", "--no-examples", "--port", str(port)],

@@ -17,6 +17,7 @@ from argparse import ArgumentParser
 from functools import partial
 from pathlib import Path
 from typing import IO, Any
+from urllib.parse import quote
 
 from django.conf import settings
 from django.core.management import call_command
@@ -77,6 +78,7 @@ class Command(HelpfulCommand):
     def _run(self, supervisor: Supervisor, port: int, *, once: bool, examples: bool) -> int:
         logs = settings.DATA_DIR / "logs"
         logs.mkdir(exist_ok=True)
+        _make_paths_absolute()
         # Read by the processes below: links in notifications lead to this port.
         os.environ.setdefault(
             "EVALHUB_URL", settings.PUBLIC_URL if settings.EVALHUB_HOSTS else f"http://{LOOPBACK}:{port}"
@@ -181,6 +183,22 @@ def _lock(data: Path, port: int) -> IO[str]:
     return lock
 
 
+def _make_paths_absolute() -> None:
+    """Let the processes find, from evalhub's folder, the files that variables name from the caller's."""
+    os.environ["EVALHUB_DATA"] = str(settings.DATA_DIR)
+    if settings.DATABASE_URL.startswith("sqlite:"):
+        os.environ["DATABASE_URL"] = (
+            f"sqlite:///{quote(str(Path(settings.DATABASES['default']['NAME']).resolve()))}"
+        )
+    for name, value in os.environ.items():
+        if value and name.endswith("_FILE") and name.startswith(("EVALHUB_", "DATABASE_", "LLM_TOOL_TEST_")):
+            os.environ[name] = str(Path(value).resolve())
+
+
+def _service(name: str, argv: list[str], logs: Path, **options: Any) -> Service:
+    return Service(name, argv, logs / f"{name}.log", settings.BASE_DIR, **options)
+
+
 def _broker(logs: Path) -> Service:
     folder = broker_directory(settings.DATA_DIR)
     argv = [
@@ -196,7 +214,7 @@ def _broker(logs: Path) -> Service:
     # Kept on disk, though every message could be lost: a restart then costs nothing at all.
     argv += ["--dir", str(folder), "--appendonly", "yes", "--appendfsync", "everysec", "--save", ""]
     argv += ["--maxmemory-policy", "noeviction", "--loglevel", "warning"]
-    return Service("broker", argv, logs / "broker.log")
+    return _service("broker", argv, logs)
 
 
 def _broker_program() -> str:
@@ -226,7 +244,7 @@ def _web(logs: Path, port: int) -> Service:
     argv += ["--graceful-timeout", "10", "--log-level", "warning", "--no-control-socket", "--preload"]
     argv += ["--config", str(settings.ASSETS / "gunicorn.conf.py")]
     # Threads that wait for the interpreter's lock gain nothing by memory pools of their own.
-    return Service("web", argv, logs / "web.log", env={"MALLOC_ARENA_MAX": "1"})
+    return _service("web", argv, logs, env={"MALLOC_ARENA_MAX": "1"})
 
 
 def _workers(logs: Path) -> list[Service]:
@@ -237,8 +255,8 @@ def _workers(logs: Path) -> list[Service]:
     beat = [*celery, "beat", "--schedule", str(settings.DATA_DIR / "beat-schedule"), "--pidfile", ""]
     beat += ["--loglevel", "WARNING"]
     return [
-        Service("worker", worker, logs / "worker.log", grace_seconds=15),
-        Service("beat", beat, logs / "beat.log"),
+        _service("worker", worker, logs, grace_seconds=15),
+        _service("beat", beat, logs),
     ]
 
 
@@ -246,7 +264,7 @@ def _example_agent(logs: Path) -> Service:
     """Return the example agent behind HTTP; workers that start later know where it listens."""
     port = example_agent.free_port()
     os.environ.update(example_agent.addresses(port))
-    return Service("example-agent", example_agent.command(port), logs / "example-agent.log")
+    return _service("example-agent", example_agent.command(port), logs)
 
 
 def _answers(port: int) -> bool:
