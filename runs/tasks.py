@@ -10,6 +10,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from runs.execution import batches, preparation
+from runs.execution.abandoned import take_abandoned
 from runs.execution.grading.requests import run_request
 from runs.execution.lane_pool import lane_pool
 from runs.execution.proving.requests import run_proof
@@ -105,6 +106,7 @@ def digests() -> None:
 def tick() -> None:
     """Requeue the work of lost workers, close finished runs, and resend wake-ups for waiting work."""
     reap()
+    take_abandoned()
     wakeups.prepare_queued()
     for run_id in batches.due_runs():
         wakeups.check_batch(run_id)

@@ -22,6 +22,7 @@ from runs.models.trial import TrialState
 from runs.providers.base import BatchedAnswer, Batching, Invocation
 from runs.queue.claims import Claim, new_token
 from runs.queue.clock import DatabaseNow
+from runs.queue.holds import is_ours
 from runs.queue.labels import labels_suffice
 from runs.queue.retry import retry_when_lost
 from runs.queue.statements import storable
@@ -129,12 +130,14 @@ def drop(run_id: int) -> None:
 
 def due_runs() -> list[int]:
     """Return the runs whose batch is due for polling."""
-    rows = ProviderBatch.objects.filter(state=BatchState.SUBMITTED, next_look__lt=DatabaseNow())
+    rows = ProviderBatch.objects.filter(
+        is_ours("run__launch__"), state=BatchState.SUBMITTED, next_look__lt=DatabaseNow()
+    )
     return list(rows.values_list("run", flat=True)[:100])
 
 
 def _claim_poll(row: ProviderBatch) -> bool:
-    mine = Run.objects.filter(labels_suffice(), pk=OuterRef("run"))
+    mine = Run.objects.filter(labels_suffice(), is_ours(), pk=OuterRef("run"))
     due = ProviderBatch.objects.filter(
         Exists(mine),
         pk=row.pk,

@@ -6,9 +6,7 @@ from django.db.models import Sum
 
 from evalhub.web.numbers import money
 from runs.models import Run
-from runs.models.run import RunState
-
-_OPEN = (RunState.QUEUED, RunState.PREPARING, RunState.RUNNING)
+from runs.models.run import OPEN
 
 
 def is_spent(launch: int, max_usd: float) -> bool:
@@ -27,5 +25,5 @@ def siblings_to_stop(run_id: int) -> list[int]:
     launch, max_usd = Run.objects.values_list("launch", "max_usd").get(pk=run_id)
     if max_usd is None or not is_spent(launch, max_usd):
         return []
-    others = Run.objects.filter(launch=launch, state__in=_OPEN, open__gt=0).exclude(pk=run_id)
+    others = Run.objects.filter(launch=launch, state__in=OPEN, open__gt=0).exclude(pk=run_id)
     return list(others.order_by("pk").values_list("pk", flat=True))

@@ -315,6 +315,8 @@ def cancel_run(run_id: int) -> bool:
         ).update(cancel_requested=True)
         if updated != 1:
             return False
+        # Without a worker, nobody else requeues what a killed process left.
+        claims.requeue_lost_of(run_id)
         cancel_queued(run_id)
         queued = Run.objects.filter(pk=run_id, state=RunState.QUEUED)
         at_once = queued.filter(started=None).update(state=RunState.CANCELLED, finished=timezone.now())

@@ -8,6 +8,7 @@ from functools import reduce
 from operator import or_
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.db.models import Count, F, Max, Q, QuerySet
 from django.utils import timezone
@@ -21,6 +22,7 @@ from runs.models import (
     BatchAnswer,
     CommandRecord,
     JudgingRecord,
+    Launch,
     ProviderBatch,
     ReassessedTrial,
     Run,
@@ -33,7 +35,7 @@ from runs.models.batch import BatchState
 from runs.models.run import RunState, Trigger
 from runs.models.run_options import RunOptions
 from runs.models.trial import TrialState
-from runs.queue import statements, wakeups
+from runs.queue import claims, holds, statements, wakeups
 from runs.queue.labels import refuse_missing
 from runs.queue.transactions import write_transaction
 from runs.warehouse.spending import month_spent_sentence
@@ -68,7 +70,9 @@ def trials_to_run(run: Run, again: Again) -> QuerySet[Trial]:
 
 def offers(run: Run) -> dict[str, int]:
     """Return the number of trials that each kind would run, without kinds that have none. One query at most."""
-    if run.is_open or not (run.errors or run.cancelled) or _refusal(run):
+    if run.is_open:
+        return {Again.RESUME.value: run.open} if holds.is_abandoned(run.launch) and not _refusal(run) else {}
+    if not (run.errors or run.cancelled) or _refusal(run):
         return {}
     if not run.cancelled:
         return {} if run.error else {Again.RETRY.value: run.errors}
@@ -87,11 +91,13 @@ def run_again(run: Run, again: Again, *, by: User | None, wake: bool = True) -> 
     """
     if not wake:
         refuse_missing([run.target])
+    if run.is_open:
+        return _take_over(run, again, by=by, wake=wake)
     with write_transaction():
         # The row lock: of two people at once, one reopens it.
         won = Run.objects.filter(pk=run.pk, state__in=[RunState.FINISHED, RunState.CANCELLED])
         if not won.update(cancel_requested=False):
-            raise NotRetryable(f"Run {run.pk} is in progress. Cancel it, or wait until it has finished.")
+            raise NotRetryable(_in_progress(run))
         run = Run.objects.select_related("project", "target", "launch").get(pk=run.pk)
         if refusal := _refusal(run) or _spent(run):
             raise NotRetryable(refusal)
@@ -104,9 +110,48 @@ def run_again(run: Run, again: Again, *, by: User | None, wake: bool = True) -> 
         _reopen(run, trials)
         retries = again == Again.RETRY
         audit.record(run.project, by, "run.retry" if retries else "run.resume", run, trials=len(trials))
+        own = Launch.objects.filter(pk=run.launch_id)
         if wake:
+            holds.leave_to_workers(own)
             wakeups.after_commit_prepare([run.pk])
+        else:
+            holds.hold(own)
     return len(trials)
+
+
+def _take_over(run: Run, again: Again, *, by: User | None, wake: bool) -> int:
+    """Go on with an open run whose process is gone; return how many trials are open. Raises `NotRetryable`."""
+    own = Launch.objects.filter(pk=run.launch_id)
+    with write_transaction():
+        gone = holds.abandoned_launches().filter(pk=run.launch_id)
+        if again != Again.RESUME or not gone.exists():
+            raise NotRetryable(_in_progress(run))
+        if refusal := _refusal(run) or _spent(run):
+            raise NotRetryable(refusal)
+        if wake:
+            holds.leave_to_workers(own)
+        else:
+            holds.hold(own)
+        audit.record(run.project, by, "run.resume", run, trials=run.open)
+    claims.requeue_lost()
+    if wake:
+        wakeups.lanes(run.pk)
+        wakeups.prepare_queued()
+    return run.open
+
+
+def _in_progress(run: Run) -> str:
+    """Return why an open run can't run again, and what to do."""
+    launch = Launch.objects.get(pk=run.launch_id)
+    if holds.is_abandoned(launch):
+        return f"The process of run {run.pk} ended before the run. Resume the run (--resume), or cancel it."
+    if launch.held_by not in ("", holds.own_hold()):
+        holder = holds.holder_of(launch)
+        return (
+            f"Run {run.pk} is in progress in a command (--now, {holder}). Cancel it, or wait until it has "
+            f"finished; if that command was killed, wait {settings.LEASE_SECONDS:g} s."
+        )
+    return f"Run {run.pk} is in progress. Cancel it, or wait until it has finished."
 
 
 def _refusal(run: Run) -> str:

@@ -13,8 +13,10 @@ from runs.execution import batches, lanes, preparation, recording
 from runs.execution.processor import ProcessorUse
 from runs.execution.reaper import reap
 from runs.models import Launch, Run
-from runs.models.run import RunState
+from runs.models.run import OPEN
+from runs.queue import holds
 from runs.queue.disk import room
+from runs.queue.heartbeat import heartbeat
 from runs.queue.retry import retry_when_lost
 
 logger = logging.getLogger(__name__)
@@ -22,7 +24,6 @@ logger = logging.getLogger(__name__)
 POLL_SECONDS = 0.3
 LANE_SECONDS = 0.02
 """Seconds between the starts of lanes."""
-OPEN = (RunState.QUEUED, RunState.PREPARING, RunState.RUNNING)
 
 
 Ended = Callable[[int], None]
@@ -69,8 +70,20 @@ def run_here(
     """Prepare and execute the launch's runs in threads of this process.
 
     While `is_busy` returns True, no further lane starts; by default, while the running ones keep a processor busy.
-    Ctrl-C cancels them: running agents stop, and finished trials are kept.
+    No worker takes them meanwhile. Ctrl-C cancels them: running agents stop, and finished trials are kept.
     """
+    own = Launch.objects.filter(pk=launch.pk)
+    retry_when_lost(lambda: holds.hold(own))
+    try:
+        with heartbeat.holding(holds.own_hold(), "launch"):
+            _run_here(launch, ended, polled, is_busy)
+    finally:
+        retry_when_lost(lambda: holds.let_go(own))
+
+
+def _run_here(
+    launch: Launch, ended: Ended | None, polled: Polled | None, is_busy: Callable[[], bool] | None
+) -> None:
     threads: list[lanes.LaneThread] = []
     notifier = EndNotifier(launch, ended, polled)
     warned = False

@@ -59,9 +59,18 @@ class Launch(models.Model):
         choices=Priority.choices, default=Priority.NORMAL, db_default=Priority.NORMAL
     )
     """Which launches of the project get its lanes first."""
+    held_by = models.CharField(max_length=250, blank=True, default="", db_default="")
+    """The process that executes its runs by itself (`--now`); empty if workers do."""
+    held_until = models.FloatField(default=0.0, db_default=0.0)
+    """When the hold of that process ends unless it renews it, in the database's seconds since 1970."""
     separates = models.ForeignKey("Run", on_delete=models.CASCADE, null=True, related_name="separations")
     """The run whose possible causes its runs set apart."""
     created = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["held_by"], name="launch_held", condition=~models.Q(held_by="")),
+        ]
 
     def __str__(self) -> str:
         return f"launch {self.pk}"
@@ -73,6 +82,9 @@ class RunState(models.TextChoices):
     RUNNING = "running"
     FINISHED = "finished"
     CANCELLED = "cancelled"
+
+
+OPEN = (RunState.QUEUED, RunState.PREPARING, RunState.RUNNING)
 
 
 def nothing_counted() -> dict[str, Any]:

@@ -27,7 +27,7 @@ from runs.planning.selection import (
     last_guidance,
     select_scenarios,
 )
-from runs.queue import statements, wakeups
+from runs.queue import holds, statements, wakeups
 from runs.queue.labels import refuse_missing
 from runs.warehouse.baselines import pinned_of
 from runs.warehouse.spending import month_spent_sentence
@@ -206,6 +206,8 @@ def store_launch(
     audit.record(project, by, "run.request", _named(keys), launch=launch.pk, runs=keys)
     if wake:
         wakeups.after_commit_prepare([run.pk for run in runs])
+    else:
+        holds.hold(Launch.objects.filter(pk=launch.pk))
     return launch
 
 

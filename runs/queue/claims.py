@@ -21,6 +21,7 @@ from runs.models.run import RunState
 from runs.models.trial import TrialState
 from runs.queue import statements
 from runs.queue.clock import DatabaseNow
+from runs.queue.holds import is_ours
 from runs.queue.labels import labels_suffice, own_labels
 from runs.queue.retry import retry_when_lost
 from runs.queue.transactions import one_writer, write_transaction
@@ -172,7 +173,11 @@ def claim_run(run_id: int) -> str | None:
     def claim() -> bool:
         with write_transaction():
             claimable = Run.objects.filter(
-                labels_suffice(), pk=run_id, state=RunState.QUEUED, cancel_requested=False
+                labels_suffice(),
+                Exists(Launch.objects.filter(is_ours(""), pk=OuterRef("launch"))),
+                pk=run_id,
+                state=RunState.QUEUED,
+                cancel_requested=False,
             )
             claimed = claimable.update(
                 state=RunState.PREPARING, token=token, lease_until=lease_end(), starts=F("starts") + 1
@@ -267,12 +272,12 @@ def sync_target_slots(target: Target) -> None:
 
 
 def runs_with_work() -> QuerySet[Run]:
-    """Return running runs that have a queued trial for this process's labels and are not waiting for a batch."""
+    """Return running runs that have a queued trial for this process and are not waiting for a batch."""
     queued = Trial.objects.filter(run=OuterRef("pk"), state=TrialState.QUEUED)
     batch = ProviderBatch.objects.filter(run=OuterRef("pk"), state=BatchState.SUBMITTED)
     mine = LabelsWithin("target__labels", own_labels())
     return Run.objects.filter(
-        Exists(queued), ~Exists(batch), mine, state=RunState.RUNNING, cancel_requested=False
+        Exists(queued), ~Exists(batch), mine, is_ours(), state=RunState.RUNNING, cancel_requested=False
     )
 
 
@@ -327,16 +332,25 @@ def requeue_lost() -> list[int]:
     """Requeue lost preparations and trials; return the trials to record as errors, having lost too many workers."""
     with write_transaction():
         again = Q(starts__lt=MOST_STARTS) | Q(cancel_requested=True)
-        expired_preparations().filter(again).update(state=RunState.QUEUED, token="")
-        expired_trials().filter(starts__lt=MOST_STARTS).update(
-            state=TrialState.QUEUED,
-            token="",
-            worker="",
-            activity="",
-            calls_so_far=None,
-            activity_exit_code=None,
-        )
+        _requeue(expired_preparations().filter(again), expired_trials().filter(starts__lt=MOST_STARTS))
     return list(expired_trials().filter(starts__gte=MOST_STARTS).values_list("pk", flat=True))
+
+
+def requeue_lost_of(run_id: int) -> None:
+    """Requeue the lost preparation and trials of a run that is to be cancelled. Requires a transaction."""
+    _requeue(expired_preparations().filter(pk=run_id), expired_trials().filter(run=run_id))
+
+
+def _requeue(preparations: QuerySet[Run], trials: QuerySet[Trial]) -> None:
+    preparations.update(state=RunState.QUEUED, token="")
+    trials.update(
+        state=TrialState.QUEUED,
+        token="",
+        worker="",
+        activity="",
+        calls_so_far=None,
+        activity_exit_code=None,
+    )
 
 
 def halted_runs() -> QuerySet[Run]:

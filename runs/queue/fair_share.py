@@ -21,6 +21,7 @@ from runs.models.run import RunState
 from runs.queue import claims
 from runs.queue.claims import Place
 from runs.queue.clock import DatabaseNow, database_now
+from runs.queue.holds import is_ours
 from runs.queue.labels import labels_suffice
 from runs.queue.retry import retry_when_lost
 from runs.queue.transactions import write_transaction
@@ -90,7 +91,11 @@ def next_preparation(run_id: int) -> int | None:
     """
     labels = Run.objects.filter(pk=run_id).values_list("target__labels", flat=True).first()
     queued = Run.objects.filter(
-        labels_suffice(), state=RunState.QUEUED, cancel_requested=False, target__labels=labels or []
+        labels_suffice(),
+        is_ours(),
+        state=RunState.QUEUED,
+        cancel_requested=False,
+        target__labels=labels or [],
     )
     columns = ("project", "launch", "project__priority", "launch__priority")
     oldest = queued.order_by().values_list(*columns).annotate(Min("pk"))

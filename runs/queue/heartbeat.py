@@ -14,12 +14,12 @@ from django.conf import settings
 from django.db import Error, connections
 
 from evaluators.transcripts.latest import LatestCalls
-from runs.queue import claims, request_leases, statements
+from runs.queue import claims, holds, request_leases, statements
 from runs.queue.transactions import write_transaction
 
 logger = logging.getLogger(__name__)
 
-Kind = Literal["trial", "place", "run", "request"]
+Kind = Literal["trial", "place", "run", "request", "launch"]
 CHECK_SECONDS = 0.5
 """Interval of checks for cancellation; a cancelled agent ends within about this time."""
 ACTIVITY_SECONDS = 2.0
@@ -138,6 +138,8 @@ class Heartbeat:
                 runs=self._tokens_of("run"),
             )
             request_leases.renew(self._tokens_of("request"))
+            if self._tokens_of("launch"):
+                holds.renew_own()
         with self._lock:
             self._stopped |= stop & set(self._tokens)
 

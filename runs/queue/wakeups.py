@@ -12,6 +12,7 @@ from django.utils.module_loading import import_string
 
 from runs.models import Run, TargetCheck, TargetTry
 from runs.models.run import RunState
+from runs.queue.holds import is_ours
 from runs.queue.labels import labels_online, queue_for, with_labels
 from runs.queue.worker_registry import labels_of_free_workers
 
@@ -59,7 +60,7 @@ def prepare(run_ids: Sequence[int]) -> None:
 
 def prepare_queued() -> None:
     """Ask workers to prepare the oldest queued runs that one of them may prepare."""
-    queued = Run.objects.filter(state=RunState.QUEUED, cancel_requested=False)
+    queued = Run.objects.filter(is_ours(), state=RunState.QUEUED, cancel_requested=False)
     _prepare(queued.order_by("pk"), most=MOST_WOKEN)
 
 

@@ -14,7 +14,7 @@ from evaluators.measure_change import ChangeVerdict, MeasureChange, MeasureRule
 from runs import outbox
 from runs.models import Alert, Launch, Run, RunMeasure
 from runs.models.comparison import Evidence
-from runs.models.run import RunState
+from runs.models.run import OPEN, RunState
 from runs.warehouse.comparability import parts_changed_since
 from runs.warehouse.counting import counted_by_events
 from runs.warehouse.measure_changes import HEADLINE, LAYER_1, stored_changes
@@ -25,7 +25,6 @@ from scenarios.models import Scenario
 RECENT = 20
 """Earlier runs of the line that the fresh trials are compared with at most."""
 TOO_THIN = "Baseline too thin: the line has no earlier comparable run beside the baseline itself."
-_OPEN = (RunState.QUEUED, RunState.PREPARING, RunState.RUNNING)
 
 
 @dataclass(frozen=True)
@@ -87,7 +86,7 @@ def conclude(launch_id: int) -> None:
     """Store what a confirmation's fresh trials say, once its runs are closed. Requires a transaction."""
     alerts = Alert.objects.select_for_update().filter(confirmation=launch_id, evidence=Evidence.CONFIRMING)
     alert = alerts.first()
-    if alert is None or Run.objects.filter(launch=launch_id, state__in=_OPEN).exists():
+    if alert is None or Run.objects.filter(launch=launch_id, state__in=OPEN).exists():
         return
     launch = Launch.objects.get(pk=launch_id)
     runs = {run.pk: run for run in launch.runs.all()}
@@ -216,7 +215,7 @@ def test_json(test: FreshTest) -> dict[str, Any]:
 def overdue_confirmations() -> list[int]:
     """Return the launches whose runs are closed while their alert is still being confirmed. One query."""
     confirming = Alert.objects.filter(evidence=Evidence.CONFIRMING).exclude(confirmation=None)
-    still_open = Run.objects.filter(state__in=_OPEN, launch__confirms__evidence=Evidence.CONFIRMING)
+    still_open = Run.objects.filter(state__in=OPEN, launch__confirms__evidence=Evidence.CONFIRMING)
     done = confirming.exclude(confirmation__in=still_open.values("launch"))
     return [pk for pk in done.values_list("confirmation", flat=True) if pk is not None]
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from django.db.models import Q
 
 from runs.models import Run
-from runs.models.run import NOT_CONFIRMING, RunState
+from runs.models.run import NOT_CONFIRMING, OPEN, RunState
 from scenarios.models import Guidance
 
 MOST_READ = 250
@@ -19,7 +19,6 @@ MOST_READ = 250
 MOST_SETTINGS = 12
 MOST_RUNS = 20
 """Most runs of each side: the newest."""
-_OPEN = (RunState.QUEUED, RunState.PREPARING, RunState.RUNNING)
 
 
 class Setting(NamedTuple):
@@ -48,7 +47,7 @@ class ChosenRuns:
 
     @property
     def is_open(self) -> bool:
-        return any(run.state in _OPEN for run in (*self.before, *self.after))
+        return any(run.state in OPEN for run in (*self.before, *self.after))
 
     @property
     def open_trials(self) -> int:

@@ -15,10 +15,9 @@ from django.db.models import QuerySet
 from evalhub.teams import audit
 from evalhub.teams.models import Project
 from runs.models import Artifact, Run, TranscriptRecord
-from runs.models.run import RunState
+from runs.models.run import OPEN
 from runs.warehouse.artifacts import folders, is_missing, store, store_errors
 
-OPEN = (RunState.QUEUED, RunState.PREPARING, RunState.RUNNING)
 RUNS_AT_ONCE = 50
 """Runs per transaction, so that writers never wait long."""
 YOUNGEST_SECONDS = 3600

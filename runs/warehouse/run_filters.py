@@ -17,7 +17,7 @@ from evalhub.web.numbers import date_of
 from evalhub.web.paging import key_of
 from evaluators.measure_change import ChangeVerdict
 from runs.models import Run
-from runs.models.run import RunState
+from runs.models.run import OPEN
 from runs.warehouse.address_filters import AddressFilters
 from runs.warehouse.filter_choices import Choices
 
@@ -55,7 +55,6 @@ STATES = (
     ("cancelled", "cancelled"),
 )
 VERDICTS = [(verdict.value, verdict.label) for verdict in ChangeVerdict]
-OPEN = (RunState.QUEUED, RunState.PREPARING, RunState.RUNNING)
 DAYS = ("since", "until")
 WORDS = {"q": "text", "tool_version": "tool version", "by": "started by"}
 """Filters whose labels differ from their query parameters."""

@@ -15,14 +15,13 @@ from django.http import QueryDict
 from evalhub.web.paging import key_of
 from evaluators.measure_change import ChangeVerdict
 from runs.models import Run
-from runs.models.run import MAINLINE, NOT_CONFIRMING, RunState
+from runs.models.run import MAINLINE, NOT_CONFIRMING, OPEN, RunState
 from runs.models.run_options import DEFAULT_SECONDS
 from runs.warehouse.address_filters import AddressFilters
 from runs.warehouse.comparability import UNJUDGED, Configuration, Sources, judge_named
 
 MOST_RUNS = 100
 """Newest runs of a trend."""
-_OPEN = (RunState.QUEUED, RunState.PREPARING, RunState.RUNNING)
 
 
 @dataclass(frozen=True)
@@ -131,7 +130,7 @@ def newest_runs(suite: int, filters: TrendFilters) -> list[TrendRun]:
 def _rows(suite: int, filters: TrendFilters) -> QuerySet[Run, Any]:
     runs = (
         Run.objects.filter(filters.condition(), NOT_CONFIRMING, suite=suite)
-        .exclude(state__in=_OPEN)
+        .exclude(state__in=OPEN)
         .order_by("-pk")
     )
     return runs.annotate(at=Coalesce("finished", "created")).values(*_COLUMNS)[:MOST_RUNS]

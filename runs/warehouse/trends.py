@@ -13,7 +13,7 @@ from django.db.models.functions import Coalesce
 
 from evaluators.statistics import Z_95
 from runs.models import Measure, Run, RunMeasure
-from runs.models.run import NOT_CONFIRMING, RunState
+from runs.models.run import NOT_CONFIRMING, OPEN
 from runs.warehouse.counting import counted_by_events
 from runs.warehouse.measures import REPORTED
 from runs.warehouse.trend_series import values_of
@@ -22,7 +22,6 @@ from scenarios.models import Suite
 MOST_RUNS = 100
 RUNS_FOR_MEASURES = 20
 """Newest runs searched for choices."""
-OPEN = (RunState.QUEUED, RunState.PREPARING, RunState.RUNNING)
 
 
 class Point(NamedTuple):

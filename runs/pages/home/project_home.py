@@ -12,12 +12,11 @@ from django.db.models import Count, OuterRef, Q, Subquery, Sum
 from evalhub.teams import audit
 from evalhub.teams.models import AuditEvent, Project
 from runs.models import Run, Trial
-from runs.models.run import NOT_CONFIRMING
+from runs.models.run import NOT_CONFIRMING, OPEN
 from runs.models.trial import TrialState
 from runs.pages.home.attention import Attention, OpenCounts, attention, open_alerts, open_counts
 from runs.pages.run.progress import Progress, progress
 from runs.warehouse.rates import Rate
-from runs.warehouse.run_filters import OPEN
 from runs.warehouse.run_list import RunRow, rows
 from runs.warehouse.run_rows import listed_runs
 

@@ -50,6 +50,7 @@ from runs.pages.run.scenarios import (
 from runs.pages.run.subcommands import call_columns, subcommand_table, subcommands, total_row
 from runs.pages.run.variance import variance_bars
 from runs.pages.run.verdicts import against_baseline, pins_of
+from runs.queue.holds import holder_of, is_abandoned
 from runs.queue.worker_registry import workers_online
 from runs.reports.exports import EXPORTS
 from runs.warehouse.aa_pairs import aa_rates
@@ -242,6 +243,8 @@ def _progress(run: Run, read: RunTrials | None = None) -> dict[str, Any]:
     return {
         "progress": progress,
         "seen": seen(run, progress),
+        "holder": holder_of(run.launch),
+        "abandoned": run.is_open and is_abandoned(run.launch),
         "workers": workers,
         "missing_labels": missing,
         "storage_problem": problem,

@@ -1,0 +1,80 @@
+"""Launches that another process executes by itself."""
+
+from __future__ import annotations
+
+import pytest
+
+from runs.errors import NotRetryable
+from runs.execution import run_here
+from runs.execution.abandoned import take_abandoned
+from runs.execution.retrying import Again, offers, run_again
+from runs.models import Launch, Run
+from runs.queue import claims, fair_share, holds
+from runs.queue.clock import database_now
+from tests.builders import make_project
+from tests.runs.carrying import launch, suite_of
+
+pytestmark = pytest.mark.django_db(transaction=True)
+PLAIN = {"criteria": {"gates": []}}
+NEEDS = {"criteria": {"gates": [], "tool": {"binary": "mt", "env": {"TOKEN": "${NOWHERE_SET}"}}}}
+
+
+@pytest.fixture
+def project():
+    return make_project()
+
+
+def held(project, *, seconds: float, **scenarios) -> Run:
+    """Return a queued run whose launch another process holds for so long."""
+    run = launch(suite_of(project, **(scenarios or {"create": PLAIN}))).runs.get()
+    Launch.objects.update(held_by="elsewhere:7:ab", held_until=database_now() + seconds)
+    return Run.objects.select_related("launch", "target", "project").get(pk=run.pk)
+
+
+@pytest.mark.parametrize("seconds", [60, -1], ids=["alive", "gone"])
+def test_only_its_process_prepares_and_runs_it(project, seconds):
+    run = held(project, seconds=seconds)
+    assert claims.claim_run(run.pk) is None and fair_share.next_preparation(run.pk) is None
+    Run.objects.update(state="running")
+    claims.make_slots(run)
+    assert fair_share.next_place() is None
+    Launch.objects.update(held_by=holds.own_hold())
+    assert fair_share.next_place() is not None
+
+
+def test_workers_take_over_what_they_have_the_variables_for(project):
+    run = held(project, seconds=60)
+    take_abandoned()
+    assert Launch.objects.get().held_by
+    Launch.objects.update(held_until=0)
+    take_abandoned()
+    assert Launch.objects.get().held_by == "" and claims.claim_run(run.pk)
+
+
+def test_a_variable_that_only_the_command_had_keeps_it_waiting(project):
+    held(project, seconds=-1, create=NEEDS)
+    take_abandoned()
+    assert Launch.objects.get().held_by == "elsewhere:7:ab"
+
+
+def test_it_is_resumed_in_another_process(project):
+    run = held(project, seconds=-1)
+    assert offers(run) == {Again.RESUME: 1}
+    assert run_again(run, Again.RESUME, by=None, wake=False) == 1
+    assert Launch.objects.get().held_by == holds.own_hold()
+    run_here.run_here(run.launch)
+    assert Run.objects.get().outcome == "pass" and Launch.objects.get().held_by == ""
+
+
+@pytest.mark.parametrize(
+    ("seconds", "again", "sentence"),
+    [
+        (60, Again.RESUME, r"in progress in a command \(--now, elsewhere:7\)"),
+        (-1, Again.RETRY, "ended before the run. Resume the run"),
+    ],
+)
+def test_refusals_say_what_to_do(project, seconds, again, sentence):
+    run = held(project, seconds=seconds)
+    with pytest.raises(NotRetryable, match=sentence):
+        run_again(run, again, by=None)
+    assert offers(run) == ({} if seconds > 0 else {Again.RESUME: 1})
