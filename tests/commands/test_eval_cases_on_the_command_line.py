@@ -45,6 +45,16 @@ def run(folder: Path, *words: str) -> Any:
     )
 
 
+@pytest.mark.django_db(transaction=True)
+def test_the_exit_code_agrees_with_the_printed_regressions(folder):
+    """The contract counts passed and failed cases alone, also where the time limit changed."""
+    run(folder, "--target", "seven", "--now")
+    limits = ("--timeout-seconds", "77", "--baseline", str(Run.objects.get().pk), "--fail-on-regression")
+    called = run(folder, "--target", "eight", "--now", *limits)
+    assert "(1): case-1" in called.out and "REGRESSIONS" in called.out and "time limit" in called.out
+    assert called.code == 3
+
+
 def weather(**changes: Any) -> Run:
     """Return a stored run of the contract's console sample."""
     version = make_suite(make_project(), [f"gs-get-weather-{number}" for number, *_ in CASES])

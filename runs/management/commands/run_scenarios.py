@@ -40,7 +40,7 @@ from runs.reports.files import (
     write_traces,
 )
 from runs.reports.progress import Progress
-from runs.reports.regression_rule import RULES, VERDICT, has_regressed, rule_for
+from runs.reports.regression_rule import RULES, VERDICT, has_regressed_as_printed, rule_for
 from runs.reports.suite_result import suite_run
 from runs.reports.summary_markdown import run_summaries
 from runs.reports.terminal import printed, terminal_of
@@ -140,7 +140,7 @@ class Command(EvalhubCommand):
             ids = list(launch.runs.order_by("pk").values_list("pk", flat=True))
             return Result("\n".join(f"run {pk} is queued." for pk in ids), {"launch": launch.pk, "runs": ids})
         self._follow(launch, options)
-        runs = list(Run.objects.filter(launch=launch).order_by("pk"))
+        runs = list(Run.objects.select_related("suite").filter(launch=launch).order_by("pk"))
         whole = options["json"] or any(options[name] for name in DOCUMENT_FILES)
         documents = [run_document(run.pk, traces=options["include_trace"]) for run in runs] if whole else []
         write_files(documents, options)
@@ -201,7 +201,10 @@ def _writer(folder: str | None) -> run_here.Ended | None:
 
 
 def _exit_code(runs: list[Run], digests: list[dict[str, Any]], options: dict[str, Any]) -> int:
-    regressed = (has_regressed(digest["run"], options["regression_rule"]) for digest in digests)
+    regressed = (
+        has_regressed_as_printed(run, digest["run"], options["regression_rule"])
+        for run, digest in zip(runs, digests, strict=True)
+    )
     if options["fail_on_regression"] and any(regressed):
         return REGRESSED
     if options["fail_on_release_rule"]:
