@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct, field
 
 from evaluators.calls import Call, calls
-from evaluators.mcp_calls import McpFailure, mcp_commands
+from evaluators.mcp_calls import McpFailure, find_mcp_calls
 from evaluators.model import Command, End, Json, Score, Source, Transcript
 from evaluators.patterns import PatternError
 from evaluators.recorded_calls import RecordedCall
@@ -23,7 +23,6 @@ from evaluators.tool_commands import (
     find_in_shell_calls,
     find_in_tool_calls,
     make_matcher,
-    number_commands,
 )
 
 __all__ = ["GENERIC_PATTERN", "Interaction", "Subcommand", "analyse", "metrics", "scores"]
@@ -179,7 +178,7 @@ def _recorded(
 def _found(transcript: Transcript, paired: Sequence[Call], tool: Tool | None) -> Found | None:
     """Return the commands, None if there is nothing to look for. Raises `PatternError` or `TooManyCommands`."""
     if tool and tool.mcp:
-        return Found(number_commands(mcp_commands(paired, tool.mcp)))
+        return find_mcp_calls(paired, tool.mcp)
     matcher = make_matcher(tool.binary, tool.command_pattern) if tool else None
     if matcher is None:
         return find_in_tool_calls(paired) if paired else None

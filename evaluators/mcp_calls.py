@@ -21,7 +21,7 @@ from evaluators.mcp_record import RecordedCall
 from evaluators.mcp_surface import McpSurface
 from evaluators.model import Event, Json, Source, Transcript
 from evaluators.tool import McpServer
-from evaluators.tool_commands import HELP, FoundCommand
+from evaluators.tool_commands import HELP, Found, FoundCommand, number_commands
 
 MARK = "mcp"
 """The key in a call's metadata under which `mark_calls` stores what it found."""
@@ -31,8 +31,10 @@ _HELP_NAMES = {
     "read_mcp_resource": "resources/read",
     "ListMcpResourcesTool": "resources/list",
     "ReadMcpResourceTool": "resources/read",
+    "ReadMcpResourceDirTool": "resources/read",
     "ToolSearch": "tools/list",
     "tool_search": "tools/list",
+    "WaitForMcpServers": "tools/list",
 }
 """Tools by which agents read a server's resources or search its tools, with the method that they stand for."""
 _HELP_METHODS = frozenset(_HELP_NAMES.values())
@@ -92,9 +94,21 @@ def arguments_of(line: str) -> dict[str, Json]:
     return found if isinstance(found, dict) else {}
 
 
-def mcp_commands(paired: Sequence[Call], server: McpServer) -> Iterator[tuple[FoundCommand, int | None]]:
-    """Yield the server's calls as commands: the tool is the subcommand, its arguments are the flags."""
+def find_mcp_calls(paired: Sequence[Call], server: McpServer) -> Found:
+    """Return the server's calls as commands: the tool is the subcommand, its arguments are the flags."""
+    not_run = sum(never_ran(call) and _named(call.event, server) is not None for call in paired)
+    return Found(number_commands(_commands(paired, server)), not_run)
+
+
+def never_ran(call: Call) -> bool:
+    """Return whether a call was rejected, denied or cancelled; one with wrong arguments is the model's error."""
+    return call.not_run not in ("", "invalid")
+
+
+def _commands(paired: Sequence[Call], server: McpServer) -> Iterator[tuple[FoundCommand, int | None]]:
     for call in paired:
+        if never_ran(call):
+            continue
         stored = call.event.metadata.get(MARK)
         found = msgspec.convert(stored, McpCall) if stored else _judged(call, server, None, None)
         if found is None:
@@ -123,14 +137,15 @@ def mark_calls(
     """Return the transcript with every call of the server marked, for `mcp_commands`.
 
     The proxy's record is the authority: it decides how a call ended, and calls that the agent's events lack are added
-    at their end. None means that no proxy recorded anything.
+    at their end. None means that no proxy recorded anything. A call that never left the agent takes no record.
     """
-    events, pending = list(transcript.events), _Pending(record or ())
-    for call in calls(transcript.events):
+    paired = calls(transcript.events)
+    events, pending = list(transcript.events), _Pending(record or (), paired)
+    for call in paired:
         named = _named(call.event, server)
-        if named is None:
+        if named is None or never_ran(call):
             continue
-        recorded = pending.take(named)
+        recorded = None if _is_refused(call) else pending.take(named, call.event.id or "")
         reached = None if record is None else recorded or False
         found = _judged(call, server, surface, reached)
         metadata = {**call.event.metadata, MARK: msgspec.to_builtins(found)}
@@ -165,22 +180,37 @@ def _named(event: Event, server: McpServer) -> McpCall | None:
     return McpCall(tool, dict(given), help=tool in server.help_tools)
 
 
+def _is_refused(call: Call) -> bool:
+    """Return whether an event says that the agent itself refused the call, of an unknown tool or with wrong arguments."""
+    if call.not_run or call.event.name == "invalid":
+        return True
+    return call.exit_code not in (None, 0) and "No such tool available" in call_message(call)
+
+
 class _Pending:
     """The recorded calls that no event took yet.
 
     They are indexed because an agent can write as many calls as records.
     """
 
-    def __init__(self, record: Sequence[RecordedCall]) -> None:
+    def __init__(self, record: Sequence[RecordedCall], paired: Sequence[Call]) -> None:
         self.left = dict(enumerate(record))
+        self._by_id = {each.id: number for number, each in self.left.items() if each.id}
+        # Codex sends ids with its calls that its events don't have.
+        self._has_ids = any(call.event.id in self._by_id for call in paired)
+        self._with_ids = {_plain(each.tool) for each in record if each.id}
         self._by_tool: dict[str, deque[int]] = defaultdict(deque)
         self._by_line: dict[str, dict[str, deque[int]]] = {}
         for number, each in self.left.items():
             self._by_tool[_plain(each.tool)].append(number)
 
-    def take(self, named: McpCall) -> RecordedCall | None:
-        """Remove and return the recorded call of the same tool, preferably with the same arguments."""
+    def take(self, named: McpCall, id: str) -> RecordedCall | None:
+        """Remove and return the recorded call with the id, else of the same tool, preferably with the same arguments."""
+        if (number := self._by_id.get(id)) in self.left:
+            return self.left.pop(number) if number is not None else None
         tool = _plain(named.tool)
+        if self._has_ids and tool in self._with_ids:
+            return None
         if tool not in self._by_tool:
             return None
         number = self._first(self._lines(tool)[named.line])
@@ -251,7 +281,7 @@ def _failure(call: Call, *, reached: bool) -> str:
 
 def _ended(named: McpCall, surface: McpSurface | None, tool: str, failure: str, ended: bool) -> McpCall:
     exact = _exact(tool, surface)
-    if failure and not named.help:
+    if failure and failure != McpFailure.UNKNOWN_TOOL and not named.help:
         schema = surface.schema(exact) if surface else None
         if surface and schema is None:
             failure = McpFailure.UNKNOWN_TOOL

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from evaluators.model import Json
 
 _METHODS = ("tools/call", "resources/read", "resources/list", "resources/templates/list")
-
+_CALL_IDS = ("claudecode/toolUseId", "callId")
+"""Under which Claude Code and Codex send a call's id in `_meta`."""
 _MOST_SECONDS = 1e12
 
 
@@ -27,11 +28,18 @@ class RecordedCall(Struct, frozen=True, omit_defaults=True):
     started: float = 0.0
     """Seconds since the epoch."""
     seconds: float | None = None
+    id: str = ""
+    """The agent's own id of the call, where it sends one; empty otherwise."""
 
 
-def read_record(content: bytes) -> tuple[RecordedCall, ...]:
-    """Return the calls of tools and resources in order; lines that are no JSON are left out."""
-    found: dict[str, RecordedCall] = {}
+def read_record(content: bytes, *, was_cut: bool = False) -> tuple[RecordedCall, ...]:
+    """Return the calls of tools and resources in order; lines that are no JSON are left out.
+
+    A request without a response is a failure, unless evalhub ended the agent (`was_cut`): then its end is unknown.
+    Records of releases without `connection` may have the same numbers for several processes of the server.
+    """
+    found: list[RecordedCall] = []
+    opened: dict[str, int] = {}
     for line in content.splitlines():
         try:
             entry = _entry(line)
@@ -39,13 +47,27 @@ def read_record(content: bytes) -> tuple[RecordedCall, ...]:
             continue
         if not isinstance(entry, dict):
             continue
-        key = str(entry.get("number"))
+        key = f"{entry.get('connection')} {entry.get('number')}"
         if isinstance(entry.get("request"), dict):
             if call := _call(entry["request"], _seconds(entry.get("time"))):
-                found[key] = call
-        elif key in found and isinstance(entry.get("response"), dict):
-            found[key] = _ended(found[key], entry["response"], _seconds(entry.get("seconds")))
-    return tuple(found.values())
+                opened[key] = len(found)
+                found.append(call)
+            else:
+                opened.pop(key, None)
+        elif (at := opened.get(key)) is None:
+            continue
+        elif entry.get("given_up"):
+            found[at] = structs.replace(found[at], failure="protocol", output="The agent gave the call up.")
+        elif isinstance(entry.get("response"), dict):
+            found[at] = _ended(found[at], entry["response"], _seconds(entry.get("seconds")))
+    return tuple(found if was_cut else map(_without_answer, found))
+
+
+def _without_answer(call: RecordedCall) -> RecordedCall:
+    """Return a call that had no response, or that the agent gave up before, as a failure of the protocol."""
+    if call.ended:
+        return call
+    return structs.replace(call, failure="protocol", ended=True, output=call.output or "No response.")
 
 
 def _entry(line: bytes) -> Json:
@@ -60,7 +82,8 @@ def _call(request: dict[str, Json], started: float) -> RecordedCall | None:
     method, params = request.get("method"), request.get("params")
     given = params if isinstance(params, dict) else {}
     if method == "tools/call":
-        return RecordedCall(str(given.get("name") or ""), given.get("arguments"), started=started)
+        id = _call_id(given.get("_meta"))
+        return RecordedCall(str(given.get("name") or ""), given.get("arguments"), started=started, id=id)
     if method not in _METHODS:
         return None
     return RecordedCall(
@@ -68,13 +91,22 @@ def _call(request: dict[str, Json], started: float) -> RecordedCall | None:
     )
 
 
+def _call_id(meta: Json) -> str:
+    """Return the id of a call that Claude Code and Codex send with it."""
+    given = meta if isinstance(meta, dict) else {}
+    found = next((given[name] for name in _CALL_IDS if isinstance(given.get(name), str)), "")
+    return str(found)
+
+
 def _ended(call: RecordedCall, response: dict[str, Json], seconds: float) -> RecordedCall:
+    if call.failure:  # the agent gave it up
+        return structs.replace(call, ended=True, seconds=seconds)
     result, error = response.get("result"), response.get("error")
     failure = "protocol" if error is not None else ""
     if isinstance(result, dict) and result.get("isError"):
         failure = "is_error"
     output = error.get("message") if isinstance(error, dict) else error if error is not None else result
-    return RecordedCall(call.tool, call.arguments, output, failure, True, call.started, seconds)
+    return structs.replace(call, output=output, failure=failure, ended=True, seconds=seconds)
 
 
 def _seconds(value: Json) -> float:

@@ -184,6 +184,9 @@ def number_commands(found: Iterable[tuple[FoundCommand, int | None]]) -> tuple[C
                 f"The transcript has more than {MOST_COMMANDS:,} commands. They can't be counted."
             )
         key = HELP if seen.help else seen.subcommand or seen.line
+        if seen.failure == "unknown_tool":
+            # No attempt at the tool that an agent spells alike.
+            key = f"unknown {key}"
         retry_of = failed.get(key)
         is_known = seen.failed or seen.exit_code is not None
         if seen.failed:

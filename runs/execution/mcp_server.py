@@ -1,100 +1,31 @@
-"""Put the MCP server under test within a trial's reach, through a proxy, and read what the proxy recorded."""
+"""What an MCP server under test shows, and what the proxy recorded of its calls."""
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from evaluators.mcp_calls import mark_calls, refused_calls
 from evaluators.mcp_record import read_record
 from evaluators.mcp_surface import McpSurface, encoded, surface_of
 from evaluators.model import Json, Transcript
-from evaluators.redaction import mask_values_in_bytes
 from evaluators.tool import Tool
 from evaluators.transcripts.nesting import without_deep_values
-from runs.containment.beneath import read_beneath, write_beside
 from runs.errors import RequestError
 from runs.execution.context import RunContext
 from runs.execution.task import Task
-from runs.execution.trial_folder import TrialFolder
-from runs.execution.workspace import LocalWorkspace
 from runs.models import ToolHelp
 from runs.models.usage import MCP
-from runs.providers.base import McpEndpoint, Recording
+from runs.providers.base import Recording
 from runs.queue.statements import storable
-from runs.sources import mcp_proxy
+from runs.sources import mcp_messages
 from scenarios.formats.tool_descriptions import ToolDescriptions
 from scenarios.formats.validation import did_you_mean
 from scenarios.hashing import blob_hash
 
 RECORD = "mcp"
 """The artifact with the proxy's record."""
-CONFIG_VARIABLE = "LLM_TOOL_TEST_MCP_CONFIG"
 LONGEST_SURFACE = 2_000_000
-LARGEST_RECORD = 64 << 20
-_PROXY, _SETTINGS, _CONFIG, _RECORD = "mcp-proxy.py", "mcp-settings.json", "mcp.json", "mcp-record.jsonl"
-
-
-@dataclass(frozen=True)
-class Served:
-    """The server within a trial's reach."""
-
-    endpoint: McpEndpoint
-    env: Mapping[str, str]
-    """Variables for agents that read the configuration themselves."""
-    folder: TrialFolder
-    secrets: tuple[str, ...]
-
-    def with_record(self, recording: Recording) -> Recording:
-        """Return the recording with what the proxy recorded, empty if the agent never started it."""
-        try:
-            content = read_beneath(self.folder.scratch, _RECORD, limit=LARGEST_RECORD)
-        except FileNotFoundError:
-            content = b""
-        except OSError as error:
-            note = f"The record of the MCP server's calls can't be read: {error.strerror}."
-            return replace(recording, notes=(*recording.notes, note))
-        return replace(
-            recording, logs={**recording.logs, RECORD: mask_values_in_bytes(content, self.secrets)}
-        )
-
-
-def serve(
-    task: Task, folder: TrialFolder, workspace: LocalWorkspace, env: Mapping[str, str]
-) -> Served | None:
-    """Write the proxy and its settings beside the workspace; None for a tool that is no MCP server.
-
-    `env` are the server's variables. Raises `ProviderError` (kind `setup`) if a name is taken.
-    """
-    tool = task.spec.criteria.tool
-    server = tool.mcp if tool else None
-    if server is None:
-        return None
-    inside = {name: workspace.inside(folder.scratch / name) for name in (_PROXY, _SETTINGS, _CONFIG, _RECORD)}
-    proxy = (sys.executable, "-IS", inside[_PROXY], inside[_SETTINGS])
-    if server.url:
-        endpoint = McpEndpoint(server.name, url=mcp_proxy.MCP_ADDRESS, around=(*proxy, "--"))
-    else:
-        endpoint = McpEndpoint(server.name, command=proxy)
-    given: dict[str, Json] = {
-        "record": inside[_RECORD],
-        "config": inside[_CONFIG],
-        "env": dict(env),
-        "descriptions": _plain(task.context.options.descriptions),
-        **({"url": server.url} if server.url else {"command": server.command}),
-    }
-    contents = {
-        _PROXY: Path(mcp_proxy.__file__).read_bytes(),
-        _SETTINGS: json.dumps(given).encode(),
-        _CONFIG: json.dumps(endpoint.config).encode(),
-    }
-    for name, content in contents.items():
-        write_beside(folder.scratch, name, content, "The MCP server's proxy")
-    return Served(endpoint, {CONFIG_VARIABLE: inside[_CONFIG]}, folder, workspace.secrets)
 
 
 def marked(transcript: Transcript, task: Task, recording: Recording) -> Transcript:
@@ -104,7 +35,7 @@ def marked(transcript: Transcript, task: Task, recording: Recording) -> Transcri
         return transcript
     content = recording.logs.get(RECORD)
     refused = refused_calls(recording.stderr, tool.mcp)
-    record = None if content is None else (*read_record(content), *refused)
+    record = None if content is None else (*read_record(content, was_cut=recording.was_cut), *refused)
     surface = task.context.surfaces.get(tool.mcp.name)
     return without_deep_values(mark_calls(transcript, tool.mcp, surface, record))
 
@@ -118,14 +49,14 @@ def store_surfaces(context: RunContext, listings: Mapping[str, Json]) -> dict[st
         if context.options.descriptions:
             raise RequestError("The run has tool descriptions, but its suite has no MCP server (target.mcp).")
         return {}
-    descriptions = _plain(context.options.descriptions)
+    descriptions = plain_descriptions(context.options.descriptions)
     surfaces = []
     for name in sorted(listings):
         listing = listings[name]
         if not isinstance(listing, dict) or not isinstance(listing.get("tools"), list):
             raise RequestError(f"The MCP server '{name}' did not list its tools. Run its command by hand.")
         for method in ("initialize", "tools/list"):
-            listing = mcp_proxy.overridden(method, listing, descriptions)
+            listing = mcp_messages.overridden(method, listing, descriptions)
         surfaces.append((surface_of(name, listings[name]), surface_of(name, listing)))
     _check_names([before for before, _ in surfaces], descriptions)
     text = storable(encoded([after for _, after in surfaces]))
@@ -163,5 +94,6 @@ def server_version(context: RunContext, tool: Tool) -> str:
     return f"{tool.mcp.name} {own} ({context.options.surface[:8]})".replace("  ", " ")[:200]
 
 
-def _plain(descriptions: ToolDescriptions | None) -> dict[str, Any]:
+def plain_descriptions(descriptions: ToolDescriptions | None) -> dict[str, Any]:
+    """Return descriptions as JSON; empty without any."""
     return descriptions.model_dump(mode="json", exclude_none=True) if descriptions else {}

@@ -16,7 +16,7 @@ from runs.errors import ProviderError
 from runs.execution.assess import assess
 from runs.execution.batch_answers import masked
 from runs.execution.context import RunContext
-from runs.execution.mcp_server import serve
+from runs.execution.mcp_serving import serving
 from runs.execution.offered_tools import tools_of
 from runs.execution.task import Task, load_task
 from runs.execution.tool_help import with_confusions
@@ -108,16 +108,16 @@ def record_in_folder(task: Task, folder: TrialFolder) -> tuple[Recording, LocalW
     bare = task.context.workspace(folder, env, tool)
     workspace = replace(bare, env={**task.script_env(folder, bare), **env})
     workspace.run_setup(task.spec.setup, timeout_seconds=task.timeout_seconds)
-    served = serve(task, folder, workspace, env)
-    record, why_not = record_for(task, folder, workspace, workspace.env)
-    invocation = task.invocation(folder, {**workspace.env, **(served.env if served else {})})
-    invocation = replace(invocation, mcp=served.endpoint if served else None, record=record)
-    recording = masked(ask(task, invocation), workspace.secrets)
-    if record:
-        recording = with_record(recording, record, workspace.secrets)
-    elif why_not:
-        recording = replace(recording, notes=(*recording.notes, why_not))
-    return served.with_record(recording) if served else recording, workspace
+    with serving(task, folder, workspace, env) as served:
+        record, why_not = record_for(task, folder, workspace, workspace.env)
+        invocation = task.invocation(folder, {**workspace.env, **(served.env if served else {})})
+        invocation = replace(invocation, mcp=served.endpoint if served else None, record=record)
+        recording = masked(ask(task, invocation), workspace.secrets)
+        if record:
+            recording = with_record(recording, record, workspace.secrets)
+        elif why_not:
+            recording = replace(recording, notes=(*recording.notes, why_not))
+        return served.with_record(recording) if served else recording, workspace
 
 
 def _run_without_folder(task: Task) -> TrialResult:

@@ -17,7 +17,7 @@ from scenarios.formats.parsed import FixtureFile
 
 logger = logging.getLogger(__name__)
 
-_NAMES = ("workspace", "scratch", "bundle", "record")
+_NAMES = ("workspace", "scratch", "bundle", "record", "server", "door")
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,10 @@ class TrialFolder:
     """Files of a scenario outside the workspace: attachments, guidelines, judge scripts."""
     record: Path
     """Written by the worker after the agent, for commands that read it."""
+    server: Path
+    """Of the MCP server under test and its proxy, out of the agent's reach."""
+    door: Path
+    """Where agents reach the proxy; they can't write there."""
 
     @property
     def transcript(self) -> Path:

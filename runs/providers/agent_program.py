@@ -76,7 +76,12 @@ class AgentProgram:
             invocation.workspace,
             invocation.scratch,
             profile=AGENT,
-            readable=(*invocation.files, *invocation.guideline_files, *program),
+            readable=(
+                *invocation.files,
+                *invocation.guideline_files,
+                *program,
+                *(invocation.mcp.readable if invocation.mcp else ()),
+            ),
             writable=writable,
             working=cwd if elsewhere else None,
         )

@@ -24,9 +24,11 @@ class McpEndpoint:
     command: tuple[str, ...] = ()
     """Program and arguments of a server on standard input and output; empty for one with an address."""
     url: str = ""
-    """A placeholder in arguments, variables and `config` that the proxy replaces."""
+    """A placeholder in arguments, variables and `config` that the connection replaces."""
     around: tuple[str, ...] = ()
-    """Words before the agent's own that start the proxy of a server with an address."""
+    """Words before the agent's own that start its connection to a server with an address."""
+    readable: tuple[Path, ...] = ()
+    """What the agent needs to read for its connection."""
 
     @property
     def config(self) -> dict[str, Json]:

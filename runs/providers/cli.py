@@ -181,7 +181,7 @@ class Cli:
             invocation.workspace,
             invocation.scratch,
             profile=AGENT,
-            readable=[*invocation.files, *bundle],
+            readable=[*invocation.files, *bundle, *(invocation.mcp.readable if invocation.mcp else ())],
             working=cwd if elsewhere else None,
         )
 

@@ -102,10 +102,10 @@ def test_the_record_is_the_authority_where_events_lack_calls():
         ("create", "arguments"),
         ("create", "is_error"),
         ("create", "protocol"),
-        ("search", ""),
+        ("search", "protocol"),
     ]
-    assert [command.exit_code for command in found.commands] == [0, 1, 1, 1, None]
-    assert found.failures == {"unknown_tool": 0, "arguments": 1, "is_error": 1, "protocol": 1}
+    assert [command.exit_code for command in found.commands] == [0, 1, 1, 1, 1]
+    assert found.failures == {"unknown_tool": 0, "arguments": 1, "is_error": 1, "protocol": 2}
     named = {score.name: score.value for score in scores(found)}
     assert named["failed_arguments"] == 1.0
 

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import http.client
 import json
+import shutil
+import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from threading import Barrier
 from typing import Any
 
 import pytest
 
-from evaluators.mcp_record import read_record
-from runs.sources import mcp_proxy
+from evaluators.mcp_record import RecordedCall, read_record
+from runs.sources import mcp_connect, mcp_messages, mcp_proxy
 from tests.runs.servers import Reply, serving
 
 ASKED = {
@@ -27,19 +30,96 @@ ASKED = {
 }
 
 
-def proxy(tmp_path: Path, agent: list[str] | None = None, stdin: str = "", **settings: Any) -> Any:
-    """Run the proxy to its end; return the process and the record."""
-    words = [*command_of(tmp_path, **settings), *(["--", *agent] if agent else [])]
-    ended = subprocess.run(words, input=stdin, capture_output=True, text=True, timeout=30)
-    record = tmp_path / "record.jsonl"
-    return ended, read_record(record.read_bytes()) if record.exists() else ()
+class Connection:
+    """A connection of an agent: lines in both directions."""
+
+    def __init__(self, path: Path) -> None:
+        self.socket = connected(path)
+        self.socket.settimeout(20)
+        self.lines = self.socket.makefile("rb")
+
+    def send(self, *lines: bytes) -> None:
+        self.socket.sendall(b"".join(lines))
+
+    def read(self) -> bytes:
+        return self.lines.readline()
+
+    def close(self) -> None:
+        self.lines.close()
+        self.socket.close()
 
 
-def command_of(tmp_path: Path, **settings: Any) -> list[str]:
-    record, config, file = (tmp_path / name for name in ("record.jsonl", "config.json", "settings.json"))
-    config.write_text("{}")
-    file.write_text(json.dumps({"record": str(record), "config": str(config), **settings}))
-    return [sys.executable, "-IS", mcp_proxy.__file__, str(file)]
+class Proxy:
+    """The proxy as the worker starts it, and its two sockets."""
+
+    def __init__(self, folder: Path, **settings: Any) -> None:
+        self.folder = folder
+        for name in ("server", "door", "workspace"):
+            (folder / name).mkdir()
+        places = {"folder": "server", "door_folder": "door", "workspace": "workspace"}
+        file = folder / "server" / "settings.json"
+        file.write_text(json.dumps({**{key: str(folder / name) for key, name in places.items()}, **settings}))
+        self.process = subprocess.Popen([sys.executable, "-IS", mcp_proxy.__file__, str(file)])
+        self.control = Connection(folder / "server" / mcp_proxy.CONTROL)
+        self.opened = [self.control]
+
+    def wait(self, seconds: float = 10.0) -> str:
+        """Let it start the server; return why it is not ready, empty if it is."""
+        self.control.send(f"{seconds}\n".encode())
+        return str(json.loads(self.control.read())["problem"])
+
+    def connect(self) -> Connection:
+        self.opened.append(Connection(self.folder / "door" / mcp_proxy.DOOR))
+        return self.opened[-1]
+
+    def end(self) -> list[dict[str, Any]]:
+        """End it and return the lines of its record."""
+        self.control.send(b"end\n")
+        assert self.process.wait(20) == 0
+        content = (self.folder / "server" / mcp_proxy.RECORD).read_bytes()
+        return [json.loads(line) for line in content.splitlines()]
+
+
+def connected(path: Path) -> socket.socket:
+    """Connect to a socket as soon as there is one."""
+    for _ in range(400):
+        connection = socket.socket(socket.AF_UNIX)
+        try:
+            connection.connect(str(path))
+            return connection
+        except OSError:
+            connection.close()
+            time.sleep(0.02)
+    raise AssertionError(f"{path} did not appear")
+
+
+@contextmanager
+def running(folder: Path, **settings: Any) -> Iterator[Proxy]:
+    proxy = Proxy(folder, **settings)
+    try:
+        yield proxy
+    finally:
+        proxy.process.kill()
+        proxy.process.wait()
+        for each in proxy.opened:
+            each.close()
+
+
+def line_of(message: Any) -> bytes:
+    return json.dumps(message).encode() + b"\n"
+
+
+def asked(folder: Path, *lines: bytes, **settings: Any) -> tuple[list[bytes], tuple[RecordedCall, ...]]:
+    """Send lines on one connection; return what came back for each, and the recorded calls."""
+    with running(folder, **settings) as proxy:
+        connection = proxy.connect()
+        came = []
+        for line in lines:
+            connection.send(line)
+            came.append(connection.read())
+        connection.close()
+        proxy.end()
+        return came, read_record((folder / "server" / mcp_proxy.RECORD).read_bytes())
 
 
 def answering(body: str) -> str:
@@ -58,47 +138,146 @@ def answering(body: str) -> str:
     ids=["prints other lines", "answers with an error", "ends", "does not start"],
 )
 def test_the_agent_gets_an_answer_whatever_the_server_does(tmp_path, server, failure, seen):
-    ended, (call,) = proxy(tmp_path, stdin=json.dumps(ASKED) + "\n", command=server)
+    with running(tmp_path, command=server) as proxy:
+        connection = proxy.connect()
+        connection.send(line_of(ASKED))
+        answer = next(line for line in connection.lines if b'"id"' in line)
+        proxy.end()
+    (call,) = read_record((tmp_path / "server" / mcp_proxy.RECORD).read_bytes())
     assert (call.tool, call.arguments, call.failure, call.ended) == ("search", {"a": 1}, failure, True)
-    assert call.seconds is not None and seen in ended.stdout
-    assert [json.loads(line)["id"] for line in ended.stdout.splitlines()] == [7]
+    assert call.seconds is not None and seen in answer.decode() and json.loads(answer)["id"] == 7
 
 
 def test_two_threads_never_answer_the_same_request(tmp_path):
     with (
-        closing(mcp_proxy.Record(str(tmp_path / "record.jsonl"), {})) as record,
+        closing(mcp_messages.Record(str(tmp_path / "record.jsonl"), {})) as record,
         ThreadPoolExecutor(2) as threads,
     ):
         for _ in range(20):
             for number in range(200):
-                record.requested({"jsonrpc": "2.0", "id": number, "method": "tools/call"})
+                record.requested(line_of({"jsonrpc": "2.0", "id": number, "method": "tools/call"}), 1)
             both = Barrier(2)
 
-            def give_up(both: Barrier = both) -> list[dict[str, Any]]:
+            def give_up(both: Barrier = both) -> list[bytes]:
                 both.wait()
-                return record.abandoned("The server has ended.")
+                return record.abandoned("The server has ended.", 1)
 
             answered = [threads.submit(give_up), threads.submit(give_up)]
-            assert sorted(each["id"] for one in answered for each in one.result()) == list(range(200))
+            ids = [json.loads(each)["id"] for one in answered for each in one.result()]
+            assert sorted(ids) == list(range(200))
 
 
 def test_a_request_is_answered_after_the_server_went_silent(tmp_path):
     hello = json.dumps({"jsonrpc": "2.0", "id": 6, "result": {}})
-    command = command_of(tmp_path, command=f"read -r line; echo '{hello}'; exec >&-; cat >/dev/null")
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as running:
+    command = f"read -r line; echo '{hello}'; exec >&-; cat >/dev/null"
+    with running(tmp_path, command=command) as proxy:
+        connection = proxy.connect()
         for number in (6, 7):
-            running.stdin.write(json.dumps({**ASKED, "id": number}) + "\n")  # type: ignore[union-attr]
-            running.stdin.flush()  # type: ignore[union-attr]
-            assert json.loads(running.stdout.readline())["id"] == number  # type: ignore[union-attr]
+            connection.send(line_of({**ASKED, "id": number}))
+            assert json.loads(connection.read())["id"] == number
             time.sleep(0.5)
-        running.stdin.close()  # type: ignore[union-attr]
 
 
 def test_a_long_result_is_passed_on_and_recorded_in_short(tmp_path):
     code = "import json; input(); print(json.dumps({'id': 7, 'result': {'isError': True, 'content': 'x' * 300_000}}))"
-    ended, (call,) = proxy(tmp_path, stdin=json.dumps(ASKED) + "\n", command=f'{sys.executable} -c "{code}"')
-    assert len(ended.stdout) > 300_000
+    (came,), (call,) = asked(tmp_path, line_of(ASKED), command=f'{sys.executable} -c "{code}"')
+    assert len(came) > 300_000
     assert (call.failure, call.output) == ("is_error", {"isError": True, "truncated": True})
+
+
+def test_a_long_request_keeps_its_name_and_counts_once(tmp_path):
+    long = {
+        **ASKED,
+        "params": {"name": "store", "arguments": {"content": "x" * 250_000}, "_meta": {"callId": "c1"}},
+    }
+    (came,), (call,) = asked(tmp_path, line_of(long), command=answering('echo \'{"id": 7, "result": {}}\''))
+    assert came and (call.tool, call.arguments, call.id, call.ended) == ("store", None, "c1", True)
+
+
+@pytest.mark.parametrize(
+    ("result", "unread"),
+    [
+        (b'{"d": ' + b"[" * 3000 + b"]" * 3000 + b"}", True),
+        (b'{"d": 1e400, "e": NaN}', False),
+        (b'{"text": "\xff\xfe"}', True),
+        (b'{"text": "' + b"x" * (50 << 20) + b'"}', True),
+        (b'{"isError": true, "text": "\xff"}', True),
+    ],
+    ids=["deep", "numbers that no float holds", "no UTF-8", "50 MB", "an error that is no UTF-8"],
+)
+def test_results_are_passed_on_as_they_came(tmp_path, result, unread):
+    answer = b'{"jsonrpc":"2.0",  "id":7,"result":' + result + b"}\n"
+    (tmp_path / "answer").write_bytes(answer)
+    began = time.monotonic()
+    second = line_of({**ASKED, "id": 8})
+    command = f'read -r line; cat {tmp_path}/answer; read -r line; echo \'{{"id": 8, "result": {{}}}}\''
+    came, calls = asked(tmp_path, line_of(ASKED), second, command=command)
+    assert came[0] == answer and json.loads(came[1])["id"] == 8
+    failure = "is_error" if b"isError" in result else ""
+    assert [(call.ended, call.failure) for call in calls] == [(True, failure), (True, "")]
+    record = (tmp_path / "server" / mcp_proxy.RECORD).read_bytes()
+    assert (f'"unread": {len(answer)}'.encode() in record) == unread
+    assert time.monotonic() - began < 15
+
+
+def test_each_connection_has_a_server_of_its_own(tmp_path):
+    command = 'while read -r line; do echo \'{"id": 7, "result": {"pid": "\'$$\'"}}\'; done'
+    with running(tmp_path, command=command) as proxy:
+        connections = [proxy.connect() for _ in range(2)]
+        answers = []
+        for connection in connections:
+            connection.send(line_of(ASKED))
+            answers.append(json.loads(connection.read())["result"]["pid"])
+        record = proxy.end()
+    assert len(set(answers)) == 2
+    calls = read_record(b"".join(line_of(each) for each in record))
+    assert [call.output for call in calls] == [{"pid": pid} for pid in answers]
+
+
+SLOW = """import json, sys, time
+time.sleep(1.5)
+for line in sys.stdin:
+    asked = json.loads(line)
+    if "id" in asked:
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": {"method": asked["method"]}}), flush=True)
+"""
+
+
+def test_the_agent_gets_a_server_that_has_started(tmp_path):
+    (tmp_path / "slow.py").write_text(SLOW)
+    with running(tmp_path, command=f"{sys.executable} {tmp_path}/slow.py") as proxy:
+        assert proxy.wait() == ""
+        connection, began = proxy.connect(), time.monotonic()
+        connection.send(line_of({**ASKED, "method": "initialize"}))
+        assert json.loads(connection.read())["result"] == {"method": "initialize"}
+        assert time.monotonic() - began < 0.7
+        record = proxy.end()
+    assert [each["connection"] for each in record] == [1, 1], "what evalhub asks is no call"
+
+
+@pytest.mark.parametrize(
+    ("command", "problem"),
+    [
+        ("echo boom >&2; exit 7", "it ended with exit code 7"),
+        ("cat > /dev/null", "it didn't answer within 1 s"),
+        ("no-such-server", "it ended with exit code 127"),
+    ],
+)
+def test_a_server_that_does_not_come_up_is_no_call(tmp_path, command, problem):
+    with running(tmp_path, command=command) as proxy:
+        assert proxy.wait(1.0) == problem
+        assert proxy.end() == []
+
+
+def test_a_call_that_the_agent_gives_up_failed_whatever_comes_later(tmp_path):
+    given_up = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}}
+    command = 'read -r a; read -r b; sleep 0.3; echo \'{"id": 7, "result": {}}\'; cat >/dev/null'
+    with running(tmp_path, command=command) as proxy:
+        connection = proxy.connect()
+        connection.send(line_of(ASKED), line_of(given_up))
+        assert json.loads(connection.read())["id"] == 7
+        (call,) = read_record(b"".join(line_of(each) for each in proxy.end()))
+    assert (call.ended, call.failure) == (True, "protocol")
 
 
 CLIENT = f"""
@@ -113,8 +292,16 @@ sys.exit(5)
 """
 
 
-def over_http(tmp_path: Path, url: str, **settings: Any) -> Any:
-    return proxy(tmp_path, [sys.executable, "-c", CLIENT, mcp_proxy.MCP_ADDRESS], url=url, **settings)
+def over_http(tmp_path: Path, url: str) -> Any:
+    """Run an agent with its connection to the proxy; return its process and the recorded calls."""
+    with running(tmp_path, url=url) as proxy:
+        shutil.copy(mcp_connect.__file__, tmp_path / "door" / "connect.py")
+        (tmp_path / "config.json").write_text("{}")
+        words = [sys.executable, "-IS", tmp_path / "door" / "connect.py", tmp_path / "config.json", "--"]
+        agent = [sys.executable, "-c", CLIENT, mcp_connect.MCP_ADDRESS]
+        ended = subprocess.run([*words, *agent], capture_output=True, text=True, timeout=30)
+        record = proxy.end()
+    return ended, read_record(b"".join(line_of(each) for each in record))
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["JSON", "events"])

@@ -52,8 +52,17 @@ def project() -> Project:
     return project
 
 
-def suite(project: Project, server: str, calls: list[list[Any]] = CALLS, gates: str = GATES) -> SuiteVersion:
+def suite(
+    project: Project,
+    server: str,
+    calls: list[list[Any]] = CALLS,
+    gates: str = GATES,
+    *,
+    agent: str = "",
+    setup: str = "",
+) -> SuiteVersion:
     prompt = "\n".join(f"    {json.dumps(call)}" for call in calls)
+    setup = f"setup: {{commands: [{setup}]}}\n" if setup else ""
     scenario = f"""
 name: notes
 description: The agent keeps notes.
@@ -62,7 +71,7 @@ target:
   mcp: {{name: notes, {server}}}
   env: {{NOTES_OWNER: Ada}}
   files: [notes_server.py]
-task:
+{setup}task:
   prompt: |
 {prompt}
 evaluation:
@@ -71,6 +80,8 @@ evaluation:
     files = {"notes.yaml": scenario.encode()}
     for name in ("notes_server.py", "agent.py"):
         files[f"templates/box/{name}"] = (HERE / name).read_bytes()
+    if agent:
+        files["templates/box/agent.py"] = agent.encode()
     (imported,) = import_files(Bundle("notes", files), project=project, by=None)
     return imported.version
 
@@ -135,6 +146,70 @@ def test_calls_over_http_are_recorded(project, tmp_path):
     assert (run.error, trial.error, trial.outcome) == ("", "", "pass"), trial.scores
     assert commands(trial) == EXPECTED
     assert (tmp_path / "notes.txt").read_text() == "Bread Ada\n"
+
+
+FORGER = """
+import json, os, socket, sys
+from pathlib import Path
+
+config = json.loads(Path(os.environ["LLM_TOOL_TEST_MCP_CONFIG"]).read_text())
+door = Path(config["mcpServers"]["notes"]["args"][-1]).parent
+line = json.dumps({"connection": 1, "number": 1, "request": {"method": "tools/call", "params": {"name": "create"}}})
+answer = json.dumps({"connection": 1, "number": 1, "response": {"result": {}}})
+for folder in (door, door.parent / "server", Path("/scratch"), Path("/workspace")):
+    for name in ("record.jsonl", "mcp-record.jsonl", "door", "control", "connect.py"):
+        try:
+            with (folder / name).open("a") as file:
+                file.write(f"{line}\\n{answer}\\n")
+            print("wrote", folder / name)
+        except OSError:
+            pass
+for path in (door / "door", door / "connect.py"):
+    try:
+        path.unlink()
+        print("removed", path)
+    except OSError:
+        pass
+for process in Path("/proc").glob("[0-9]*"):
+    try:
+        with (process / "fd" / "3").open("a") as file:
+            file.write(f"{line}\\n{answer}\\n")
+    except OSError:
+        pass
+control = socket.socket(socket.AF_UNIX)
+try:
+    control.connect(str(door.parent / "server" / "control"))
+    print("controlled")
+except OSError:
+    pass
+"""
+
+
+def test_an_agent_cannot_forge_a_call(project):
+    gates = "\n    - {type: mcp_called, tool: create}"
+    version = suite(project, COMMAND, [["search", {"query": "milk"}]], gates=gates, agent=FORGER)
+    trial = Trial.objects.get(run=finished(version))
+    assert (trial.error, trial.outcome, commands(trial)) == ("", "fail", [])
+    forged = ("wrote /scratch/", "wrote /workspace/")
+    printed = trial.transcript.unpack().text.splitlines()
+    assert [line for line in printed if not line.startswith(forged)] == []
+
+
+def test_a_server_that_needs_seconds_is_waited_for(project):
+    version = suite(project, f"command: sleep 2; exec {sys.executable} notes_server.py")
+    trial = Trial.objects.get(run=finished(version))
+    assert (trial.error, trial.outcome, commands(trial)) == ("", "pass", EXPECTED)
+
+
+def test_a_server_that_fails_in_a_trial_is_an_error_with_its_words(project):
+    # It lists its tools before the run, where the fixture is laid without the setup's file.
+    command = (
+        f"command: test ! -e broken || {{ echo boom >&2; exit 7; }}; exec {sys.executable} notes_server.py"
+    )
+    version = suite(project, f"{command!r}".replace("'command: ", "command: '"), setup="touch broken")
+    trial = Trial.objects.get(run=finished(version))
+    assert (trial.outcome, trial.error_kind) == ("error", "setup")
+    assert "The MCP server was not ready: it ended with exit code 7." in trial.error and "boom" in trial.error
 
 
 def test_a_server_that_ends_is_a_protocol_failure(project):

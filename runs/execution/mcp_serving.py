@@ -1,0 +1,245 @@
+"""Serve the MCP server under test to a trial's agent, through a proxy in a second sandbox, out of the agent's reach."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import ModuleType
+
+from evaluators.model import Json
+from evaluators.redaction import mask_values, mask_values_in_bytes
+from evaluators.tool import McpServer
+from runs.containment.beneath import read_beneath, write_beside
+from runs.containment.process import ProcessResult, run_process
+from runs.containment.profiles import AGENT
+from runs.containment.sandbox import Sandbox
+from runs.errors import ProviderError
+from runs.execution.mcp_server import RECORD, plain_descriptions
+from runs.execution.task import Task
+from runs.execution.trial_folder import TrialFolder
+from runs.execution.workspace import LocalWorkspace
+from runs.providers.base import McpEndpoint, Recording
+from runs.sources import mcp_connect, mcp_face, mcp_messages, mcp_proxy
+
+CONFIG_VARIABLE = "LLM_TOOL_TEST_MCP_CONFIG"
+LARGEST_RECORD = 64 << 20
+READY_SECONDS = 60.0
+"""How long a server may take to answer."""
+_START_SECONDS, _END_SECONDS, _POLL_SECONDS = 30.0, 15.0, 0.01
+_CONFIG = "mcp.json"
+_PROGRAM = (mcp_proxy, mcp_face, mcp_messages)
+
+
+@dataclass(frozen=True)
+class Served:
+    """The server within a trial's reach."""
+
+    endpoint: McpEndpoint
+    env: Mapping[str, str]
+    """Variables for agents that read the configuration themselves."""
+    end: Callable[[], None]
+    """Ends server and proxy, so that the record is whole."""
+    folder: TrialFolder
+    secrets: tuple[str, ...]
+
+    def with_record(self, recording: Recording) -> Recording:
+        """End the server, and return the recording with what the proxy recorded."""
+        self.end()
+        try:
+            content = read_beneath(self.folder.server, mcp_proxy.RECORD, limit=LARGEST_RECORD)
+        except FileNotFoundError:
+            content = b""
+        except OSError as error:
+            note = f"The record of the MCP server's calls can't be read: {error.strerror}."
+            return replace(recording, notes=(*recording.notes, note))
+        return replace(
+            recording, logs={**recording.logs, RECORD: mask_values_in_bytes(content, self.secrets)}
+        )
+
+
+@contextmanager
+def serving(
+    task: Task, folder: TrialFolder, workspace: LocalWorkspace, env: Mapping[str, str]
+) -> Iterator[Served | None]:
+    """Start proxy and server, and wait until the server is ready; None for a tool that is no MCP server.
+
+    `env` are the server's variables. Raises `ProviderError` (kind `setup`) with the server's standard error if it is
+    not ready in time.
+    """
+    tool = task.spec.criteria.tool
+    server = tool.mcp if tool else None
+    if server is None:
+        yield None
+        return
+    _lay_out(folder)
+    proxy = _Proxy(task, folder, workspace, env)
+    proxy.settle(server, plain_descriptions(task.context.options.descriptions))
+    try:
+        proxy.start()
+        proxy.wait_until_ready(server)
+        yield Served(
+            _endpoint(server, folder, workspace),
+            {CONFIG_VARIABLE: workspace.inside(folder.scratch / _CONFIG)},
+            proxy.end,
+            folder,
+            workspace.secrets,
+        )
+    finally:
+        proxy.end()
+
+
+def _lay_out(folder: TrialFolder) -> None:
+    """Write the programs: the proxy's with its packages, and the agent's connection."""
+    for path in (folder.server, folder.door):
+        path.mkdir()
+    for module in _PROGRAM:
+        file = folder.server.joinpath(*module.__name__.split(".")).with_suffix(".py")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(_source(module))
+    (folder.door / "connect.py").write_bytes(_source(mcp_connect))
+
+
+def _source(module: ModuleType) -> bytes:
+    return Path(str(module.__file__)).read_bytes()
+
+
+def _endpoint(server: McpServer, folder: TrialFolder, workspace: LocalWorkspace) -> McpEndpoint:
+    """Write the configuration that agents may read, and return how they reach the server."""
+    config = folder.scratch / _CONFIG
+    connect = (sys.executable, "-IS", str(folder.door / "connect.py"))
+    if server.url:
+        around = (*connect, workspace.inside(config), "--")
+        endpoint = McpEndpoint(
+            server.name, url=mcp_connect.MCP_ADDRESS, around=around, readable=(folder.door,)
+        )
+    else:
+        endpoint = McpEndpoint(server.name, command=connect, readable=(folder.door,))
+    write_beside(
+        folder.scratch, _CONFIG, json.dumps(endpoint.config).encode(), "The MCP server's configuration"
+    )
+    return endpoint
+
+
+class _Proxy:
+    """The proxy's process, run by a thread that waits for its end."""
+
+    def __init__(
+        self, task: Task, folder: TrialFolder, workspace: LocalWorkspace, env: Mapping[str, str]
+    ) -> None:
+        self.task, self.folder, self.workspace, self.env = task, folder, workspace, env
+        self._is_told_to_end = threading.Event()
+        self._result: ProcessResult | None = None
+        self._problem: ProviderError | None = None
+        self._control: socket.socket | None = None
+        self._thread = threading.Thread(target=self._run, name="mcp-proxy", daemon=True)
+
+    def settle(self, server: McpServer, descriptions: dict[str, Json]) -> None:
+        """Write the proxy's settings."""
+        place = self._sandbox().inside
+        settings: dict[str, Json] = {
+            "folder": place(self.folder.server),
+            "door_folder": str(self.folder.door),
+            "workspace": place(self.folder.workspace),
+            "descriptions": descriptions,
+            **({"url": server.url} if server.url else {"command": server.command}),
+        }
+        (self.folder.server / "settings.json").write_text(json.dumps(settings))
+
+    def _sandbox(self) -> Sandbox:
+        containment = self.workspace.containment
+        return containment.around(
+            self.folder.workspace, self.folder.server, profile=AGENT, writable=(self.folder.door,)
+        )
+
+    def start(self) -> None:
+        """Start the proxy and connect to it. Raises `ProviderError`."""
+        self._thread.start()
+        end = time.monotonic() + _START_SECONDS
+        while self._control is None:
+            with suppress(OSError):
+                self._control = _connect(self.folder.server)
+                return
+            if not self._thread.is_alive() or time.monotonic() > end:
+                raise self._refused("its proxy did not start")
+            time.sleep(_POLL_SECONDS)
+
+    def _run(self) -> None:
+        sandbox = self._sandbox()
+        program = self.folder.server.joinpath(*mcp_proxy.__name__.split(".")).with_suffix(".py")
+        words = (
+            sys.executable,
+            "-IS",
+            sandbox.inside(program),
+            sandbox.inside(self.folder.server / "settings.json"),
+        )
+        try:
+            self._result = run_process(
+                words,
+                cwd=self.folder.workspace,
+                env={**self.env},
+                timeout_seconds=self.task.timeout_seconds + READY_SECONDS + _START_SECONDS,
+                cancelled=lambda: self._is_told_to_end.is_set() or self.task.stopped(),
+                limits=sandbox.limits,
+                sandbox=sandbox,
+            )
+        except ProviderError as error:
+            self._problem = error
+
+    def wait_until_ready(self, server: McpServer) -> None:
+        """Wait until the server answers. Raises `ProviderError` (kind `setup`) with its standard error."""
+        if self._control is None:
+            raise self._refused("its proxy did not start")
+        self._control.settimeout(READY_SECONDS + _START_SECONDS)
+        try:
+            self._control.sendall(f"{READY_SECONDS:g}\n".encode())
+            with self._control.makefile("rb") as answers:
+                answer = json.loads(answers.readline() or b"{}")
+        except OSError as error:
+            answer = {"problem": f"its proxy did not answer: {error}"}
+        if problem := answer.get("problem", "its proxy ended"):
+            raise self._refused(problem)
+
+    def _refused(self, why: str) -> ProviderError:
+        self.end()
+        if self._problem is not None:
+            return self._problem
+        stderr = self._result.stderr.decode("utf-8", "replace").strip()[-1000:] if self._result else ""
+        said = f" Its standard error: {mask_values(stderr, self.workspace.secrets)}" if stderr else ""
+        return ProviderError(
+            f"The MCP server was not ready: {why}. Run its command in the trial's workspace by hand.{said}",
+            kind="setup",
+        )
+
+    def end(self) -> None:
+        """Let server and proxy end; kill what is left. Safe to repeat."""
+        if self._control is not None:
+            with suppress(OSError):
+                self._control.sendall(b"end\n")
+            self._control.close()
+            self._control = None
+            self._thread.join(_END_SECONDS)
+        self._is_told_to_end.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+
+def _connect(folder: Path) -> socket.socket:
+    """Connect to the proxy's second socket, whose path may be too long. Raises `OSError`."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    connection = socket.socket(socket.AF_UNIX)
+    try:
+        connection.connect(f"/proc/self/fd/{descriptor}/{mcp_proxy.CONTROL}")
+    except OSError:
+        connection.close()
+        raise
+    finally:
+        os.close(descriptor)
+    return connection

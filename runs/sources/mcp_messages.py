@@ -1,0 +1,263 @@
+"""Read MCP's messages and record them: requests, responses and times. Standard library only, for the proxy.
+
+A line of the record has `connection` and `number` of its request, and `request` with `time`, or `response` with `seconds`,
+or `given_up` for one that the agent no longer waits for. `unread` is the size in bytes of a message that could not be read;
+what its head shows is there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+import threading
+import time
+from typing import Any
+
+LONGEST_RECORDED = 200_000
+"""Characters of one message that are recorded whole."""
+LONGEST_LISTING = 2_000_000
+"""Characters of a server's list of tools that are recorded whole."""
+LARGEST_READ = 16 << 20
+"""Bytes of a message that is read as a whole."""
+SERVER_ENDED = -32000
+_DEEPEST = 900
+"""Levels of nesting that every reader of the record takes."""
+_TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
+
+
+def read_message(content: bytes) -> Any:
+    """Return a message as JSON; None if it can't be read. Numbers that no float holds become texts."""
+    if len(content) > LARGEST_READ:
+        return None
+    try:
+        found = json.loads(content, parse_float=_finite, parse_constant=str)
+        return found if _depth(content) <= _DEEPEST else None
+    except (ValueError, RecursionError):
+        return None
+
+
+def _finite(text: str) -> float | str:
+    number = float(text)
+    return number if math.isfinite(number) else text
+
+
+def _depth(content: bytes) -> int:
+    """Return an upper bound of the nesting: brackets within texts count, too."""
+    if content.count(b"[") + content.count(b"{") <= _DEEPEST:
+        return 0
+    depth = deepest = 0
+    for match in _TOKEN.finditer(content):
+        sign = match[0]
+        depth += sign in (b"{", b"[")
+        depth -= sign in (b"}", b"]")
+        deepest = max(deepest, depth)
+    return deepest
+
+
+def read_head(content: bytes) -> dict[str, Any]:
+    """Return what can be told of a message that can't be read: `id`, `method`, `result`, `error`, a tool's name."""
+    found: dict[str, Any] = {}
+    depth, path, key, is_key = 0, [""] * 3, "", False
+    for match in _TOKEN.finditer(content):
+        token = match[0]
+        if token in (b"{", b"["):
+            if depth == 1 and key in ("result", "error"):
+                found[key] = {}
+            depth += 1
+            if depth < len(path):
+                path[depth] = key
+            is_key, key = token == b"{", ""
+        elif token in (b"}", b"]"):
+            depth -= 1
+            is_key = False
+        elif token == b",":
+            is_key = True
+        elif token == b":":
+            is_key = False
+        elif depth > 2:
+            continue
+        elif is_key:
+            key = token.strip(b'"').decode("utf-8", "replace")
+        else:
+            _note(found, path[depth] if depth else "", key, depth, token)
+    return found
+
+
+def _note(found: dict[str, Any], parent: str, key: str, depth: int, token: bytes) -> None:
+    if depth == 1 and key in ("id", "method"):
+        found[key] = _scalar(token)
+    elif depth == 2 and (parent, key) == ("params", "name"):
+        found["params"] = {"name": _scalar(token)}
+    elif depth == 2 and (parent, key) == ("result", "isError") and token == b"true":
+        found["result"] = {"isError": True}
+
+
+def _scalar(token: bytes) -> Any:
+    try:
+        return json.loads(token)
+    except ValueError:
+        return token.decode("utf-8", "replace")
+
+
+def is_response(message: Any) -> bool:
+    """Return whether a message answers a request."""
+    return isinstance(message, dict) and "id" in message and "method" not in message
+
+
+def overridden(method: str, result: dict[str, Any], descriptions: dict[str, Any]) -> dict[str, Any]:
+    """Return a result of `initialize` or `tools/list` with the descriptions put in place of the server's."""
+    if method == "initialize" and descriptions.get("instructions") is not None:
+        return {**result, "instructions": descriptions["instructions"]}
+    if method != "tools/list" or not descriptions.get("tools"):
+        return result
+    own = descriptions["tools"]
+    tools = [_described(tool, own.get(tool.get("name")) or {}) for tool in result.get("tools") or []]
+    return {**result, "tools": tools}
+
+
+def _described(tool: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
+    changed = dict(tool)
+    if own.get("description") is not None:
+        changed["description"] = own["description"]
+    if own.get("arguments"):
+        schema = dict(tool.get("inputSchema") or {})
+        properties = dict(schema.get("properties") or {})
+        for name, text in own["arguments"].items():
+            properties[name] = {**properties.get(name, {}), "description": text}
+        changed["inputSchema"] = {**schema, "properties": properties}
+    return changed
+
+
+class Record:
+    """Writes down what passes; used by several threads."""
+
+    def __init__(self, path: str, descriptions: dict[str, Any]) -> None:
+        self._file = open(path, "ab")  # noqa: PTH123, SIM115  # open as long as the program
+        self._descriptions = descriptions
+        self._lock = threading.Lock()
+        self._number = self._connections = 0
+        self._open: dict[tuple[int, str], tuple[int, Any, str, float]] = {}
+        """Number, id, method and start of requests without a response, by connection and id."""
+
+    def connect(self) -> int:
+        """Return the number of a new connection."""
+        with self._lock:
+            self._connections += 1
+            return self._connections
+
+    def close(self) -> None:
+        """Write nothing more."""
+        with self._lock:
+            self._file.close()
+
+    def requested(self, content: bytes, connection: int) -> None:
+        """Record the agent's requests in a message, and those that it no longer waits for."""
+        message = read_message(content)
+        if message is None:
+            self._request({**read_head(content)}, connection, {"unread": len(content)})
+            return
+        for each in message if isinstance(message, list) else [message]:
+            if not isinstance(each, dict):
+                continue
+            if each.get("method") == "notifications/cancelled":
+                self._give_up(each.get("params"), connection)
+            else:
+                self._request(each, connection, {})
+
+    def _request(self, message: dict[str, Any], connection: int, more: dict[str, Any]) -> None:
+        if "method" not in message or "id" not in message:
+            return
+        with self._lock:
+            self._number += 1
+            id, method = message["id"], str(message["method"])
+            self._open[connection, _key(id)] = (self._number, id, method, time.monotonic())
+            entry = {"time": time.time(), "request": _short_request(message), **more}
+            self._write(connection, self._number, entry)
+
+    def _give_up(self, params: Any, connection: int) -> None:
+        id = params.get("requestId") if isinstance(params, dict) else None
+        with self._lock:
+            if found := self._open.get((connection, _key(id))):
+                self._write(connection, found[0], {"given_up": True})
+
+    def responded(self, content: bytes, connection: int) -> bytes:
+        """Record the server's responses in a message; return it, with the descriptions overridden if there are any."""
+        message = read_message(content)
+        if message is None:
+            head = read_head(content)
+            if is_response(head):
+                self._response(head, connection, {"unread": len(content)})
+            return content
+        messages = message if isinstance(message, list) else [message]
+        changed = [self._response(each, connection, {}) if is_response(each) else each for each in messages]
+        if all(new is old for new, old in zip(changed, messages, strict=True)):
+            return content
+        return json.dumps(changed if isinstance(message, list) else changed[0]).encode()
+
+    def _response(self, message: dict[str, Any], connection: int, more: dict[str, Any]) -> dict[str, Any]:
+        with self._lock:
+            found = self._open.pop((connection, _key(message["id"])), None)
+            if found is None:
+                return message
+            number, _, method, began = found
+            if self._descriptions and isinstance(message.get("result"), dict):
+                result = overridden(method, message["result"], self._descriptions)
+                if result != message["result"]:
+                    message = {**message, "result": result}
+            seconds = round(time.monotonic() - began, 6)
+            self._write(
+                connection, number, {"seconds": seconds, "response": _short_response(message, method), **more}
+            )
+            return message
+
+    def abandoned(self, why: str, connection: int) -> list[bytes]:
+        """Record an error for requests that will have no response, and return the errors."""
+        with self._lock:
+            ids = [found[1] for (owner, _), found in self._open.items() if owner == connection]
+        error = {"code": SERVER_ENDED, "message": why}
+        closed = []
+        for id in ids:
+            message = {"jsonrpc": "2.0", "id": id, "error": error}
+            with self._lock:
+                found = self._open.pop((connection, _key(id)), None)
+                if found is None:  # another thread has answered it
+                    continue
+                seconds = round(time.monotonic() - found[3], 6)
+                self._write(connection, found[0], {"seconds": seconds, "response": message})
+            closed.append(json.dumps(message).encode())
+        return closed
+
+    def _write(self, connection: int, number: int, entry: dict[str, Any]) -> None:
+        if not self._file.closed:
+            line = json.dumps({"connection": connection, "number": number, **entry})
+            self._file.write(line.encode() + b"\n")
+            self._file.flush()
+
+
+def _key(id: Any) -> str:
+    return json.dumps(id)
+
+
+def _short_request(message: dict[str, Any]) -> dict[str, Any]:
+    """Return a request, of one that is too long the tool, its call's id, and a digest in place of the arguments."""
+    if len(json.dumps(message)) <= LONGEST_RECORDED:
+        return message
+    params = message.get("params")
+    given = params if isinstance(params, dict) else {}
+    content = json.dumps(given.get("arguments"), sort_keys=True)
+    kept = {name: given[name] for name in ("name", "_meta", "uri") if name in given}
+    digest = {"sha256": hashlib.sha256(content.encode()).hexdigest(), "characters": len(content)}
+    return {"id": message["id"], "method": message["method"], "params": {**kept, "digest": digest}}
+
+
+def _short_response(message: dict[str, Any], method: str) -> dict[str, Any]:
+    """Return a response, of one that is too long only whether it is an error."""
+    most = LONGEST_LISTING if method == "tools/list" else LONGEST_RECORDED
+    if len(json.dumps(message)) <= most:
+        return message
+    result = message.get("result")
+    failed = {"isError": True} if isinstance(result, dict) and result.get("isError") else {}
+    short = {name: message[name] for name in ("id", "error") if name in message}
+    return {**short, **({"result": {**failed, "truncated": True}} if result is not None else {})}
