@@ -69,6 +69,16 @@ def test_it_prints_for_people(db, tmp_path):
     assert "✓ gates/command_succeeds: 1" in out.getvalue()
 
 
+CASES = Path(__file__).parents[1] / "files/cases"
+
+
+@pytest.mark.parametrize("case", ["think.json", "draft-then-final.json"])
+def test_a_judges_thoughts_and_drafts_are_no_answers(db, tmp_path, case):
+    code, out, _ = grade(tmp_path, (CASES / "13" / case).read_text())
+    (judging,) = json.loads(out)["judgings"]
+    assert (code, judging["score"], judging["error"]) == (0, 0.74, "")
+
+
 @pytest.mark.parametrize("command", ["grade", "run_scenarios"])
 def test_commands_do_not_load_the_rest_interface(command):
     module = f"runs.management.commands.{command}"

@@ -85,6 +85,7 @@ class TestLlmJudgeEvaluatorJsonContract:
         [
             ('{"score": 0.4} and also {"score": 0.9}', 0.4),
             ('{not json} {"score": 0.3}', 0.3),
+            ('<think>{"score": 0.9}, or less?</think>\n{"score": 0.3}', 0.3),
             ('{"score": -2}', 0.0),
             ('{"score": true}', 0.0),
             ('{"score": "0.8"}', 0.0),
