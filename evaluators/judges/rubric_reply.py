@@ -185,6 +185,13 @@ def validated_reply(found: Mapping[str, Json], rubric: Rubric) -> Reply:
     )
 
 
+def contradiction(reported: float, recomputed: float) -> str:
+    """Return how a judge's total and its weighted criteria differ, in a sentence."""
+    return (
+        f"The judge reported {reported:.2f}, but its criteria give {recomputed:.2f} by the rubric's weights."
+    )
+
+
 def weighted(scores: Mapping[str, float], rubric: Rubric) -> float | None:
     """Return the weighted mean of the scored criteria; None if all their weights are 0."""
     weights = {one.id: one.weight for one in rubric.criteria if one.id in scores}

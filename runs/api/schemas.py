@@ -211,6 +211,8 @@ class GradedOut(ScoresOut):
     error_kind: str
     interaction: dict[str, Any]
     judgings: list[JudgingContentOut]
+    warnings: list[str]
+    """Where a judge's total contradicts its weighted criteria, one sentence each."""
     diagnosis: list[Any]
     exposure: dict[str, Any] | None = None
     """How far the run's guidance got: delivered, in_context, opened, quoted; null without guidance."""

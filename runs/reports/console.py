@@ -121,6 +121,8 @@ def _name(trial: Mapping[str, Any]) -> Text:
     text = Text(name)
     for reason in trial_reasons(trial):
         text.append(f"\n→ {reason[:LONGEST_REASON]}", style="dim")
+    for warning in trial["warnings"]:
+        text.append(f"\n⚠ {warning}", style="yellow")
     return text
 
 

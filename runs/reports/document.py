@@ -8,6 +8,7 @@ from typing import Any
 from django.db.models import QuerySet, Sum
 from django.forms.models import model_to_dict
 
+from evaluators.judges.rubric_reply import contradiction
 from evaluators.redaction import redact_json
 from evaluators.scores.weighted_score import NAME as AGGREGATE
 from evaluators.traces import as_trace, has_trace
@@ -84,6 +85,7 @@ def trial_json(trial: Trial, judgings: Iterable[JudgingRecord], artifacts: Itera
 def result_json(trial: Mapping[str, Any], judgings: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Return a trial's result from its columns and those of its judgings; not redacted."""
     usage = {"input": trial["tokens_in"], "output": trial["tokens_out"]}
+    judgings = list(judgings)
     return {
         **_facts(trial),
         "status": status_of(trial["scores"], trial["outcome"]),
@@ -92,6 +94,7 @@ def result_json(trial: Mapping[str, Any], judgings: Iterable[Mapping[str, Any]])
         "interaction": trial["detail"].get("interaction") or {"available": False},
         **scores_json(trial["scores"]),
         "judgings": [judging_json(judging) for judging in judgings],
+        "warnings": _contradictions(judgings),
         "diagnosis": trial["detail"].get("diagnosis", []),
         "exposure": trial["detail"].get("exposure"),
         "usage": usage if trial["tokens_in"] is not None else None,
@@ -99,6 +102,15 @@ def result_json(trial: Mapping[str, Any], judgings: Iterable[Mapping[str, Any]])
         "price_source": trial["detail"].get("price_source", ""),
         "answer": trial["answer"],
     }
+
+
+def _contradictions(judgings: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return where the total of a judging that counts contradicts its weighted criteria."""
+    return [
+        f"{contradiction(each['score'], each['content']['recomputed'])} The reported score counts."
+        for each in judgings
+        if each["counts"] and each["content"].get("mismatch") and each["score"] is not None
+    ]
 
 
 def status_of(scores: Iterable[Mapping[str, Any]], outcome: str) -> str | None:

@@ -55,4 +55,5 @@ def _text(graded: dict[str, Any]) -> str:
         value = "not measured" if score["value"] is None else f"{score['value']:g}"
         message = f"  {score['message']}" if score["message"] else ""
         lines.append(f"{SIGNS[score['passed']]} {score['layer']}/{score['name']}: {value}{message}")
+    lines += [f"⚠ {warning}" for warning in graded["warnings"]]
     return "\n".join([*lines, graded["error"]] if graded["error"] else lines)
