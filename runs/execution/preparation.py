@@ -223,7 +223,7 @@ def _check_tool(context: RunContext, tool: Tool, files: Fixture, warnings: list[
     if not (tool.health_check or tool.version_command):
         return ""
     with trial_folder(settings.WORK_DIR, files) as folder:
-        workspace = context.workspace(folder, context.tool_env(tool), tool)
+        workspace = context.workspace(folder, tool)
         health = _first_line(workspace, tool.health_check, tool) if tool.health_check else ""
         try:
             return _first_line(workspace, tool.version_command, tool) if tool.version_command else health

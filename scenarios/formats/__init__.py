@@ -23,16 +23,18 @@ def parse_files(
     name: str,
     command_pattern: str = "",
     executables: frozenset[str] = frozenset(),
+    variables: frozenset[str] | None = None,
     strict: bool = False,
     decoded: Mapping[str, Document] | None = None,
 ) -> tuple[ParsedSuite, ...]:
     """Return the suites in a set of files. Raises `ScenarioFileError` with every problem of every file.
 
     `name` is the name of the folder or bundle, or the stem of a single file. Paths are relative, with forward
-    slashes. `command_pattern` is the project's, for scenarios without one. `strict` rejects eval cases that assert
+    slashes. `command_pattern` is the project's, for scenarios without one. `variables` are the names that `target.env` may
+    name, None if unknown. `strict` rejects eval cases that assert
     nothing or have unknown keys. `decoded` are documents decoded earlier.
     """
-    upload = UploadedFiles(name, files, executables, command_pattern, strict, decoded or {})
+    upload = UploadedFiles(name, files, executables, command_pattern, variables, strict, decoded or {})
     found = find_candidates(upload, FORMATS)
     documents = [document for each in found.documents.values() for document in each]
     upload, scripts = split_solutions(upload, documents, found.fixtures)

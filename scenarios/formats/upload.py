@@ -24,6 +24,8 @@ class UploadedFiles:
     executables: frozenset[str] = frozenset()
     command_pattern: str = ""
     """The project's pattern, for scenarios without one."""
+    variables: frozenset[str] | None = None
+    """Names of the variables that `target.env` may name; None if they are unknown."""
     strict: bool = False
     """Whether lints about assertions of eval cases reject their file."""
     decoded: Mapping[str, Document] = field(default_factory=dict)

@@ -54,6 +54,7 @@ def _parse(path: Path, command_pattern: str, *, strict: bool) -> tuple[ParsedSui
         name=bundle.name,
         command_pattern=command_pattern,
         executables=bundle.executables,
+        variables=frozenset(variables_of(Project(slug=DEFAULT_PROJECT))),
         strict=strict,
     )
 
