@@ -99,6 +99,15 @@ def test_a_scenario_can_make_a_wrong_sum_an_error(db, tmp_path):
     assert "reported 0.95, but its criteria give 0.10" in found["error"]
 
 
+def test_arguments_of_a_trajectory_are_compared(db, tmp_path):
+    code, out, _ = grade(tmp_path, (CASES / "10/args.json").read_text())
+    found = json.loads(out)
+    assert (code, found["outcome"]) == (1, "fail")
+    (score,) = (each for each in found["scores"] if each["name"] == "traj")
+    assert score["value"] == 0
+    assert "COMPLETELY DIFFERENT" in score["message"]
+
+
 @pytest.mark.parametrize("command", ["grade", "run_scenarios"])
 def test_commands_do_not_load_the_rest_interface(command):
     module = f"runs.management.commands.{command}"
