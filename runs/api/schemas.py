@@ -212,7 +212,7 @@ class GradedOut(ScoresOut):
     interaction: dict[str, Any]
     judgings: list[JudgingContentOut]
     warnings: list[str]
-    """Where a judge's total contradicts its weighted criteria, one sentence each."""
+    """What a reader of its figures must know, such as that a judge's total contradicts its weighted criteria."""
     diagnosis: list[Any]
     exposure: dict[str, Any] | None = None
     """How far the run's guidance got: delivered, in_context, opened, quoted; null without guidance."""

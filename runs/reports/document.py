@@ -94,7 +94,7 @@ def result_json(trial: Mapping[str, Any], judgings: Iterable[Mapping[str, Any]])
         "interaction": trial["detail"].get("interaction") or {"available": False},
         **scores_json(trial["scores"]),
         "judgings": [judging_json(judging) for judging in judgings],
-        "warnings": _contradictions(judgings),
+        "warnings": [*trial["detail"].get("warnings", []), *_contradictions(judgings)],
         "diagnosis": trial["detail"].get("diagnosis", []),
         "exposure": trial["detail"].get("exposure"),
         "usage": usage if trial["tokens_in"] is not None else None,

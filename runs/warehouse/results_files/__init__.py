@@ -12,7 +12,9 @@ from scenarios.archives import is_archive, read_members
 
 IMPORTERS = (
     Importer("tool-forge", "an EvalSuiteResult (JSON with `cases`)", tool_forge.read),
-    Importer("promptfoo", "promptfoo's output (JSON with `results`)", promptfoo.read),
+    Importer(
+        "promptfoo", "promptfoo's output (JSON with `results`, or JSON lines with `testIdx`)", promptfoo.read
+    ),
     Importer(
         "llm-tool-test",
         "llm-tool-test's results.jsonl (JSON lines with `scenario_id`) or its results folder as zip",

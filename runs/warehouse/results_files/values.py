@@ -41,6 +41,8 @@ class ExternalTrial:
     usage: Usage | None = None
     cost_usd: float | None = None
     composite: float | None = None
+    warnings: tuple[str, ...] = ()
+    """What a reader of its figures must know, one sentence each."""
 
 
 @dataclass(frozen=True)
