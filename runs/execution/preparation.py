@@ -37,6 +37,7 @@ from runs.queue.retry import is_connection_lost, retry_when_lost
 from runs.queue.statements import storable
 from runs.queue.transactions import write_transaction
 from runs.targets.check import store_availability
+from runs.targets.definitions import hints_of
 from runs.targets.versions import version_of
 from runs.warehouse.run_rows import SHORT_HASH
 from scenarios.formats.parsed import Fixture
@@ -133,6 +134,8 @@ def _with_captures(run_id: int, context: RunContext) -> RunContext:
 
 def _check(context: RunContext, warnings: list[str]) -> tuple[str, str]:
     """Return the tool's and the provider's version. Raises `NotReady`."""
+    target, version = context.run.target, context.run.target_version
+    warnings += [f"{target.name}: {hint}" for hint in hints_of((version or target).definition)]
     availability = context.provider.check()
     availability = replace(availability, sentence=mask_values(availability.sentence, context.target.secrets))
     if context.run.target_version_id is None:
