@@ -152,6 +152,11 @@ class ScoreOut(Schema):
     error: str | None = None
     metrics: Any = None
     """What an evaluator script reported beside its score."""
+    verdict: str | None = None
+    """Of an evaluator of AgentV: pass, borderline or fail; null for the aggregate."""
+    hits: list[str] | None = None
+    misses: list[str] | None = None
+    reasoning: str | None = None
 
 
 class ScoresOut(Schema):
@@ -169,6 +174,8 @@ class TrialScoresOut(ScoresOut):
 class JudgingContentOut(Schema):
     """One judge call in a trial's document."""
 
+    name: str
+    """The evaluator that asked the judge; `judge` or `judging` of a scenario's own judge."""
     score: float | None
     passed: bool | None
     recomputed: float | None

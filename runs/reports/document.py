@@ -8,6 +8,7 @@ from typing import Any
 from django.db.models import QuerySet, Sum
 from django.forms.models import model_to_dict
 
+from evaluators.evaluator import LAYER as EVALUATORS
 from evaluators.judges.rubric_reply import contradiction
 from evaluators.redaction import redact_json
 from evaluators.scores.weighted_score import NAME as AGGREGATE
@@ -115,7 +116,7 @@ def _contradictions(judgings: Iterable[Mapping[str, Any]]) -> list[str]:
 
 def status_of(scores: Iterable[Mapping[str, Any]], outcome: str) -> str | None:
     """Return the status of AgentV's aggregate, else the outcome; None for a trial without one."""
-    named = (score for score in scores if (score["layer"], score["name"]) == ("evaluators", AGGREGATE))
+    named = (score for score in scores if (score["layer"], score["name"]) == (EVALUATORS, AGGREGATE))
     status: str | None = next(named, {}).get("detail", {}).get("status")
     return status or outcome or None
 
@@ -155,9 +156,23 @@ def scores_json(scores: list[dict[str, Any]]) -> dict[str, Any]:
                 "message": score.get("message", ""),
                 **({"error": score["error"]} if score.get("error") else {}),
                 **({"metrics": metrics} if (metrics := _metrics(score)) is not None else {}),
+                **_evaluator(score),
             }
             for score in scores
         ],
+    }
+
+
+def _evaluator(score: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what an evaluator of AgentV found beside its score; nothing for other scores."""
+    if score["layer"] != EVALUATORS:
+        return {}
+    detail = score.get("detail", {})
+    return {
+        "verdict": detail.get("verdict"),
+        "hits": detail.get("hits", []),
+        "misses": detail.get("misses", []),
+        "reasoning": detail.get("reasoning", ""),
     }
 
 
@@ -170,6 +185,7 @@ def judging_json(judging: Mapping[str, Any]) -> dict[str, Any]:
     """Return one judge call from its columns, without its prompts."""
     content = judging["content"]
     return {
+        "name": judging["name"],
         "score": judging["score"],
         "passed": judging["passed"],
         **{name: content.get(name) for name in _CONTENT},

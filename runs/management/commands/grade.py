@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from runs.errors import ProviderError, RequestError
 from runs.execution.grading import Grading, grade_in_workspace
 from runs.queue.disk import CannotStore
+from runs.reports.console import evaluator_findings
 from runs.worker_settings import containment
 from scenarios.commands import FAILED, EvalhubCommand, Refused, Result, read_bytes
 
@@ -53,7 +54,9 @@ def _text(graded: dict[str, Any]) -> str:
     lines = [f"{graded['scenario']}: {graded['outcome']}"]
     for score in graded["scores"]:
         value = "not measured" if score["value"] is None else f"{score['value']:g}"
-        message = f"  {score['message']}" if score["message"] else ""
+        findings = list(evaluator_findings(score)) if score.get("verdict") else []
+        message = f"  {score['message']}" if score["message"] and not findings else ""
         lines.append(f"{SIGNS[score['passed']]} {score['layer']}/{score['name']}: {value}{message}")
+        lines += findings
     lines += [f"⚠ {warning}" for warning in graded["warnings"]]
     return "\n".join([*lines, graded["error"]] if graded["error"] else lines)
