@@ -134,8 +134,9 @@ def _with_captures(run_id: int, context: RunContext) -> RunContext:
 
 def _check(context: RunContext, warnings: list[str]) -> tuple[str, str]:
     """Return the tool's and the provider's version. Raises `NotReady`."""
-    target, version = context.run.target, context.run.target_version
-    warnings += [f"{target.name}: {hint}" for hint in hints_of((version or target).definition)]
+    target = context.run.target
+    definition = (context.run.target_version or target).definition
+    warnings += [f"{target.name}: {hint}" for hint in hints_of(definition)]
     availability = context.provider.check()
     availability = replace(availability, sentence=mask_values(availability.sentence, context.target.secrets))
     if context.run.target_version_id is None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from evaluators.patterns import pattern_budget
 from scenarios.formats import agentv, llm_tool_test, tool_forge
 from scenarios.formats.candidates import decode_file, find_candidates
+from scenarios.formats.other_programs import problems_of_others
 from scenarios.formats.parsed import ParsedSuite
 from scenarios.formats.positions import Document
 from scenarios.formats.problems import Problem, ScenarioFileError
@@ -47,7 +48,7 @@ def parse_files(
     problems = [*found.problems, *(problem for part in parsed for problem in part.problems)]
     suites = tuple(suite for part in parsed for suite in part.suites)
     if not problems and not suites:
-        problems = [_nothing_found(upload)]
+        problems = problems_of_others(upload.files) or [_nothing_found(upload)]
     if problems:
         lints = [lint for suite in suites for lint in suite.lints]
         raise ScenarioFileError(list(dict.fromkeys([*problems, *lints])))

@@ -10,6 +10,7 @@ from functools import cached_property
 from itertools import islice, takewhile
 
 from evaluators.model import Json
+from evaluators.text_encoding import decode_text
 from scenarios.formats.parsed import Fixture, FixtureFile, ParsedSuite
 from scenarios.formats.positions import Document
 from scenarios.formats.problems import Problem
@@ -105,7 +106,7 @@ def find_targets_file(upload: UploadedFiles) -> tuple[str, str]:
     if not found:
         return "", ""
     path = min(found, key=lambda path: (path.count("/"), path))
-    return path, upload.files[path].decode("utf-8", errors="replace")
+    return path, decode_text(upload.files[path], "replace")
 
 
 def is_targets_file(path: str) -> bool:

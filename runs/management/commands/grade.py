@@ -8,6 +8,7 @@ from typing import Any
 from django.conf import settings
 from pydantic import ValidationError
 
+from evaluators.text_encoding import decode_text
 from runs.errors import ProviderError, RequestError
 from runs.execution.grading import Grading, grade_in_workspace
 from runs.queue.disk import CannotStore
@@ -41,7 +42,7 @@ class Command(EvalhubCommand):
 
 def _request(path: str, content: bytes) -> Grading:
     try:
-        return Grading.model_validate_json(content)
+        return Grading.model_validate_json(decode_text(content, "replace"))
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"])) or "the document"

@@ -78,6 +78,7 @@ class EvalCaseFile(Mirror):
 
     decisive: ClassVar[Mapping[str, str]] = {
         **_ASSERTIONS,
+        "input": "AgentV 2.6 or later has it; write 'input_messages:'.",
         "criteria": "Write 'expected_outcome:'.",
         "expected_output": "Write 'expected_messages:'.",
     }
