@@ -102,7 +102,7 @@ class BaseEvaluator(Kind):
             "reasoning": found.reasoning,
             **found.more,
         }
-        message = found.error or found.reasoning or "; ".join((*found.misses, *found.hits)[:2])
+        message = found.error or found.reasoning or "; ".join((*found.misses, *found.hits))
         return Score(
             LAYER, self.label, found.value, None, message, detail, found.error, self.weight, found.judging
         )

@@ -33,8 +33,8 @@ class Evidence:
     complete: Complete | None = None
     model: str = ""
     """The model under test, for the warning about a judge that judges itself."""
-    script_env: Mapping[str, str] = field(default_factory=dict)
-    """The `LLM_TOOL_TEST_*` variables for every command in the workspace."""
+    command_env: Mapping[str, str] = field(default_factory=dict)
+    """The variables of judging commands: evalhub's own and the tool's, resolved."""
     seed: Json = None
     """The seed manifest for `{{seed:…}}` in expected values."""
     snapshot: Json = None
@@ -51,11 +51,6 @@ class Evidence:
     def completed(self) -> bool:
         """Whether the agent's process exited with code 0 before the time limit."""
         return not self.timed_out and self.exit_code == 0
-
-    @property
-    def command_env(self) -> dict[str, str]:
-        """The environment of judging commands: `script_env`, overridden by the tool's own variables."""
-        return {**self.script_env, **(self.tool.env if self.tool else {})}
 
     @cached_property
     def interaction(self) -> Interaction:

@@ -19,6 +19,7 @@ _SHELL_TOOLS = frozenset(
     ["bash", "shell", "sh", "zsh", "terminal", "exec", "run_command", "run_shell_command", "execute_command"]
 )
 _SHOWN = 3
+_MOST_MILLISECONDS = 10**12
 
 
 class TraceSummary(Struct, frozen=True, rename="camel"):
@@ -127,6 +128,7 @@ def _event(item: Mapping[str, Json]) -> Event:
         _whole(code),
         success if isinstance(success, bool) else None,
         timestamp(item.get("timestamp")),
+        seconds=_seconds(item.get("durationMs", item.get("duration_ms"))),
         metadata=metadata if isinstance(metadata, dict) else {},
         not_run=why,
     )
@@ -164,6 +166,12 @@ def _text(value: Json) -> str | None:
     if isinstance(value, str):
         return value
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _seconds(milliseconds: Json) -> float | None:
+    if isinstance(milliseconds, bool) or not isinstance(milliseconds, int | float):
+        return None
+    return milliseconds / 1000 if 0 <= milliseconds < _MOST_MILLISECONDS else None
 
 
 def _whole(value: Json) -> int | None:

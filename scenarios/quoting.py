@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from evaluators.text_encoding import decode_text
 from scenarios.formats import format_of
 from scenarios.formats.problems import Problem
 
@@ -50,7 +51,7 @@ def quoted(problems: Sequence[Problem], files: Mapping[str, bytes]) -> list[Quot
     for problem in problems:
         if problem.file not in texts:
             content = files.get(problem.file, b"")
-            texts[problem.file] = content.decode("utf-8", "replace").splitlines()
+            texts[problem.file] = decode_text(content, "replace").splitlines()
             formats[problem.file] = format_of(problem.file, content) if content else ""
         found.append(Quoted(problem, _lines(problem, texts[problem.file]), formats[problem.file]))
     return found

@@ -22,9 +22,8 @@ def make_judging(trial: Trial, **changes: Any) -> JudgingRecord:
         "raw_answer": "{}",
         **changes.pop("content", {}),
     }
-    return JudgingRecord.objects.create(
-        trial=trial, score=0.8, passed=True, model="judge-1", content=content, **changes
-    )
+    standard = {"score": 0.8, "passed": True, "model": "judge-1"}
+    return JudgingRecord.objects.create(trial=trial, content=content, **{**standard, **changes})
 
 
 def make_transcript(trial: Trial, events: Sequence[Event], text: str = "") -> TranscriptRecord:

@@ -93,6 +93,9 @@ def _value(text: str) -> Json:
 
 # `=~`, `sub` and `split` run regular expressions without a time limit.
 _REFUSED = re.compile(r"=~|`\s*(?:sub|split)\b")
+_QUOTED_OR_NAME = re.compile(
+    r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|(?P<name>(?:[A-Za-z_@]|[^\x00-\x7f\s])(?:[\w@-]|[^\x00-\x7f\s])*)"""
+)
 _parsing = threading.Lock()
 """Guards `catch_warnings`, which affects the whole process."""
 # RE2, because Python's engine takes cubic time over a name such as "[,,,,".
@@ -101,6 +104,16 @@ _MANY = re2.compile(r"\*|\[[^\]'\"]*[?:,][^\]]*\]|\[\?")
 
 class BadJsonPath(ValueError):
     """The text is not an allowed JSONPath; the message is a sentence."""
+
+
+def _with_quoted_names(text: str) -> str:
+    """Return a path with quotes around names with other letters than A to Z, which jsonpath-ng requires."""
+
+    def quoted(found: re.Match[str]) -> str:
+        name = found["name"]
+        return f"'{name}'" if name and not name.isascii() else found[0]
+
+    return _QUOTED_OR_NAME.sub(quoted, text)
 
 
 @lru_cache(maxsize=256)
@@ -120,7 +133,7 @@ def check_json_path(text: str) -> Any:
         with _parsing, warnings.catch_warnings():
             # Syntax that the next major release drops still works in the pinned one.
             warnings.simplefilter("ignore", DeprecationWarning)
-            path = parse(text)
+            path = parse(_with_quoted_names(text))
     except (JSONPathError, ValueError, RecursionError, AttributeError, TypeError) as error:
         raise BadJsonPath(
             f"'{text}' is not a JSONPath: {str(error).rstrip('.!')}. Write one such as $.items[0].id."

@@ -54,3 +54,5 @@ class JudgeCriteria(Value):
     model: str = ""
     when: Literal["always", "gates_pass"] = "always"
     judgings: int = 1
+    on_mismatch: Literal["warn", "error"] = "warn"
+    """Whether an answer whose total contradicts its weighted criteria counts by its total, or is unusable."""

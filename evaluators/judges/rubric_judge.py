@@ -11,7 +11,7 @@ from evaluators.evaluator import score_and_threshold
 from evaluators.evidence import Evidence
 from evaluators.judges.rubric import JudgeCriteria
 from evaluators.judges.rubric_prompt import SYSTEM, repair_prompt, user_prompt
-from evaluators.judges.rubric_reply import BadReply, Reply, read_reply
+from evaluators.judges.rubric_reply import BadReply, Reply, contradiction, read_reply
 from evaluators.model import (
     Complete,
     Completion,
@@ -87,12 +87,12 @@ def judge(criteria: JudgeCriteria, evidence: Evidence, complete: Complete) -> Ju
     try:
         answers.append(complete(CompletionRequest(prompt, SYSTEM, criteria.model, evidence.key)))
         try:
-            reply = read_reply(answers[0].text, criteria.rubric)
+            reply = _read(answers[0].text, criteria)
         except BadReply as error:
             complaint = _at_limit(answers[0], "Write a shorter one.") + str(error)
             repair = repair_prompt(prompt, answers[0].text, complaint, criteria.rubric, scored=error.scored)
             answers.append(complete(CompletionRequest(repair, SYSTEM, criteria.model, evidence.key)))
-            reply = read_reply(answers[1].text, criteria.rubric)
+            reply = _read(answers[1].text, criteria)
     except CompletionError as error:
         return _answered(asked, answers, evidence, error=str(error))
     except BadReply as error:
@@ -100,6 +100,14 @@ def judge(criteria: JudgeCriteria, evidence: Evidence, complete: Complete) -> Ju
         limit = _at_limit(answers[-1], "Raise the judge's `max_output_tokens`.")
         return _answered(asked, answers, evidence, error=f"{sentence}{limit}{error}")
     return _judged(_answered(asked, answers, evidence), reply, criteria)
+
+
+def _read(text: str, criteria: JudgeCriteria) -> Reply:
+    """Return the answer in a text. Raises `BadReply`, also for a wrong total if the scenario says so."""
+    reply = read_reply(text, criteria.rubric)
+    if criteria.on_mismatch == "error" and reply.mismatch and reply.recomputed is not None:
+        raise BadReply(contradiction(reply.weighted_score, reply.recomputed), scored=True)
+    return reply
 
 
 def _at_limit(answer: Completion, advice: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import SupportsIndex
 
 from msgspec import Struct
@@ -27,6 +27,9 @@ _MAX_READS = 500_000
 """How often a repair may read a character: usually a few times each, but some texts take the square of their length."""
 _BRACE = re.compile(r"\{")
 _DIGITS = "-+.0123456789"
+_THOUGHT = re.compile(r"<(/?)(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
+_AFTER_THOUGHTS = re.compile(r"\s*(?:\n|\{|```|\Z)")
+"""What follows thoughts whose opening tag the model's server swallowed, and no tag that a JSON text quotes."""
 _BARE_PLACEHOLDER = re.compile(r'(?<=[:,\[ ])<(?![\d.]+>)[^<>"\n]*>')
 _PLACEHOLDER = re.compile(r"<[^<>]+>")
 """How the prompt shows what belongs in a field; small models copy it."""
@@ -59,12 +62,36 @@ class Reply(Struct, frozen=True):
     warnings: tuple[str, ...] = ()
 
 
-def first_object(text: str, *, repair: bool = True, field: str = "") -> dict[str, Json] | None:
-    """Return the first JSON object in a text, with this field if one is given, else None.
+def without_thoughts(text: str) -> str:
+    """Return a model's answer without its `<think>` blocks, which may hold drafts of it.
 
-    `repair` also accepts broken JSON, with or without the field.
+    A closing tag alone ends thoughts that began with the answer. An answer that begins with a block and never
+    closes it has only thoughts; a later tag without an end is text.
     """
-    text = text[:_MAX_CHARACTERS]
+    kept: list[str] = []
+    start, opened = 0, -1
+    for tag in _THOUGHT.finditer(text):
+        if not tag[1]:
+            if opened < 0:
+                kept.append(text[start : tag.start()])
+                opened = tag.start()
+        elif opened >= 0:
+            start, opened = tag.end(), -1
+        elif _AFTER_THOUGHTS.match(text, tag.end()):
+            kept.clear()
+            start = tag.end()
+    if opened < 0:
+        return "".join((*kept, text[start:]))
+    before = "".join(kept)
+    return before + text[opened:] if before.strip() else ""
+
+
+def first_object(text: str, *, repair: bool = True, fields: Collection[str] = ()) -> dict[str, Json] | None:
+    """Return the first JSON object after a model's thoughts that has these fields, if any are given, else None.
+
+    `repair` also accepts broken JSON, with or without the fields.
+    """
+    text = without_thoughts(text)[:_MAX_CHARACTERS]
     decoder = json.JSONDecoder(parse_constant=refuse_constant)
     for tried, brace in enumerate(_BRACE.finditer(text)):
         if tried >= _MAX_OBJECTS:
@@ -73,7 +100,7 @@ def first_object(text: str, *, repair: bool = True, field: str = "") -> dict[str
             value, _ = decoder.raw_decode(text, brace.start())
         except (ValueError, RecursionError):
             continue
-        if isinstance(value, dict) and (not field or field in value):
+        if isinstance(value, dict) and all(value.get(name) is not None for name in fields):
             return value
     return _repaired(text) if repair else None
 
@@ -107,12 +134,21 @@ def _repaired(text: str) -> dict[str, Json] | None:
 
 
 def read_reply(text: str, rubric: Rubric) -> Reply:
-    """Return the answer in a text, validated against the rubric. Raises `BadReply`."""
+    """Return the answer in a text, validated against the rubric: the first complete one. Raises `BadReply`."""
     # An answer that is cut off has a whole object inside: its scores.
-    found = first_object(text, field="scores") or first_object(text)
+    found = (
+        first_object(text, repair=False, fields=required_fields(rubric))
+        or first_object(text, fields=("scores",))
+        or first_object(text)
+    )
     if found is None:
         raise BadReply("The answer contains no JSON object.")
     return validated_reply(found, rubric)
+
+
+def required_fields(rubric: Rubric) -> frozenset[str]:
+    """Return the fields without which an answer is unusable."""
+    return frozenset(("scores", "weighted_score", *(rubric.require_fields or FIELDS))) & {*FIELDS, REASONS}
 
 
 def validated_reply(found: Mapping[str, Json], rubric: Rubric) -> Reply:
@@ -122,7 +158,7 @@ def validated_reply(found: Mapping[str, Json], rubric: Rubric) -> Reply:
     """
     problems: list[str] = []
     given = {name: value for name, value in found.items() if value is not None}
-    required = {"scores", "weighted_score", *(rubric.require_fields or FIELDS)}
+    required = required_fields(rubric)
     absent = [name for name in (*FIELDS, REASONS) if name in required and name not in given]
     if absent:
         problems.append(f"The answer lacks {', '.join(absent)}.")
@@ -146,6 +182,13 @@ def validated_reply(found: Mapping[str, Json], rubric: Rubric) -> Reply:
         missing=tuple(one.id for one in rubric.criteria if one.id not in own),
         mismatch=recomputed is not None and abs(reported - recomputed) > MISMATCH + 1e-9,
         warnings=tuple(f"'{name}' is not a criterion of the rubric and was ignored." for name in unknown),
+    )
+
+
+def contradiction(reported: float, recomputed: float) -> str:
+    """Return how a judge's total and its weighted criteria differ, in a sentence."""
+    return (
+        f"The judge reported {reported:.2f}, but its criteria give {recomputed:.2f} by the rubric's weights."
     )
 
 

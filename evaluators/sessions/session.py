@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import codecs
+import io
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import IO, NamedTuple
@@ -10,6 +12,8 @@ import msgspec
 from msgspec import Struct
 
 from evaluators.model import Transcript
+from evaluators.recognised_files import recognised_session
+from evaluators.text_encoding import decode_text, encoding_of
 from evaluators.transcripts.stream import Object, json_of
 
 HEAD_BYTES = 64 * 1024
@@ -82,6 +86,12 @@ def parse_session_file(
     file.seek(0)
     if not head.strip():
         raise UnreadableSession("The file is empty.")
+    if encoding_of(head) != "utf-8-sig" or head.startswith(codecs.BOM_UTF8):
+        file = io.BytesIO(decode_text(file.read(), "replace").encode())
+        head = file.read(HEAD_BYTES)
+        file.seek(0)
+    if kind := recognised_session(head.decode("utf-8", "replace")):
+        raise UnreadableSession(f"{kind}: not supported yet.")
     for importer in importers:
         if importer.matches(head):
             problems = Problems()

@@ -152,6 +152,11 @@ class ScoreOut(Schema):
     error: str | None = None
     metrics: Any = None
     """What an evaluator script reported beside its score."""
+    verdict: str | None = None
+    """Of an evaluator of AgentV: pass, borderline or fail; null for the aggregate."""
+    hits: list[str] | None = None
+    misses: list[str] | None = None
+    reasoning: str | None = None
 
 
 class ScoresOut(Schema):
@@ -169,6 +174,8 @@ class TrialScoresOut(ScoresOut):
 class JudgingContentOut(Schema):
     """One judge call in a trial's document."""
 
+    name: str
+    """The evaluator that asked the judge; `judge` or `judging` of a scenario's own judge."""
     score: float | None
     passed: bool | None
     recomputed: float | None
@@ -211,6 +218,8 @@ class GradedOut(ScoresOut):
     error_kind: str
     interaction: dict[str, Any]
     judgings: list[JudgingContentOut]
+    warnings: list[str]
+    """What a reader of its figures must know, such as that a judge's total contradicts its weighted criteria."""
     diagnosis: list[Any]
     exposure: dict[str, Any] | None = None
     """How far the run's guidance got: delivered, in_context, opened, quoted; null without guidance."""

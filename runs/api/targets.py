@@ -17,6 +17,7 @@ from evaluators.redaction import redact_json
 from runs.api.lookup import find_run
 from runs.models import Baseline, Target
 from runs.targets import edits
+from runs.targets.definitions import hints_of
 from runs.targets.target_fields import dump
 from runs.warehouse.baselines import set_baseline, unset_baseline
 
@@ -35,6 +36,8 @@ class TargetOut(Schema):
     changed: str
     definition: dict[str, Any] | None
     """As written, with variables unresolved; admins only."""
+    hints: list[str]
+    """Fields that it ignores, a sentence each."""
 
 
 class DefinitionIn(Given):
@@ -76,6 +79,7 @@ def target_json(target: Target, *, whole: bool) -> dict[str, Any]:
         "accepted": target.accepted,
         "changed": moment(target.changed),
         "definition": redact_json(target.definition) if whole else None,
+        "hints": [] if target.is_imported else list(hints_of(target.definition)),
     }
 
 

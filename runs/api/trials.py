@@ -155,7 +155,7 @@ def _without_judge(document: dict[str, Any], why: str) -> dict[str, Any]:
     if not why:
         return document
     scores = [each for each in document["scores"] if each["layer"] not in JUDGED]
-    decided: dict[str, Any] = {"outcome": None, "composite": None, "judgings": []}
+    decided: dict[str, Any] = {"outcome": None, "composite": None, "judgings": [], "warnings": []}
     hidden = {name: empty for name, empty in decided.items() if name in document}
     return {**document, **hidden, "scores": scores, "judge_hidden": why}
 

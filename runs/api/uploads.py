@@ -28,6 +28,8 @@ class UploadedOut(Schema):
     """The targets of the bundle's targets file as stored now; `accepted` is false for proposals."""
     target_problems: list[ProblemOut]
     """Errors in the targets file; the suites are stored anyway."""
+    target_hints: list[ProblemOut]
+    """Fields in the targets file that are ignored."""
 
 
 # Here and not beside the operations that read suites, because `scenarios` knows nothing of targets.
@@ -65,5 +67,6 @@ def upload_suites(
         "suites": [imported_json(each) for each in imported],
         "targets": [target_json(each, whole=whole) for each in uploaded.targets],
         "target_problems": [each.as_json() for each in uploaded.problems],
+        "target_hints": [each.as_json() for each in uploaded.hints],
     }
     return Status(201, answer)

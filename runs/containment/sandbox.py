@@ -319,7 +319,7 @@ class Sandbox:
 
         Raises `ProviderError` (kind `configuration`) for variables of the loader where they would act on the host.
         """
-        full = {**self._base_env(), **env}
+        full = {**self.base_env(), **env}
         if self._bwrap:
             return Spawn(tuple(argv), cwd, full, self._bubblewrap(cwd))
         if self.level is Level.LANDLOCK:
@@ -339,7 +339,8 @@ class Sandbox:
         parent = self.containment.delegated
         return GroupLimits(parent, self.profile.rss_bytes, self.profile.processes) if parent else None
 
-    def _base_env(self) -> dict[str, str]:
+    def base_env(self) -> dict[str, str]:
+        """Return the variables of every command. Raises `ProviderError` if its home can't be made."""
         home, temporary = HOME, "/tmp"  # noqa: S108  # the sandbox's own
         if self.level is Level.OFF:
             home = str(Path.home())

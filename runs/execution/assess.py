@@ -212,7 +212,6 @@ def evidence_of(
     model: str = "",
 ) -> Evidence:
     """Return what the layers read of a recording; the keywords are `Evidence`'s."""
-    env = workspace.env if isinstance(workspace, LocalWorkspace) else {}
     return Evidence(
         transcript=transcript,
         workspace=workspace,
@@ -227,7 +226,7 @@ def evidence_of(
         usage=recording.usage or transcript.usage,
         complete=complete,
         model=model,
-        script_env={name: value for name, value in env.items() if name.startswith("LLM_TOOL_TEST_")},
+        command_env=workspace.env if isinstance(workspace, LocalWorkspace) else {},
         seed=seed,
         snapshot=snapshot,
         record=recorded_calls(recording),

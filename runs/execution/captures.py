@@ -70,7 +70,7 @@ def _listings(context: RunContext) -> dict[str, Json]:
             continue
         with trial_folder(settings.WORK_DIR, files) as folder:
             fill(folder.scratch, (_speaker(),))
-            workspace = context.workspace(folder, context.tool_env(tool), tool)
+            workspace = context.workspace(folder, tool)
             speaker = shlex.quote(workspace.inside(folder.scratch / SPEAKER))
             command = f"{shlex.quote(sys.executable)} -IS {speaker} {shlex.quote(server.command)}"
             found[server.name] = run_for_json(command, workspace, what, shown=server.command)
@@ -82,7 +82,7 @@ def _ask(context: RunContext, source: str, what: str, *, tools: bool) -> Json:
         return _fetch(context, source, what, tools=tools)
     with trial_folder(settings.WORK_DIR, (_speaker(),) if tools else ()) as folder:
         command = f"{shlex.quote(sys.executable)} -IS {SPEAKER} {shlex.quote(source)}" if tools else source
-        return run_for_json(command, context.workspace(folder, {}, None), what, shown=source)
+        return run_for_json(command, context.workspace(folder), what, shown=source)
 
 
 def _speaker() -> FixtureFile:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -18,10 +17,10 @@ from evaluators.model import Complete, Json
 from evaluators.staleness import Registry
 from evaluators.tool import Tool
 from runs.containment.outbound import Outbound
-from runs.errors import ProviderError
 from runs.execution.batch_answers import batched
 from runs.execution.judge_rule import layers_for
 from runs.execution.judges import judge_of
+from runs.execution.tool_variables import refuse_missing, trial_variables
 from runs.execution.trial_folder import TrialFolder
 from runs.execution.workspace import LocalWorkspace
 from runs.models import Run, ToolHelp
@@ -42,8 +41,7 @@ from scenarios.models import Fixture
 from scenarios.spec import ScenarioSpec
 from scenarios.storing import guidance_files, unpack
 from scenarios.tool_files import split_tool
-
-_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+from scenarios.tool_variables import named_variables, resolve_env
 
 
 @dataclass(frozen=True)
@@ -154,37 +152,29 @@ class RunContext:
         found = {files_hash(own) for tool, files in self.tools if (own := split_tool(files, tool)[1])}
         return joint_hash(found)
 
-    def workspace(self, folder: TrialFolder, env: Mapping[str, str], tool: Tool | None) -> LocalWorkspace:
-        """Return a trial's workspace for commands and gates."""
-        return LocalWorkspace(
+    def workspace(
+        self, folder: TrialFolder, tool: Tool | None = None, *, scenario: str = ""
+    ) -> LocalWorkspace:
+        """Return a workspace for commands and gates, with evalhub's variables and the resolved `target.env`.
+
+        Raises `ProviderError` for a variable that is missing.
+        """
+        env = tool.env if tool else {}
+        refuse_missing(env, self.variables)
+        bare = LocalWorkspace(
             folder.workspace,
             folder.scratch,
             containment().for_target(self.target.options),
-            env=env,
             secrets=self.secrets(tool),
             tool=tool.binary if tool else "",
             record=folder.record,
         )
-
-    def tool_env(self, tool: Tool | None) -> dict[str, str]:
-        """Return `target.env` with its `${VAR}` resolved. Raises `ProviderError` for a missing variable."""
-        return {name: self._resolved(name, value) for name, value in tool.env.items()} if tool else {}
-
-    def _resolved(self, name: str, value: str) -> str:
-        def replace(match: re.Match[str]) -> str:
-            if match[1] not in self.variables:
-                raise ProviderError(
-                    f"target.env needs the variable {match[1]} for {name}, and it is not set, or this project may "
-                    "not use it. Set it on the worker and allow it in EVALHUB_ENV_ALLOW.",
-                    kind="configuration",
-                )
-            return self.variables[match[1]]
-
-        return _VARIABLE.sub(replace, value)
+        own = trial_variables(bare, folder, scenario=scenario, agent=self.run.target.name, model=self.model)
+        return replace(bare, env=own | resolve_env(env, {**self.variables, **bare.variables, **own}))
 
     def secrets(self, tool: Tool | None) -> tuple[str, ...]:
         """Return the secret values to mask in everything stored."""
-        named = {match for value in (tool.env.values() if tool else ()) for match in _VARIABLE.findall(value)}
+        named = {variable for _, variable in named_variables(tool.env if tool else {})}
         return (*self.target.secrets, *(self.variables[name] for name in named if name in self.variables))
 
 

@@ -37,6 +37,7 @@ from runs.queue.retry import is_connection_lost, retry_when_lost
 from runs.queue.statements import storable
 from runs.queue.transactions import write_transaction
 from runs.targets.check import store_availability
+from runs.targets.definitions import hints_of
 from runs.targets.versions import version_of
 from runs.warehouse.run_rows import SHORT_HASH
 from scenarios.formats.parsed import Fixture
@@ -133,6 +134,9 @@ def _with_captures(run_id: int, context: RunContext) -> RunContext:
 
 def _check(context: RunContext, warnings: list[str]) -> tuple[str, str]:
     """Return the tool's and the provider's version. Raises `NotReady`."""
+    target = context.run.target
+    definition = (context.run.target_version or target).definition
+    warnings += [f"{target.name}: {hint}" for hint in hints_of(definition)]
     availability = context.provider.check()
     availability = replace(availability, sentence=mask_values(availability.sentence, context.target.secrets))
     if context.run.target_version_id is None:
@@ -223,7 +227,7 @@ def _check_tool(context: RunContext, tool: Tool, files: Fixture, warnings: list[
     if not (tool.health_check or tool.version_command):
         return ""
     with trial_folder(settings.WORK_DIR, files) as folder:
-        workspace = context.workspace(folder, context.tool_env(tool), tool)
+        workspace = context.workspace(folder, tool)
         health = _first_line(workspace, tool.health_check, tool) if tool.health_check else ""
         try:
             return _first_line(workspace, tool.version_command, tool) if tool.version_command else health

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -257,21 +256,7 @@ def _graded(made: Reassessment, trial: Trial, context: RunContext) -> Reassessed
         workspace = None
         if folder is not None:
             folder.write_record(trial.transcript.unpack().text.encode(), None)
-            env = {
-                "LLM_TOOL_TEST_FIXTURE_DIR": str(folder.workspace),
-                "LLM_TOOL_TEST_RESULTS_DIR": str(folder.scratch),
-                "LLM_TOOL_TEST_SCENARIO": newest.spec.key,
-                **context.tool_env(criteria.tool),
-            }
-            workspace = context.workspace(folder, env, criteria.tool)
-            inside = {
-                name: workspace.inside(getattr(folder, part))
-                for name, part in (
-                    ("LLM_TOOL_TEST_FIXTURE_DIR", "workspace"),
-                    ("LLM_TOOL_TEST_RESULTS_DIR", "scratch"),
-                )
-            }
-            workspace = replace(workspace, env={**env, **inside})
+            workspace = context.workspace(folder, criteria.tool, scenario=newest.spec.key)
             # The workspace was stored before them.
             posted = workspace.run_post(newest.spec.post)
         evidence = _evidence(trial, criteria, context, None, workspace)

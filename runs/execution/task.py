@@ -16,7 +16,6 @@ from runs.execution.context import RunContext, load_fixture, load_scenario
 from runs.execution.guidance import copies
 from runs.execution.offered_tools import tools_of
 from runs.execution.trial_folder import TrialFolder
-from runs.execution.workspace import LocalWorkspace
 from runs.models.trial import LONGEST_ACTIVITY
 from runs.providers import MODELS
 from runs.providers.base import Invocation, Look
@@ -162,19 +161,6 @@ class Task:
     def _watch(self, read_calls: Look) -> None:
         secrets = self.secrets
         self.watch(lambda: storable_calls(read_calls(), secrets))
-
-    def script_env(self, folder: TrialFolder, workspace: LocalWorkspace) -> dict[str, str]:
-        """Return the variables of scripts, with paths as inside the sandbox (llm-tool-test, Scripts)."""
-        inside = workspace.inside
-        return {
-            "LLM_TOOL_TEST_FIXTURE_DIR": inside(folder.workspace),
-            "LLM_TOOL_TEST_RESULTS_DIR": inside(folder.scratch),
-            "LLM_TOOL_TEST_SCENARIO": self.spec.key,
-            "LLM_TOOL_TEST_AGENT": self.context.run.target.name,
-            "LLM_TOOL_TEST_MODEL": self.context.model,
-            "LLM_TOOL_TEST_TRANSCRIPT": inside(folder.transcript),
-            "LLM_TOOL_TEST_EVENTS": inside(folder.events),
-        }
 
 
 def documents_for(context: RunContext, spec: ScenarioSpec) -> Guidance:

@@ -79,7 +79,7 @@ def _read(context: RunContext, tool: Tool, files: Fixture, names: list[str]) -> 
         return {}
     try:
         with trial_folder(settings.WORK_DIR, files) as folder:
-            workspace = context.workspace(folder, context.tool_env(tool), tool)
+            workspace = context.workspace(folder, tool)
             return {name: _help(workspace, tool.binary, name) for name in names}
     except ProviderError as error:
         logger.warning("the help of %s cannot be read: %s", tool.binary, error)

@@ -104,11 +104,10 @@ def _run_in_folder(task: Task, folder: TrialFolder) -> TrialResult:
 def record_in_folder(task: Task, folder: TrialFolder) -> tuple[Recording, LocalWorkspace]:
     """Prepare the workspace and return the target's recording with it, without secrets. Raises `ProviderError`."""
     tool = task.spec.criteria.tool
-    env = task.context.tool_env(tool)
-    bare = task.context.workspace(folder, env, tool)
-    workspace = replace(bare, env={**task.script_env(folder, bare), **env})
+    workspace = task.context.workspace(folder, tool, scenario=task.spec.key)
     workspace.run_setup(task.spec.setup, timeout_seconds=task.timeout_seconds)
-    with serving(task, folder, workspace, env) as served:
+    own = {name: workspace.env[name] for name in (tool.env if tool else ())}
+    with serving(task, folder, workspace, own) as served:
         record, why_not = record_for(task, folder, workspace, workspace.env)
         invocation = task.invocation(folder, {**workspace.env, **(served.env if served else {})})
         invocation = replace(invocation, mcp=served.endpoint if served else None, record=record)

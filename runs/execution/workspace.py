@@ -109,6 +109,11 @@ class LocalWorkspace:
         """Return the absolute path of a workspace or scratch file as commands see it."""
         return self._place.inside(path)
 
+    @property
+    def variables(self) -> dict[str, str]:
+        """Return the variables that the sandbox sets, such as PATH and HOME, before `env`."""
+        return self._place.base_env()
+
     @cached_property
     def _place(self) -> Sandbox:
         return self.containment.around(self.path, self.scratch)

@@ -45,7 +45,6 @@ class AgentFacts:
 class AgentOptions(Options):
     """How a coding agent is started, and which model service it uses."""
 
-    refuses_unknown: ClassVar[bool] = True
     unused_fields: ClassVar[frozenset[str]] = RETRY_FIELDS
     secret_fields: ClassVar[frozenset[str]] = frozenset(("api_key",))
     path_fields: ClassVar[Mapping[str, Use]] = {"executable": Use.RUN}

@@ -112,6 +112,11 @@ class Retry(Settings):
     retryable_status_codes: tuple[int, ...] | None = None
 
 
+def _retry_spellings(*names: str) -> AliasChoices:
+    """Return a retry field's spellings: the specification's names, with or without `retry_`."""
+    return AliasChoices(*names, *(f"retry_{name}" for name in names))
+
+
 class Options(Settings):
     """Fields of every target; each kind adds its own. Other spellings are aliases; the first one present wins."""
 
@@ -120,9 +125,9 @@ class Options(Settings):
     opaque_fields: ClassVar[frozenset[str]] = frozenset()
     """Fields whose text isn't interpreted: recorded answers."""
     refuses_unknown: ClassVar[bool] = False
-    """Whether an unknown field is an error and not a lint."""
+    """Whether an unknown or unused field is an error and not a lint."""
     unused_fields: ClassVar[frozenset[str]] = frozenset()
-    """Fields of every target that this kind has no use for; an error in new targets."""
+    """Fields of every target that this kind has no use for."""
     limits_turns: ClassVar[bool] = False
     """Whether it can limit its agent's turns, or has an answer without any."""
     runs_in_eval_folder: ClassVar[bool] = False
@@ -134,7 +139,9 @@ class Options(Settings):
     """Those whose relative paths start from the workspace if the target has no folder."""
 
     judge_target: str | None = None
-    workers: int | None = Field(default=None, ge=1)
+    workers: int | None = Field(
+        default=None, ge=1, validation_alias=AliasChoices("max_concurrency", "workers")
+    )
     labels: Annotated[tuple[Label, ...], BeforeValidator(_as_list)] = Field(
         default=(), max_length=MOST_LABELS
     )
@@ -154,11 +161,19 @@ class Options(Settings):
     egress: Literal["none", "internet", "full"] | None = None
     """Network access of the trial's agent and setup commands; None is what the worker allows."""
     base_url: str | None = None
-    max_retries: int | None = Field(default=None, ge=0)
-    retry_initial_delay_ms: float | None = Field(default=None, ge=0)
-    retry_max_delay_ms: float | None = Field(default=None, ge=0)
-    retry_backoff_factor: float | None = Field(default=None, ge=1)
-    retry_status_codes: tuple[StrictInt, ...] | None = None
+    max_retries: int | None = Field(default=None, ge=0, validation_alias=_retry_spellings("max_retries"))
+    retry_initial_delay_ms: float | None = Field(
+        default=None, ge=0, validation_alias=_retry_spellings("initial_delay_ms")
+    )
+    retry_max_delay_ms: float | None = Field(
+        default=None, ge=0, validation_alias=_retry_spellings("max_delay_ms")
+    )
+    retry_backoff_factor: float | None = Field(
+        default=None, ge=1, validation_alias=_retry_spellings("backoff_factor")
+    )
+    retry_status_codes: tuple[StrictInt, ...] | None = Field(
+        default=None, validation_alias=_retry_spellings("retryable_status_codes", "status_codes")
+    )
 
     @property
     def asked_model(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -13,7 +13,9 @@ from rich.text import Text
 
 from evaluators import verdict_sentences
 from evaluators.comparability import named
+from evaluators.evaluator import LAYER as EVALUATORS
 from evaluators.measure_change import ChangeVerdict
+from evaluators.scores.weighted_score import NAME as AGGREGATE
 from runs.warehouse.failure_reasons import trial_reasons
 from runs.warehouse.measure_changes import change_from_json
 from runs.warehouse.measures import label_of_key
@@ -34,8 +36,13 @@ MOST_TRIALS = 60
 """Most trials listed; the page lists all."""
 
 
-def summary(document: Mapping[str, Any], *, width: int | None = None, colour: bool = False) -> str:
-    """Return a run's summary: a line per trial, reasons of failures, totals."""
+def summary(
+    document: Mapping[str, Any], *, width: int | None = None, colour: bool = False, details: bool = False
+) -> str:
+    """Return a run's summary: a line per trial, reasons of failures, totals.
+
+    `details` also shows the evaluators of trials that passed.
+    """
     out = io.StringIO()
     console = Console(
         file=out,
@@ -47,7 +54,7 @@ def summary(document: Mapping[str, Any], *, width: int | None = None, colour: bo
     )
     run = document["run"]
     console.rule(escape(reference(run)), align="left", style="dim")
-    console.print(_trials(document["trials"]))
+    console.print(_trials(document["trials"], details=details))
     if len(document["trials"]) < run["trials"]:
         console.print(Text(f"  … {run['trials'] - len(document['trials'])} more trials", style="dim"))
     if run["error"]:
@@ -98,7 +105,7 @@ def reference(run: Mapping[str, Any]) -> str:
     return f"run {run['id']}: " + " · ".join(parts)
 
 
-def _trials(trials: Sequence[Mapping[str, Any]]) -> Table:
+def _trials(trials: Sequence[Mapping[str, Any]], *, details: bool) -> Table:
     table = Table.grid(padding=(0, 2))
     table.add_column(width=3, justify="right")
     table.add_column(overflow="fold")
@@ -108,7 +115,7 @@ def _trials(trials: Sequence[Mapping[str, Any]]) -> Table:
     for trial in trials:
         table.add_row(
             Text(MARKS[trial["outcome"]], style=STYLES[trial["outcome"]]),
-            _name(trial),
+            _name(trial, details=details),
             _gates(trial),
             _judge(trial),
             f"{trial['seconds']:.2f} s" if trial["seconds"] is not None else "·",
@@ -116,12 +123,35 @@ def _trials(trials: Sequence[Mapping[str, Any]]) -> Table:
     return table
 
 
-def _name(trial: Mapping[str, Any]) -> Text:
+def _name(trial: Mapping[str, Any], *, details: bool) -> Text:
     name = trial["scenario"] + (f" #{trial['index'] + 1}" if trial["index"] else "")
     text = Text(name)
     for reason in trial_reasons(trial):
         text.append(f"\n→ {reason[:LONGEST_REASON]}", style="dim")
+    if details or trial["outcome"] != "pass":
+        for line in evaluator_lines(trial["scores"]):
+            text.append(f"\n{line}", style="dim")
+    for warning in trial["warnings"]:
+        text.append(f"\n⚠ {warning}", style="yellow")
     return text
+
+
+def evaluator_lines(scores: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield each evaluator of AgentV with its score and verdict, then its misses, hits and reasoning."""
+    for score in scores:
+        if score["layer"] != EVALUATORS or score["name"] == AGGREGATE:
+            continue
+        value = "no score" if score["value"] is None else f"{score['value']:.2f}"
+        yield f"  {score['name']} {value}{f' {verdict}' if (verdict := score['verdict']) else ''}"
+        yield from evaluator_findings(score)
+
+
+def evaluator_findings(score: Mapping[str, Any]) -> Iterator[str]:
+    """Yield an evaluator's misses, hits and reasoning, each on an indented line; its error if it has none."""
+    yield from (f"    ✗ {text}" for text in score["misses"])
+    yield from (f"    ✓ {text}" for text in score["hits"])
+    if reasoning := score["reasoning"] or score.get("error"):
+        yield f"    {reasoning}"
 
 
 def _gates(trial: Mapping[str, Any]) -> str:

@@ -8,6 +8,8 @@ from typing import Any
 from django.db.models import QuerySet, Sum
 from django.forms.models import model_to_dict
 
+from evaluators.evaluator import LAYER as EVALUATORS
+from evaluators.judges.rubric_reply import contradiction
 from evaluators.redaction import redact_json
 from evaluators.scores.weighted_score import NAME as AGGREGATE
 from evaluators.traces import as_trace, has_trace
@@ -84,6 +86,7 @@ def trial_json(trial: Trial, judgings: Iterable[JudgingRecord], artifacts: Itera
 def result_json(trial: Mapping[str, Any], judgings: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Return a trial's result from its columns and those of its judgings; not redacted."""
     usage = {"input": trial["tokens_in"], "output": trial["tokens_out"]}
+    judgings = list(judgings)
     return {
         **_facts(trial),
         "status": status_of(trial["scores"], trial["outcome"]),
@@ -92,6 +95,7 @@ def result_json(trial: Mapping[str, Any], judgings: Iterable[Mapping[str, Any]])
         "interaction": trial["detail"].get("interaction") or {"available": False},
         **scores_json(trial["scores"]),
         "judgings": [judging_json(judging) for judging in judgings],
+        "warnings": [*trial["detail"].get("warnings", []), *_contradictions(judgings)],
         "diagnosis": trial["detail"].get("diagnosis", []),
         "exposure": trial["detail"].get("exposure"),
         "usage": usage if trial["tokens_in"] is not None else None,
@@ -101,9 +105,18 @@ def result_json(trial: Mapping[str, Any], judgings: Iterable[Mapping[str, Any]])
     }
 
 
+def _contradictions(judgings: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return where the total of a judging that counts contradicts its weighted criteria."""
+    return [
+        f"{contradiction(each['score'], each['content']['recomputed'])} The reported score counts."
+        for each in judgings
+        if each["counts"] and each["content"].get("mismatch") and each["score"] is not None
+    ]
+
+
 def status_of(scores: Iterable[Mapping[str, Any]], outcome: str) -> str | None:
     """Return the status of AgentV's aggregate, else the outcome; None for a trial without one."""
-    named = (score for score in scores if (score["layer"], score["name"]) == ("evaluators", AGGREGATE))
+    named = (score for score in scores if (score["layer"], score["name"]) == (EVALUATORS, AGGREGATE))
     status: str | None = next(named, {}).get("detail", {}).get("status")
     return status or outcome or None
 
@@ -143,9 +156,23 @@ def scores_json(scores: list[dict[str, Any]]) -> dict[str, Any]:
                 "message": score.get("message", ""),
                 **({"error": score["error"]} if score.get("error") else {}),
                 **({"metrics": metrics} if (metrics := _metrics(score)) is not None else {}),
+                **_evaluator(score),
             }
             for score in scores
         ],
+    }
+
+
+def _evaluator(score: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what an evaluator of AgentV found beside its score; nothing for other scores."""
+    if score["layer"] != EVALUATORS:
+        return {}
+    detail = score.get("detail", {})
+    return {
+        "verdict": detail.get("verdict"),
+        "hits": detail.get("hits", []),
+        "misses": detail.get("misses", []),
+        "reasoning": detail.get("reasoning", ""),
     }
 
 
@@ -158,6 +185,7 @@ def judging_json(judging: Mapping[str, Any]) -> dict[str, Any]:
     """Return one judge call from its columns, without its prompts."""
     content = judging["content"]
     return {
+        "name": judging["name"],
         "score": judging["score"],
         "passed": judging["passed"],
         **{name: content.get(name) for name in _CONTENT},

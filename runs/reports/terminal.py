@@ -36,11 +36,11 @@ def terminal_of(stream: TextOutput) -> Terminal:
     return Terminal(shutil.get_terminal_size().columns, not os.environ.get("NO_COLOR"))
 
 
-def printed(digest: Mapping[str, Any], terminal: Terminal) -> str:
-    """Return a run's digest as text, lines ended by newlines."""
+def printed(digest: Mapping[str, Any], terminal: Terminal, *, details: bool = False) -> str:
+    """Return a run's digest as text, lines ended by newlines; `details` as in `summary`."""
     run = digest["run"]
     if run["format"] != "tool_forge":
-        return summary(digest, width=terminal.width, colour=terminal.colour)
+        return summary(digest, width=terminal.width, colour=terminal.colour, details=details)
     stored = Run.objects.select_related("suite", "suite_version", "target").get(pk=run["id"])
     text = suite_summary(
         suite_run(stored), width=terminal.width or WIDTH, coloured=terminal.colour, most=MOST_TRIALS

@@ -21,7 +21,15 @@ from scenarios.formats.positions import Document, Location, Positions, where
 from scenarios.formats.problems import Problem, ScenarioFileError
 from scenarios.formats.yaml_text import read_yaml
 
-__all__ = ["TargetDefinition", "define", "read_target", "read_targets", "resolve"]
+__all__ = [
+    "TargetDefinition",
+    "define",
+    "hints_of",
+    "hints_of_file",
+    "read_target",
+    "read_targets",
+    "resolve",
+]
 
 _IGNORED = frozenset(("targets/unused-field", "targets/unknown-field"))
 _OPTIONAL_PATHS = frozenset(("cwd", "workspace_template", "log_dir"))
@@ -48,6 +56,20 @@ def read_targets(content: bytes, file: str) -> tuple[TargetDefinition, ...]:
     if refused := [problem for problem in problems if not problem.lint]:
         raise ScenarioFileError(refused)
     return tuple(reader.definition() for reader in readers)
+
+
+def hints_of_file(content: bytes, file: str) -> tuple[Problem, ...]:
+    """Return the lints of a targets file without errors: fields that its targets ignore."""
+    return tuple(lint for definition in read_targets(content, file) for lint in definition.lints)
+
+
+def hints_of(entry: Mapping[str, Json]) -> tuple[str, ...]:
+    """Return the lints of a stored entry, a sentence each; none of one that is no longer valid."""
+    try:
+        lints = define(entry).lints
+    except ScenarioFileError:
+        return ()
+    return tuple(f"{lint.what} It is ignored. {lint.fix}" for lint in lints)
 
 
 def read_target(content: bytes, file: str) -> TargetDefinition:

@@ -93,7 +93,7 @@ class Entry:
             lines=tuple(
                 (name, self.document.positions.line(self._place(key))) for name, key in self.origin.items()
             ),
-            lints=tuple(self._unknown_fields()),
+            lints=tuple(self._ignored_fields()),
         )
 
     def fields(self) -> dict[str, Json]:
@@ -110,8 +110,7 @@ class Entry:
         if self.options is None:
             yield self._unknown_provider()
             return
-        yield from self._unknown_fields()
-        yield from self._unused_fields(self.options)
+        yield from self._ignored_fields()
         yield from self._literal_secrets()
         yield from self._partial_references()
         yield from self._labels_from_variables()
@@ -139,24 +138,29 @@ class Entry:
         fix = f"Did you mean '{close[0]}'?" if close else f"Use one of {', '.join(OPTIONS)}."
         return self._problem("provider", what, fix, "targets/unknown-provider")
 
-    def _unknown_fields(self) -> Iterator[Problem]:
-        if self.options is None:
-            return
-        known = {name for names in self.options.spellings().values() for name in names} | {"name", "provider"}
+    def _ignored_fields(self) -> Iterator[Problem]:
+        """Yield the fields that have no effect: errors where the kind refuses them, else lints."""
+        if self.options is not None:
+            yield from self._unknown_fields(self.options)
+            yield from self._unused_fields(self.options)
+
+    def _unknown_fields(self, options: type[Options]) -> Iterator[Problem]:
+        known = {name for names in options.spellings().values() for name in names} | {"name", "provider"}
         for written, key in self.given.items():
             if written in known:
                 continue
             close = get_close_matches(written, known, 1)
             fix = f"Did you mean '{close[0]}'?" if close else "Remove it."
             what = f"A {self.kind} target has no field '{key}'."
-            lint = not self.options.refuses_unknown
+            lint = not options.refuses_unknown
             yield self._problem(key, what, fix, "targets/unknown-field", lint=lint)
 
     def _unused_fields(self, options: type[Options]) -> Iterator[Problem]:
         for field in sorted(options.unused_fields & self.origin.keys()):
             key = self.origin[field]
             what = f"A {self.kind} target does not use '{key}'."
-            yield self._problem(key, what, "Remove it.", "targets/unused-field")
+            lint = not options.refuses_unknown
+            yield self._problem(key, what, "Remove it.", "targets/unused-field", lint=lint)
 
     def _literal_secrets(self) -> Iterator[Problem]:
         options = self.options or Options

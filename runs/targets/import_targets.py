@@ -13,7 +13,7 @@ from evalhub.teams import audit
 from evalhub.teams.models import Project
 from runs.models import Target
 from runs.queue.claims import sync_target_slots
-from runs.targets.definitions import TargetDefinition, read_targets
+from runs.targets.definitions import TargetDefinition, hints_of_file, read_targets
 from runs.targets.paths import refuse_saving
 from runs.worker_settings import containment
 from scenarios.formats.problems import Problem, ScenarioFileError
@@ -61,6 +61,8 @@ class UploadedTargets:
 
     targets: tuple[Target, ...] = ()
     problems: tuple[Problem, ...] = ()
+    hints: tuple[Problem, ...] = ()
+    """Fields that the targets ignore."""
 
 
 def import_uploaded_targets(
@@ -71,9 +73,9 @@ def import_uploaded_targets(
     if version is None:
         return UploadedTargets()
     try:
-        return UploadedTargets(
-            import_bundle_targets(version, by=by, base_folder=base_folder, accepted=accepted)
-        )
+        stored = import_bundle_targets(version, by=by, base_folder=base_folder, accepted=accepted)
+        hints = hints_of_file(version.targets_text.encode(), version.targets_file)
+        return UploadedTargets(stored, hints=hints)
     except ScenarioFileError as error:
         return UploadedTargets(problems=error.problems)
 

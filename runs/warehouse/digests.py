@@ -120,6 +120,8 @@ class Digest(Struct, frozen=True):
     highlights: list[Statement] = []
     judged: int = 0
     """Number of valid judgings."""
+    contradictory: list[int] = []
+    """Trials with a judging whose total contradicts its weighted criteria; none in digests of older releases."""
     diagnosis: list[Finding] = []
     """Most frequent first."""
     cut_offs: CutOffs | None = None
@@ -259,16 +261,17 @@ def digest_of(run: Run) -> Digest:
                 )
             if trial.outcome in ("pass", "fail"):
                 values.append(TrialValues(trial.scenario, trial.outcome == "pass", decoded))
-    issues, highlights, judged = statements([run.pk])
+    said = statements([run.pk])
     # A proof's run belongs to no project.
     limits = cut_offs(run.project if run.project_id else None, before=run.pk)
     return Digest(
         trials=trials,
         gates=gate_kinds(scores),
         gate_trials=gate_trials(scores),
-        issues=issues[:MOST_STATEMENTS],
-        highlights=highlights[:MOST_STATEMENTS],
-        judged=judged,
+        issues=said.issues[:MOST_STATEMENTS],
+        highlights=said.highlights[:MOST_STATEMENTS],
+        judged=said.judged,
+        contradictory=said.contradictory,
         diagnosis=diagnose_run(_with_failed(run.pk, diagnosed), limits.limits),
         cut_offs=limits,
         subcommands=totals(used),

@@ -204,8 +204,9 @@ def _measured(trial: ExternalTrial, interaction: Interaction | None) -> list[dic
 
 
 def _detail(trial: ExternalTrial, interaction: Interaction | None) -> dict[str, Any]:
+    warned = {"warnings": list(trial.warnings)} if trial.warnings else {}
     if trial.transcript is None or interaction is None:
-        return {"tools_called": list(trial.tools_called)}
+        return {"tools_called": list(trial.tools_called), **warned}
     messages = messages_of(trial.transcript, interaction)
     return {
         "tools_called": [call.name for call in tool_calls(trial.transcript)],
@@ -214,6 +215,7 @@ def _detail(trial: ExternalTrial, interaction: Interaction | None) -> dict[str, 
         "diagnosis": json_of(diagnose(interaction, messages=messages, failed=trial.outcome != "pass")),
         "messages": json_of(messages),
         "notes": list(trial.transcript.problems),
+        **warned,
     }
 
 

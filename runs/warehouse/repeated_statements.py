@@ -25,26 +25,39 @@ class ReadJudging(Struct, gc=False):
 
     negatives: list[str] | None = None
     positives: list[str] | None = None
+    mismatch: bool = False
 
 
 _judging = msgspec.json.Decoder(ReadJudging)
 
 
-def statements(runs: Sequence[int]) -> tuple[list[Statement], list[Statement], int]:
-    """Return valid issues and highlights by number of trials, and the number of judgings.
+class Statements(Struct, frozen=True):
+    """What the judges of some runs said."""
 
-    One query; prompts and raw answers are not loaded.
-    """
+    issues: list[Statement]
+    """Those of most trials first."""
+    highlights: list[Statement]
+    judged: int
+    """Number of judgings that count."""
+    contradictory: list[int]
+    """Trials with a judging whose total contradicts its weighted criteria."""
+
+
+def statements(runs: Sequence[int]) -> Statements:
+    """Return what judges said, with judgings that count. One query; prompts and raw answers are not loaded."""
     negatives: dict[str, dict[int, None]] = {}
     positives: dict[str, dict[int, None]] = {}
+    contradictory: dict[int, None] = {}
     judged = 0
     for trial, text in _judgings(tuple(runs)):
         read = _judging.decode(text)
         judged += 1
+        if read.mismatch:
+            contradictory[trial] = None
         for texts, trials_by_text in ((read.negatives, negatives), (read.positives, positives)):
             for each in texts or ():
                 trials_by_text.setdefault(" ".join(each.split()), {})[trial] = None
-    return _most_frequent(negatives), _most_frequent(positives), judged
+    return Statements(_most_frequent(negatives), _most_frequent(positives), judged, list(contradictory))
 
 
 def _judgings(runs: tuple[int, ...]) -> QuerySet[JudgingRecord, tuple[int, str]]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from evaluators.patterns import pattern_budget
 from scenarios.formats import agentv, llm_tool_test, tool_forge
 from scenarios.formats.candidates import decode_file, find_candidates
+from scenarios.formats.other_programs import problems_of_others
 from scenarios.formats.parsed import ParsedSuite
 from scenarios.formats.positions import Document
 from scenarios.formats.problems import Problem, ScenarioFileError
@@ -23,16 +24,18 @@ def parse_files(
     name: str,
     command_pattern: str = "",
     executables: frozenset[str] = frozenset(),
+    variables: frozenset[str] | None = None,
     strict: bool = False,
     decoded: Mapping[str, Document] | None = None,
 ) -> tuple[ParsedSuite, ...]:
     """Return the suites in a set of files. Raises `ScenarioFileError` with every problem of every file.
 
     `name` is the name of the folder or bundle, or the stem of a single file. Paths are relative, with forward
-    slashes. `command_pattern` is the project's, for scenarios without one. `strict` rejects eval cases that assert
+    slashes. `command_pattern` is the project's, for scenarios without one. `variables` are the names that `target.env` may
+    name, None if unknown. `strict` rejects eval cases that assert
     nothing or have unknown keys. `decoded` are documents decoded earlier.
     """
-    upload = UploadedFiles(name, files, executables, command_pattern, strict, decoded or {})
+    upload = UploadedFiles(name, files, executables, command_pattern, variables, strict, decoded or {})
     found = find_candidates(upload, FORMATS)
     documents = [document for each in found.documents.values() for document in each]
     upload, scripts = split_solutions(upload, documents, found.fixtures)
@@ -45,7 +48,7 @@ def parse_files(
     problems = [*found.problems, *(problem for part in parsed for problem in part.problems)]
     suites = tuple(suite for part in parsed for suite in part.suites)
     if not problems and not suites:
-        problems = [_nothing_found(upload)]
+        problems = problems_of_others(upload.files) or [_nothing_found(upload)]
     if problems:
         lints = [lint for suite in suites for lint in suite.lints]
         raise ScenarioFileError(list(dict.fromkeys([*problems, *lints])))

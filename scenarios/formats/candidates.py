@@ -11,11 +11,11 @@ from evaluators.model import Json
 from scenarios.formats.json_text import read_json, read_jsonl
 from scenarios.formats.positions import Document
 from scenarios.formats.problems import Problem, ScenarioFileError
-from scenarios.formats.text_decoding import refuse
+from scenarios.formats.text_decoding import EMPTY, refuse
 from scenarios.formats.upload import Format, UploadedFiles, in_fixture
 from scenarios.formats.yaml_text import read_yaml
 
-_READERS = {".yaml": read_yaml, ".yml": read_yaml, ".json": read_json, ".jsonl": read_jsonl}
+READERS = {".yaml": read_yaml, ".yml": read_yaml, ".json": read_json, ".jsonl": read_jsonl}
 _EVAL_NAME = re.compile(
     r"(?:^|[./_-])evals?(?:[./_-]|$)|\.(?:golden|labeled|regression|perturbation)\.json$", re.IGNORECASE
 )
@@ -59,7 +59,7 @@ def find_candidates(upload: UploadedFiles, formats: Sequence[Format]) -> Candida
     """Decode possible scenario files and group them by format, skipping files in fixtures."""
     found = Candidates()
     for path in sorted(upload.files, key=lambda path: (path.count("/"), path)):
-        if posixpath.splitext(path)[1].lower() in _READERS and not _in_template(path):
+        if posixpath.splitext(path)[1].lower() in READERS and not _in_template(path):
             _decode_candidate(found, upload, path, formats)
     fixtures = [
         folder
@@ -72,7 +72,7 @@ def find_candidates(upload: UploadedFiles, formats: Sequence[Format]) -> Candida
 
 def decode_file(path: str, content: bytes) -> Document:
     """Decode a file by its extension. Raises `ScenarioFileError`."""
-    return _READERS.get(posixpath.splitext(path)[1].lower(), read_yaml)(content, path)
+    return READERS.get(posixpath.splitext(path)[1].lower(), read_yaml)(content, path)
 
 
 def _decode_candidate(found: Candidates, upload: UploadedFiles, path: str, formats: Sequence[Format]) -> None:
@@ -80,6 +80,8 @@ def _decode_candidate(found: Candidates, upload: UploadedFiles, path: str, forma
         document = upload.decoded.get(path) or decode_file(path, upload.files[path])
     except ScenarioFileError as error:
         found.count(path, len(upload.files[path]) // _BROKEN_BYTES, matches=False)
+        if len(upload.files) > 1 and all(problem.id == EMPTY for problem in error.problems):
+            return
         if _must_be_readable(upload, path):
             found.problems += error.problems
         return

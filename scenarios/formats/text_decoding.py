@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from evaluators.text_encoding import decode_text
 from scenarios.formats.problems import Problem, ScenarioFileError
 
 MAX_BYTES = 2 * 1024 * 1024
 """The largest document that is decoded; fixture files may be larger."""
+EMPTY = "format/empty-file"
+"""The problem of a file without a value, which is none beside other files."""
 MAX_DEPTH = 40
 """The deepest nesting of lists and mappings; libyaml's only limit is the stack."""
 
@@ -16,7 +19,7 @@ def refuse(file: str, line: int, what: str, *, fix: str, id: str) -> ScenarioFil
 
 
 def decode(content: bytes, file: str) -> str:
-    """Return the text of a document. Raises `ScenarioFileError` if it is empty, too large or not UTF-8."""
+    """Return the text of a document. Raises `ScenarioFileError` if it is empty, too large or not UTF-8 or UTF-16."""
     if len(content) > MAX_BYTES:
         raise refuse(
             file,
@@ -26,11 +29,15 @@ def decode(content: bytes, file: str) -> str:
             id="format/too-large",
         )
     try:
-        text = content.decode("utf-8-sig")
+        text = decode_text(content)
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
         raise refuse(
-            file, line, "The file is not UTF-8 text.", fix="Save it as UTF-8.", id="format/not-text"
+            file,
+            line,
+            "The file is not UTF-8 or UTF-16 text.",
+            fix="Save it as UTF-8.",
+            id="format/not-text",
         ) from error
     if not text.strip():
         raise empty(file)
@@ -44,7 +51,7 @@ def empty(file: str) -> ScenarioFileError:
         1,
         "The file is empty.",
         fix="Write a scenario into it, or remove the file.",
-        id="format/empty-file",
+        id=EMPTY,
     )
 
 

@@ -10,6 +10,7 @@ from functools import cached_property
 from itertools import islice, takewhile
 
 from evaluators.model import Json
+from evaluators.text_encoding import decode_text
 from scenarios.formats.parsed import Fixture, FixtureFile, ParsedSuite
 from scenarios.formats.positions import Document
 from scenarios.formats.problems import Problem
@@ -24,6 +25,8 @@ class UploadedFiles:
     executables: frozenset[str] = frozenset()
     command_pattern: str = ""
     """The project's pattern, for scenarios without one."""
+    variables: frozenset[str] | None = None
+    """Names of the variables that `target.env` may name; None if they are unknown."""
     strict: bool = False
     """Whether lints about assertions of eval cases reject their file."""
     decoded: Mapping[str, Document] = field(default_factory=dict)
@@ -103,7 +106,7 @@ def find_targets_file(upload: UploadedFiles) -> tuple[str, str]:
     if not found:
         return "", ""
     path = min(found, key=lambda path: (path.count("/"), path))
-    return path, upload.files[path].decode("utf-8", errors="replace")
+    return path, decode_text(upload.files[path], "replace")
 
 
 def is_targets_file(path: str) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from types import NoneType
-from typing import Any, TypeVar, get_args
+from typing import Any, ClassVar, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails
@@ -24,6 +24,9 @@ class Mirror(BaseModel):
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True, defer_build=True)
 
+    decisive: ClassVar[Mapping[str, str]] = {}
+    """Keys of other versions that decide the verdict, so that they can't be ignored; what to write instead."""
+
 
 def validate(
     model: type[M],
@@ -36,17 +39,18 @@ def validate(
 ) -> tuple[M | None, list[Problem]]:
     """Return the model and its lints, or None and every problem.
 
-    `at` is the location of `value` in the document. Unknown keys are lints and are ignored. `value_ids` maps
+    `at` is the location of `value` in the document. Unknown keys are lints and are ignored, unless the model names
+    them as decisive. `value_ids` maps
     fields with their own validator to problem ids, `spelled` maps fields to their spelling in the file.
     """
     texts = _ErrorTexts(document, at, value_ids or {}, spelled or {})
     found, errors = _attempt(model, value)
     unknown = [error["loc"] for error in errors if error["type"] == "extra_forbidden"]
-    lints = [texts.unknown_key(model, loc) for loc in unknown]
+    keys = [texts.unknown_key(model, loc) for loc in unknown]
     if unknown:
         found, errors = _attempt(model, _without(value, unknown))
-    problems = [texts.problem(error) for error in errors]
-    return found, lints + problems
+    problems = keys + [texts.problem(error) for error in errors]
+    return None if any(not key.lint for key in keys) else found, problems
 
 
 def without_wrong_parts(model: type[M], value: Json, stand_ins: Mapping[Location, Json]) -> M | None:
@@ -133,7 +137,8 @@ def _without(value: Json, locations: list[Location]) -> Json:
     return value
 
 
-def _keys_at(model: type[BaseModel], loc: Location) -> list[str]:
+def _model_at(model: type[BaseModel], loc: Location) -> Any:
+    """Return the model of the mapping at a location."""
     annotation: Any = model
     for part in loc:
         annotation = _plain(annotation)
@@ -141,8 +146,7 @@ def _keys_at(model: type[BaseModel], loc: Location) -> list[str]:
             annotation = annotation.model_fields[part].annotation
         else:
             annotation = get_args(annotation)[-1]
-    fields: Mapping[str, object] = getattr(_plain(annotation), "model_fields", {})
-    return list(fields)
+    return _plain(annotation)
 
 
 def _plain(annotation: Any) -> Any:
@@ -161,7 +165,11 @@ class _ErrorTexts:
     spelled: Mapping[str, str]
 
     def unknown_key(self, model: type[BaseModel], loc: Location) -> Problem:
-        known = [self.spelled.get(name, name) for name in _keys_at(model, loc[:-1])]
+        inner = _model_at(model, loc[:-1])
+        if instead := getattr(inner, "decisive", {}).get(str(loc[-1])):
+            what = f"'{loc[-1]}' decides the verdict in other versions of this format and is not supported."
+            return self.document.problem((*self.at, *loc), what, fix=instead, id="format/unsupported-key")
+        known = [self.spelled.get(name, name) for name in getattr(inner, "model_fields", {})]
         fix = did_you_mean(str(loc[-1]), known) or "The key is ignored. Remove it."
         what = f"Unknown key '{loc[-1]}'."
         return self.document.problem((*self.at, *loc), what, fix=fix, id="format/unknown-key", lint=True)

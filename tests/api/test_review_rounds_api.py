@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runs.models import GroupAssignment, JudgeCalibration
+from runs.models import GroupAssignment, JudgeCalibration, JudgingRecord
 from tests.builders import close, make_member, make_run, make_suite
 from tests.runs.reviewing.judged import VERSION, judged_trial
 
@@ -45,14 +45,17 @@ def test_a_trial_hides_the_judge_until_it_is_labelled(api, run):
     client = api("runner")
     item = client.post("/review-rounds", {**JUDGE, "n": 1}).json()["items"][0]
     trial = f"/trials/{item['trial']}"
+    JudgingRecord.objects.update(content={"mismatch": True, "recomputed": 0.1})
     hidden, scores = client.get(trial).json(), client.get(f"{trial}/scores").json()
-    assert (hidden["judgings"], hidden["outcome"], hidden["composite"]) == ([], None, None)
+    assert (hidden["judgings"], hidden["warnings"]) == ([], [])
+    assert (hidden["outcome"], hidden["composite"]) == (None, None)
     for document in (hidden, scores):
         assert "review round" in document["judge_hidden"] and document["gates"]
         assert not {"judge", "evaluators"} & {each["layer"] for each in document["scores"]}
     for asked in ("?judge=show", ""):
         shown, scores = client.get(trial + asked).json(), client.get(f"{trial}/scores{asked}").json()
         assert shown["judgings"] and shown["outcome"] and not shown["judge_hidden"]
+        assert "its criteria give 0.10 by the rubric's weights" in shown["warnings"][0]
         assert "judge" in {each["layer"] for each in scores["scores"]}
         client.post(f"/review-items/{item['id']}/label", {"answer": "pass"})
 

@@ -36,6 +36,15 @@ def test_an_embedded_evalhub_takes_them_over(api):
     assert Target.objects.get().workers == 3
 
 
+def test_fields_that_are_ignored_are_said(api):
+    client = api("author")
+    answer = client.upload("/suites", bundle(TARGETS.replace("workers", "colour"))).json()
+    (hint,) = answer["target_hints"]
+    assert (hint["line"], hint["what"]) == (2, "A mock target has no field 'colour'.")
+    sentence = "A mock target has no field 'colour'. It is ignored. Remove it."
+    assert client.get("/targets/local").json()["hints"] == [sentence]
+
+
 @pytest.mark.parametrize("role", ["author", "admin"])
 def test_on_a_server_they_are_proposals_for_every_role(api, served, role):
     assert uploaded_targets(api(role).upload("/suites", bundle())) == [("local", False)]

@@ -69,6 +69,45 @@ def test_it_prints_for_people(db, tmp_path):
     assert "✓ gates/command_succeeds: 1" in out.getvalue()
 
 
+CASES = Path(__file__).parents[1] / "files/cases"
+
+
+@pytest.mark.parametrize("case", ["think.json", "draft-then-final.json"])
+def test_a_judges_thoughts_and_drafts_are_no_answers(db, tmp_path, case):
+    code, out, _ = grade(tmp_path, (CASES / "13" / case).read_text())
+    (judging,) = json.loads(out)["judgings"]
+    assert (code, judging["score"], judging["error"]) == (0, 0.74, "")
+
+
+def test_a_judges_wrong_sum_is_said(db, tmp_path):
+    code, out, _ = grade(tmp_path, (CASES / "12/low-criteria-high-total.json").read_text())
+    found = json.loads(out)
+    assert (code, found["judgings"][0]["mismatch"]) == (0, True)
+    (warning,) = found["warnings"]
+    assert warning.startswith("The judge reported 0.95, but its criteria give 0.10 by the rubric's weights.")
+    text = StringIO()
+    call_command("grade", str(CASES / "12/low-criteria-high-total.json"), stdout=text)
+    assert f"⚠ {warning}" in text.getvalue()
+
+
+def test_a_scenario_can_make_a_wrong_sum_an_error(db, tmp_path):
+    request = (CASES / "12/low-criteria-high-total.json").read_text()
+    limited = request.replace("pass_threshold: 0.7", "pass_threshold: 0.7\\n    on_mismatch: error")
+    code, out, _ = grade(tmp_path, limited)
+    found = json.loads(out)
+    assert (code, found["outcome"], found["warnings"]) == (1, "error", [])
+    assert "reported 0.95, but its criteria give 0.10" in found["error"]
+
+
+def test_arguments_of_a_trajectory_are_compared(db, tmp_path):
+    code, out, _ = grade(tmp_path, (CASES / "10/args.json").read_text())
+    found = json.loads(out)
+    assert (code, found["outcome"]) == (1, "fail")
+    (score,) = (each for each in found["scores"] if each["name"] == "traj")
+    assert score["value"] == 0
+    assert "COMPLETELY DIFFERENT" in score["message"]
+
+
 @pytest.mark.parametrize("command", ["grade", "run_scenarios"])
 def test_commands_do_not_load_the_rest_interface(command):
     module = f"runs.management.commands.{command}"

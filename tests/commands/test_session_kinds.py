@@ -81,3 +81,29 @@ def test_a_fork_of_the_real_claude_code_adds_only_its_own_call() -> None:
     out = call("import_sessions", str(FILES / "claude-code-fork"), "--tool", "taskmgr", "--dry-run").out
     assert "2 commands, 2 failed" in out and "1 command, 0 failed" in out
     assert "fork.jsonl: 2 calls are copied from first.jsonl and counted there." in out
+
+
+@pytest.mark.parametrize(
+    ("file", "what"),
+    [
+        ("gemini.jsonl", "a Gemini CLI session"),
+        ("qwen.jsonl", "a Qwen Code session"),
+        ("cline.json", "a Cline session"),
+        ("cline-messages.json", "a Cline session"),
+        ("copilot.jsonl", "a Copilot CLI session"),
+        ("mini.json", "a trajectory of SWE-agent or mini-swe-agent"),
+        ("pi.jsonl", "a pi session"),
+        ("aider.md", "a chat of aider"),
+    ],
+)
+def test_a_session_of_another_agent_is_named(file: str, what: str) -> None:
+    done = call("import_sessions", str(FILES / "other-agents" / file), "--tool", "mt")
+    assert f"{file}: {what}: not supported yet." in done.out + done.err
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le"])
+def test_a_session_in_another_encoding_is_read(tmp_path: Path, encoding: str) -> None:
+    text = (FILES / "history-written-twice/resumed.jsonl").read_text()
+    (tmp_path / "s.jsonl").write_bytes(text.encode(encoding))
+    out = call("import_sessions", str(tmp_path / "s.jsonl"), "--tool", "mytool", "--dry-run").out
+    assert "3 commands, 1 failed" in out

@@ -184,6 +184,13 @@ def test_a_server_asks_before_it_imports_targets(signed_in, settings):
     assert 'action="/p/tools/suites/basics/targets/"' in text
 
 
+def test_a_field_that_a_target_ignores_is_a_hint(signed_in):
+    content = archive_with_targets(TARGETS.replace("mock", "mock, colour: red"))
+    text = parse(upload(signed_in(), content, names=("basics.zip",)))
+    assert Target.objects.exists()
+    assert "A mock target has no field 'colour'." in text
+
+
 def test_a_bad_targets_file_leaves_the_suite_kept(signed_in):
     content = archive_with_targets(TARGETS.replace("mock", "mok"))
     response = upload(signed_in(), content, names=("basics.zip",))

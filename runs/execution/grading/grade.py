@@ -35,12 +35,14 @@ from runs.execution.grading.evidence import (
     transcript_of,
     workspace_files,
 )
+from runs.execution.tool_variables import trial_variables
 from runs.execution.trial_folder import TrialFolder, trial_folder
 from runs.execution.trial_result import TrialResult, columns, judging_row
 from runs.execution.workspace import LocalWorkspace, PostResult
 from runs.queue.disk import cannot_store, check_room_for_commands
 from runs.reports.document import result_json
 from scenarios.spec import ScenarioSpec
+from scenarios.tool_variables import resolve_env
 
 
 def runs_commands(spec: ScenarioSpec) -> bool:
@@ -101,14 +103,9 @@ def _workspace(spec: ScenarioSpec, folder: TrialFolder, containment: Containment
         tool=tool.binary if tool else "",
         record=folder.record,
     )
-    variables = {
-        "LLM_TOOL_TEST_FIXTURE_DIR": bare.inside(folder.workspace),
-        "LLM_TOOL_TEST_RESULTS_DIR": bare.inside(folder.scratch),
-        "LLM_TOOL_TEST_SCENARIO": spec.key,
-        "LLM_TOOL_TEST_TRANSCRIPT": bare.inside(folder.transcript),
-        "LLM_TOOL_TEST_EVENTS": bare.inside(folder.events),
-    }
-    return replace(bare, env={**variables, **(tool.env if tool else {})})
+    own = trial_variables(bare, folder, scenario=spec.key)
+    # Grading belongs to no project, so no other variables are known.
+    return replace(bare, env=own | resolve_env(tool.env if tool else {}, {**bare.variables, **own}))
 
 
 def _graded(

@@ -16,6 +16,7 @@ from runs.execution.proving.agents import Setting
 from runs.execution.proving.prove import Scenario, prove
 from runs.queue.disk import DiskFull
 from runs.reports.proofs import proof_lines, seals_json
+from runs.targets.definitions import hints_of_file
 from runs.warehouse.seals import ScenarioSeal
 from runs.worker_settings import containment, variables_of
 from scenarios.bundles import read_path
@@ -44,7 +45,18 @@ def check_paths(
         else:
             suites += found
             problems += [lint for suite in found for lint in suite.lints]
+            problems += [problem for suite in found for problem in _problems_of_targets(suite)]
     return sorted(dict.fromkeys(problems)), suites
+
+
+def _problems_of_targets(suite: ParsedSuite) -> Iterator[Problem]:
+    """Yield the problems and lints of a suite's targets file."""
+    if not suite.targets_text:
+        return
+    try:
+        yield from hints_of_file(suite.targets_text.encode(), suite.targets_file)
+    except ScenarioFileError as error:
+        yield from error.problems
 
 
 def _parse(path: Path, command_pattern: str, *, strict: bool) -> tuple[ParsedSuite, ...]:
@@ -54,6 +66,7 @@ def _parse(path: Path, command_pattern: str, *, strict: bool) -> tuple[ParsedSui
         name=bundle.name,
         command_pattern=command_pattern,
         executables=bundle.executables,
+        variables=frozenset(variables_of(Project(slug=DEFAULT_PROJECT))),
         strict=strict,
     )
 

@@ -8,9 +8,11 @@ from typing import Any
 from django.conf import settings
 from pydantic import ValidationError
 
+from evaluators.text_encoding import decode_text
 from runs.errors import ProviderError, RequestError
 from runs.execution.grading import Grading, grade_in_workspace
 from runs.queue.disk import CannotStore
+from runs.reports.console import evaluator_findings
 from runs.worker_settings import containment
 from scenarios.commands import FAILED, EvalhubCommand, Refused, Result, read_bytes
 
@@ -40,7 +42,7 @@ class Command(EvalhubCommand):
 
 def _request(path: str, content: bytes) -> Grading:
     try:
-        return Grading.model_validate_json(content)
+        return Grading.model_validate_json(decode_text(content, "replace"))
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"])) or "the document"
@@ -53,6 +55,9 @@ def _text(graded: dict[str, Any]) -> str:
     lines = [f"{graded['scenario']}: {graded['outcome']}"]
     for score in graded["scores"]:
         value = "not measured" if score["value"] is None else f"{score['value']:g}"
-        message = f"  {score['message']}" if score["message"] else ""
+        findings = list(evaluator_findings(score)) if score.get("verdict") else []
+        message = f"  {score['message']}" if score["message"] and not findings else ""
         lines.append(f"{SIGNS[score['passed']]} {score['layer']}/{score['name']}: {value}{message}")
+        lines += findings
+    lines += [f"⚠ {warning}" for warning in graded["warnings"]]
     return "\n".join([*lines, graded["error"]] if graded["error"] else lines)

@@ -47,6 +47,7 @@ class Command(EvalhubCommand):
             "suites": [_json(each) for imported, _ in stored for each in imported],
             "targets": [_target_json(each) for _, uploaded in stored for each in uploaded.targets],
             "target_problems": [each.as_json() for _, uploaded in stored for each in uploaded.problems],
+            "target_hints": [each.as_json() for _, uploaded in stored for each in uploaded.hints],
         }
         text = "\n".join(line for each in stored for line in _lines(*each))
         return Result(text, document, FAILED if document["target_problems"] else PASSED)
@@ -69,7 +70,7 @@ def _lines(imported: tuple[Imported, ...], uploaded: UploadedTargets) -> list[st
         lines.append(f"Imported targets: {', '.join(each.name for each in uploaded.targets)}.")
     if uploaded.problems:
         lines.append("The targets file has errors and was not imported; the suites were stored:")
-    return [*lines, *(f"  {problem}" for problem in uploaded.problems)]
+    return [*lines, *(f"  {problem}" for problem in (*uploaded.problems, *uploaded.hints))]
 
 
 def _target_json(target: Target) -> dict[str, Any]:

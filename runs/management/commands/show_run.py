@@ -29,5 +29,5 @@ class Command(EvalhubCommand):
             document, text = run_document(options["id"]), ""
         else:
             document = run_digest(options["id"], most=MOST_TRIALS)
-            text = printed(document, terminal_of(self.stdout))
+            text = printed(document, terminal_of(self.stdout), details=True)
         return Result(text, document, FAILED if document["run"]["outcome"] in ("fail", "error") else 0)

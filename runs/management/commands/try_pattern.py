@@ -9,6 +9,7 @@ from evaluators.model import Command as FoundCommand
 from evaluators.model import Transcript
 from evaluators.pattern_trial import result_of, total_of, try_pattern
 from evaluators.patterns import PatternError
+from evaluators.text_encoding import decode_text
 from evaluators.tool import Tool
 from runs.models import TranscriptRecord
 from scenarios.commands import (
@@ -60,7 +61,7 @@ class Command(EvalhubCommand):
 def _transcript(options: dict[str, Any]) -> Transcript:
     if options["file"]:
         name = "/dev/stdin" if options["file"] == "-" else options["file"]
-        text = read_bytes(name, "the transcript").decode("utf-8", "replace")
+        text = decode_text(read_bytes(name, "the transcript"), "replace")
         return Transcript(text=text, source="transcript")
     project = chosen_project(options["project"])
     records = TranscriptRecord.objects.filter(trial__run__project=project, trial=options["trial"])

@@ -74,6 +74,8 @@ class Layers:
     issues: list[Statement]
     highlights: list[Statement]
     judged: int
+    contradictory: list[int]
+    """Trials with a judging whose total contradicts its weighted criteria."""
     totals: LayerTotals | None
     """None in digests of older releases."""
     compared_by: str = ""
@@ -143,6 +145,7 @@ def layers_of(run: Run, read: RunTrials) -> Layers:
         issues=digest.issues,
         highlights=digest.highlights,
         judged=digest.judged,
+        contradictory=digest.contradictory,
         totals=digest.layers,
         compared_by=_compared_by(run),
     )

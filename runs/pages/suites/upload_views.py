@@ -92,6 +92,7 @@ def _take(request: ProjectRequest, form: UploadForm) -> Uploaded:
     versions = [each.version for each in imported] if settings.EMBEDDED else []
     uploaded = import_uploaded_targets(versions, by=request.user)
     problems = quoted(uploaded.problems, _targets_files(versions))
+    hints += quoted(uploaded.hints, _targets_files(versions))
     return Uploaded(name, imported, hints=hints, targets=uploaded.targets, target_problems=problems)
 
 

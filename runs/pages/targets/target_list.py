@@ -13,6 +13,7 @@ from evalhub.teams.models import Project
 from evalhub.web.csv_export import Table
 from runs.labels import named
 from runs.models import Run, Target, TargetCheck, Worker
+from runs.targets.definitions import hints_of
 
 DAYS = 7
 
@@ -63,6 +64,11 @@ class TargetRow(CheckedTarget):
 
     trials: int
     errors: int
+
+    @property
+    def hints(self) -> tuple[str, ...]:
+        """Return the fields that it ignores, a sentence each."""
+        return () if self.target.is_imported else hints_of(self.target.definition)
 
 
 def _word(definition: dict[str, Any], *names: str) -> str:

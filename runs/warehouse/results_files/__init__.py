@@ -5,6 +5,7 @@ To read another program's results, write a module with `read` and add a line; se
 
 from __future__ import annotations
 
+from evaluators.recognised_files import recognised_results
 from runs.errors import RequestError
 from runs.warehouse.results_files import agentv, llm_tool_test, promptfoo, tool_forge
 from runs.warehouse.results_files.values import ExternalRun, Importer, ResultsFile
@@ -12,7 +13,9 @@ from scenarios.archives import is_archive, read_members
 
 IMPORTERS = (
     Importer("tool-forge", "an EvalSuiteResult (JSON with `cases`)", tool_forge.read),
-    Importer("promptfoo", "promptfoo's output (JSON with `results`)", promptfoo.read),
+    Importer(
+        "promptfoo", "promptfoo's output (JSON with `results`, or JSON lines with `testIdx`)", promptfoo.read
+    ),
     Importer(
         "llm-tool-test",
         "llm-tool-test's results.jsonl (JSON lines with `scenario_id`) or its results folder as zip",
@@ -33,4 +36,7 @@ def read_results(content: bytes, file: str) -> tuple[ExternalRun, ...]:
         if runs := importer.read(given):
             return runs
     known = "; ".join(each.looks_like for each in IMPORTERS)
-    raise RequestError(f"{file}: no results found. evalhub imports {known}.")
+    # An archive has no text of its own.
+    kind = "" if members else recognised_results(given.text, given.value)
+    found = f"{kind}: not supported yet" if kind else "no results found"
+    raise RequestError(f"{file}: {found}. evalhub imports {known}.")

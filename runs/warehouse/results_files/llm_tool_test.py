@@ -13,6 +13,7 @@ from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
 from evaluators.model import Transcript, Usage
+from evaluators.text_encoding import decode_text
 from evaluators.tool import Tool
 from evaluators.transcripts import UnreadableTranscript, parse
 from runs.warehouse.results_files.values import (
@@ -112,18 +113,18 @@ def _folders(members: Mapping[str, bytes], warnings: list[str]) -> Iterator[_Rec
     """Yield the runs of all folders with a `run.json`, with what results.jsonl says of them."""
     listed: dict[str, dict[str, Any]] = {}
     for path in (each for each in members if PurePosixPath(each).name == RESULTS):
-        for value in _results(path, members[path].decode("utf-8", "replace"), warnings):
+        for value in _results(path, decode_text(members[path], "replace"), warnings):
             listed[_folder_of(str(value.get("transcript_path") or ""))] = value
     order = {folder: number for number, folder in enumerate(listed)}
     paths = [each for each in members if PurePosixPath(each).name == RUN]
     for path in sorted(paths, key=lambda each: (order.get(_run_folder(each).name, len(order)), each)):
-        values = decoded(members[path].decode("utf-8", "replace"))
+        values = decoded(decode_text(members[path], "replace"))
         if not isinstance(values, dict) or not values.get("scenario_id"):
             warnings.append(f"{path}: not a run of llm-tool-test; skipped.")
             continue
         folder = _run_folder(path)
         values = {**listed.get(folder.name, {}), **values}
-        metrics = decoded(members.get(str(folder / METRICS), b"").decode("utf-8", "replace"))
+        metrics = decoded(decode_text(members.get(str(folder / METRICS), b""), "replace"))
         transcript = _transcript(members, folder, str(values.get("tool")), warnings)
         yield _Record(values, object_of(metrics) or object_of(values.get("metrics")), transcript)
 

@@ -1,4 +1,4 @@
-"""promptfoo's JSON output."""
+"""promptfoo's output as JSON or JSON lines."""
 
 from __future__ import annotations
 
@@ -6,11 +6,15 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from evaluators.model import Usage, plausible_cost
+from runs.warehouse.results_files.promptfoo_tests import scenario_keys
 from runs.warehouse.results_files.values import (
+    LONGEST_NAME,
     ExternalRun,
     ExternalTrial,
     ResultsFile,
     count_of,
+    decoded,
     key_of,
     list_of,
     moment_of,
@@ -19,49 +23,100 @@ from runs.warehouse.results_files.values import (
     suite_name,
 )
 
+CACHED = "promptfoo answered this test from its cache, so its time is not known."
+
 
 def read(given: ResultsFile) -> tuple[ExternalRun, ...]:
-    """Return a run for each provider."""
-    if given.members or not isinstance(given.value, dict):
+    """Return a run for each provider, of JSON or of JSON lines."""
+    if given.members:
         return ()
-    found = list_of(object_of(given.value.get("results")).get("results"))
-    if not found:
-        return ()
-    return _promptfoo(given.value, [each for each in found if isinstance(each, dict)], given.name)
+    value = given.value if isinstance(given.value, dict) else {}
+    results = object_of(value.get("results"))
+    found = list_of(results.get("results")) or _rows_of_lines(given)
+    rows = [each for each in found if _is_row(each)]
+    config = object_of(value.get("config"))
+    return _runs(
+        rows,
+        suite=suite_name(config.get("description"), given.name),
+        skipped=len(found) - len(rows),
+        external_id=str(value.get("evalId") or ""),
+        started=moment_of(results.get("timestamp")),
+    )
 
 
-def _promptfoo(value: dict[str, Any], rows: list[dict[str, Any]], file: str) -> tuple[ExternalRun, ...]:
-    several = len({count_of(row.get("promptIdx")) for row in rows}) > 1
-    by_provider: dict[str, list[ExternalTrial]] = {}
-    for row in rows:
+def _is_row(value: Any) -> bool:
+    return isinstance(value, dict) and "provider" in value and ("promptIdx" in value or "testIdx" in value)
+
+
+def _rows_of_lines(given: ResultsFile) -> list[Any]:
+    """Return the values of JSON lines; none if the first is no result of promptfoo."""
+    if given.value is not None:
+        return [given.value]
+    lines = [line for line in given.text.splitlines() if line.strip()]
+    if not lines or not _is_row(decoded(lines[0])):
+        return []
+    return [decoded(line) for line in lines]
+
+
+def _runs(rows: list[dict[str, Any]], *, skipped: int, **shared: Any) -> tuple[ExternalRun, ...]:
+    by_provider: dict[str, list[tuple[dict[str, Any], str]]] = {}
+    for row, key in zip(rows, scenario_keys(rows), strict=True):
         provider = object_of(row.get("provider"))
         name = str(provider.get("label") or provider.get("id") or row.get("provider") or "imported")
-        by_provider.setdefault(name, []).append(_promptfoo_trial(row, names_prompt=several))
-    config, results = object_of(value.get("config")), object_of(value["results"])
+        by_provider.setdefault(name, []).append((row, key))
     return tuple(
         ExternalRun(
-            suite_name(config.get("description"), file),
-            "promptfoo",
-            provider,
-            tuple(own),
-            external_id=str(value.get("evalId") or ""),
-            started=moment_of(results.get("timestamp")),
+            format="promptfoo",
+            target=name,
+            model=_model(name, own[0][0]),
+            trials=tuple(_trial(row, key) for row, key in own),
+            warnings=tuple(_warnings([row for row, _ in own], skipped)),
+            **shared,
         )
-        for provider, own in by_provider.items()
+        for name, own in by_provider.items()
     )
+
+
+def _model(label: str, row: dict[str, Any]) -> str:
+    """Return the provider's id if its label doesn't say it."""
+    id = str(object_of(row.get("provider")).get("id") or "")
+    return "" if id == label else id[:LONGEST_NAME]
+
+
+def _warnings(rows: list[dict[str, Any]], skipped: int) -> Iterator[str]:
+    if cached := sum(map(_is_cached, rows)):
+        yield f"promptfoo answered {cached} of {len(rows)} tests from its cache; their times are not known."
+    if skipped:
+        yield f"Entries that are no results were skipped: {skipped}."
 
 
 PROMPTFOO_ERROR = 2
 """promptfoo's `failureReason` of a test whose provider failed; 1 is a failed assertion."""
 
 
-def _promptfoo_trial(row: dict[str, Any], *, names_prompt: bool) -> ExternalTrial:
+def _is_cached(row: dict[str, Any]) -> bool:
+    return object_of(row.get("response")).get("cached") is True
+
+
+def _usage(row: dict[str, Any]) -> Usage | None:
+    """Return the tokens of the answer; of a cached one only their sum is known, and none were used."""
+    reported = object_of(object_of(row.get("response")).get("tokenUsage")) or object_of(row.get("tokenUsage"))
+    if not (reported.get("prompt") or reported.get("completion")):
+        return None
+    return Usage(count_of(reported.get("prompt")), count_of(reported.get("completion")))
+
+
+def _cost(row: dict[str, Any]) -> float | None:
+    """Return the cost of the answer in US dollars; None if promptfoo doesn't say one."""
+    own, answered = row.get("cost"), object_of(row.get("response")).get("cost")
+    return plausible_cost(own if own is not None else answered)
+
+
+def _trial(row: dict[str, Any], key: str) -> ExternalTrial:
     grading, error = object_of(row.get("gradingResult")), str(row.get("error") or "")
-    case, prompt = object_of(row.get("testCase")), object_of(row.get("prompt"))
+    prompt, is_cached = object_of(row.get("prompt")), _is_cached(row)
     is_error = row.get("failureReason") == PROMPTFOO_ERROR or bool(error and not grading)
     outcome = "error" if is_error else "pass" if row.get("success") is True else "fail"
-    name = str(case.get("description") or f"test {count_of(row.get('testIdx')) + 1}")
-    own = f", prompt {count_of(row.get('promptIdx')) + 1}" if names_prompt else ""
     verdict: dict[str, Any] = {
         "layer": "assertions",
         "name": "verdict",
@@ -82,11 +137,14 @@ def _promptfoo_trial(row: dict[str, Any], *, names_prompt: bool) -> ExternalTria
     )
     output = object_of(row.get("response")).get("output")
     return ExternalTrial(
-        key=key_of(name + own),
+        key=key_of(key),
         outcome=outcome,
         prompt=str(prompt.get("raw") or ""),
         answer=output if isinstance(output, str) else json.dumps(output) if output is not None else "",
-        seconds=number_of(row.get("latencyMs"), 1000),
+        seconds=None if is_cached else number_of(row.get("latencyMs"), 1000),
         scores=() if is_error else (verdict, *parts),
         error=(error or "The provider failed.") if is_error else "",
+        usage=_usage(row),
+        cost_usd=_cost(row),
+        warnings=(CACHED,) if is_cached else (),
     )

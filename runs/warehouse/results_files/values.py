@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from evaluators.model import Transcript, Usage
+from evaluators.text_encoding import decode_text
 from evaluators.tool import Tool
 from runs.errors import RequestError
 from runs.queue.statements import storable_json
@@ -41,6 +42,8 @@ class ExternalTrial:
     usage: Usage | None = None
     cost_usd: float | None = None
     composite: float | None = None
+    warnings: tuple[str, ...] = ()
+    """What a reader of its figures must know, one sentence each."""
 
 
 @dataclass(frozen=True)
@@ -73,12 +76,12 @@ class ResultsFile:
 
     @cached_property
     def text(self) -> str:
-        """The file as text. Raises `RequestError` if it isn't UTF-8."""
+        """The file as text. Raises `RequestError` if it isn't UTF-8 or UTF-16."""
         try:
-            return self.content.decode("utf-8-sig")
+            return decode_text(self.content)
         except UnicodeDecodeError as error:
             raise RequestError(
-                f"{self.name}: not UTF-8 text. Choose a results file in JSON or JSON lines."
+                f"{self.name}: not UTF-8 or UTF-16 text. Choose a results file in JSON or JSON lines."
             ) from error
 
     @cached_property

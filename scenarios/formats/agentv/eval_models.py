@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AliasChoices, BeforeValidator, Field
 
@@ -33,8 +34,13 @@ def _one_line(value: Json) -> Json:
 Command = Annotated[Text, BeforeValidator(_one_line)]
 
 
+_ASSERTIONS = dict.fromkeys(("assert", "assertions"), "Write 'evaluators:'.")
+
+
 class Execution(Mirror):
     """Execution settings of a suite or case; a case's fields override its suite's."""
+
+    decisive: ClassVar[Mapping[str, str]] = _ASSERTIONS
 
     target: str | None = None
     evaluators: list[Any] | None = None
@@ -44,6 +50,8 @@ class Execution(Mirror):
 
 class EvalFile(Mirror):
     """A file without its cases, or the sidecar of a JSONL dataset."""
+
+    decisive: ClassVar[Mapping[str, str]] = _ASSERTIONS
 
     schema_: str | None = Field(default=None, alias="$schema")
     description: str | None = None
@@ -68,6 +76,13 @@ class MessageFile(Mirror):
 class EvalCaseFile(Mirror):
     """One eval case."""
 
+    decisive: ClassVar[Mapping[str, str]] = {
+        **_ASSERTIONS,
+        "input": "AgentV 2.6 or later has it; write 'input_messages:'.",
+        "criteria": "Write 'expected_outcome:'.",
+        "expected_output": "Write 'expected_messages:'.",
+    }
+
     id: Key
     expected_outcome: str | None = Field(
         default=None, validation_alias=AliasChoices("expected_outcome", "outcome")
@@ -83,6 +98,11 @@ class EvalCaseFile(Mirror):
 
 
 class RubricItemFile(Mirror):
+    decisive: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        ("min_score", "required_min_score", "score_ranges"),
+        "Split it into statements that are satisfied or not.",
+    )
+
     id: Text
     description: Text
     weight: Weight = 1.0
@@ -91,6 +111,13 @@ class RubricItemFile(Mirror):
 
 class EvaluatorFile(Mirror):
     """The fields of every evaluator."""
+
+    decisive: ClassVar[Mapping[str, str]] = {
+        **dict.fromkeys(
+            ("required", "min_score"), "Remove it; 'threshold' in 'execution' sets the passing score."
+        ),
+        "negate": "Remove it and write the opposite as a statement of a rubric.",
+    }
 
     type: str
     name: Key | None = None
@@ -117,14 +144,42 @@ class CodeJudgeFile(EvaluatorFile):
     network: bool = False
 
 
+def _any_args(value: Json) -> Json:
+    """Read `args: any` as no condition."""
+    return None if value == "any" else value
+
+
+def _rule(value: Json) -> Json:
+    """Return a rule of `args_match`, a list of arguments as a tuple."""
+    if value in ("superset", "subset", "exact", "ignore"):
+        return value
+    if isinstance(value, list) and value and all(isinstance(name, str) and name for name in value):
+        return tuple(value)
+    raise ValueError("This must be superset, subset, exact or ignore, or a list of names of arguments")
+
+
+Rule = Annotated[Any, BeforeValidator(_rule)]
+
+
 class ExpectedToolFile(Mirror):
+    decisive: ClassVar[Mapping[str, str]] = {
+        "input": "Write 'args:'.",
+        "output": "Remove it: outputs are not compared.",
+    }
+
     tool: Text
+    args: Annotated[dict[str, Any] | None, BeforeValidator(_any_args)] = None
+    args_match: Rule = Field(default=None, validation_alias=AliasChoices("args_match", "argsMatch"))
+    max_duration_ms: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = Field(
+        default=None, validation_alias=AliasChoices("max_duration_ms", "maxDurationMs")
+    )
 
 
 class ToolTrajectoryFile(EvaluatorFile):
     mode: Literal["any_order", "in_order", "exact"]
     minimums: dict[str, Count] | None = None
     expected: list[ExpectedToolFile] | None = None
+    args_match: Rule = Field(default="superset", validation_alias=AliasChoices("args_match", "argsMatch"))
 
 
 class ExpectedMessagesFile(EvaluatorFile):

@@ -153,7 +153,8 @@ class EvaluatorReader:
             **_common(found),
             mode=found.mode,
             minimums=found.minimums or {},
-            expected=tuple(ExpectedTool(tool=step.tool) for step in found.expected or ()),
+            expected=tuple(ExpectedTool(**step.model_dump()) for step in found.expected or ()),
+            args_match=found.args_match,
         )
 
     def _expected_messages(self, item: dict[str, Json], at: Location) -> BaseEvaluator | None:

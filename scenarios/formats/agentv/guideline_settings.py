@@ -6,6 +6,7 @@ import posixpath
 from collections.abc import Sequence
 
 from evaluators.guidelines import DEFAULT_PATTERNS, BadGlob, matcher
+from evaluators.text_encoding import decode_text
 from scenarios.formats.agentv.eval_file_context import folders_above
 from scenarios.formats.agentv.eval_models import GuidelineSettings
 from scenarios.formats.positions import Document
@@ -54,7 +55,7 @@ def find_targets(upload: UploadedFiles, file: str) -> tuple[str, str, list[Probl
         problems = secret_problems(read_yaml(upload.files[path], path))
     except ScenarioFileError as error:
         return path, "", list(error.problems)
-    return path, upload.files[path].decode("utf-8", errors="replace"), problems
+    return path, decode_text(upload.files[path], "replace"), problems
 
 
 def _read(upload: UploadedFiles, path: str) -> tuple[Sequence[str] | None, list[Problem]]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from evaluators.evaluator import ExpectedCall, Message
 from evaluators.model import Json
+from evaluators.text_encoding import decode_text
 from scenarios.formats.agentv.eval_file_context import EvalFileContext
 from scenarios.formats.agentv.eval_models import MessageFile
 from scenarios.formats.positions import Location
@@ -130,7 +131,7 @@ def _file(name: str, context: EvalFileContext, at: Location) -> tuple[Json, Segm
 def file_text(context: EvalFileContext, path: str, at: Location) -> tuple[str, list[Problem]]:
     """Return the text of an uploaded file; a lint and no text if it is binary."""
     try:
-        return context.upload.files[path].decode("utf-8-sig").replace("\r\n", "\n"), []
+        return decode_text(context.upload.files[path]).replace("\r\n", "\n"), []
     except UnicodeDecodeError:
         what = f"'{path}' is not UTF-8 text, so prompts cannot include it."
         fix = "Save it as UTF-8; only agents that open files can read it now."

@@ -17,6 +17,7 @@ from scenarios.formats.toml_text import read_toml
 from scenarios.formats.upload import UploadedFiles
 from scenarios.formats.validation import validate
 from scenarios.tool_files import problems_of
+from scenarios.tool_variables import named_variables
 
 FILE_NAME = "llm-tool-test-config.toml"
 FIXTURE_FOLDERS = ("llm-test-fixtures", "fixtures")
@@ -47,12 +48,14 @@ def read_settings(upload: UploadedFiles) -> tuple[Settings, list[Problem]]:
     if found is None:
         return Settings(), problems
     if found.target:
-        problems += target_problems(found.target, document, ("target",))
+        problems += target_problems(found.target, document, ("target",), upload.variables)
     return _settings(found), problems
 
 
-def target_problems(target: Target, document: Document, at: Location) -> list[Problem]:
-    """Return the problems of a tool's pattern and environment."""
+def target_problems(
+    target: Target, document: Document, at: Location, variables: frozenset[str] | None = None
+) -> list[Problem]:
+    """Return the problems and lints of a tool's pattern and environment; `variables` as in `UploadedFiles`."""
     problems = [
         document.problem(
             (*at, "env", name),
@@ -62,6 +65,17 @@ def target_problems(target: Target, document: Document, at: Location) -> list[Pr
         )
         for name, value in target.env.items()
         if is_credential(name, value)
+    ]
+    problems += [
+        document.problem(
+            (*at, "env", name),
+            f"'{name}' needs the variable {variable}, which is not set here, or not allowed.",
+            fix=f"Set {variable} on the worker and allow it in EVALHUB_ENV_ALLOW; trials are errors without it.",
+            id="format/missing-variable",
+            lint=True,
+        )
+        for name, variable in named_variables(target.env)
+        if variables is not None and variable not in variables
     ]
     problems += [
         document.problem((*at, "files"), sentence, fix="Fix the path.", id="format/tool-file-outside")
@@ -112,7 +126,7 @@ def read_tool(
     """
     if from_config and settings.target is None:
         return None, [_no_settings(document)]
-    problems = target_problems(own, document, ("target",)) if own else []
+    problems = target_problems(own, document, ("target",), upload.variables) if own else []
     target = own or settings.target or Target()
     if target.mcp:
         return Tool(**target.model_dump()), problems

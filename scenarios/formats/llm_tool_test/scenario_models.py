@@ -104,6 +104,7 @@ class Judge(Mirror):
     model: str = ""
     when: Literal["always", "gates_pass"] = "always"
     judgings: Annotated[int, Field(ge=1, le=20)] = 1
+    on_mismatch: Literal["warn", "error"] = "warn"
 
 
 class Weights(Mirror):

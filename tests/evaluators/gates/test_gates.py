@@ -10,7 +10,6 @@ from evaluators.gates import GATES, scores
 from evaluators.gates.base_gate import EXCERPT, NOT_RUN
 from evaluators.json_values import CUT
 from evaluators.redaction import redact_json
-from evaluators.tool import Tool
 from tests.evaluators.gates.gate_samples import check, gate_of
 from tests.evaluators.samples import FakeWorkspace, evidence, printed
 
@@ -118,11 +117,8 @@ def test_a_command_runs_with_its_limits_and_environment() -> None:
     gate = gate_of.validate_python(
         {"type": "command_succeeds", "command": "run", "timeout_seconds": 7, "network": True}
     )
-    tool = Tool(env={"A": "tool", "B": "2"})
-    gate.check(evidence(workspace=workspace, tool=tool, script_env={"A": "script", "C": "3"}))
-    assert workspace.asked == [
-        {"command": "run", "timeout_seconds": 7, "env": {"A": "tool", "B": "2", "C": "3"}, "network": True}
-    ]
+    gate.check(evidence(workspace=workspace, command_env={"A": "1"}))
+    assert workspace.asked == [{"command": "run", "timeout_seconds": 7, "env": {"A": "1"}, "network": True}]
 
 
 def test_a_command_that_takes_too_long_fails() -> None:

@@ -52,6 +52,13 @@ def on_json(stdout: str, path: str, assertion: str) -> Score:
         ('{"a": {"items": [1]}, "b": {"items": [2]}}', "$..items", "len == 2", True),
         ('{"k v": 1}', "$['k v']", "exists", True),
         ("[1, 2]", "$[-1]", "equals 2", True),
+        ('{"é": 1}', "$.é", "equals 1", True),
+        ('{"a": {"größe": [1, 2]}}', "$.a.größe[1]", "equals 2", True),
+        ('{"名前": {"キー": 1}}', "$..キー", "equals 1", True),
+        ('[{"é": 1}, {"é": 2}]', "$[?(@.é == 2)].é", "equals 2", True),
+        ('[{"a": "ü"}, {"a": "u"}]', "$[?(@.a == 'ü')]", "len == 1", True),
+        ('{"naïve-key": 1, "é b": 2}', "$['é b']", "equals 2", True),
+        ('{"naïve-key": 1}', "$.naïve-key", "equals 1", True),
     ],
 )
 def test_json_path(stdout: str, path: str, assertion: str, passed: bool) -> None:

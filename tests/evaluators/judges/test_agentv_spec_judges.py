@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from evaluators.evaluate import evaluate
 from evaluators.evaluator import Case
 from evaluators.evidence import Evidence
 from evaluators.judges.llm_judge import read_judge_reply
+from evaluators.judges.llm_judge_prompt import enclosed
 from evaluators.model import CompletionError, Transcript
 from evaluators.scores import EVALUATORS
 from tests.evaluators.agentv_samples import Judge, called, judged, score_of
@@ -85,6 +87,7 @@ class TestLlmJudgeEvaluatorJsonContract:
         [
             ('{"score": 0.4} and also {"score": 0.9}', 0.4),
             ('{not json} {"score": 0.3}', 0.3),
+            ('<think>{"score": 0.9}, or less?</think>\n{"score": 0.3}', 0.3),
             ('{"score": -2}', 0.0),
             ('{"score": true}', 0.0),
             ('{"score": "0.8"}', 0.0),
@@ -144,6 +147,11 @@ def test_the_object_is_found_in_any_surrounding_text(before, score, hits, after)
     assert list(reply.hits) == [hit.strip() for hit in hits if hit.strip()][:4]
 
 
+def plain(prompt: str) -> str:
+    """The prompt without the tags around what is graded."""
+    return re.sub(r"<data-\w+>\n|\n</data-\w+>", "", prompt)
+
+
 class TestPromptTemplates:
     def prompt(self, template: str, transcript: Transcript | None = None, **config: Any) -> str:
         judge = Judge(['{"score": 1}'])
@@ -152,19 +160,32 @@ class TestPromptTemplates:
 
     def test_placeholders_are_replaced_with_or_without_spaces(self):
         template = "{{candidate_answer}} / {{ question }} / {{expected_outcome}} / {{reference_answer}}"
-        assert self.prompt(template) == "It is 42. / What is six times seven? / It says 42. / 42"
+        assert plain(self.prompt(template)) == "It is 42. / What is six times seven? / It says 42. / 42"
+
+    def test_answer_and_reference_are_within_tags(self):
+        prompt = self.prompt("A: {{candidate_answer}} B: {{reference_answer}} C: {{question}}")
+        answer, reference = (enclosed(text) for text in ("It is 42.", "42"))
+        assert prompt == f"A: {answer} B: {reference} C: What is six times seven?"
+        assert answer.startswith("<data-") and ">\nIt is 42.\n</data-" in answer
+
+    def test_a_missing_reference_has_no_tags(self):
+        judge = Judge(['{"score": 1}'])
+        prompt = "{{candidate_answer}}|{{reference_answer}}|"
+        evaluator = EVALUATORS["llm_judge"](prompt=prompt)
+        evaluator.evaluate(Case(), Evidence(Transcript(), answer="a", complete=judge))
+        assert plain(judge.asked[0].user) == "a||"
 
     def test_messages_are_given_as_json(self):
         assert '"content": "42"' in self.prompt("{{candidate_answer}} {{expected_messages}}")
         assert '"role": "user"' in self.prompt("{{candidate_answer}} {{input_messages}}")
 
     def test_unknown_names_stay_as_they_are(self):
-        assert self.prompt("{{candidate_answer}} {{other}}") == "It is 42. {{other}}"
+        assert plain(self.prompt("{{candidate_answer}} {{other}}")) == "It is 42. {{other}}"
 
     def test_placeholders_in_an_answer_are_not_replaced(self):
         judge = Judge(['{"score": 1}'])
         judged(judge, answer="{{reference_answer}}", prompt="A: {{candidate_answer}}")
-        assert judge.asked[0].user == "A: {{reference_answer}}"
+        assert plain(judge.asked[0].user) == "A: {{reference_answer}}"
 
     def test_missing_inputs_follow_a_template_without_the_answer(self):
         prompt = self.prompt("Be strict about {{question}}.")

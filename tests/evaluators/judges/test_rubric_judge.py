@@ -99,6 +99,15 @@ def test_each_criterion_is_a_score_that_informs() -> None:
     assert (syntax.value, syntax.passed, syntax.weight) == (0.8, None, 0.5)
 
 
+def test_a_wrong_sum_that_must_not_count_is_corrected_once() -> None:
+    wrong = answer(0.2).replace('"weighted_score": 0.2', '"weighted_score": 0.9')
+    model, found = judged(wrong, answer(0.8), on_mismatch="error")
+    assert "The judge reported 0.90, but its criteria give 0.20" in model.asked[1].user
+    assert (found["judge"][0].value, found["judge"][0].error) == (0.8, "")
+    _, found = judged(wrong)
+    assert (found["judge"][0].value, found["judge"][0].passed) == (0.9, True)
+
+
 def test_an_unusable_answer_is_corrected_once() -> None:
     model, found = judged("I think 0.8", answer(0.8))
     judging = found["judging"][0].judging

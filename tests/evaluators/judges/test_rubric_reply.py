@@ -53,8 +53,47 @@ def test_it_finds_the_first_object(text: str, expected: Any) -> None:
     assert first_object(text) == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param('<think>{"a": 1}</think>{"a": 2}', {"a": 2}, id="a draft in thoughts"),
+        pytest.param('<think>a</think> b <THINK>{"a": 1}</THINK>\n{"a": 2}', {"a": 2}, id="two blocks"),
+        pytest.param('<think>{"a": 1}<think>b</think>{"a": 2}', {"a": 2}, id="a tag in thoughts"),
+        pytest.param('<thinking>{"a": 1}</thinking>{"a": 2}', {"a": 2}, id="another tag"),
+        pytest.param('so {"a": 1}\n</think>\n\n{"a": 2}', {"a": 2}, id="only the end of thoughts"),
+        pytest.param('<think>{"a": 1}', None, id="only thoughts"),
+        pytest.param(
+            '{"a": "it wrote <think>", "b": 1}', {"a": "it wrote <think>", "b": 1}, id="a quoted tag"
+        ),
+        pytest.param('{"a": "</think> was left"}', {"a": "</think> was left"}, id="a quoted end"),
+    ],
+)
+def test_it_skips_a_reasoning_models_thoughts(text: str, expected: Any) -> None:
+    assert first_object(text) == expected
+
+
+def test_the_first_answer_with_all_required_fields_counts() -> None:
+    draft = {"scores": {"a": 0.1, "b": 0.1, "c": 0.1}, "weighted_score": 0.1}
+    texts = [json.dumps(each) for each in (draft, reply(), reply(weighted_score=0.2))]
+    assert read_reply("\n".join(texts), RUBRIC).weighted_score == 0.83
+
+
+def test_a_draft_alone_is_an_incomplete_answer() -> None:
+    with pytest.raises(BadReply, match="The answer lacks weighted_score, confidence, issues, highlights"):
+        read_reply('{"scores": {"a": 0.1}} and {"note": 1}', RUBRIC)
+
+
 @pytest.mark.hostile
-@pytest.mark.parametrize("text", ["{" * 50_000, '{"a":' * 5_000, '{"a": "' + "{" * 50_000])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{" * 50_000,
+        '{"a":' * 5_000,
+        '{"a": "' + "{" * 50_000,
+        "<think>" * 200_000,
+        "x</think>\n" * 200_000,
+    ],
+)
 def test_hostile_answers_end_soon(text: str) -> None:
     # The first repair imports a library, which is compiled on a new machine.
     first_object("{'a': 1}")

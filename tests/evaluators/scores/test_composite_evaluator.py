@@ -48,6 +48,7 @@ class TestComposite:
         aggregator = {"type": "llm_judge", "prompt": "Sum up {{EVALUATOR_RESULTS_JSON}}"}
         own = self.scores(Evidence(called("a"), complete=judge), aggregator=aggregator)[0]
         assert (own.value, own.detail["reasoning"]) == (0.6, "so")
+        assert judge.asked[0].user.startswith("Sum up <data-")
         assert '"one"' in judge.asked[0].user
         assert own.judging is not None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -259,3 +260,33 @@ def test_promptfoo_output_becomes_a_run_for_each_provider() -> None:
     assert (trial.scenario.key, trial.seconds, trial.answer) == ("test 2", 1.5, "x")
     assert [score["name"] for score in trial.scores] == ["verdict", "contains"]
     assert runs[1].trial_set.get().error == "HTTP 500"
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "what"),
+    [
+        (
+            "junit.xml",
+            '<?xml version="1.0"?>\n<testsuites><testsuite name="pytest"/></testsuites>',
+            "JUnit XML",
+        ),
+        ("one.xml", "<promptfoo>\n  <evalId>e</evalId>", "promptfoo's XML"),
+        ("one.csv", "Description,name,[plain] Greet {{name}},Status,Score\n", "promptfoo's CSV"),
+        (
+            "index.jsonl",
+            '{"timestamp":"t","test_id":"a","suite":"one","score":1}\n',
+            "results of AgentV 2.6 or later",
+        ),
+        ("log.json", '{"version": 2, "eval": {}, "plan": {}, "samples": []}', "a log of Inspect"),
+        ("benchmark.json", '{"metadata": {}, "run_summary": {}}', "a benchmark.json of Agent Skills"),
+        ("s.jsonl", '{"sessionId": "s", "projectHash": "p"}\n', "a Gemini CLI session"),
+    ],
+)
+def test_results_of_another_program_are_named(file: str, text: str, what: str) -> None:
+    with pytest.raises(RequestError, match=re.escape(f"{file}: {what}: not supported yet.")):
+        import_results(make_project(), text.encode(), file, by=None)
+
+
+def test_results_in_another_encoding_are_read() -> None:
+    (run,) = import_results(make_project(), json.dumps(suite_result()).encode("utf-16"), "r.json", by=None)
+    assert run.trials

@@ -5,7 +5,8 @@ import pytest
 from runs.containment.variables import allowed, parse_rules
 from runs.errors import ProviderError
 from runs.providers import ALIASES, OPTIONS, PROVIDERS, make_provider
-from runs.targets.definitions import TargetDefinition, define, read_targets, resolve
+from runs.providers.options import camel_case
+from runs.targets.definitions import TargetDefinition, define, hints_of_file, read_targets, resolve
 from scenarios.formats.problems import Problem, ScenarioFileError
 from tests.runs.containments import containment
 
@@ -84,34 +85,10 @@ def test_labels_are_stored_once_and_sorted():
             id="placeholder",
         ),
         pytest.param(
-            ["- name: a", "  provider: codex", "  max_retries: 2"],
-            4,
-            "targets/unused-field",
-            id="unused field",
-        ),
-        pytest.param(
-            ["- name: a", "  provider: mock", "  env: {A: b}"],
-            4,
-            "targets/unused-field",
-            id="env of a double",
-        ),
-        pytest.param(
-            ["- name: a", "  provider: anthropic", "  api_key: ${{ K }}", "  model: m", "  args: [x]"],
-            6,
-            "targets/unused-field",
-            id="args of a model",
-        ),
-        pytest.param(
             ["- name: a", "  provider: cli", "  command_template: x", "  base_url: http://x"],
             5,
             "targets/unused-field",
             id="address of a program",
-        ),
-        pytest.param(
-            ["- name: a", "  provider: opencode", "  maxTurns: 2"],
-            4,
-            "targets/unknown-field",
-            id="field of another agent",
         ),
         pytest.param(
             ["- name: a", "  provider: cli", "  command_template: x", "  colour: red"],
@@ -333,11 +310,80 @@ def test_fields_under_settings_count_like_those_beside_it():
     assert codex.entry == {"name": "t", **entry}
 
 
-def test_a_wrong_field_under_settings_has_its_own_line():
+@pytest.mark.parametrize(
+    ("lines", "line", "id"),
+    [
+        pytest.param(
+            ["- name: a", "  provider: codex", "  max_retries: 2"],
+            4,
+            "targets/unused-field",
+            id="unused field",
+        ),
+        pytest.param(
+            ["- name: a", "  provider: mock", "  env: {A: b}"],
+            4,
+            "targets/unused-field",
+            id="env of a double",
+        ),
+        pytest.param(
+            ["- name: a", "  provider: anthropic", "  api_key: ${{ K }}", "  model: m", "  args: [x]"],
+            6,
+            "targets/unused-field",
+            id="args of a model",
+        ),
+        pytest.param(
+            ["- name: a", "  provider: opencode", "  maxTurns: 2"],
+            4,
+            "targets/unknown-field",
+            id="field of another agent",
+        ),
+    ],
+)
+def test_a_field_that_has_no_effect_is_a_hint_with_its_line(lines, line, id):
+    text = "targets:\n" + "".join(f"  {text}\n" for text in lines)
+    (hint,) = hints_of_file(text.encode(), "targets.yaml")
+    assert (hint.line, hint.id, hint.lint) == (line, id, True)
+
+
+def test_a_field_under_settings_has_its_own_line():
     text = "targets:\n  - name: a\n    provider: codex\n    settings:\n      executable: codex\n      excutable: x\n"
-    (problem,) = problems(text)
+    (problem,) = hints_of_file(text.encode(), "targets.yaml")
     assert (problem.line, problem.where, problem.id) == (
         6,
         "targets[0].settings.excutable",
         "targets/unknown-field",
     )
+
+
+RETRY = {
+    "max_retries": 5,
+    "initial_delay_ms": 10,
+    "max_delay_ms": 20,
+    "backoff_factor": 3,
+    "retryable_status_codes": [418],
+}
+
+
+@pytest.mark.spec("agentv", "Retry fields in both spellings")
+@pytest.mark.parametrize("prefix", ["", "retry_"])
+@pytest.mark.parametrize("spelled", [str, camel_case], ids=["snake", "camel"])
+def test_retry_fields_are_read_in_each_spelling(prefix, spelled):
+    fields = {spelled(prefix + name): value for name, value in RETRY.items()}
+    found = target(provider="gemini", api_key="${{ K }}", **fields)
+    assert found.lints == ()
+    options = resolve(found, {"K": "key-1234"}).options
+    assert options.retry is not None
+    assert options.retry.as_config() == {
+        "maxRetries": 5,
+        "initialDelayMs": 10,
+        "maxDelayMs": 20,
+        "backoffFactor": 3,
+        "retryableStatusCodes": [418],
+    }
+
+
+@pytest.mark.spec("agentv", "Cases at once")
+@pytest.mark.parametrize("name", ["maxConcurrency", "max_concurrency"])
+def test_the_most_trials_at_once_have_another_name(name):
+    assert target(provider="mock", **{name: 2}).workers == 2
+    assert target(provider="mock", workers=7, **{name: 2}).workers == 2

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from io import StringIO
 
 import pytest
+from django.core.management import call_command
 
 from runs.models import RunDigest
 from tests.builders import close, make_run, make_trial, make_version, score, scores_of
@@ -249,3 +251,18 @@ def test_what_mentions_the_tool_comes_with_a_hint(signed_in, version):
 def test_recorded_trials_are_named_as_the_source(signed_in, version):
     run = counted_run(version, {"source": "recorded", "ends": "recorded", "total_commands": 4, "known": 4})
     assert "Source: recorded (1 of 1 trial)" in page(signed_in(), run)
+
+
+def test_trials_whose_judge_added_up_wrongly_are_counted(signed_in, client, version):
+    run = make_run(version)
+    trial = make_trial(run, "create")
+    make_judging(trial, score=0.95, content={"mismatch": True, "recomputed": 0.1})
+    make_judging(trial, score=0.9, content={"mismatch": True, "recomputed": 0.1}, counts=False)
+    make_judging(make_trial(run, "export"), score=0.8, content={"mismatch": False, "recomputed": 0.8})
+    judge = page(signed_in(), close(run)).region("Layer 3, judge")
+    assert "The judge's total contradicts its weighted criteria in 1 trial." in judge
+    assert judge.link("1 trial").address == f"/p/tools/trials/{trial.pk}/#judge"
+    out = StringIO()
+    call_command("show_run", str(run.pk), stdout=out)
+    said = " ".join(out.getvalue().split())
+    assert said.count("The judge reported 0.95, but its criteria give 0.10 by the rubric's weights.") == 1

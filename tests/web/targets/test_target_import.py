@@ -76,3 +76,8 @@ def test_a_suite_without_a_targets_file_says_so(signed_in, project):
     make_suite(project, name="Basics")
     text = parse(signed_in().post("/p/tools/suites/basics/targets/", follow=True))
     assert "Basics has no targets file." in text
+
+
+def test_a_field_that_is_ignored_is_said(signed_in):
+    text = parse(bring(signed_in(), b"targets:\n  - {name: quiet, provider: mock, colour: red}\n"))
+    assert "A mock target has no field 'colour'. It is ignored. Remove it." in text

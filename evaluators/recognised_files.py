@@ -1,0 +1,89 @@
+"""Name files of programs that evalhub doesn't read, for refusals that say what was given."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from evaluators.model import Json
+
+LATER_AGENTV = "an eval file of AgentV 2.6 or later (`tests`)"
+_HEAD = 8_000
+"""Characters in which a file shows what it is."""
+
+# In a JSON text that quotes another one, its quotes are escaped, so these don't match there.
+_TEXTS: Mapping[str, str] = {
+    "a Gemini CLI session": r'"projectHash"\s*:',
+    "a Qwen Code session": r'"parentUuid"\s*:[^\n]*"message"\s*:\s*\{\s*"role"\s*:\s*"\w+"\s*,\s*"parts"\s*:',
+    "a Cline session": r'"enable_spawn"\s*:|"origin"\s*:\s*\{\s*"source"\s*:',
+    "a Copilot CLI session": r'"copilotVersion"\s*:',
+    "a trajectory of SWE-agent or mini-swe-agent": r'"model_stats"\s*:',
+    "a pi session": r'\A\s*\{\s*"type"\s*:\s*"session"\s*,\s*"version"\s*:',
+    "a chat of aider": r"\A\s*# aider chat started at",
+    "aider's input history": r"\A\s*# \d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+\n\+",
+}
+_RESULTS: Mapping[str, str] = {
+    "promptfoo's XML": r"\A\s*(?:<\?xml[^>]*>\s*)?<promptfoo",
+    "JUnit XML": r"\A\s*(?:<\?xml[^>]*>\s*)?<testsuites?\b",
+    "promptfoo's CSV": r"\A[^\n]*\[[^\]\n]+\] [^\n]*,?\s*(?:Status|\"?\[)",
+    "results of AgentV 2.6 or later": r'\A\s*\{[^\n]*"test_id"\s*:',
+}
+
+
+def recognised_session(text: str) -> str:
+    """Return whose session a file holds, such as `a Gemini CLI session`; empty if unknown."""
+    return _named(text, _TEXTS)
+
+
+def recognised_results(text: str, value: Json) -> str:
+    """Return which program's results a file holds, by its text and its JSON if it has some; empty if unknown."""
+    return _named(text, _RESULTS) or recognised_session(text) or _by_value(value, _RESULT_VALUES)
+
+
+def recognised_suite(value: Json) -> str:
+    """Return which program's suite a decoded file is; empty if unknown."""
+    return _by_value(value, _SUITE_VALUES)
+
+
+def _named(text: str, known: Mapping[str, str]) -> str:
+    head = text[:_HEAD]
+    return next((name for name, pattern in known.items() if re.search(pattern, head)), "")
+
+
+def _by_value(value: Json, known: Mapping[str, Callable[[Any], bool]]) -> str:
+    return next((name for name, matches in known.items() if matches(value)), "")
+
+
+def _has(*names: str) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, dict) and set(names) <= value.keys()
+
+
+def _is_later_agentv(value: Any) -> bool:
+    return isinstance(value, dict) and bool({"tests", "eval_cases"} & value.keys())
+
+
+def _is_promptfoo(value: Any) -> bool:
+    own = {"prompts", "providers"}
+    later = {"default_test", "evaluate_options", "environment"}
+    return isinstance(value, dict) and own <= value.keys() and not later & value.keys()
+
+
+def _are_queries(value: Any) -> bool:
+    asked = {"query", "should_trigger"}
+    return isinstance(value, list) and bool(value) and all(_has(*asked)(each) for each in value)
+
+
+_SUITE_VALUES: Mapping[str, Callable[[Any], bool]] = {
+    "a promptfoo configuration": _is_promptfoo,
+    LATER_AGENTV: _is_later_agentv,
+    "an evals.json of Agent Skills": _has("skill_name", "evals"),
+    "a list of trigger queries of Agent Skills": _are_queries,
+    "a targets file": _has("targets"),
+    "a rubric": _has("criteria"),
+}
+_RESULT_VALUES: Mapping[str, Callable[[Any], bool]] = {
+    "a log of Inspect": _has("eval", "plan", "samples"),
+    "a benchmark.json of Agent Skills": _has("metadata", "run_summary"),
+    "a grading.json of Agent Skills": _has("assertion_results", "summary"),
+}

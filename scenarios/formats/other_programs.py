@@ -1,0 +1,66 @@
+"""Say which program's files an upload holds, if it holds no scenario."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Mapping
+
+from evaluators.recognised_files import (
+    LATER_AGENTV,
+    recognised_results,
+    recognised_session,
+    recognised_suite,
+)
+from evaluators.text_encoding import decode_text
+from scenarios.formats.candidates import READERS, decode_file
+from scenarios.formats.positions import Document
+from scenarios.formats.problems import Problem, ScenarioFileError
+
+MOST_FILES = 50
+"""Most files that are looked at."""
+_READ_ELSEWHERE: Mapping[str, str] = {
+    "a targets file": "Upload it with its suite, or pass it with --targets.",
+    "a rubric": "Upload it with its scenario.",
+}
+"""Files that evalhub reads beside a suite, and how to give them."""
+_FIXES: Mapping[str, str] = {
+    LATER_AGENTV: "Write 'evalcases:', as until AgentV 2.5; see docs/formats/agentv.md.",
+    "a promptfoo configuration": "Import its results with import_results; see docs/command-line.md.",
+}
+_HEAD_BYTES = 64_000
+
+
+def problems_of_others(files: Mapping[str, bytes]) -> list[Problem]:
+    """Return a problem for each file that is recognised as another program's; none if no file is."""
+    looked_at = sorted(files, key=lambda path: (path.count("/"), path))[:MOST_FILES]
+    kinds = ((path, _kind(path, files[path])) for path in looked_at)
+    return [_problem(path, kind) for path, kind in kinds if kind]
+
+
+def _kind(path: str, content: bytes) -> str:
+    text = decode_text(content[:_HEAD_BYTES], "replace")
+    if kind := recognised_session(text):
+        return kind
+    document = _decoded(path, content)
+    return recognised_suite(document.value) if document else recognised_results(text, None)
+
+
+def _decoded(path: str, content: bytes) -> Document | None:
+    if posixpath.splitext(path)[1].lower() not in READERS:
+        return None
+    try:
+        return decode_file(path, content)
+    except ScenarioFileError:
+        return None
+
+
+def _problem(path: str, kind: str) -> Problem:
+    elsewhere = _READ_ELSEWHERE.get(kind)
+    return Problem(
+        file=path,
+        line=1,
+        where="",
+        what=f"This is {kind}, no scenario." if elsewhere else f"This is {kind}: not supported yet.",
+        fix=elsewhere or _FIXES.get(kind, "See docs/formats/ for the files that can be uploaded."),
+        id="format/no-scenario",
+    )

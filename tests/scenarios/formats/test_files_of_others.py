@@ -1,0 +1,92 @@
+"""Files as people have them: in UTF-16, with a byte order mark, empty, or of another program."""
+
+from __future__ import annotations
+
+import codecs
+import json
+
+import pytest
+
+from scenarios.formats import parse_files
+from scenarios.formats.problems import Problem, ScenarioFileError
+from scenarios.quoting import quoted
+
+SUITE = "name: ü\ntarget: {binary: t}\ntask: x\ngates: [{type: file_exists, path: x}]\n"
+CASES = json.dumps([{"id": "ü", "input": {"message": "m"}, "expect": {"toolsCalled": ["x"]}}])
+ENCODINGS = {
+    "UTF-8 with a mark": "utf-8-sig",
+    "UTF-16 with a mark": "utf-16",
+    "UTF-16 little-endian": "utf-16-le",
+    "UTF-16 big-endian": "utf-16-be",
+}
+
+
+def refused(**files: bytes) -> list[Problem]:
+    with pytest.raises(ScenarioFileError) as caught:
+        parse_files(files, name="folder")
+    return list(caught.value.problems)
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS.values(), ids=ENCODINGS)
+@pytest.mark.parametrize(("file", "text"), [("a.yaml", SUITE), ("a.json", CASES)])
+def test_other_encodings_are_read(file, text, encoding):
+    (suite,) = parse_files({file: text.encode(encoding)}, name="a")
+    assert [scenario.key for scenario in suite.scenarios] == ["ü"]
+
+
+def test_a_mark_of_the_other_order_is_read():
+    (suite,) = parse_files({"a.yaml": codecs.BOM_UTF16_BE + SUITE.encode("utf-16-be")}, name="a")
+    assert suite.scenarios[0].key == "ü"
+
+
+def test_problems_in_another_encoding_quote_their_lines():
+    content = SUITE.replace("file_exists", "file_exist").encode("utf-16")
+    (problem,) = refused(**{"a.yaml": content})
+    assert (problem.line, problem.id) == (4, "format/unknown-gate")
+    (shown,) = quoted([problem], {"a.yaml": content})
+    assert any("file_exist" in line.text for line in shown.lines)
+
+
+@pytest.mark.parametrize("content", [b"", b"# nothing here\n", b"---\n", codecs.BOM_UTF8], ids=repr)
+@pytest.mark.parametrize("file", ["config.yaml", "empty.json"])
+def test_an_empty_file_beside_others_is_no_obstacle(file, content):
+    if file.endswith(".json") and content.startswith((b"#", b"-")):
+        content = b"null"
+    (suite,) = parse_files({"a.yaml": SUITE.encode(), file: content}, name="a")
+    assert suite.scenarios[0].key == "ü"
+
+
+def test_a_lone_empty_file_is_refused():
+    (problem,) = refused(**{"config.yaml": b""})
+    assert problem.id == "format/empty-file"
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("tests:\n- {id: a, input: hi, criteria: c}\n", "an eval file of AgentV 2.6 or later (`tests`)"),
+        ("eval_cases:\n- {id: a, input: hi}\n", "an eval file of AgentV 2.6 or later (`tests`)"),
+        ("prompts: [p]\nproviders: [x]\ntests: [{vars: {a: b}}]\n", "a promptfoo configuration"),
+        ("skill_name: s\nevals: [{id: 1, prompt: p}]\n", "an evals.json of Agent Skills"),
+        ("- {query: q, should_trigger: true}\n", "a list of trigger queries of Agent Skills"),
+        ('{"sessionId": "s", "projectHash": "p", "startTime": "t"}\n', "a Gemini CLI session"),
+    ],
+)
+def test_a_refusal_names_what_was_recognised(text, what):
+    (problem,) = refused(**{"dir/a.yaml": text.encode()})
+    assert (problem.file, problem.id) == ("dir/a.yaml", "format/no-scenario")
+    assert problem.what == f"This is {what}: not supported yet."
+    assert "docs/" in problem.fix
+
+
+@pytest.mark.parametrize(
+    ("text", "what"), [("targets: [{name: a}]", "a targets file"), ("criteria: [{id: a}]", "a rubric")]
+)
+def test_a_file_that_belongs_beside_a_suite_says_so(text, what):
+    (problem,) = refused(**{"a.yaml": text.encode()})
+    assert problem.what == f"This is {what}, no scenario."
+
+
+def test_a_case_of_later_versions_says_what_to_write():
+    text = "evalcases:\n- id: a\n  input: hi\n  expected_outcome: x\n"
+    assert any("write 'input_messages:'" in problem.fix for problem in refused(**{"a.yaml": text.encode()}))
