@@ -11,6 +11,7 @@ from evalhub.teams.models import Project
 from runs.execution import run_here
 from runs.models import Run, Target, Trial
 from tests.builders import make_project
+from tests.model_server import Failure, serving
 from tests.runs.carrying import launch, shell_target, suite_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -142,3 +143,21 @@ def test_a_command_crashes_by_a_signal_only(project, command, expected):
     target = shell_target(project, command_template=f"sh -c '{command}'")
     found = carried(project, target.name)
     assert found["passing"][:2] == expected
+
+
+def test_a_model_that_asks_to_wait_beyond_the_limit_is_an_error_with_its_own_seconds(project, monkeypatch):
+    monkeypatch.setenv("MODEL_KEY", "sk-of-the-tests-0123456789")
+    with serving() as models:
+        models.script.turns = [Failure(429, headers=(("retry-after", "3600"),))] * 9
+        definition = {"name": "model", "provider": "litellm", "model": "openai/gpt-4o-mini", "base_url": f"{models.url}/v1"}  # fmt: skip
+        Target.objects.create(project=project, name="model", provider="litellm", definition=definition)
+        outcome, error_kind, error = _without_seconds(carried(project, "model", timeout_seconds=8))
+    assert (outcome, error_kind) == ("error", "endpoint")
+    assert "HTTP 429" in error and "wait 3600 s (Retry-After)" in error
+    assert all(0 < (trial.seconds or 0) < 8 for trial in Trial.objects.all())
+    assert not any(trial.timed_out for trial in Trial.objects.all())
+
+
+def _without_seconds(found: dict[str, tuple[str, str, str]]) -> tuple[str, str, str]:
+    assert {each[:2] for each in found.values()} == {found["passing"][:2]}
+    return found["passing"]
