@@ -14,6 +14,7 @@ from rich.text import Text
 from evaluators import verdict_sentences
 from evaluators.comparability import named
 from evaluators.measure_change import ChangeVerdict
+from runs.models.run import no_verdict
 from runs.warehouse.failure_reasons import trial_reasons
 from runs.warehouse.measure_changes import change_from_json
 from runs.warehouse.measures import label_of_key
@@ -69,7 +70,12 @@ def summary(document: Mapping[str, Any], *, width: int | None = None, colour: bo
 
 
 def verdict_lines(run: Mapping[str, Any]) -> list[str]:
-    """Return the run's verdict against its baseline and what it rests on; nothing without a comparison."""
+    """Return the run's verdict against its baseline and what it rests on, or why it has none.
+
+    Nothing without a comparison.
+    """
+    if run["verdict_reason"]:
+        return [no_verdict(run["id"], run["passed"], run["failed"], run["errors"])]
     changes = [change_from_json(each) for each in run["measures"]]
     if not run["verdict"] or not changes:
         return []
