@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from evaluators.transcripts import parse
 from evaluators.transcripts.endings import Ending, ending_of, failure_in_opencode_log, is_of_service
 
 FILES = Path(__file__).parents[1] / "files"
@@ -77,6 +78,11 @@ def test_a_failure_after_the_final_result_does_not_count():
     """Claude Code woke up for a command in the background after its answer; then its service failed."""
     found = ending_of("claude_code", (FOLDER / "claude_code/answered-500.jsonl").read_bytes())
     assert found == Ending(closed=True, answered=True)
+
+
+def test_the_final_result_stays_the_answer():
+    stream = (FOLDER / "claude_code/answered-500.jsonl").read_bytes()
+    assert parse("claude_code", stream).answer == "All done."
 
 
 @pytest.mark.parametrize("kind", ["codex", "claude_code", "opencode"])
