@@ -27,7 +27,7 @@ def test_it_asks_again_after_a_passing_failure(models, kind, turn):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("status", [401, 403, 400, 404, 418])
+@pytest.mark.parametrize("status", [401, 402, 403, 400, 404, 418])
 @pytest.mark.spec("agentv", "Errors that are not retried")
 def test_non_retryable_errors(models, kind, status):
     models.script.turns = [Failure(status)]
