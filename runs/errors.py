@@ -65,12 +65,13 @@ class ProviderError(Exception):
     """The target could not do the task for a reason that is not the agent's: the trial is an error, not a fail.
 
     `kind` is a stable word for machines: start, command, setup, configuration, endpoint,
-    attachment, timeout, cancelled, memory.
+    attachment, timeout, cancelled, memory. `seconds` is the time that the target took until then, if it was measured.
     """
 
-    def __init__(self, message: str, *, kind: str = "start") -> None:
+    def __init__(self, message: str, *, kind: str = "start", seconds: float | None = None) -> None:
         super().__init__(message)
         self.kind = kind
+        self.seconds = seconds
 
 
 class StaleReview(RequestError):

@@ -12,6 +12,7 @@ from evalhub.teams.access import default_project, local_owner
 from evalhub.teams.models import Project
 from evalhub.web.commands import (
     FAILED,
+    NOT_MEASURED,
     PASSED,
     REGRESSED,
     WRONG_USE,
@@ -23,7 +24,17 @@ from evalhub.web.commands import (
 from scenarios.bundle_limits import read_whole
 from scenarios.formats.problems import ScenarioFileError
 
-__all__ = ["FAILED", "PASSED", "REGRESSED", "WRONG_USE", "Arguments", "EvalhubCommand", "Refused", "Result"]
+__all__ = [
+    "FAILED",
+    "NOT_MEASURED",
+    "PASSED",
+    "REGRESSED",
+    "WRONG_USE",
+    "Arguments",
+    "EvalhubCommand",
+    "Refused",
+    "Result",
+]
 MAX_DOCUMENT_BYTES = 512 * 1024 * 1024
 """The size limit of evidence and results, which include transcripts."""
 

@@ -46,7 +46,7 @@ def _let_go(stream: OutputWrapper) -> None:
     os.close(devnull)
 
 
-PASSED, FAILED, WRONG_USE, REGRESSED = 0, 1, 2, 3
+PASSED, FAILED, WRONG_USE, REGRESSED, NOT_MEASURED = 0, 1, 2, 3, 4
 """Exit codes of every command."""
 HIGHEST_PORT = 65_535
 MOST_DAYS = 36_500

@@ -48,10 +48,13 @@ def parse(raw: bytes) -> Transcript:
     Input tokens from a cache count as read.
     """
     lines, problems = objects(raw, "Claude Code")
-    result = next((line for line in reversed(lines) if line.get("type") == "result"), {})
+    results = [line for line in reversed(lines) if line.get("type") == "result"]
+    result = results[0] if results else {}
+    # A session that wakes up for a command in the background has a result before.
+    final = next((line for line in results if not line.get("is_error")), result)
     return transcript(
         known(_without_denied(_read(lines), result), lines, "Claude Code", _SILENT),
-        answer=words(result.get("result")) or "",
+        answer=words(final.get("result")) or "",
         usage=_models_usage(result)
         or (usage_of(mapping(result["usage"])) if "usage" in result else _sum(lines)),
         cost_usd=plausible_cost(result.get("total_cost_usd")),

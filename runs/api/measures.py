@@ -115,7 +115,9 @@ class RunComparisonOut(Schema):
     """A run compared with the first one."""
 
     run: int
-    verdict: ChangeVerdict
+    verdict: ChangeVerdict | None
+    verdict_reason: str | None
+    """errors: a third or more of the trials of one of the runs hit errors, so nothing is compared; else null."""
     scenarios: int
     """Scenarios that both runs have results of."""
     comparable: int
@@ -223,6 +225,7 @@ def _compared(each: ComparedRun) -> dict[str, Any]:
     return {
         "run": each.run.pk,
         "verdict": compared.verdict,
+        "verdict_reason": compared.verdict_reason,
         "scenarios": compared.common,
         "comparable": compared.comparable,
         "not_comparable": {key: list(why) for key, why in compared.not_comparable.items()},

@@ -36,6 +36,7 @@ from runs.providers import MODELS
 from runs.providers.base import Recording
 from runs.providers.options import ResolvedTarget
 from runs.providers.prices import cost_of, known_price, price_note, price_source, project_price
+from runs.providers.session_end import broken_by
 from runs.warehouse.artifacts import Kept
 from scenarios.guidance import Guidance
 from scenarios.spec import ScenarioSpec
@@ -150,6 +151,10 @@ def describe(
 def unreadable(described: TrialResult, recording: Recording, error: UnreadableTranscript) -> TrialResult:
     """Return the result of a trial whose output could not be read."""
     detail = described.detail | {"notes": list(recording.notes)}
+    if broken := broken_by(recording):
+        return replace(
+            described, outcome="error", error=broken.sentence, error_kind=broken.kind, detail=detail
+        )
     printed = recording.stderr.strip()[-LONGEST_STANDARD_ERROR:]
     sentence = f"{error} Standard error: {printed}" if printed else str(error)
     return replace(described, outcome="error", error=sentence, error_kind="transcript", detail=detail)
@@ -173,8 +178,15 @@ def judged(
     layers: Sequence[Layer] = LAYERS,
     limits: Thresholds = Thresholds(),  # noqa: B008 immutable
 ) -> TrialResult:
-    """Return the result with every layer's scores."""
+    """Return the result with every layer's scores; a broken session is an error, whatever its scores are."""
+    broken = broken_by(recording)
+    if broken:
+        criteria = criteria.model_copy(update={"judge": None})
     evaluation = evaluate(criteria, evidence, layers)
+    if broken:
+        evaluation = structs.replace(
+            evaluation, outcome="error", error=broken.sentence, composite=None, composite_weights={}
+        )
     commands, passed = evidence.interaction.commands, evaluation.outcome == "pass"
     wasted = waste_scores(evidence.transcript, commands, passed=passed)
     evaluation = structs.replace(evaluation, scores=evaluation.scores + wasted)
@@ -184,7 +196,7 @@ def judged(
         described,
         outcome=evaluation.outcome,
         error=evaluation.error,
-        error_kind=_error_kind(evaluation),
+        error_kind=broken.kind if broken else _error_kind(evaluation),
         evaluation=evaluation,
         transcript=evidence.transcript,
         interaction=evidence.interaction,

@@ -70,7 +70,8 @@ def carry_out(load: Callable[[], Task], *, stopped: Callable[[], bool], name: st
             return CANCELLED
         if problem := cannot_store(error):
             raise problem from error
-        return TrialResult(outcome="error", error=mask_values(str(error), secrets), error_kind=error.kind)
+        sentence = mask_values(str(error), secrets)
+        return TrialResult(outcome="error", error=sentence, error_kind=error.kind, seconds=error.seconds)
     except Exception as error:
         # Broad because a lane must survive any error; what is not raised again is stored as the trial's error.
         if problem := cannot_store(error):

@@ -26,6 +26,7 @@ from runs.models import Run, Target, TargetTry
 from runs.models.run_options import RunOptions
 from runs.providers import make_provider
 from runs.providers.base import Recording
+from runs.providers.session_end import broken_by
 from runs.queue import wakeups
 from runs.queue.claims import Claim
 from runs.queue.disk import DiskFull, check_room_for_commands
@@ -159,6 +160,8 @@ def _described(recording: Recording, context: RunContext) -> dict[str, Json]:
         transcript = transcript_of(recording)
     except UnreadableTranscript as error:
         return {**described, "error": str(error), "error_kind": "transcript", "notes": list(recording.notes)}
+    if broken := broken_by(recording):
+        described |= {"error": broken.sentence, "error_kind": broken.kind}
     cost = priced(recording, transcript, context.target, context.model)
     usage = recording.usage or transcript.usage
     calls = [call.name for call in tool_calls(transcript)]

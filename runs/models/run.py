@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from evalhub.teams.models import Project
 from evalhub.teams.priorities import Priority
+from evalhub.web.numbers import counted
 from evaluators.interaction import RULES_VERSION
 from runs.models.target import Target, TargetVersion
 from scenarios.models import Guidance, SuiteVersion
@@ -33,6 +34,14 @@ MAINLINE = ("", "main", "master")
 """Branches that count as mainline: no branch, or the one that others are merged into."""
 NOT_CONFIRMING = ~models.Q(trigger=Trigger.CONFIRM)
 """Runs of a line: a confirmation runs some scenarios only, and half of it on an older configuration."""
+TRIALS_FOR_AN_ERROR = 3
+"""From one error in so many finished trials on, a run has no verdict: what is left of it may be a biased sample."""
+MOSTLY_MEASURED = models.Q(errors=0) | models.Q(
+    passed__gt=models.F("errors") * (TRIALS_FOR_AN_ERROR - 1) - models.F("failed")
+)
+"""Runs with fewer errors than that; `has_too_many_errors` in queries."""
+ERRORS = "errors"
+"""The reason of a missing verdict, for machines."""
 STALE = models.F("fingerprint__staleness__stale")
 """Whether a run's eval cases were generated for another tool description; `is_stale` in queries."""
 
@@ -95,6 +104,21 @@ def nothing_counted() -> dict[str, Any]:
 def current_rules() -> int:
     """Return the version of the counting rules."""
     return RULES_VERSION
+
+
+def has_too_many_errors(passed: int, failed: int, errors: int) -> bool:
+    """Return whether a run with these outcomes is without a verdict: never a baseline, in no line and no A/A pair."""
+    return errors > 0 and errors * TRIALS_FOR_AN_ERROR >= passed + failed + errors
+
+
+def no_verdict(run: int, passed: int, failed: int, errors: int) -> str:
+    """Return why a run has no verdict, in a sentence; empty unless it has too many errors."""
+    if not has_too_many_errors(passed, failed, errors):
+        return ""
+    return (
+        f"Run {run} has no verdict: {errors} of {counted(passed + failed + errors, 'trial')} hit errors, a third or more. "
+        "Fix their cause, then retry them."
+    )
 
 
 def has_estimates(counting: Mapping[str, Any]) -> bool:
@@ -243,6 +267,16 @@ class Run(models.Model):
     def cost_per_success(self) -> float | None:
         """The cost in USD, judges included, for each passed trial; None if unknown or none passed."""
         return cost_per_success(self.cost_usd, self.passed)
+
+    @property
+    def has_too_many_errors(self) -> bool:
+        """Whether it is without a verdict because of its errors."""
+        return has_too_many_errors(self.passed, self.failed, self.errors)
+
+    @property
+    def no_verdict(self) -> str:
+        """Why it has no verdict, in a sentence; empty unless it has too many errors."""
+        return no_verdict(self.pk, self.passed, self.failed, self.errors)
 
     @property
     def is_open(self) -> bool:

@@ -20,6 +20,7 @@ from runs.providers.agent_log import AgentLog, LogFormat, log_name
 from runs.providers.agent_options import AgentFacts, AgentOptions
 from runs.providers.base import Availability, Invocation
 from runs.providers.options import ResolvedTarget
+from runs.providers.session_end import Broken
 
 if TYPE_CHECKING:  # runs.containment.sandbox imports this package
     from runs.containment.sandbox import Containment, Sandbox
@@ -146,17 +147,21 @@ class AgentProgram:
             return place.create(name), str(place.path / name)
         except OSError as error:
             raise ProviderError(
-                f"{self._about()} can't log to {place.path}: {error.strerror}. Correct `log_dir`.",
+                f"{self.about} can't log to {place.path}: {error.strerror}. Correct `log_dir`.",
                 kind="configuration",
             ) from error
 
-    def refuse_failure(self, result: ProcessResult, invocation: Invocation, log: AgentLog) -> None:
-        """Raise `ProviderError` if the program failed and no gates check the workspace."""
+    def refuse_failure(
+        self, result: ProcessResult, broken: Broken | None, invocation: Invocation, log: AgentLog
+    ) -> None:
+        """Raise `ProviderError` if the session was cut off or failed, and no gates check the workspace."""
         if invocation.in_workspace or result.cancelled:
             return
+        if broken and broken.kind == "endpoint":
+            raise ProviderError(f"{broken.sentence}{_where(log)}", kind=broken.kind)
         if result.timed_out:
             raise ProviderError(
-                f"{self._about()} timed out after {self.limit(invocation):g} s{_where(log)}. "
+                f"{self.about} timed out after {self.limit(invocation):g} s{_where(log)}. "
                 "Raise `timeout_seconds`, or find out what it waits for.",
                 kind="timeout",
             )
@@ -167,10 +172,12 @@ class AgentProgram:
         """Return a failed program's error, with its output and the path of its log."""
         out, err = (_end(stream) for stream in (result.stdout, result.stderr))
         output = "; ".join(f"{name}: {text}" for name, text in (("stderr", err), ("stdout", out)) if text)
-        sentence = f"{self._about()} {how}: {output or 'no output'}{_where(log)}."
+        sentence = f"{self.about} {how}: {output or 'no output'}{_where(log)}."
         return ProviderError(f"{sentence} Run it by hand to see why.", kind="command")
 
-    def _about(self) -> str:
+    @property
+    def about(self) -> str:
+        """The program as the subject of a sentence."""
         return f"{self.title} of the target '{self.target.name}'"
 
     def _found(self) -> Path | None:
@@ -186,7 +193,7 @@ class AgentProgram:
     def _missing(self) -> str:
         install = f" with `{self.facts.install}`" if self.facts else ""
         return (
-            f"{self._about()} cannot start: there is no program '{self.executable}' on the worker. "
+            f"{self.about} cannot start: there is no program '{self.executable}' on the worker. "
             f"Install it there{install}, or set `executable` to its path."
         )
 
@@ -195,7 +202,7 @@ class AgentProgram:
             return ""
         oldest = ".".join(map(str, self.facts.oldest))
         return (
-            f"{self._about()} is too old: '{version}', and evalhub reads the output of {oldest} and later. "
+            f"{self.about} is too old: '{version}', and evalhub reads the output of {oldest} and later. "
             f"Update it on the worker with `{self.facts.install}@latest`."
         )
 
@@ -207,7 +214,7 @@ class AgentProgram:
             return ""
         variable = self.facts.variable
         return (
-            f"{self._about()} is not signed in: agents don't see the worker's logins. Set {variable} on the worker, "
+            f"{self.about} is not signed in: agents don't see the worker's logins. Set {variable} on the worker, "
             f"allow it in EVALHUB_ENV_ALLOW, and write `api_key: ${{{{ {variable} }}}}` in the target."
         )
 
@@ -226,7 +233,7 @@ class AgentProgram:
             result = self.run(["--version"], asking, sandbox, cwd=workspace, env=sandbox.own_home())
         if result.exit_code != 0:
             raise ProviderError(
-                f"{self._about()} does not start: `{self.executable} --version` ended with exit code "
+                f"{self.about} does not start: `{self.executable} --version` ended with exit code "
                 f"{result.exit_code}: {result.summary}. Run it by hand on the worker, or install it again."
             )
         lines = result.stdout.decode("utf-8", "replace").split("\n")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -20,6 +20,7 @@ from runs.providers.base import Invocation, Recording
 from runs.providers.preread import preread_prompt
 from runs.providers.prices import cost_of, known_price
 from runs.providers.recent_lines import PrintedLines, SplitLines
+from runs.providers.session_end import broken_by
 
 if TYPE_CHECKING:  # runs.containment.sandbox imports this package
     from runs.containment.sandbox import Sandbox
@@ -41,8 +42,11 @@ def run_session(
     env: Mapping[str, str],
     log: AgentLog,
     stdin: str = "",
+    repeating: Callable[[], str] = lambda: "",
 ) -> Recording:
     """Run a session and return its stream for `parser`.
+
+    `repeating` returns the failed request that an agent without a word of it in its stream was repeating at the end.
 
     Raises `ProviderError` if the program can't start, or if only the answer counts and it is missing.
     """
@@ -65,9 +69,7 @@ def run_session(
     )
     if limit.is_exceeded:
         result = replace(result, cancelled=invocation.cancelled())
-    program.refuse_failure(result, invocation, log)
-    _refuse_silence(program, parser, result, invocation, log)
-    return Recording(
+    recording = Recording(
         raw=result.stdout,
         parser=parser,
         exit_code=result.exit_code,
@@ -79,7 +81,13 @@ def run_session(
         logs={"log": log.content},
         notes=tuple(filter(None, (result.error, limit.note, program.newer(version)))),
         version=version,
+        program=program.about,
+        was_stopped=bool(result.error or limit.is_exceeded),
+        service_failure=repeating() if result.timed_out else "",
     )
+    program.refuse_failure(result, broken_by(recording), invocation, log)
+    _refuse_silence(program, parser, result, invocation, log)
+    return recording
 
 
 def prompt_of(invocation: Invocation, sandbox: Sandbox) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from signal import Signals
 from typing import Protocol, runtime_checkable
 
 from evaluators.model import Json, Price, Usage
@@ -88,8 +89,22 @@ class Invocation:
     """Registers a callback for the agent's calls so far; a provider that can't report them skips it."""
 
 
-ENDED_BY_SIGNAL = (-2, -9, -15, 130, 137, 143)
-"""Exit codes of a program that SIGINT, SIGKILL or SIGTERM ended, as Python and shells name them."""
+SIGNALS = (
+    Signals.SIGHUP,
+    Signals.SIGINT,
+    Signals.SIGQUIT,
+    Signals.SIGILL,
+    Signals.SIGTRAP,
+    Signals.SIGABRT,
+    Signals.SIGBUS,
+    Signals.SIGFPE,
+    Signals.SIGKILL,
+    Signals.SIGSEGV,
+    Signals.SIGTERM,
+    Signals.SIGSYS,
+)
+ENDED_BY_SIGNAL = {code: number for number in SIGNALS for code in (-number, 128 + number)}
+"""The signals by the exit codes of programs that they ended, as Python and shells name them."""
 
 
 @dataclass(frozen=True)
@@ -121,6 +136,12 @@ class Recording:
     notes: tuple[str, ...] = ()
     version: str = ""
     """The agent program's version in this trial."""
+    program: str = ""
+    """The program that ran, as the subject of a sentence; empty for an answer that no program gave."""
+    was_stopped: bool = False
+    """Whether evalhub ended the program: by a limit or a cancellation."""
+    service_failure: str = ""
+    """The failed request that the agent was repeating when it was stopped, if its stream doesn't say so."""
 
     @property
     def was_cut(self) -> bool:

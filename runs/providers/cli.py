@@ -248,6 +248,8 @@ class Cli:
             truncated=result.truncated,
             stderr=result.stderr.decode("utf-8", "replace"),
             notes=tuple(notes),
+            program=f"The command of the target '{self._target.name}'",
+            was_stopped=bool(result.error),
         )
 
     def _answer_text(self, result: ProcessResult, files: CliFiles, notes: list[str]) -> str | None:

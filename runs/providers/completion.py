@@ -42,15 +42,23 @@ class Answer:
 class ModelFailed(Exception):
     """A model couldn't be asked or didn't answer; the message says why and what to do, without secrets.
 
-    `kind` is endpoint, timeout or cancelled; `status` is that of HTTP where one came back.
+    `kind` is endpoint, timeout (nothing was answered within the time limit) or cancelled; `status` is that of HTTP
+    where one came back; `seconds` is the time over all attempts.
     """
 
     def __init__(
-        self, message: str, *, kind: str, failure: RequestFailure, notes: tuple[str, ...] = ()
+        self,
+        message: str,
+        *,
+        kind: str,
+        failure: RequestFailure,
+        seconds: float | None = None,
+        notes: tuple[str, ...] = (),
     ) -> None:
         super().__init__(message)
         self.kind = kind
         self.status = failure.status
+        self.seconds = seconds
         self.notes = notes
 
 
@@ -88,12 +96,12 @@ class Asking:
                 self._wait,
             )
         except RequestFailed as error:
-            out_of_time = error.failure.network and self.patience.left <= 0
-            raise self._failed("timeout" if out_of_time else "endpoint") from error
+            late = error.failure.unanswered and self.patience.left <= 0
+            raise self._failed("timeout" if late else "endpoint") from error
         except OnlyOnce as error:
             raise self._failed("endpoint") from error
         except TimeLimitExceeded as error:
-            raise self._failed("timeout") from error
+            raise self._out_of_time() from error
         except Cancelled as error:
             raise self._failed("cancelled") from error
 
@@ -117,7 +125,21 @@ class Asking:
         self.patience.sleep(seconds)
         self.notes[-1] += f" Asked again after {seconds:.1f} s."
 
-    def _failed(self, kind: str) -> ModelFailed:
+    def _out_of_time(self) -> ModelFailed:
+        """Return a timeout if nothing was answered; a service that did answer, with a failure, is to blame itself."""
+        last, limit = self.last, f"the time limit of {self.patience.seconds:g} s"
+        is_waiting = self.attempts == len(self.notes)
+        if last.status is None and (not is_waiting or last.unanswered):
+            return self._failed("timeout")
+        if not is_waiting:
+            why = f"The next attempt had no answer within {limit}."
+        elif last.retry_after_seconds:
+            why = f"It asks to wait {last.retry_after_seconds:g} s (Retry-After), longer than {limit} allows."
+        else:
+            why = f"The next attempt would be later than {limit} allows."
+        return self._failed("endpoint", f" {why}")
+
+    def _failed(self, kind: str, why_no_more: str = "") -> ModelFailed:
         name, notes = self.access.name, tuple(self.notes)
         tries = f" after {self.attempts} attempts" if self.attempts > 1 else ""
         last_failure = f" The last attempt failed: {describe(self.last)}." if self.last.message else ""
@@ -127,10 +149,10 @@ class Asking:
             limit = f"{self.patience.seconds:g} s"
             sentence = f"The model of '{name}' did not answer within {limit}{tries}.{last_failure} Raise `timeout_seconds`."
         else:
-            sentence = (
-                f"The model of '{name}' did not answer{tries}: {describe(self.last)}. {advice(self.last)}"
-            )
-        return ModelFailed(sentence, kind=kind, failure=self.last, notes=notes)
+            took = f" in {self.patience.passed:.1f} s" if why_no_more else ""
+            said = f"{describe(self.last)}.{why_no_more} {advice(self.last)}"
+            sentence = f"The model of '{name}' did not answer{tries}{took}: {said}"
+        return ModelFailed(sentence, kind=kind, failure=self.last, seconds=self.patience.passed, notes=notes)
 
 
 def ask(

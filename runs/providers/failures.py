@@ -15,8 +15,10 @@ LONGEST = 500
 _ADVICE = {
     400: "Look at what it says of the request, and correct the target's options.",
     401: "Check the target's key.",
+    402: "Check the credit and the billing of the target's account.",
     403: "Check what the target's key may do.",
     404: "Check the target's model and address.",
+    408: "Look at the state of the service, and run the trials again.",
     429: "Lower the target's `workers`, or wait until its quota allows more.",
 }
 
@@ -29,7 +31,9 @@ def failure_of(error: BaseException, secrets: tuple[str, ...]) -> RequestFailure
     chain = list(_chain(error))
     message = _message(error, secrets)
     if any(isinstance(each, (httpx.TransportError, ConnectionError, TimeoutError)) for each in chain):
-        return RequestFailure(f"the connection broke: {message}", name=type(error).__name__, network=True)
+        late = any(isinstance(each, (httpx.ReadTimeout, TimeoutError)) for each in chain)
+        name = type(error).__name__
+        return RequestFailure(f"the connection broke: {message}", name=name, network=True, unanswered=late)
     if any(isinstance(each, json.JSONDecodeError) for each in chain):
         # A truncated answer is a broken transfer, regardless of its status.
         return RequestFailure(f"the answer is no JSON: {message}", name=type(error).__name__, network=True)

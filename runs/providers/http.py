@@ -145,10 +145,15 @@ class Http:
 
     def _accepted(self, answer: httpx.Response) -> bytes:
         """Return the body of an answer. Raises `ProviderError` if it isn't 2xx or is too long."""
-        from runs.containment.outbound_http import LONGEST_ANSWER, AnswerTooLong
+        from runs.containment.outbound_http import LONGEST_ANSWER, AnswerTooLong, DeadlineExceeded
 
         try:
             body = answer.read()
+        except DeadlineExceeded:
+            if answer.is_success:
+                raise
+            # It has answered already, with its status.
+            body = b""
         except AnswerTooLong as error:
             raise ProviderError(
                 f"{self._about()} answered with more than {LONGEST_ANSWER >> 20} MB. Let it answer shorter.",

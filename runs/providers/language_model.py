@@ -75,7 +75,7 @@ def _failed(error: ModelFailed, invocation: Invocation, seconds: float) -> Recor
         return Recording(cancelled=True, notes=error.notes)
     if error.kind == "timeout" and invocation.in_workspace:
         return Recording(timed_out=True, seconds=seconds, notes=(*error.notes, str(error)))
-    raise ProviderError(str(error), kind=error.kind) from error
+    raise ProviderError(str(error), kind=error.kind, seconds=error.seconds) from error
 
 
 def complete_through_model(target: ResolvedTarget, outbound: Outbound) -> Complete:
@@ -130,7 +130,7 @@ class StubModel:
                 cancelled=self.invocation.cancelled,
             )
         except ModelFailed as error:
-            raise ProviderError(str(error), kind=error.kind) from error
+            raise ProviderError(str(error), kind=error.kind, seconds=error.seconds) from error
         self.answers.append(answer)
         return ModelTurn(answer.text, answer.calls, answer.usage)
 

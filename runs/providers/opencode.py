@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import AliasChoices, Field
 
+from evaluators.transcripts.endings import failure_in_opencode_log
 from runs.containment.beneath import write_beside
 from runs.errors import ProviderError
 from runs.providers.agent_options import AgentFacts, AgentOptions
@@ -16,7 +17,7 @@ from runs.providers.agent_program import AgentProgram
 from runs.providers.agent_session import prompt_of, run_session
 from runs.providers.base import Availability, Invocation, McpEndpoint, Recording
 from runs.providers.options import ResolvedTarget
-from runs.providers.sub_agents import make_home, opencode_sessions
+from runs.providers.sub_agents import make_home, opencode_log, opencode_sessions
 
 if TYPE_CHECKING:  # runs.containment.sandbox imports this package
     from runs.containment.sandbox import Containment, Sandbox
@@ -81,6 +82,7 @@ class Opencode:
             cwd=invocation.workspace,
             env=env,
             log=self._program.log(invocation),
+            repeating=lambda: failure_in_opencode_log(opencode_log(invocation.scratch / DATA)),
         )
         sessions = opencode_sessions(
             recording.raw, self._program, invocation, sandbox, env, with_main=recording.was_cut

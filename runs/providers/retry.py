@@ -50,6 +50,8 @@ class RequestFailure:
     """Wait that the server requests."""
     network: bool = False
     """Whether the class is a connection error."""
+    unanswered: bool = False
+    """Whether nothing came within the time limit."""
 
     @property
     def known_status(self) -> int | None:

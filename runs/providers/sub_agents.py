@@ -53,11 +53,21 @@ def codex_sessions(home: Path, *, with_main: bool) -> dict[str, bytes]:
 
 
 def _rollouts(home: Path) -> Iterator[bytes]:
+    yield from _contents(home, "sessions/", ".jsonl")
+
+
+def opencode_log(data: Path) -> str:
+    """Return the log of opencode's session; empty without one."""
+    return b"\n".join(_contents(data, "opencode/log/", ".log")).decode("utf-8", "replace")
+
+
+def _contents(home: Path, folder: str, suffix: str) -> Iterator[bytes]:
+    """Yield the contents of an agent's own files, by name; those that can't be read are left out."""
     try:
         names = sorted(
             name
             for name, _ in files_beneath(home, most=MOST_FILES)
-            if name.startswith("sessions/") and name.endswith(".jsonl")
+            if name.startswith(folder) and name.endswith(suffix)
         )
     except OSError:
         return

@@ -16,6 +16,7 @@ from evaluators.comparability import named
 from evaluators.evaluator import LAYER as EVALUATORS
 from evaluators.measure_change import ChangeVerdict
 from evaluators.scores.weighted_score import NAME as AGGREGATE
+from runs.models.run import no_verdict
 from runs.warehouse.failure_reasons import trial_reasons
 from runs.warehouse.measure_changes import change_from_json
 from runs.warehouse.measures import label_of_key
@@ -76,7 +77,12 @@ def summary(
 
 
 def verdict_lines(run: Mapping[str, Any]) -> list[str]:
-    """Return the run's verdict against its baseline and what it rests on; nothing without a comparison."""
+    """Return the run's verdict against its baseline and what it rests on, or why it has none.
+
+    Nothing without a comparison.
+    """
+    if run["verdict_reason"]:
+        return [no_verdict(run["id"], run["passed"], run["failed"], run["errors"])]
     changes = [change_from_json(each) for each in run["measures"]]
     if not run["verdict"] or not changes:
         return []

@@ -29,7 +29,12 @@ def has_regressed_as_printed(run: Run, document: Mapping[str, Any], chosen: str 
 
 
 def has_regressed(run: Mapping[str, Any], chosen: str | None = None) -> bool:
-    """Return whether a run's document holds a regression by the chosen rule, else by its format's."""
+    """Return whether a run's document holds a regression by the chosen rule, else by its format's.
+
+    A run without a verdict because of its errors holds none.
+    """
+    if run["verdict_reason"]:
+        return False
     if rule_for(run["format"], chosen) == PASS_FAIL:
         return bool(run["regressions"])
     return bool(run["verdict"] == ChangeVerdict.REGRESSED)

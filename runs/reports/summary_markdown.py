@@ -55,6 +55,8 @@ class Compared:
     lost: tuple[LostScenario, ...]
     lost_count: int
     not_comparable: Mapping[str, Reasons]
+    no_verdict: str = ""
+    """Why there is no verdict, if one of the runs has too many errors."""
 
 
 def run_summaries(launch: Launch) -> list[str]:
@@ -66,7 +68,8 @@ def run_summary(run: Run) -> str:
     """Return a finished run's summary against its baseline. Expects suite, suite_version and target to be loaded."""
     if run.baseline is None:
         failing, count = failing_scenarios(run)
-        lines = [_heading(run, ""), "No baseline to compare with."] if not run.error else [_heading(run, "")]
+        why = run.no_verdict or "No baseline to compare with."
+        lines = [_heading(run, ""), why] if not run.error else [_heading(run, "")]
         lines += _scenarios("Failing scenarios", failing, count)
         return _text([*lines, *_foot(run)])
     changes = stored_changes(run.pk)
@@ -77,6 +80,7 @@ def run_summary(run: Run) -> str:
         tuple(lost_scenarios(run.baseline, run, keys)) if keys else (),
         len(keys),
         incomparable(run.baseline, run),
+        run.no_verdict,
     )
     return _compared_summary(run, compared)
 
@@ -87,7 +91,8 @@ def comparison_summary(base: Run, new: Run) -> str:
     keys = lost_keys(found.scenarios)
     lost = tuple(lost_scenarios(base, new, keys)) if keys else ()
     return _compared_summary(
-        new, Compared(base.pk, _headline(found.headline), lost, len(keys), found.not_comparable)
+        new,
+        Compared(base.pk, _headline(found.headline), lost, len(keys), found.not_comparable, found.no_verdict),
     )
 
 
@@ -102,6 +107,8 @@ def _compared_summary(run: Run, compared: Compared) -> str:
     lines = [_heading(run, verdict)]
     if compared.headline:
         lines += [_verdict(run, compared), _table(compared.headline)]
+    elif compared.no_verdict:
+        lines.append(compared.no_verdict)
     elif not run.error:
         lines.append(f"Nothing to compare with run {compared.base}: no scenario has results in both runs.")
     if compared.not_comparable:

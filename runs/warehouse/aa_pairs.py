@@ -10,6 +10,7 @@ from evalhub.web.numbers import counted
 from evaluators.measure_change import ChangeVerdict
 from evaluators.statistics import wilson
 from runs.models import Run
+from runs.models.run import MOSTLY_MEASURED
 
 ALARMS = (ChangeVerdict.REGRESSED, ChangeVerdict.IMPROVED)
 
@@ -44,7 +45,7 @@ def _share(found: int, of: int) -> str:
 
 def aa_rates(suite: int, target: int) -> AaRates:
     """Return the rates of a suite's A/A pairs on a target. One query, by index."""
-    runs = Run.objects.filter(suite=suite, target=target, aa_scenarios__isnull=False)
+    runs = Run.objects.filter(MOSTLY_MEASURED, suite=suite, target=target, aa_scenarios__isnull=False)
     found = runs.aggregate(
         pairs=Count("pk"),
         scenarios=Sum("aa_scenarios", default=0),

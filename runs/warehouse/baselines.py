@@ -9,7 +9,7 @@ from django.db.models import OuterRef, QuerySet, Subquery
 from evalhub.teams import audit
 from runs.errors import RequestError
 from runs.models import Baseline, Run, RunMeasure
-from runs.models.run import RunState, Trigger
+from runs.models.run import MOSTLY_MEASURED, RunState, Trigger
 
 LAST_PASS = "last-pass"  # noqa: S105 (a word of the command line, not a password)
 """Selects the newest earlier run in which everything passed."""
@@ -24,6 +24,8 @@ def set_baseline(run: Run, *, by: User | None, branch: str = "") -> Baseline:
         raise RequestError(
             f"Run {run.pk} can't be a baseline because it did not finish. Choose a finished run."
         )
+    if run.has_too_many_errors:
+        raise RequestError(f"Run {run.pk} can't be a baseline. {run.no_verdict}")
     if run.trigger == Trigger.CONFIRM:
         raise RequestError(
             f"Run {run.pk} can't be a baseline because it only confirms another. Choose a run of the whole suite."
@@ -69,8 +71,11 @@ def check_choice(project_id: int, choice: str) -> None:
     """Raise `RequestError` if a request's baseline can't be one."""
     if choice in ("", LAST_PASS):
         return
-    if not choice.isdecimal() or not Run.objects.filter(pk=int(choice), project=project_id).exists():
+    found = Run.objects.filter(pk=int(choice), project=project_id).first() if choice.isdecimal() else None
+    if found is None:
         raise RequestError(f"There is no run '{choice}'. For the baseline, give a run number or {LAST_PASS}.")
+    if found.has_too_many_errors and not found.is_open:
+        raise RequestError(f"Run {choice} can't be the baseline. {found.no_verdict}")
 
 
 def run_of_import(project_id: int, run_id: str) -> int | None:
@@ -84,12 +89,13 @@ def run_of_import(project_id: int, run_id: str) -> int | None:
 def baseline_of(run: Run, choice: str = "") -> Run | None:
     """Return the run's baseline, None if there is none.
 
-    In order: the request's choice, the branch's pinned run, that of the suite and target, then the newest earlier
+    Runs with too many errors (`MOSTLY_MEASURED`) are none. In order: the request's choice, the branch's pinned run, that of the suite and target, then the newest earlier
     finished run of the same line, with any outcome: choosing only runs that passed would make chance look like a
     regression. With `last-pass` it is the newest earlier one in which everything passed.
     """
     if choice.isdecimal():
-        return Run.objects.filter(pk=int(choice), project=run.project_id).exclude(pk=run.pk).first()
+        named = Run.objects.filter(MOSTLY_MEASURED, pk=int(choice), project=run.project_id)
+        return named.exclude(pk=run.pk).first()
     if choice == LAST_PASS:
         return _line(run).filter(pk__lt=run.pk, outcome="pass").order_by("-pk").first()
     return _pinned(run) or _sibling(run) or _newest(run)
@@ -107,13 +113,13 @@ def _pins(suite: int, target: int, branch: str) -> QuerySet[Baseline]:
 def _pinned(run: Run) -> Run | None:
     pins = _pins(run.suite_id, run.target_id, run.branch).values_list("run", flat=True)
     pinned = pins.first()
-    return Run.objects.get(pk=pinned) if pinned and pinned != run.pk else None
+    return Run.objects.filter(MOSTLY_MEASURED, pk=pinned).exclude(pk=run.pk).first() if pinned else None
 
 
 def _line(run: Run) -> QuerySet[Run]:
-    """Return the finished runs of the suite on the target and model, without experiments."""
+    """Return the finished runs of the suite on the target and model, without experiments and those of errors."""
     same = Run.objects.filter(suite=run.suite_id, target=run.target_id, model=run.model, is_experiment=False)
-    return same.filter(state=RunState.FINISHED, error="")
+    return same.filter(MOSTLY_MEASURED, state=RunState.FINISHED, error="")
 
 
 def _sibling(run: Run) -> Run | None:

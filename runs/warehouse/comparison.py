@@ -84,7 +84,7 @@ def compare_with_baseline(run: Run, *, is_new: bool = False) -> None:
     if baseline is not None:
         comparison = compare_run_measures(baseline, run)
         run.configuration_changed = not run.is_experiment and _has_changed(baseline, run)
-        if comparison.pass_rate is not None:
+        if comparison.pass_rate is not None and comparison.verdict is not None:
             run.verdict = comparison.verdict.value
             statements.insert(Change, _changes(run, baseline, comparison))
             _count_aa(baseline, run)

@@ -151,7 +151,7 @@ def comparison_json(
     if chosen is None or compared is None:
         return found
     return found | {
-        "verdict": compared.verdict.value,
+        "verdict": compared.verdict,
         "setting": chosen.setting._asdict(),
         "interleaved": chosen.interleaved,
         "runs_before": [run.pk for run in chosen.before],

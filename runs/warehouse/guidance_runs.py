@@ -11,7 +11,7 @@ from typing import NamedTuple
 from django.db.models import Q
 
 from runs.models import Run
-from runs.models.run import NOT_CONFIRMING, OPEN, RunState
+from runs.models.run import MOSTLY_MEASURED, NOT_CONFIRMING, OPEN, RunState
 from scenarios.models import Guidance
 
 MOST_READ = 250
@@ -91,6 +91,7 @@ def settings_of(before: Guidance, after: Guidance, launch: int | None = None) ->
     Open runs count only within a named launch.
     """
     asked = Q(launch=launch) if launch else Q(state=RunState.FINISHED)
+    asked &= MOSTLY_MEASURED | Q(open__gt=0)
     runs = Run.objects.filter(asked, NOT_CONFIRMING, suite=before.suite_id)
     columns = ("target__name", "model", "tool_version", "guidance", "launch", "pk")
     found = runs.order_by("-pk").values_list(*columns)

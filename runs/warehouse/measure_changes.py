@@ -16,6 +16,7 @@ from evaluators.measure_change import ChangeVerdict, ComparisonTest, MeasureChan
 from evaluators.regression import compare_measures, compare_scenarios, overall
 from evaluators.significance import benjamini_hochberg
 from runs.models import Change, Measure, Run, RunMeasure
+from runs.models.run import ERRORS
 from runs.warehouse.comparability import gates_changed_since, parts_changed_since
 from runs.warehouse.counting import compared_ends, counting_of, takes_reported
 from runs.warehouse.measures import REPORTED
@@ -58,13 +59,20 @@ class RunComparison:
         default_factory=dict, repr=False
     )
     """Each measure's rule and its samples before and after by scenario key, where they can be compared."""
+    no_verdict: str = ""
+    """Why there is no verdict, if one of the runs has too many errors: then nothing is compared."""
     ends: tuple[str, ...] = ()
     """The sources of ends by which layer 1 is compared: recorded, reported or estimated; empty for older rules."""
 
     @property
-    def verdict(self) -> ChangeVerdict:
-        """The verdict of the whole."""
-        return overall(self.headline)
+    def verdict(self) -> ChangeVerdict | None:
+        """The verdict of the whole; None if one of the runs has too many errors."""
+        return None if self.no_verdict else overall(self.headline)
+
+    @property
+    def verdict_reason(self) -> str | None:
+        """Why there is no verdict, for machines."""
+        return ERRORS if self.no_verdict else None
 
     @property
     def pass_rate(self) -> MeasureChange | None:
@@ -108,9 +116,21 @@ def compare_pools(base: Pool, others: Sequence[Pool], only: Collection[str] = ()
     gates = gates_changed_since(base.run, list(zip(runs, changed, strict=True)))
     samples = _samples([base, *others], only)
     return [
-        replace(_compared(_measured(base.run, each, samples), why, own), ends=_ends(base.run, each, samples))
+        _without_verdict(
+            replace(
+                _compared(_measured(base.run, each, samples), why, own), ends=_ends(base.run, each, samples)
+            ),
+            base.run.no_verdict or each.no_verdict,
+        )
         for each, why, own in zip(runs, reasons, gates, strict=True)
     ]
+
+
+def _without_verdict(compared: RunComparison, why: str) -> RunComparison:
+    """Return a comparison in which nothing is compared, if there is a reason for that."""
+    if not why:
+        return compared
+    return RunComparison((), (), {}, compared.reasons, compared.common, no_verdict=why)
 
 
 def _ends(before: Run, after: Run, samples: _Samples) -> tuple[str, ...]:

@@ -11,12 +11,21 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSeriali
 
 from evalhub.web.timestamps import moment
 from runs.models import Run
-from runs.models.run import RunState, cost_per_success, has_estimates, seconds_between
+from runs.models.run import (
+    ERRORS,
+    RunState,
+    cost_per_success,
+    has_estimates,
+    has_too_many_errors,
+    no_verdict,
+    seconds_between,
+)
 
 Moment = Annotated[datetime, PlainSerializer(moment, return_type=str)]
 Blank = Annotated[str | None, BeforeValidator(lambda text: text or None)]
 """A column that is empty if unknown."""
 SHORT_HASH = 8
+OPEN = (RunState.QUEUED, RunState.PREPARING, RunState.RUNNING)
 
 
 class TokenTotals(BaseModel):
@@ -70,6 +79,8 @@ class ListedRun(BaseModel):
     baseline: int | None
     verdict: Blank
     """Against the baseline: regressed, improved, equivalent, no_evidence, too_little or not_comparable."""
+    verdict_reason: Blank
+    """errors: a third or more of its trials hit errors, so it has no verdict and is never a baseline; else null."""
     experiment: bool
     """Never a baseline, never an alert."""
     configuration_changed: bool
@@ -84,14 +95,19 @@ class ListedRun(BaseModel):
     """For pages: whether ends of its commands are estimated from text."""
 
     @property
+    def no_verdict(self) -> str:
+        """Why it has no verdict, in a sentence; empty unless it has too many errors."""
+        return no_verdict(self.id, self.passed, self.failed, self.errors) if self.verdict_reason else ""
+
+    @property
     def is_open(self) -> bool:
-        return self.state in (RunState.QUEUED, RunState.PREPARING, RunState.RUNNING)
+        return self.state in OPEN
 
 
 _SAME = (
     *("model", "state", "outcome", "created", "started", "finished", "trigger", "tags", "branch", "commit"),
     *("trials", "passed", "failed", "errors", "cancelled", "tool_version", "cost_usd", "error"),
-    *("verdict", "configuration_changed"),
+    "configuration_changed",
 )
 _COLUMNS = {name: name for name in _SAME} | {
     "id": "pk",
@@ -108,7 +124,15 @@ _COLUMNS = {name: name for name in _SAME} | {
     "stale": "fingerprint__staleness__stale",
 }
 """Columns copied from the query."""
-_MORE = ("tokens_in", "tokens_out", "guidance__sha256", "guidance__name", "guidance__number", "counting")
+_MORE = (
+    "verdict",
+    "tokens_in",
+    "tokens_out",
+    "guidance__sha256",
+    "guidance__name",
+    "guidance__number",
+    "counting",
+)
 
 
 def listed_values(runs: QuerySet[Run]) -> QuerySet[Run, Any]:
@@ -130,12 +154,15 @@ def listed_runs(keys: Sequence[int]) -> list[ListedRun]:
 
 def _as_listed(row: Mapping[str, Any]) -> ListedRun:
     sha256, number = row["guidance__sha256"], row["guidance__number"]
+    is_broken = row["state"] not in OPEN and has_too_many_errors(row["passed"], row["failed"], row["errors"])
     return ListedRun(
         **{name: row[column] for name, column in _COLUMNS.items()},
         guidance=sha256[:SHORT_HASH] if sha256 else None,
         guidance_name=row["guidance__name"] or (f"guidance {number}" if number else None),
         cost_per_success=cost_per_success(row["cost_usd"], row["passed"]),
         tokens=TokenTotals(input=row["tokens_in"], output=row["tokens_out"]),
+        verdict=None if is_broken else row["verdict"],
+        verdict_reason=ERRORS if is_broken else None,
         seconds=seconds_between(row["started"], row["finished"]),
         url=f"/runs/{row['pk']}/",
         is_estimated=has_estimates(row["counting"]),

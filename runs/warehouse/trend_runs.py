@@ -15,7 +15,7 @@ from django.http import QueryDict
 from evalhub.web.paging import key_of
 from evaluators.measure_change import ChangeVerdict
 from runs.models import Run
-from runs.models.run import MAINLINE, NOT_CONFIRMING, OPEN, RunState
+from runs.models.run import MAINLINE, NOT_CONFIRMING, OPEN, RunState, has_too_many_errors
 from runs.models.run_options import DEFAULT_SECONDS
 from runs.warehouse.address_filters import AddressFilters
 from runs.warehouse.comparability import UNJUDGED, Configuration, Sources, judge_named
@@ -69,6 +69,7 @@ class TrendRun(NamedTuple):
     baseline: int | None
     completed: bool
     """Whether the run finished without an error of its own."""
+    has_too_many_errors: bool
 
 
 _COLUMNS = (
@@ -93,6 +94,7 @@ _COLUMNS = (
     "suite_version__number",
     "passed",
     "failed",
+    "errors",
     "is_experiment",
     "verdict",
     "alert__state",
@@ -157,6 +159,7 @@ def _run(row: Mapping[str, Any]) -> TrendRun:
         is_stale=bool(row["fingerprint__staleness__stale"]),
         baseline=row["baseline"],
         completed=row["state"] == RunState.FINISHED and not row["error"],
+        has_too_many_errors=has_too_many_errors(row["passed"], row["failed"], row["errors"]),
     )
 
 
@@ -201,8 +204,9 @@ def filters_of(query: QueryDict, runs: Sequence[TrendRun]) -> TrendFilters:
 
 
 def is_of_line(run: TrendRun, filters: TrendFilters) -> bool:
-    """Return whether a run counts for change points: finished, on the chosen or main branch, no experiment."""
-    return run.completed and not run.is_experiment and run.branch in (filters.branch, *MAINLINE)
+    """Return whether a run counts for change points: measured, on the chosen or main branch, no experiment."""
+    is_measured = run.completed and not run.has_too_many_errors
+    return is_measured and not run.is_experiment and run.branch in (filters.branch, *MAINLINE)
 
 
 def marks(runs: Sequence[TrendRun]) -> list[Mark]:

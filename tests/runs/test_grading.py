@@ -18,6 +18,7 @@ from scenarios.formats.problems import ScenarioFileError
 from tests.greeting import CONTAINS, SUCCEEDS, greeting
 
 SUITE = greeting(CONTAINS, SUCCEEDS)
+FILES = Path(__file__).parents[1] / "files"
 JUDGED = SUITE + "  judge:\n    enabled: true\n    rubric: rubric.yaml\n    pass_threshold: 0.7\n"
 RUBRIC = "criteria:\n  - id: tone\n    weight: 1.0\n    description: Is it kind?\n"
 
@@ -92,6 +93,15 @@ def test_output_that_cannot_be_read_is_an_error():
     graded = grade_by_files(wanted(stream={"parser": "trace", "text": "no trace"}))
     assert (graded["outcome"], graded["error_kind"]) == ("error", "transcript")
     assert graded["error"].endswith(".")
+
+
+@pytest.mark.parametrize("text", ["hello", "goodbye"])
+def test_a_session_that_its_service_cut_is_an_error_whatever_its_gates_say(tmp_path, text):
+    stream = (FILES / "outages/codex/after-401.jsonl").read_text()
+    evidence = {"stream": {"parser": "codex", "text": stream}, "files": {"out.txt": text}, "exit_code": 1}
+    graded = here(wanted(**evidence), tmp_path)
+    assert (graded["outcome"], graded["error_kind"]) == ("error", "endpoint")
+    assert [gate["passed"] for gate in graded["gates"]] == [text == "hello"] * 2
 
 
 def test_it_reads_the_judges_reply_by_the_rubric():

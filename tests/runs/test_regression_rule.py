@@ -21,4 +21,11 @@ from runs.reports.regression_rule import has_regressed
     ],
 )
 def test_a_rule_decides_what_is_a_regression(format, chosen, verdict, lost, regressed):
-    assert has_regressed({"format": format, "verdict": verdict, "regressions": lost}, chosen) is regressed
+    run = {"format": format, "verdict": verdict, "verdict_reason": None, "regressions": lost}
+    assert has_regressed(run, chosen) is regressed
+
+
+@pytest.mark.parametrize("format", ["llm_tool_test", "tool_forge"])
+def test_a_run_without_a_verdict_did_not_regress(format):
+    run = {"format": format, "verdict": None, "verdict_reason": "errors", "regressions": ["a"]}
+    assert not has_regressed(run)

@@ -37,7 +37,8 @@ class Command(EvalhubCommand):
                 document,
             )
         measures = [*compared.headline, *compared.others]
-        text = f"{compared.verdict.label}: {after} compared with {before} on {chosen.setting.label}.\n"
+        verdict = compared.verdict.label if compared.verdict else "No verdict"
+        text = f"{verdict}: {after} compared with {before} on {chosen.setting.label}.\n"
         return Result(f"{text}{chosen.sentence}\n\n{measure_table(measures)}", document)
 
 

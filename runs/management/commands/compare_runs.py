@@ -90,7 +90,8 @@ def _document(before: Run, each: ComparedRun) -> dict[str, Any]:
         "before": before.pk,
         "after": each.run.pk,
         "format": each.run.suite.format,
-        "verdict": compared.verdict.value,
+        "verdict": compared.verdict,
+        "verdict_reason": compared.verdict_reason,
         "scenarios": compared.common,
         "comparable": compared.comparable,
         "measures": [change_json(change) for change in (*compared.headline, *compared.others)],
@@ -110,7 +111,11 @@ def _document(before: Run, each: ComparedRun) -> dict[str, Any]:
 
 def _text(each: ComparedRun, document: dict[str, Any]) -> str:
     compared = each.comparison
-    lines = [f"{compared.verdict.label}: {compared.comparable} of {compared.common} scenarios comparable."]
+    lines = [
+        f"{compared.verdict.label}: {compared.comparable} of {compared.common} scenarios comparable."
+        if compared.verdict
+        else compared.no_verdict
+    ]
     if compared.pass_rate:
         lines.append(verdict_sentences.explanation(_deciding(compared)))
     if changed := named({key: tuple(why) for key, why in document["not_comparable"].items()}):

@@ -47,6 +47,7 @@ from runs.reports.terminal import printed, terminal_of
 from runs.warehouse.release_rule import MET
 from scenarios.commands import (
     FAILED,
+    NOT_MEASURED,
     PASSED,
     REGRESSED,
     Arguments,
@@ -207,6 +208,8 @@ def _exit_code(runs: list[Run], digests: list[dict[str, Any]], options: dict[str
     )
     if options["fail_on_regression"] and any(regressed):
         return REGRESSED
+    if options["fail_on_regression"] and any(digest["run"]["verdict_reason"] for digest in digests):
+        return NOT_MEASURED
     if options["fail_on_release_rule"]:
         # The rule decides, not single trials: it lets some of them fail.
         rules = [digest["run"]["release_rule"] for digest in digests]
@@ -297,7 +300,11 @@ def _add_comparison(group: Arguments) -> None:
     group.add_argument(
         "--experiment", action="store_true", help="compare it, but never as a baseline or alert"
     )
-    group.add_argument("--fail-on-regression", action="store_true", help="exit with 3 if anything regressed")
+    group.add_argument(
+        "--fail-on-regression",
+        action="store_true",
+        help="exit with 3 if anything regressed, with 4 if a third or more of a run's trials hit errors",
+    )
     group.add_argument(
         "--regression-rule",
         choices=RULES,

@@ -97,6 +97,11 @@ class ComparedRuns:
         return [] if self.comparable else rates_of(self.base, self.new)
 
     @property
+    def no_verdict(self) -> str:
+        """Return why there is no verdict, if one of the runs has too many errors."""
+        return self.base.no_verdict or self.new.no_verdict
+
+    @property
     def headline(self) -> list[MeasureRow]:
         """Return the most important measures."""
         rows = {str(row.measure): row for row in self.measures}

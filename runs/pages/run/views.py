@@ -157,8 +157,8 @@ def confirmed_run(run: Run) -> int | None:
 
 
 def _verdict(run: Run) -> ShownVerdict | None:
-    """Return the run's stored comparison; None without a baseline."""
-    if run.baseline_id is None:
+    """Return the run's stored comparison; None without a baseline or with too many errors."""
+    if run.baseline_id is None or run.has_too_many_errors:
         return None
     done = run.passed + run.failed + run.errors
     dollars = run.cost_usd / done if run.cost_usd and done else None

@@ -77,6 +77,13 @@ def test_an_endpoint_that_does_not_answer_properly_is_an_error(reply, message):
     assert caught.value.kind == "endpoint"
 
 
+def test_an_endpoint_that_answers_a_failure_too_slowly_is_an_error():
+    reply = Reply(pieces=(b"busy",) * 40, delay=0.1, status=503)
+    with pytest.raises(ProviderError, match="answered HTTP 503") as raised:
+        asked(reply, invocation(timeout_seconds=1.0))
+    assert raised.value.kind == "endpoint"
+
+
 def test_an_endpoint_that_is_not_there_is_an_error():
     with serving(Reply()) as server:
         url = server.url

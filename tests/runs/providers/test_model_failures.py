@@ -27,7 +27,7 @@ def test_it_asks_again_after_a_passing_failure(models, kind, turn):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("status", [401, 403, 400, 404, 418])
+@pytest.mark.parametrize("status", [401, 402, 403, 400, 404, 418])
 @pytest.mark.spec("agentv", "Errors that are not retried")
 def test_non_retryable_errors(models, kind, status):
     models.script.turns = [Failure(status)]
@@ -109,11 +109,49 @@ def test_a_call_that_was_left_ends_with_its_time_limit(models, kind):
 def test_the_time_limit_holds_over_all_attempts(models):
     models.script.turns = [Failure(503)] * 99
     began = time.monotonic()
-    with pytest.raises(ProviderError, match=r"within 0\.5 s") as raised:
+    with pytest.raises(ProviderError, match=r"HTTP 503.* later than the time limit of 0\.5 s") as raised:
         waits = {"retry_initial_delay_ms": 200, "retry_max_delay_ms": 5_000}
         provider_of(models, max_retries=99, **waits).invoke(asked(timeout_seconds=0.5))
-    assert raised.value.kind == "timeout"
+    assert raised.value.kind == "endpoint"
     assert time.monotonic() - began < 5
+
+
+@pytest.mark.parametrize("in_workspace", [True, False])
+@pytest.mark.parametrize("status", [408, 429, 500, 503])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_model_that_asks_to_wait_beyond_the_time_limit_failed(models, kind, status, in_workspace):
+    models.script.turns = [Failure(status, headers=(("retry-after", "3600"),))] * 9
+    began = time.monotonic()
+    with pytest.raises(ProviderError) as raised:
+        given = asked(timeout_seconds=8.0, in_workspace=in_workspace)
+        provider_of(models, kind, retry_max_delay_ms=60_000).invoke(given)
+    passed = time.monotonic() - began
+    assert raised.value.kind == "endpoint"
+    assert f"HTTP {status}" in str(raised.value)
+    assert "It asks to wait 3600 s (Retry-After), longer than the time limit of 8 s allows." in str(
+        raised.value
+    )
+    assert raised.value.seconds is not None
+    assert 0 < raised.value.seconds <= passed < 8
+
+
+@pytest.mark.parametrize("in_workspace", [True, False])
+def test_a_model_that_fell_silent_after_an_answer_failed(models, in_workspace):
+    models.script.turns = [Failure(429), Broken("silent", 5)]
+    with pytest.raises(ProviderError, match=r"HTTP 429.*no answer within the time limit of 1 s") as raised:
+        provider_of(models).invoke(asked(timeout_seconds=1.0, in_workspace=in_workspace))
+    assert raised.value.kind == "endpoint"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_model_without_a_connection_failed_even_if_time_ran_out(models, kind):
+    models.script.turns = [Broken("closed")] * 9
+    given = asked(timeout_seconds=5.0, in_workspace=True)
+    with pytest.raises(
+        ProviderError, match=r"the connection broke.* later than the time limit of 5 s"
+    ) as raised:
+        provider_of(models, kind, retry_initial_delay_ms=60_000, retry_max_delay_ms=60_000).invoke(given)
+    assert raised.value.kind == "endpoint"
 
 
 def test_the_targets_own_time_limit_is_tighter(models):

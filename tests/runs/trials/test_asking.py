@@ -15,7 +15,7 @@ from runs.planning.request import Request, request_runs
 from scenarios.bundles import Bundle
 from scenarios.imports import import_files
 from tests.builders import make_project
-from tests.model_server import Answer, Broken, serving
+from tests.model_server import Answer, Broken, Failure, serving
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -87,3 +87,25 @@ def test_a_command_that_takes_too_long_fails_the_case_as_well() -> None:
         {"input": {"message": "hello"}, "expect": {"responseNonEmpty": True}}, target, timeout_seconds=0.5
     ).trial_set.get()
     assert (trial.outcome, trial.timed_out, trial.error) == ("fail", True, "")
+
+
+@pytest.mark.parametrize("contains", ["17", "18"])
+def test_a_service_that_fails_amid_a_conversation_makes_an_error(
+    monkeypatch: pytest.MonkeyPatch, contains: str
+) -> None:
+    monkeypatch.setenv("MODEL_KEY", "sk-of-the-tests-0123456789")
+    with serving() as models:
+        call = Answer("It will be 17.", calls=(("get_weather", {"city": "Lima"}),))
+        models.script.turns = [call, Failure(429, headers=(("retry-after", "3600"),))]
+        target = {"name": "target", "provider": "litellm", "model": "openai/gpt-4o-mini", "base_url": f"{models.url}/v1",
+                  "api_key": "${{ MODEL_KEY }}"}  # fmt: skip
+        case = {
+            "input": {"message": "How is the weather in Lima?"},
+            "stubs": {"get_weather": {"celsius": 17}},
+            "expect": {"responseContains": [contains]},
+        }
+        run = carried(case, target, registry=TOOLS, timeout_seconds=8.0)
+    trial = run.trial_set.get()
+    assert (trial.outcome, trial.error_kind) == ("error", "endpoint")
+    assert "HTTP 429" in trial.error
+    assert trial.seconds is not None and trial.seconds < 8

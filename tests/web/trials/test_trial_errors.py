@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.builders import make_run, make_suite, make_target, make_trial
+from tests.builders import make_run, make_suite, make_target, make_trial, score
 from tests.web.trials.pages import HOSTILE, SHOWN, page
 
 
@@ -31,6 +31,16 @@ def test_a_long_error_is_shown_in_a_line_and_in_full(signed_in, run):
     assert f"Traceback: {SHOWN}" in text
     assert "Tried twice." in text
     assert text.all("script") == []
+
+
+@pytest.mark.parametrize("passed", [True, False])
+def test_gates_of_a_session_that_was_cut_off_are_shown(signed_in, run, passed):
+    gate = score("gates", "file_exists", float(passed), passed, message="out.txt does not exist.")
+    cut = "Codex of the target 'codex' was cut off by its model's service: HTTP 401."
+    trial = make_trial(run, outcome="error", error=cut, error_kind="endpoint", scores=[gate])
+    text = page(signed_in(), trial)
+    assert "endpoint" in text
+    assert f"{int(passed)} of 1 passed" in text.region("Gates")
 
 
 def test_a_trial_that_failed_although_a_layer_broke_counts(signed_in, run):

@@ -1,0 +1,220 @@
+"""How a coding agent's session ended: its final result, its last event, and what its model's service said."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+
+from msgspec import Struct
+
+from evaluators.model import Json
+from evaluators.transcripts.reading import UnreadableTranscript
+from evaluators.transcripts.stream import Object, mapping, objects, text_of, words
+
+
+class Ending(Struct, frozen=True):
+    """The end of a session, as its stream shows it."""
+
+    closed: bool = False
+    """Whether the stream has its closing event."""
+    answered: bool = False
+    """Whether the agent printed its final result."""
+    failure: str = ""
+    """The service's own words, if a failed request is the last thing in the stream; empty otherwise."""
+    status: int | None = None
+    """The failure's HTTP status; None without one, such as for a broken connection."""
+
+
+def ending_of(parser: str, raw: bytes) -> Ending | None:
+    """Return how a session ended; None for other formats and for output that can't be read.
+
+    Only failures that are the service's are reported: no connection and the statuses of `is_of_service`. A
+    context that overflowed, refused content and other requests that the service calls wrong are the agent's.
+    """
+    reader = _READERS.get(parser)
+    if reader is None:
+        return None
+    try:
+        lines, _ = objects(raw, parser)
+    except UnreadableTranscript:
+        return None
+    return reader(lines)
+
+
+def is_of_service(status: int) -> bool:
+    """Return whether a status is about the service or the access to it, not about what a request says."""
+    return status in (401, 402, 403, 404, 408, 429) or 500 <= status <= 599
+
+
+# Claude Code.
+
+_API_ERROR = re.compile(r"API Error: (\d{3})\b")
+_WITHOUT_STATUS = frozenset(
+    (
+        "authentication_failed",
+        "billing_error",
+        "model_not_found",
+        "oauth_org_not_allowed",
+        "overloaded",
+        "rate_limit",
+        "server_error",
+        "unknown",
+    )
+)
+"""Claude Code's kinds of failed requests that are the service's, where no status came back."""
+_WORDS_ALONE = re.compile(
+    r"API Error: (?:Connection|Request timed out|Unable to connect)|Invalid API key\b|Credit balance is too low"
+    r"|Not logged in\b|OAuth (?:token|account|session)\b|Failed to authenticate\b|Claude (?:AI )?usage limit reached"
+)
+"""How the results of older versions begin, which name neither kind nor status."""
+_SPEAKING = frozenset(("assistant", "user", "result", "stream_event"))
+
+
+def _claude_code(lines: list[Object]) -> Ending:
+    results = [line for line in lines if line.get("type") == "result"]
+    answered = any(not line.get("is_error") for line in results)
+    last = next((line for line in reversed(lines) if _is_step(line)), {})
+    failure, status = "", None
+    if last.get("type") == "result" and last.get("is_error"):
+        failure, status = _claude_failure(last, _api_error_message(lines))
+    elif last.get("subtype") == "api_retry":
+        status = _status(last.get("error_status"))
+        failure = words(last.get("error")) or "The request failed."
+    elif last.get("is_api_error_message"):
+        failure, status = _claude_failure({}, last)
+    return _ending(closed=bool(results), answered=answered, failure=failure, status=status)
+
+
+def _is_step(line: Object) -> bool:
+    return line.get("type") in _SPEAKING or line.get("subtype") == "api_retry"
+
+
+def _api_error_message(lines: list[Object]) -> Object:
+    """Return the message in which Claude Code says that a request failed."""
+    last = next((line for line in reversed(lines) if line.get("type") == "assistant"), {})
+    return last if last.get("is_api_error_message") or last.get("error") else {}
+
+
+def _claude_failure(result: Object, message: Object) -> tuple[str, int | None]:
+    """Return a failed request's words and status; no words where something else ended the session."""
+    text = words(result.get("result")) or text_of(mapping(message.get("message")).get("content"))
+    found = _API_ERROR.search(text[:200])
+    status = _status(result.get("api_error_status"))
+    status = status if status is not None else _status(message.get("api_error_status"))
+    status = status if status is not None else int(found[1]) if found else None
+    reason = words(result.get("terminal_reason"))
+    if reason not in (None, "api_error"):
+        return "", None
+    if reason is None and result.get("subtype") not in (None, "success"):
+        return "", None
+    named = words(message.get("error"))
+    if status is None and not (named in _WITHOUT_STATUS if named else _WORDS_ALONE.match(text)):
+        return "", None
+    return text, status
+
+
+# Codex.
+
+_RECONNECTING = re.compile(r"Reconnecting\.\.\.[^(]*(?:\((.*)\))?$", re.DOTALL)
+_CODEX_STATUS = re.compile(r"(?:unexpected status|last status:?|\(status) (\d{3})\b")
+_CODEX_SERVICE = re.compile(
+    r"stream (?:disconnected before completion|error): (?!Incomplete response returned)"
+    r"|Connection failed: |Error while reading the server response: |error sending request\b|request timed out\b"
+    r"|Selected model is at capacity|Quota exceeded\.|You.ve hit your usage limit|To use Codex with your ChatGPT plan"
+    r"|Your access token could not be refreshed|Flex capacity unavailable"
+)
+"""How Codex's messages begin for failures that are its service's and have no status."""
+_HIGH_DEMAND = re.compile(r"We.re currently experiencing high demand")
+"""What Codex writes for HTTP 500."""
+
+
+def _codex(lines: list[Object]) -> Ending:
+    kinds = [words(line.get("type")) or "" for line in lines]
+    if kinds == [""]:
+        # A single answer instead of a stream.
+        return Ending(closed=True, answered=True)
+    last = kinds[-1]
+    answered = "turn.completed" in kinds
+    failure, status = "", None
+    if last in ("turn.failed", "error"):
+        said = lines[-1].get("error", lines[-1].get("message"))
+        failure, status = _codex_failure(words(said) or words(mapping(said).get("message")) or "")
+    return _ending(
+        closed=answered or "turn.failed" in kinds, answered=answered, failure=failure, status=status
+    )
+
+
+def _codex_failure(message: str) -> tuple[str, int | None]:
+    waiting = _RECONNECTING.match(message)
+    if waiting and not waiting[1]:
+        return message, None
+    message = waiting[1] if waiting else message
+    if found := _CODEX_STATUS.search(message):
+        return message, int(found[1])
+    if _HIGH_DEMAND.match(message):
+        return message, 500
+    return (message, None) if _CODEX_SERVICE.match(message) else ("", None)
+
+
+# opencode.
+
+_OPENCODE_NAMES = frozenset(("APIError", "ProviderAuthError"))
+_RETRIES = re.compile(r'message="stream error" .*\berror\.error="((?:[^"\\]|\\.)*)"')
+_GOES_ON = re.compile(r"message=(?:loop|process|evaluated)\b")
+_CLASS = re.compile(r"\w+Error: ")
+
+
+def _opencode(lines: list[Object]) -> Ending:
+    steps = [mapping(line.get("part")) for line in lines if line.get("type") == "step_finish"]
+    answered = any(words(step.get("reason")) not in (None, "tool-calls") for step in steps)
+    last = lines[-1]
+    failure, status = "", None
+    if last.get("type") == "error":
+        failure, status = _opencode_failure(mapping(last.get("error")))
+    # A session whose call was rejected ends after that step.
+    closed = answered or last.get("type") in ("step_finish", "error")
+    return _ending(closed=closed, answered=answered, failure=failure, status=status)
+
+
+def _opencode_failure(error: Object) -> tuple[str, int | None]:
+    data, name = mapping(error.get("data")), words(error.get("name"))
+    status = _status(data.get("statusCode"))
+    if name not in _OPENCODE_NAMES:
+        return "", None
+    if status is None and name == "APIError" and data.get("isRetryable") is False:
+        return "", None
+    return words(data.get("message")) or name or "", status
+
+
+def failure_in_opencode_log(log: str) -> str:
+    """Return the failed request that opencode's log ends with, in the service's own words; empty if it went on.
+
+    opencode repeats failed requests without an end and without a word in its stream.
+    """
+    failure = ""
+    for line in log.splitlines():
+        if "small=true" in line:
+            # A title; the session doesn't depend on it.
+            continue
+        if found := _RETRIES.search(line):
+            failure = _CLASS.sub("", found[1].replace('\\"', '"'), count=1)
+        elif _GOES_ON.search(line):
+            failure = ""
+    return failure
+
+
+_READERS: Mapping[str, Callable[[list[Object]], Ending]] = {
+    "claude_code": _claude_code,
+    "codex": _codex,
+    "opencode": _opencode,
+}
+
+
+def _ending(*, closed: bool, answered: bool, failure: str, status: int | None) -> Ending:
+    if answered or not failure or (status is not None and not is_of_service(status)):
+        return Ending(closed, answered)
+    return Ending(closed, answered, " ".join(failure.split()), status)
+
+
+def _status(value: Json) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
