@@ -8,7 +8,7 @@ from typing import IO
 
 from msgspec import structs
 
-from evaluators.model import Event, Usage
+from evaluators.model import Event, Usage, total_usage
 from evaluators.sessions.session import Problems, Session, Trail, objects, only_session, span_of
 from evaluators.sessions.written_once import WrittenOnce
 from evaluators.transcripts.background import TaskEnds, with_task_ends
@@ -49,12 +49,11 @@ def parse(file: IO[bytes], problems: Problems) -> Iterator[Session]:
             usages[str(message.get("id"))] = usage_of(mapping(message.get("usage")))
         read = (_refused(event, line) for event in message_events(line, kind, _agent(line, id)))
         turns.add(line, kind, once.first(read, words(message.get("id")) or ""))
-    usage = Usage(sum(used.input for used in usages.values()), sum(used.output for used in usages.values()))
     events = with_task_ends(turns.events, ends)
     times = span_of(event.timestamp for event in events)
     places = [at for at, event in enumerate(events) if event.type == "tool_call"]
     trail = Trail(frozenset(messages), frozenset(forked), root, dict(zip(places, once.calls, strict=True)))
-    found = Session(id, transcript(events, usage=usage if usages else None), model, *times, trail)
+    found = Session(id, transcript(events, usage=total_usage(usages.values())), model, *times, trail)
     return only_session(found, "Claude Code")
 
 

@@ -63,7 +63,7 @@ def summary(document: Mapping[str, Any], *, width: int | None = None, colour: bo
             console.print(Text(line, style=style))
     if changed := named({key: tuple(why) for key, why in run["not_comparable"].items()}):
         console.print(Text(f"  ! {changed}", style="yellow"))
-    for warning in run["warnings"]:
+    for warning in (*run["warnings"], *run["cost_notes"]):
         console.print(Text(f"  ⚠ {warning}", style="yellow"))
     return out.getvalue()
 
@@ -121,6 +121,8 @@ def _name(trial: Mapping[str, Any]) -> Text:
     text = Text(name)
     for reason in trial_reasons(trial):
         text.append(f"\n→ {reason[:LONGEST_REASON]}", style="dim")
+    if trial["cost"] and trial["cost"]["limit"]:
+        text.append(f"\n⚠ {trial['cost']['limit']}", style="yellow")
     return text
 
 

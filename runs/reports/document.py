@@ -8,6 +8,7 @@ from typing import Any
 from django.db.models import QuerySet, Sum
 from django.forms.models import model_to_dict
 
+from evaluators.costs import PARTS, TrialCost
 from evaluators.redaction import redact_json
 from evaluators.scores.weighted_score import NAME as AGGREGATE
 from evaluators.traces import as_trace, has_trace
@@ -21,6 +22,7 @@ from runs.warehouse.failure_reasons import fail_reason
 from runs.warehouse.measure_changes import change_json, stored_changes
 from runs.warehouse.release_rule import release_result
 from runs.warehouse.run_rows import listed_runs
+from runs.warehouse.trial_costs import trial_warnings
 from runs.warehouse.variance import variance_json
 
 FACTS = (
@@ -56,6 +58,7 @@ def run_json(run: Run) -> dict[str, Any]:
         "waits": waits(run) or None,
         "fingerprint": run.fingerprint,
         "warnings": run.warnings,
+        "cost_notes": run.cost_notes,
         "regressions": list(changes.regressions),
         "new_passes": list(changes.new_passes),
         "added": list(changes.added),
@@ -83,7 +86,8 @@ def trial_json(trial: Trial, judgings: Iterable[JudgingRecord], artifacts: Itera
 
 def result_json(trial: Mapping[str, Any], judgings: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Return a trial's result from its columns and those of its judgings; not redacted."""
-    usage = {"input": trial["tokens_in"], "output": trial["tokens_out"]}
+    parts = dict.fromkeys(PARTS) | (trial["detail"].get("usage") or {})
+    usage = {"input": trial["tokens_in"], "output": trial["tokens_out"], **parts}
     return {
         **_facts(trial),
         "status": status_of(trial["scores"], trial["outcome"]),
@@ -97,7 +101,23 @@ def result_json(trial: Mapping[str, Any], judgings: Iterable[Mapping[str, Any]])
         "usage": usage if trial["tokens_in"] is not None else None,
         "cost_usd": trial["cost_usd"],
         "price_source": trial["detail"].get("price_source", ""),
+        "cost": _cost_json(trial["detail"]),
+        "warnings": trial_warnings(trial["detail"]),
         "answer": trial["answer"],
+    }
+
+
+def _cost_json(detail: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return how a cost is known; None for trials of releases that didn't say."""
+    if not detail.get("cost"):
+        return None
+    known = TrialCost(**detail["cost"])
+    return {
+        "limit": detail.get("cost_limit", ""),
+        "reported_usd": known.reported,
+        "computed_usd": known.computed,
+        "differs": known.differs,
+        "cached_in_full": bool(known.in_full),
     }
 
 

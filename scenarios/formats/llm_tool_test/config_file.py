@@ -94,7 +94,7 @@ def _pattern_problems(pattern: str, document: Document, at: Location) -> list[Pr
 def _settings(found: SettingsFile) -> Settings:
     own = (found.fixtures_path.strip("/"),) if found.fixtures_path.strip("./") else ()
     kept = {
-        name: {key: entry.model_dump(mode="json") for key, entry in entries.items()}
+        name: {key: entry.model_dump(mode="json", exclude_none=True) for key, entry in entries.items()}
         for name, entries in (("tools", found.tools), ("profiles", found.profiles), ("models", found.models))
         if entries
     }
