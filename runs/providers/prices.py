@@ -100,6 +100,13 @@ def price_source(cost: float | None, prices: Iterable[Price]) -> str:
     return "; ".join(sorted({_named_price(price) for price in prices})) or REPORTED
 
 
+def without_cache(price: Price) -> Price:
+    """Return a price as releases knew it that had one rate for all input and one for all output."""
+    return Price(
+        price.model, price.input_per_million, price.output_per_million, price.source, since=price.since
+    )
+
+
 def _named_price(price: Price) -> str:
     named = f"{price.source} {price.model} {price.input_per_million:g}/{price.output_per_million:g}"
     cached = (
