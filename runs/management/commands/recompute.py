@@ -38,7 +38,7 @@ class Command(EvalhubCommand):
     def _progress(self, doing: str) -> Callable[[int, int], None]:
         def report(done: int, total: int) -> None:
             if done % 10 == 0 or done == total:
-                self.stderr.write(f"{doing} again: {done} of {counted(total, 'run')}.")
+                self.stderr.write(f"{doing} again: {done:,} of {counted(total, 'run')}.")
 
         return report
 

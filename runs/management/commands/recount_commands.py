@@ -36,4 +36,4 @@ class Command(EvalhubCommand):
 
     def _progress(self, done: int, total: int) -> None:
         if done % 10 == 0 or done == total:
-            self.stderr.write(f"Counting commands again: {done} of {counted(total, 'run')}.")
+            self.stderr.write(f"Counting commands again: {done:,} of {counted(total, 'run')}.")
