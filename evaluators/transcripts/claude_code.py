@@ -246,8 +246,16 @@ def _messages_usage(lines: list[Object]) -> dict[str, Usage]:
         str(message.get("id")): message
         for message in (mapping(line.get("message")) for line in lines if line.get("type") == "assistant")
     }
+    return by_model(
+        (words(message.get("model")) or "", usage_of(mapping(message.get("usage"))))
+        for message in messages.values()
+    )
+
+
+def by_model(messages: Iterable[tuple[str, Usage]]) -> dict[str, Usage]:
+    """Add up the usages of messages by their model."""
     found: dict[str, Usage] = {}
-    for message in messages.values():
-        name, used = words(message.get("model")) or "", usage_of(mapping(message.get("usage")))
-        found[name] = total_usage([found.get(name), used]) or used
+    for name, used in messages:
+        if used.input or used.output:
+            found[name] = total_usage([found.get(name), used]) or used
     return found

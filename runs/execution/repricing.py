@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from django.db import transaction
-from django.db.models import F, Q, QuerySet, Sum
+from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Coalesce
 from msgspec import structs
 
@@ -32,6 +32,7 @@ from runs.models.trial import TrialState, json_of
 from runs.providers import MODELS
 from runs.providers.prices import REPORTED, litellm_price, price_source, without_cache
 from runs.warehouse.rollups import write_rollups
+from runs.warehouse.run_tokens import sum_tokens
 
 REPRICED = "repriced"
 """The run's version of the rules."""
@@ -227,10 +228,3 @@ def _store_usage(trial: Trial, read: Transcript) -> None:
         same = structs.replace(record.unpack(), usage=read.usage, usage_by_model=read.usage_by_model)
         record.data = TranscriptRecord.pack(same)
         record.save(update_fields=["data"])
-
-
-def sum_tokens(run: Run) -> list[str]:
-    """Set a run's tokens to those of its trials, and return the changed fields, unsaved."""
-    sums = run.trial_set.aggregate(read=Sum("tokens_in"), written=Sum("tokens_out"))
-    run.tokens_in, run.tokens_out = sums["read"] or 0, sums["written"] or 0
-    return ["tokens_in", "tokens_out"]

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from evaluators.model import Usage, plausible_cost
 from runs.warehouse.results_files.values import (
     ExternalRun,
     ExternalTrial,
@@ -87,6 +88,32 @@ def _promptfoo_trial(row: dict[str, Any], *, names_prompt: bool) -> ExternalTria
         prompt=str(prompt.get("raw") or ""),
         answer=output if isinstance(output, str) else json.dumps(output) if output is not None else "",
         seconds=number_of(row.get("latencyMs"), 1000),
+        usage=_usage(
+            object_of(row.get("tokenUsage")) or object_of(object_of(row.get("response")).get("tokenUsage"))
+        ),
+        cost_usd=plausible_cost(row.get("cost")),
         scores=() if is_error else (verdict, *parts),
         error=(error or "The provider failed.") if is_error else "",
+    )
+
+
+def _usage(tokens: dict[str, Any]) -> Usage | None:
+    """Return a row's tokens; None for one that promptfoo answered from its own cache, which says only their total.
+
+    promptfoo passes on whether its provider counts the cache within the prompt; more than the prompt is apart from it.
+    """
+    prompt, written = count_of(tokens.get("prompt")), count_of(tokens.get("completion"))
+    if not prompt and not written:
+        return None
+    details = object_of(tokens.get("completionDetails"))
+    cached, created = (
+        count_of(details.get(name)) for name in ("cacheReadInputTokens", "cacheCreationInputTokens")
+    )
+    is_within = cached + created <= prompt
+    return Usage(
+        prompt if is_within else prompt + cached + created,
+        written,
+        cache_read=cached,
+        cache_write=created,
+        reasoning=count_of(details.get("reasoning")),
     )
