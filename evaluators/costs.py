@@ -14,6 +14,8 @@ COST_RULES = 2
 MILLION = 1_000_000
 NOTABLE_DIFFERENCE = 0.1
 """The share of the agent's own cost by which a computed one differs notably."""
+PARTS = ("cache_read", "cache_write", "cache_write_1h", "reasoning")
+"""The parts of a usage, which are stored beside its sums."""
 NO_RATE, UNKNOWN_COUNT = "no rate", "unknown count"
 """Why cached tokens are charged in full: the price has no rate for them, or the trial doesn't say how many there were."""
 
@@ -41,7 +43,7 @@ class TrialCost(Struct, frozen=True):
     @property
     def differs(self) -> bool:
         """Whether the agent's own cost and the computed one are more than a tenth apart."""
-        if self.reported is None or self.computed is None or self.in_full:
+        if self.reported is None or self.computed is None:
             return False
         return abs(self.computed - self.reported) > NOTABLE_DIFFERENCE * max(self.reported, self.computed)
 
@@ -110,9 +112,6 @@ def _known(rate: float | None, other: float) -> float:
 def usage_parts(usage: Usage) -> dict[str, int]:
     """Return the parts of a usage, which are stored beside its sums."""
     return {name: getattr(usage, name) for name in PARTS}
-
-
-PARTS = ("cache_read", "cache_write", "cache_write_1h", "reasoning")
 
 
 def cost_sentences(cost: Mapping[str, Any], money: Callable[[float], str]) -> Iterator[str]:
