@@ -6,7 +6,7 @@ They are plain and immutable: two values with the same content are equal. Their 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal, Protocol
 
 from msgspec import Struct, field
@@ -45,22 +45,64 @@ def plausible_cost(reported: Json) -> float | None:
 
 
 class Usage(Struct, frozen=True):
-    """Tokens read and written by a model: 0 to `MOST_TOKENS`, whatever is reported."""
+    """Tokens read and written by a model: 0 to `MOST_TOKENS`, whatever is reported.
+
+    `input` includes what was read from and written to the provider's cache, `output` includes reasoning.
+    """
 
     input: int = 0
     output: int = 0
     estimated: bool = False
     """Estimated from the length of the text, not reported by the provider."""
+    cache_read: int = 0
+    """Input tokens read from the cache."""
+    cache_write: int = 0
+    """Input tokens written to the cache, for 5 minutes or without a known lifetime."""
+    cache_write_1h: int = 0
+    """Input tokens written to the cache for an hour."""
+    reasoning: int = 0
+    """Output tokens of reasoning, where the provider counts them apart."""
 
     def __post_init__(self) -> None:
-        for name in ("input", "output"):
+        left = {"input": MOST_TOKENS, "output": MOST_TOKENS}
+        for name, whole in _PARTS:
             reported = getattr(self, name)
-            if not 0 <= reported <= MOST_TOKENS:
-                force_setattr(self, name, min(max(reported, 0), MOST_TOKENS))
+            most = left[whole]
+            if not 0 <= reported <= most:
+                force_setattr(self, name, min(max(reported, 0), most))
+            left[whole] = getattr(self, name) if name == whole else most - getattr(self, name)
+
+    @property
+    def fresh(self) -> int:
+        """Input tokens that were neither read from nor written to the cache."""
+        return self.input - self.cache_read - self.cache_write - self.cache_write_1h
+
+
+_PARTS = (
+    ("input", "input"),
+    ("cache_read", "input"),
+    ("cache_write", "input"),
+    ("cache_write_1h", "input"),
+    ("output", "output"),
+    ("reasoning", "output"),
+)
+"""The counts of a usage with the whole that each is part of; wholes come first."""
+
+
+def total_usage(usages: Iterable[Usage | None]) -> Usage | None:
+    """Return the sum of the known usages; None if none is known."""
+    known = [each for each in usages if each is not None]
+    if not known:
+        return None
+    counts = {name: sum(getattr(each, name) for each in known) for name, _ in _PARTS}
+    return Usage(**counts, estimated=any(each.estimated for each in known))
 
 
 class Price(Struct, frozen=True, omit_defaults=True):
-    """The price of a model's tokens, in US dollars per million."""
+    """The price of a model's tokens, in US dollars per million.
+
+    None is a rate that isn't known: cached input then counts as fresh input, and reasoning as other output.
+    """
 
     model: str
     input_per_million: float
@@ -69,6 +111,10 @@ class Price(Struct, frozen=True, omit_defaults=True):
     """Where the price comes from: the project's own table, the suite's settings, or litellm's price map."""
     since: str = ""
     """The first day the price applies, in ISO 8601."""
+    cache_read_per_million: float | None = None
+    cache_write_per_million: float | None = None
+    cache_write_1h_per_million: float | None = None
+    reasoning_per_million: float | None = None
 
 
 class Event(Struct, frozen=True, omit_defaults=True, gc=False):
@@ -109,6 +155,8 @@ class Transcript(Struct, frozen=True, omit_defaults=True):
     """The raw output as text; layer 1 reads it when there are no events."""
     answer: str = ""
     usage: Usage | None = None
+    usage_by_model: dict[str, Usage] = field(default_factory=dict)
+    """The usage by the model that the recorder names, if it names several or the run may name none."""
     cost_usd: float | None = None
     problems: tuple[str, ...] = ()
     """What the reader could not understand, one sentence each."""

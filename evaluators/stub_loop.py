@@ -8,7 +8,7 @@ from typing import Literal, Protocol
 from msgspec import Struct
 
 from evaluators.js_text import json_of
-from evaluators.model import Event, Json, Transcript, Usage
+from evaluators.model import Event, Json, Transcript, Usage, total_usage
 
 MAX_TURNS = 5
 
@@ -99,7 +99,7 @@ def _transcript(turns: Sequence[ModelTurn], stubs: Mapping[str, Json]) -> Transc
         source="events",
         text="\n".join(turn.text for turn in turns if turn.text),
         answer=answer,
-        usage=_total([turn.usage for turn in turns if turn.usage is not None]),
+        usage=total_usage(turn.usage for turn in turns),
     )
 
 
@@ -112,13 +112,3 @@ def _events(number: int, turn: ModelTurn, stubs: Mapping[str, Json]) -> list[Eve
         events.append(Event("tool_call", id, call.name, input=call.input))
         events.append(Event("tool_result", id, call.name, output=_answer(call, stubs), success=stubbed))
     return events
-
-
-def _total(usages: Sequence[Usage]) -> Usage | None:
-    if not usages:
-        return None
-    return Usage(
-        sum(usage.input for usage in usages),
-        sum(usage.output for usage in usages),
-        any(usage.estimated for usage in usages),
-    )

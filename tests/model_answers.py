@@ -19,6 +19,8 @@ class Answer:
     usage: tuple[int, int] | None = (100, 20)
     finish: str = ""
     """Why it stops, as OpenAI says it; empty for the usual."""
+    recorded: dict[str, Any] | None = None
+    """The usage in the provider's own words, in place of `usage`."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +118,9 @@ def openai_body(model: str, answer: Answer) -> dict[str, Any]:
         "model": model,
         "choices": [{"index": 0, "message": message, "finish_reason": answer.finish or usual}],
     }
-    if answer.usage:
+    if answer.recorded is not None:
+        body["usage"] = answer.recorded
+    elif answer.usage:
         read, written = answer.usage
         body["usage"] = {"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written}
     return body
@@ -137,7 +141,7 @@ def anthropic_body(model: str, answer: Answer) -> dict[str, Any]:
         "content": parts,
         "stop_reason": "tool_use" if answer.calls else "end_turn",
         "stop_sequence": None,
-        "usage": {"input_tokens": read, "output_tokens": written},
+        "usage": answer.recorded or {"input_tokens": read, "output_tokens": written},
     }
 
 
@@ -151,7 +155,8 @@ def gemini_body(model: str, answer: Answer) -> dict[str, Any]:
                 "index": 0,
             }
         ],
-        "usageMetadata": {
+        "usageMetadata": answer.recorded
+        or {
             "promptTokenCount": read,
             "candidatesTokenCount": written,
             "totalTokenCount": read + written,

@@ -19,8 +19,8 @@ from evaluators.model import (
     CompletionRequest,
     Judging,
     Score,
-    Usage,
     same_model,
+    total_usage,
 )
 
 NAME = "judge"
@@ -123,13 +123,12 @@ def _answered(
     model = answers[-1].model or asked.model
     same = same_model(model, evidence.model)
     costs = [answer.cost_usd for answer in answers if answer.cost_usd is not None]
-    usages = [answer.usage for answer in answers if answer.usage is not None]
     return msgspec.structs.replace(
         asked,
         model=model,
         raw_answer=answers[-1].text,
         repaired=len(answers) > 1,
-        usage=_total(usages) if usages else None,
+        usage=total_usage(answer.usage for answer in answers),
         cost_usd=sum(costs) if costs else None,
         price=answers[-1].price,
         notes=tuple(note for answer in answers for note in answer.notes),
@@ -138,14 +137,6 @@ def _answered(
         warnings=(f"The judge {model} is the model under test; models tend to favour themselves.",)
         if same
         else (),
-    )
-
-
-def _total(usages: Sequence[Usage]) -> Usage:
-    return Usage(
-        sum(usage.input for usage in usages),
-        sum(usage.output for usage in usages),
-        any(usage.estimated for usage in usages),
     )
 
 

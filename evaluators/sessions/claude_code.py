@@ -8,11 +8,11 @@ from typing import IO
 
 from msgspec import structs
 
-from evaluators.model import Event, Usage
+from evaluators.model import Event, Usage, total_usage
 from evaluators.sessions.session import Problems, Session, Trail, objects, only_session, span_of
 from evaluators.sessions.written_once import WrittenOnce
 from evaluators.transcripts.background import TaskEnds, with_task_ends
-from evaluators.transcripts.claude_code import Turns, by_kind, message_events, usage_of
+from evaluators.transcripts.claude_code import Turns, by_kind, by_model, message_events, usage_of
 from evaluators.transcripts.refusals import CLAUDE_CODE, refusal
 from evaluators.transcripts.stream import Object, mapping, transcript, words
 
@@ -27,7 +27,8 @@ def matches(head: bytes) -> bool:
 def parse(file: IO[bytes], problems: Problems) -> Iterator[Session]:
     """Yield the file's session. A subagent's file has its session's id with the agent's behind it."""
     turns, once, ends = Turns(), WrittenOnce(), TaskEnds()
-    usages: dict[str, Usage] = {}
+    usages: dict[str, tuple[str, Usage]] = {}
+    """The model and usage of each message, which is repeated for each of its blocks."""
     messages: set[int] = set()
     forked: set[str] = set()
     id = model = root = ""
@@ -46,15 +47,24 @@ def parse(file: IO[bytes], problems: Problems) -> Iterator[Session]:
         forked.update(filter(None, (words(origin.get("sessionId")),)))
         if kind == "assistant":
             model = _model(message) or model
-            usages[str(message.get("id"))] = usage_of(mapping(message.get("usage")))
+            usages[str(message.get("id"))] = (_model(message), usage_of(mapping(message.get("usage"))))
         read = (_refused(event, line) for event in message_events(line, kind, _agent(line, id)))
         turns.add(line, kind, once.first(read, words(message.get("id")) or ""))
-    usage = Usage(sum(used.input for used in usages.values()), sum(used.output for used in usages.values()))
     events = with_task_ends(turns.events, ends)
     times = span_of(event.timestamp for event in events)
     places = [at for at, event in enumerate(events) if event.type == "tool_call"]
     trail = Trail(frozenset(messages), frozenset(forked), root, dict(zip(places, once.calls, strict=True)))
-    found = Session(id, transcript(events, usage=usage if usages else None), model, *times, trail)
+    found = Session(
+        id,
+        transcript(
+            events,
+            usage=total_usage(used for _, used in usages.values()),
+            usage_by_model=by_model(usages.values()),
+        ),
+        model,
+        *times,
+        trail,
+    )
     return only_session(found, "Claude Code")
 
 

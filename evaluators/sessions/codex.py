@@ -14,8 +14,9 @@ from evaluators.sessions.codex_commands import command_of, read_header, script_c
 from evaluators.sessions.session import Problems, Session, Trail, objects, only_session, span_of
 from evaluators.sessions.written_once import content_key, digest
 from evaluators.traces import timestamp
+from evaluators.transcripts.codex import usage_of
 from evaluators.transcripts.refusals import CODEX, refusal
-from evaluators.transcripts.stream import Object, json_of, mapping, text_of, transcript, whole, words
+from evaluators.transcripts.stream import Object, json_of, mapping, text_of, transcript, words
 
 _OWN = re.compile(rb'"type"\s*:\s*"(?:session_meta|response_item|turn_context|event_msg)"')
 
@@ -175,4 +176,4 @@ def _usage(payload: Object, which: str) -> Usage | None:
     total = mapping(mapping(payload.get("info")).get(which))
     if payload.get("type") != "token_count" or not total:
         return None
-    return Usage(whole(total.get("input_tokens")), whole(total.get("output_tokens")))
+    return usage_of(total)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from msgspec import Struct, structs
 
@@ -92,7 +93,7 @@ def keep(
     else:
         commands = tuple(_redacted(each, 2 * n) for n, each in enumerate(found.commands))
         events = [event for each in commands for event in _events(each, by_index, found.commands)]
-        transcript = Transcript(events=tuple(events), source="events")
+        transcript = Transcript(events=tuple(events), source="events", **_paid(read))
     kept = KeptSession(
         id=redact_patterns(session.id or sha256),
         sha256=sha256,
@@ -158,10 +159,15 @@ def _redacted_transcript(transcript: Transcript) -> Transcript:
         source=transcript.source,
         text=redact_patterns(transcript.text),
         answer=redact_patterns(transcript.answer),
-        usage=transcript.usage,
-        cost_usd=transcript.cost_usd,
+        **_paid(transcript),
         unknown_events=transcript.unknown_events,
     )
+
+
+def _paid(transcript: Transcript) -> dict[str, Any]:
+    """Return what a session's cost can be computed from, now or later."""
+    names = ("usage", "usage_by_model", "cost_usd")
+    return {name: getattr(transcript, name) for name in names}
 
 
 def _redacted_event(event: Event) -> Event:

@@ -8,7 +8,7 @@ from typing import IO
 
 from msgspec import structs
 
-from evaluators.model import Event, Transcript, Usage
+from evaluators.model import Event, Transcript, total_usage
 from evaluators.sessions import codex, opencode
 from evaluators.sessions.session import Problems, Session, UnreadableSession
 from evaluators.transcripts.stream import unseen_sentence
@@ -51,7 +51,7 @@ def with_sub_agents(transcript: Transcript, parser: str, files: Mapping[str, byt
     return structs.replace(
         transcript,
         events=(*transcript.events, *running, *(event for each in subs for event in _marked(each))),
-        usage=_sum([usage, *(each.transcript.usage for each in subs)]),
+        usage=total_usage([usage, *(each.transcript.usage for each in subs)]),
         cost_usd=_sum_of_costs([transcript.cost_usd, *(each.transcript.cost_usd for each in subs)]),
         problems=(*_without_seen(transcript, len(subs)), *problems),
         unseen_agents=max(0, transcript.unseen_agents - len(subs)),
@@ -89,11 +89,6 @@ def _marked(session: Session) -> Iterator[Event]:
         # What the main agent asked is no message of a person.
         role = "agent" if event.role == "user" else event.role
         yield structs.replace(event, id=id, role=role, metadata={**event.metadata, "agent": session.id})
-
-
-def _sum(usages: Iterable[Usage | None]) -> Usage | None:
-    known = [each for each in usages if each]
-    return Usage(sum(each.input for each in known), sum(each.output for each in known)) if known else None
 
 
 def _sum_of_costs(costs: Iterable[float | None]) -> float | None:

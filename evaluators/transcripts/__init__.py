@@ -92,6 +92,7 @@ def _joined(beside: Transcript, main: Transcript) -> Transcript:
         text=main.text or beside.text,
         answer=main.answer or beside.answer,
         usage=main.usage or beside.usage,
+        usage_by_model=main.usage_by_model if main.usage else beside.usage_by_model,
         cost_usd=main.cost_usd if main.cost_usd is not None else beside.cost_usd,
         problems=beside.problems + main.problems,
     )

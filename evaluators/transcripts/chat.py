@@ -24,6 +24,19 @@ CALLS = ("toolCalls", "tool_calls", "toolsCalled", "message.tool_calls", "choice
 _PARAMS = ("params", "args", "input", "arguments", "function.arguments")
 _READ = ("inputTokens", "input_tokens", "promptTokens", "prompt_tokens")
 _WRITTEN = ("outputTokens", "output_tokens", "completionTokens", "completion_tokens")
+_ANTHROPIC_CACHE = ("cache_read_input_tokens", "cache_creation_input_tokens")
+_CACHED = (
+    "prompt_tokens_details.cached_tokens",
+    "input_tokens_details.cached_tokens",
+    "cachedInputTokens",
+    "inputTokenDetails.cacheReadTokens",
+)
+_REASONING = (
+    "completion_tokens_details.reasoning_tokens",
+    "output_tokens_details.reasoning_tokens",
+    "reasoningTokens",
+    "outputTokenDetails.reasoningTokens",
+)
 _CALL_PARTS = ("function_call", "tool_use")
 _MILLISECONDS = ("durationMs", "duration_ms")
 _COSTS = ("costUsd", "cost_usd", "cost")
@@ -166,8 +179,25 @@ def _success(fields: Mapping[str, Json]) -> bool | None:
 
 
 def _usage(value: Json) -> Usage | None:
+    """Return an endpoint's tokens. Only Anthropic counts the cache apart from input, under names of its own."""
     read, written = (_number(_first(value, names)) for names in (_READ, _WRITTEN))
-    return None if read is None and written is None else Usage(int(read or 0), int(written or 0))
+    if read is None and written is None:
+        return None
+    beside = {name: _count(value, (name,)) for name in _ANTHROPIC_CACHE}
+    cache_read, cache_write = beside.values()
+    for_hour = min(cache_write, _count(value, ("cache_creation.ephemeral_1h_input_tokens",)))
+    return Usage(
+        input=int(read or 0) + cache_read + cache_write,
+        output=int(written or 0),
+        cache_read=cache_read or _count(value, _CACHED),
+        cache_write=cache_write - for_hour,
+        cache_write_1h=for_hour,
+        reasoning=_count(value, _REASONING),
+    )
+
+
+def _count(value: Json, names: tuple[str, ...]) -> int:
+    return max(0, int(_number(_first(value, names)) or 0))
 
 
 def _number(value: Json) -> float | None:

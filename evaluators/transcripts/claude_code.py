@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import structs
 
-from evaluators.model import Event, Json, Transcript, Usage, plausible_cost
+from evaluators.model import Event, Json, Transcript, Usage, plausible_cost, total_usage
 from evaluators.traces import shell_command, timestamp
 from evaluators.transcripts.background import TaskEnds, with_task_ends
 from evaluators.transcripts.refusals import (
@@ -36,8 +36,6 @@ _PASSING = frozenset(("system", "stream_event", "rate_limit_event"))
 _SILENT = _PASSING | {"assistant", "user", "result"}
 _EXIT_CODE = re.compile(r"Exit code (\d{1,5})\b")
 _ABORTED = "<error>Command was aborted before completion</error>"
-_MODELS_READ = ("inputTokens", "cacheCreationInputTokens", "cacheReadInputTokens")
-_READ = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 
 
 def parse(raw: bytes) -> Transcript:
@@ -45,18 +43,21 @@ def parse(raw: bytes) -> Transcript:
 
     Usage is what the session's result says, with that of sub-agents; of a session that was ended early, the
     sum over its messages.
-    Input tokens from a cache count as read.
     """
     lines, problems = objects(raw, "Claude Code")
     results = [line for line in reversed(lines) if line.get("type") == "result"]
     result = results[0] if results else {}
     # A session that wakes up for a command in the background has a result before.
     final = next((line for line in results if not line.get("is_error")), result)
+    by_model = _models_usage(result, lines)
+    if not by_model and "usage" not in result:
+        by_model = _messages_usage(lines)
     return transcript(
         known(_without_denied(_read(lines), result), lines, "Claude Code", _SILENT),
         answer=words(final.get("result")) or "",
-        usage=_models_usage(result)
-        or (usage_of(mapping(result["usage"])) if "usage" in result else _sum(lines)),
+        usage=total_usage(by_model.values())
+        or (usage_of(mapping(result["usage"])) if "usage" in result else None),
+        usage_by_model=by_model,
         cost_usd=plausible_cost(result.get("total_cost_usd")),
         problems=(*problems, *filter(None, [_newer(lines)])),
     )
@@ -196,26 +197,68 @@ def _result(block: Object, time: str | None) -> Event:
 
 
 def usage_of(tokens: Object) -> Usage:
-    """Return a message's usage; input tokens from a cache count as read."""
-    return Usage(sum(whole(tokens.get(name)) for name in _READ), whole(tokens.get("output_tokens")))
+    """Return the usage of a message or a session: Anthropic's `input_tokens` are those beside the cache."""
+    lifetimes = mapping(tokens.get("cache_creation"))
+    for_hour = whole(lifetimes.get("ephemeral_1h_input_tokens"))
+    created = tokens.get("cache_creation_input_tokens")
+    if created is None:
+        created = whole(lifetimes.get("ephemeral_5m_input_tokens")) + for_hour
+    return _usage(
+        whole(tokens.get("input_tokens")),
+        read=whole(tokens.get("cache_read_input_tokens")),
+        created=whole(created),
+        for_hour=for_hour,
+        output=whole(tokens.get("output_tokens")),
+    )
 
 
-def _models_usage(result: Object) -> Usage | None:
-    """Return the usage of all models, which includes that of sub-agents; None if the result does not tell it."""
-    each = [mapping(used) for used in mapping(result.get("modelUsage")).values()]
-    read = sum(whole(used.get(name)) for used in each for name in _MODELS_READ)
-    written = sum(whole(used.get("outputTokens")) for used in each)
-    return Usage(read, written) if read or written else None
+def _usage(fresh: int, *, read: int, created: int, for_hour: int, output: int) -> Usage:
+    for_hour = min(created, for_hour)
+    return Usage(
+        input=fresh + read + created,
+        output=output,
+        cache_read=read,
+        cache_write=created - for_hour,
+        cache_write_1h=for_hour,
+    )
 
 
-def _sum(lines: list[Object]) -> Usage | None:
-    """Add up the messages' usage; a message is repeated for each of its blocks."""
-    messages = {
-        str(mapping(line.get("message")).get("id")): mapping(mapping(line.get("message")).get("usage"))
-        for line in lines
-        if line.get("type") == "assistant"
+def _models_usage(result: Object, lines: list[Object]) -> dict[str, Usage]:
+    """Return the usage by model that the result has, which includes that of sub-agents; empty if it has none.
+
+    Only messages tell how long their writes to the cache last.
+    """
+    models = {name: mapping(used) for name, used in mapping(result.get("modelUsage")).items()}
+    seen = _messages_usage(lines) if models else {}
+    found = {
+        name: _usage(
+            whole(used.get("inputTokens")),
+            read=whole(used.get("cacheReadInputTokens")),
+            created=whole(used.get("cacheCreationInputTokens")),
+            for_hour=seen[name].cache_write_1h if name in seen else 0,
+            output=whole(used.get("outputTokens")),
+        )
+        for name, used in models.items()
     }
-    if not messages:
-        return None
-    each = [usage_of(tokens) for tokens in messages.values()]
-    return Usage(sum(used.input for used in each), sum(used.output for used in each))
+    return {name: used for name, used in found.items() if used.input or used.output}
+
+
+def _messages_usage(lines: list[Object]) -> dict[str, Usage]:
+    """Add up the messages' usage by model; a message is repeated for each of its blocks."""
+    messages = {
+        str(message.get("id")): message
+        for message in (mapping(line.get("message")) for line in lines if line.get("type") == "assistant")
+    }
+    return by_model(
+        (words(message.get("model")) or "", usage_of(mapping(message.get("usage"))))
+        for message in messages.values()
+    )
+
+
+def by_model(messages: Iterable[tuple[str, Usage]]) -> dict[str, Usage]:
+    """Add up the usages of messages by their model."""
+    found: dict[str, Usage] = {}
+    for name, used in messages:
+        if used.input or used.output:
+            found[name] = total_usage([found.get(name), used]) or used
+    return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from evaluators.model import Event, Json, NotRun, Transcript, Usage
+from evaluators.model import Event, Json, NotRun, Transcript, Usage, total_usage
 from evaluators.transcripts.refusals import CODEX, refusal
 from evaluators.transcripts.stream import (
     Object,
@@ -90,9 +90,18 @@ class _Reader:
             yield _result(item, kind)
 
     def _add(self, usage: Object) -> None:
-        before = self.usage or Usage()
-        read, written = whole(usage.get("input_tokens")), whole(usage.get("output_tokens"))
-        self.usage = Usage(before.input + read, before.output + written)
+        self.usage = total_usage([self.usage, usage_of(usage)])
+
+
+def usage_of(tokens: Object) -> Usage:
+    """Return the tokens of a turn or session: as with OpenAI's API, input includes the cache, output reasoning."""
+    return Usage(
+        input=whole(tokens.get("input_tokens")),
+        output=whole(tokens.get("output_tokens")),
+        cache_read=whole(tokens.get("cached_input_tokens")),
+        cache_write=whole(tokens.get("cache_write_input_tokens")),
+        reasoning=whole(tokens.get("reasoning_output_tokens")),
+    )
 
 
 def _result(item: Object, kind: str) -> Event:

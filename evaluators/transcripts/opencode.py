@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from msgspec import structs
 
-from evaluators.model import Event, Json, NotRun, Transcript, Usage, plausible_cost
+from evaluators.model import Event, Json, NotRun, Transcript, Usage, plausible_cost, total_usage
 from evaluators.traces import shell_command
 from evaluators.transcripts.refusals import OPENCODE, refusal
 from evaluators.transcripts.stream import (
@@ -135,12 +135,21 @@ def _failure(error: Json) -> str:
 
 
 def usage_of(steps: list[Object]) -> Usage:
-    """Return the tokens: those from a cache count as input, those of reasoning as output."""
-    caches = [mapping(tokens.get("cache")) for tokens in steps]
-    read = sum(whole(tokens.get("input")) for tokens in steps)
-    read += sum(whole(cache.get("read")) + whole(cache.get("write")) for cache in caches)
-    written = sum(whole(tokens.get("output")) + whole(tokens.get("reasoning")) for tokens in steps)
-    return Usage(read, written)
+    """Return the tokens. opencode counts the cache apart from input, and reasoning apart from output."""
+    return total_usage(map(_step_usage, steps)) or Usage()
+
+
+def _step_usage(tokens: Object) -> Usage:
+    cache = mapping(tokens.get("cache"))
+    read, written = whole(cache.get("read")), whole(cache.get("write"))
+    reasoning = whole(tokens.get("reasoning"))
+    return Usage(
+        input=whole(tokens.get("input")) + read + written,
+        output=whole(tokens.get("output")) + reasoning,
+        cache_read=read,
+        cache_write=written,
+        reasoning=reasoning,
+    )
 
 
 def cost_of(costs: list[Json]) -> float | None:

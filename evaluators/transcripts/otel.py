@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
-from evaluators.model import Event, EventType, Json, Transcript, Usage
+from evaluators.model import Event, EventType, Json, Transcript, Usage, total_usage
 from evaluators.traces import shell_command, timestamp
 from evaluators.transcripts.json_output import decoded
 from evaluators.transcripts.reading import UnreadableTranscript, no_events
@@ -138,11 +138,27 @@ def _model_events(span: Span) -> Iterator[Event]:
 
 
 def _usage(models: Sequence[Span]) -> Usage | None:
-    read = [span.first("gen_ai.usage.input_tokens", "llm.token_count.prompt") for span in models]
-    written = [span.first("gen_ai.usage.output_tokens", "llm.token_count.completion") for span in models]
-    if all(count is None for count in (*read, *written)):
+    return total_usage(map(_span_usage, models))
+
+
+_INPUT = ("gen_ai.usage.input_tokens", "llm.token_count.prompt")
+_OUTPUT = ("gen_ai.usage.output_tokens", "llm.token_count.completion")
+_CACHE_READ = ("gen_ai.usage.cache_read.input_tokens", "llm.token_count.prompt_details.cache_read")
+_CACHE_WRITE = ("gen_ai.usage.cache_creation.input_tokens", "llm.token_count.prompt_details.cache_write")
+_REASONING = ("gen_ai.usage.reasoning.output_tokens", "llm.token_count.completion_details.reasoning")
+
+
+def _span_usage(span: Span) -> Usage | None:
+    """Return a model call's tokens; by both conventions input includes the cache and output reasoning."""
+    read, written = span.first(*_INPUT), span.first(*_OUTPUT)
+    if read is None and written is None:
         return None
-    return Usage(sum(map(_count, read)), sum(map(_count, written)))
+    cache_read, cache_write, reasoning = map(
+        _count, (span.first(*names) for names in (_CACHE_READ, _CACHE_WRITE, _REASONING))
+    )
+    return Usage(
+        _count(read), _count(written), cache_read=cache_read, cache_write=cache_write, reasoning=reasoning
+    )
 
 
 def _count(value: Json) -> int:

@@ -83,6 +83,7 @@ def transcript(
     *,
     answer: str = "",
     usage: Usage | None = None,
+    usage_by_model: Mapping[str, Usage] = {},
     cost_usd: float | None = None,
     problems: tuple[str, ...] = (),
 ) -> Transcript:
@@ -96,6 +97,7 @@ def transcript(
         text="\n".join(answers),
         answer=(answer or (answers[-1] if answers else "")).strip(),
         usage=usage,
+        usage_by_model=dict(usage_by_model),
         cost_usd=cost_usd,
         problems=problems,
         unknown_events=sum(event.type == "raw" for event in found),

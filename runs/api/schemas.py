@@ -119,6 +119,8 @@ class RunOut(RunRowOut):
     """What an open run waits for if no worker online may work on it, as a sentence."""
     fingerprint: dict[str, Any]
     warnings: list[str]
+    cost_notes: list[str]
+    """What its trials' costs are to be read with, such as cost limits that stopped agents; a sentence each."""
     regressions: list[str]
     new_passes: list[str]
     added: list[str]
@@ -194,8 +196,34 @@ class JudgingContentOut(Schema):
 
 
 class UsageOut(Schema):
+    """A model's tokens. The parts are null where they aren't known."""
+
     input: int
+    """All input tokens, those of the cache included."""
     output: int | None
+    """All output tokens, those of reasoning included."""
+    cache_read: int | None = None
+    """Input tokens read from the provider's cache."""
+    cache_write: int | None = None
+    """Input tokens written to the cache, for 5 minutes or without a known lifetime."""
+    cache_write_1h: int | None = None
+    """Input tokens written to the cache for an hour."""
+    reasoning: int | None = None
+
+
+class TrialCostOut(Schema):
+    """How a trial's cost is known."""
+
+    reported_usd: float | None
+    """By the agent or service itself; it is the trial's cost then."""
+    computed_usd: float | None
+    """By tokens and price."""
+    differs: bool
+    """Whether both are known and more than a tenth apart."""
+    cached_in_full: bool
+    """Whether cached tokens are charged as much as others."""
+    limit: str
+    """What became of the scenario's cost limit, if the agent reached it; else empty."""
 
 
 class GradedOut(ScoresOut):
@@ -219,7 +247,7 @@ class GradedOut(ScoresOut):
     interaction: dict[str, Any]
     judgings: list[JudgingContentOut]
     warnings: list[str]
-    """What a reader of its figures must know, such as that a judge's total contradicts its weighted criteria."""
+    """What a reader of its figures must know, such as a cost limit that stopped the agent; a sentence each."""
     diagnosis: list[Any]
     exposure: dict[str, Any] | None = None
     """How far the run's guidance got: delivered, in_context, opened, quoted; null without guidance."""
@@ -227,6 +255,8 @@ class GradedOut(ScoresOut):
     cost_usd: float | None
     price_source: str
     """Where the cost comes from: the agent, the project's price or litellm's; empty if unknown."""
+    cost: TrialCostOut | None = None
+    """How the cost is known; null for trials of older releases."""
     answer: str
 
 

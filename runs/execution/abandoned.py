@@ -6,6 +6,7 @@ import logging
 
 from runs.errors import ProviderError, RequestError
 from runs.execution.context import load_run
+from runs.execution.tool_variables import refuse_missing
 from runs.models import Launch, Run
 from runs.models.run import OPEN
 from runs.queue import holds
@@ -32,7 +33,7 @@ def _problem(run_id: int) -> str:
     try:
         context = load_run(run_id)
         for tool, _ in context.tools:
-            context.tool_env(tool)
+            refuse_missing(tool.env, context.variables)
         _ = context.complete
     except (ProviderError, RequestError) as error:
         return str(error)

@@ -8,9 +8,9 @@ from itertools import islice
 
 from msgspec import structs
 
-from evalhub.web.numbers import money
 from evaluators.assertions import tool_calls
 from evaluators.attempts import attempts
+from evaluators.costs import usage_parts
 from evaluators.criteria import Criteria
 from evaluators.diagnosis import Thresholds, diagnose, messages_of
 from evaluators.evaluate import LAYERS, Evaluation, Layer, evaluate
@@ -25,6 +25,7 @@ from runs.execution.context import RunContext
 from runs.execution.guidance import exposure, file_read_by
 from runs.execution.kept_files import KeptFiles, keep_files
 from runs.execution.mcp_server import marked
+from runs.execution.pricing import limited, priced
 from runs.execution.task import Task, documents_for
 from runs.execution.tokenizer import chosen_tokenizer
 from runs.execution.tool_recording import recorded_calls
@@ -32,10 +33,8 @@ from runs.execution.trial_folder import TrialFolder
 from runs.execution.trial_result import TrialResult
 from runs.execution.workspace import LocalWorkspace, PostResult
 from runs.models.trial import json_of
-from runs.providers import MODELS
 from runs.providers.base import Recording
-from runs.providers.options import ResolvedTarget
-from runs.providers.prices import cost_of, known_price, price_note, price_source, project_price
+from runs.providers.prices import price_source
 from runs.providers.session_end import broken_by
 from runs.warehouse.artifacts import Kept
 from scenarios.guidance import Guidance
@@ -64,7 +63,7 @@ def assess(
         return unreadable(described, recording, error)
     transcript = marked(transcript, task, recording)
     recording = priced(recording, transcript, task.context.target, task.context.model)
-    recording = _over_cost(recording, transcript, task.spec.cost.max_usd)
+    recording = limited(recording, task.spec.cost.max_usd)
     post: tuple[PostResult, ...] = ()
     if folder is not None and workspace is not None:
         if task.runs_commands:
@@ -118,20 +117,6 @@ def transcript_of(recording: Recording) -> Transcript:
     return with_cut_ends(found) if recording.was_cut else found
 
 
-def priced(recording: Recording, transcript: Transcript, target: ResolvedTarget, model: str) -> Recording:
-    """Return the recording with a cost by its tokens and the model's price if the agent reports none."""
-    used = recording.usage or transcript.usage
-    if recording.cost_usd is not None or transcript.cost_usd is not None or used is None:
-        return recording
-    # A model's provider has asked litellm already, and a mock's tokens are made up.
-    asks_litellm = target.kind not in MODELS and target.kind != "mock"
-    price = (known_price if asks_litellm else project_price)(target.prices, model) if model else None
-    if price is None:
-        return recording
-    notes = (*recording.notes, price_note(price))
-    return replace(recording, cost_usd=cost_of(used, price), price=price, notes=notes)
-
-
 def describe(
     recording: Recording, artifacts: tuple[Kept, ...] = (), detail: dict[str, Json] | None = None
 ) -> TrialResult:
@@ -160,15 +145,6 @@ def unreadable(described: TrialResult, recording: Recording, error: UnreadableTr
     return replace(described, outcome="error", error=sentence, error_kind="transcript", detail=detail)
 
 
-def _over_cost(recording: Recording, transcript: Transcript, max_usd: float | None) -> Recording:
-    """Return the recording with a note if it cost more than the scenario allows (llm-tool-test, cost.max_usd)."""
-    cost = recording.cost_usd if recording.cost_usd is not None else transcript.cost_usd
-    if max_usd is None or cost is None or cost <= max_usd:
-        return recording
-    note = f"The agent cost {money(cost)}, more than the {money(max_usd)} that cost.max_usd allows."
-    return replace(recording, notes=(*recording.notes, note))
-
-
 def judged(
     described: TrialResult,
     criteria: Criteria,
@@ -191,7 +167,13 @@ def judged(
     wasted = waste_scores(evidence.transcript, commands, passed=passed)
     evaluation = structs.replace(evaluation, scores=evaluation.scores + wasted)
     cost = recording.cost_usd if recording.cost_usd is not None else evidence.transcript.cost_usd
-    source = price_source(cost, recording.price)
+    used = evidence.usage
+    paid = {
+        "price_source": recording.price_source or price_source(cost, ()),
+        "cost": json_of(recording.cost) if recording.cost else None,
+        "cost_limit": recording.cost_limit,
+        "usage": usage_parts(used) if used and not used.estimated else None,
+    }
     return replace(
         described,
         outcome=evaluation.outcome,
@@ -206,7 +188,7 @@ def judged(
         answer=evidence.answer,
         detail=described.detail
         | _detail(evidence, evaluation, recording, post, limits)
-        | ({"price_source": source} if source else {}),
+        | {name: value for name, value in paid.items() if value},
     )
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from itertools import islice
 from typing import Any
 
@@ -19,53 +18,39 @@ from evaluators.interaction import scores as interaction_scores
 from evaluators.model import Transcript
 from evaluators.patterns import pattern_budget
 from evaluators.recorded_calls import RecordedCall, read_record
-from evaluators.sessions.sub_agents import MAIN, SUB_AGENT, with_sub_agents
 from evaluators.tool import Tool
-from evaluators.transcripts import UnreadableTranscript, parse
-from evaluators.transcripts.cut import with_cut_ends
 from evaluators.waste import waste_scores
 from runs.execution.assess import MOST_MESSAGES
+from runs.execution.recomputing import (
+    BATCH,
+    Recomputed,
+    RunRecomputed,
+    batches,
+    closed_runs_behind,
+    compare_recomputed,
+    recompute_runs,
+)
+from runs.execution.stored_output import MOST_RAW, agent_parser, content_of, read_stored
 from runs.execution.tool_recording import RECORD
 from runs.models import Artifact, CommandRecord, Run, TranscriptRecord, Trial
-from runs.models.run import RunState, Trigger
+from runs.models.run import Trigger
 from runs.models.trial import TrialState, command_row, json_of, scores_json, transcript_row
 from runs.queue import statements
-from runs.warehouse.artifacts import FileUnavailable, opened
-from runs.warehouse.comparison import compare_with_baseline, compared_by_flips
+from runs.warehouse.artifacts import FileUnavailable
 from runs.warehouse.counting import decided_by
 from runs.warehouse.cut_offs import cut_offs
 from runs.warehouse.rollups import write_rollups
 from runs.warehouse.search_index import index_trials
 from scenarios.models import SESSIONS
 
-BATCH = 50
-"""Trials of one transaction."""
-PARSERS = frozenset(("codex", "claude_code", "opencode"))
-"""Kinds of targets whose raw output is read again, by the reader of the same name."""
+RECOUNTED = "recounted"
+"""The run's version of the rules."""
 LAYER, COMPLETED = "interaction", "completed"
-MOST_RAW = 64 * 1024 * 1024
-"""Bytes of raw output that are read again; of a longer one the stored events count."""
-
-
-@dataclass
-class Recounted:
-    """What was counted again."""
-
-    runs: int = 0
-    trials: int = 0
-    kept: int = 0
-    """Trials without anything to count from; they keep their figures and are not compared with new ones."""
-    compared: int = 0
-    """Runs that were compared with their baseline again."""
-    behind: int = 0
-    """Runs that were to be counted again."""
-    notes: list[str] = field(default_factory=list)
 
 
 def runs_behind(project: Project | None = None) -> QuerySet[Run]:
     """Return the closed runs whose commands are counted by older rules, oldest first."""
-    runs = Run.objects.filter(recounted__lt=RULES_VERSION, state__in=(RunState.FINISHED, RunState.CANCELLED))
-    return (runs.filter(project=project) if project else runs).order_by("pk")
+    return closed_runs_behind(RECOUNTED, RULES_VERSION, project)
 
 
 def recount(
@@ -73,52 +58,21 @@ def recount(
     progress: Callable[[int, int], None] = lambda done, of: None,
     batch_done: Callable[[], None] = lambda: None,
     batch: int = BATCH,
-) -> Recounted:
+) -> Recomputed:
     """Count the commands of every run behind again; `progress` gets the runs done and their number.
 
     One transaction for each batch of trials and one for the rollups and comparisons of a run, so that an interruption
     loses at most a batch. Outcomes and composites stay as recorded.
     """
     keys = list(runs_behind(project).values_list("pk", flat=True))
-    done = Recounted(behind=len(keys))
-    for at, key in enumerate(keys, 1):
-        run = Run.objects.select_related("project", "target", "target_version", "suite").get(pk=key)
-        counted, kept, compared = _recount_run(run, batch, batch_done)
-        done.trials += counted
-        done.compared += compared
-        done.kept += kept
-        done.runs += bool(counted)
-        progress(at, len(keys))
-    return done
+    return recompute_runs(keys, lambda run: _recount_run(run, batch, batch_done), progress)
 
 
-def _compare(run: Run) -> int:
-    """Compare a run, and those that have it as baseline, as soon as both are recounted; return how many.
-
-    Those that an older release compared by flips alone are left to `compare_again --old`. Requires a transaction: the
-    one that marks the run as recounted, so that an interruption leaves none out.
-    """
-    pairs = Run.objects.filter(
-        Q(pk=run.pk) | Q(baseline=run.pk),
-        state=RunState.FINISHED,
-        recounted__gte=RULES_VERSION,
-        baseline__recounted__gte=RULES_VERSION,
-    )
-    pairs = pairs.exclude(pk__in=compared_by_flips())
-    found = list(pairs.select_related("project").order_by("pk"))
-    for each in found:
-        compare_with_baseline(each)
-    return len(found)
-
-
-def _recount_run(run: Run, batch: int, batch_done: Callable[[], None]) -> tuple[int, int, int]:
-    """Count a run's trials again.
-
-    Return how many were counted, how many had nothing to count from, and how many runs were compared again.
-    """
+def _recount_run(run: Run, batch: int, batch_done: Callable[[], None]) -> RunRecomputed:
+    """Count a run's trials again."""
     counted = kept = 0
     limits = cut_offs(run.project if run.project_id else None, before=run.pk).limits
-    for keys in _batches(_trials(run).values_list("pk", flat=True), batch):
+    for keys in batches(_trials(run).values_list("pk", flat=True), batch):
         with transaction.atomic():
             rows = (
                 _trials(run)
@@ -139,8 +93,8 @@ def _recount_run(run: Run, batch: int, batch_done: Callable[[], None]) -> tuple[
         write_rollups(locked)
         locked.recounted = RULES_VERSION
         locked.save(update_fields=["recounted"])
-        compared = _compare(locked)
-    return counted, kept, compared
+        compared = compare_recomputed(locked, RECOUNTED, RULES_VERSION)
+    return RunRecomputed(counted, kept, compared)
 
 
 def _trials(run: Run) -> QuerySet[Trial]:
@@ -148,12 +102,6 @@ def _trials(run: Run) -> QuerySet[Trial]:
     older = Q(detail__interaction__rules__isnull=True) | Q(detail__interaction__rules__lt=RULES_VERSION)
     measured = Trial.objects.filter(run=run, state=TrialState.FINISHED, detail__interaction__isnull=False)
     return measured.filter(older).order_by("pk")
-
-
-def _batches(keys: QuerySet[Trial, int], size: int) -> Iterator[list[int]]:
-    every = iter(list(keys))
-    while batch := list(islice(every, size)):
-        yield batch
 
 
 def _counted_again(run: Run, trial: Trial) -> tuple[Transcript, bool, Interaction] | None:
@@ -168,7 +116,7 @@ def _counted_again(run: Run, trial: Trial) -> tuple[Transcript, bool, Interactio
         # The results may have named a tool that nothing stored names.
         return None
     transcript = stored.unpack()
-    again = None if tool and tool.mcp else _read_again(run, trial)
+    again = None if tool and tool.mcp else read_stored(run, trial, agent_parser(run))
     is_anew = again is not None and again != transcript
     if again is not None:
         transcript = again
@@ -191,7 +139,7 @@ def _record(trial: Trial) -> tuple[RecordedCall, ...] | None:
     if kept is None:
         return None
     try:
-        return read_record(_content(kept))
+        return read_record(content_of(kept))
     except (FileUnavailable, ValueError):
         return None
 
@@ -203,39 +151,6 @@ def _tool(run: Run, trial: Trial) -> Tool | None:
     if not pattern or (own and (own.mcp or own.command_pattern)):
         return own
     return (own or Tool()).model_copy(update={"command_pattern": pattern})
-
-
-def _read_again(run: Run, trial: Trial) -> Transcript | None:
-    """Return the transcript of the stored raw output; None where it isn't stored or can't be read."""
-    parser = _parser(run)
-    if not parser:
-        return None
-    own = Q(name__in=("transcript", "events", MAIN)) | Q(name__startswith=SUB_AGENT)
-    files = {each.name: each for each in Artifact.objects.filter(own, trial=trial)}
-    if "transcript" not in files or any(each.size > MOST_RAW for each in files.values()):
-        return None
-    try:
-        content = {name: _content(each) for name, each in files.items()}
-        read = parse(parser, content["transcript"], content.get("events"))
-        read = with_sub_agents(read, parser, content)
-        return with_cut_ends(read) if trial.timed_out else read
-    except (FileUnavailable, UnreadableTranscript):
-        return None
-
-
-def _parser(run: Run) -> str:
-    """Return the reader of the target's raw output; empty if only its stored events can be counted."""
-    if run.target.provider == "replay":
-        version = run.target_version or run.target
-        name = str(version.definition.get("parser", ""))
-    else:
-        name = run.target.provider
-    return name if name in PARSERS else ""
-
-
-def _content(artifact: Artifact) -> bytes:
-    with opened(artifact.sha256) as file:
-        return bytes(file.read())
 
 
 def _decided(trial: Trial) -> dict[str, str]:

@@ -17,8 +17,9 @@ from evaluators.model import Json, Transcript
 from evaluators.redaction import mask_values, redact_patterns
 from evaluators.transcripts import PARSERS, UnreadableTranscript
 from runs.errors import ProviderError
-from runs.execution.assess import priced, transcript_of
+from runs.execution.assess import transcript_of
 from runs.execution.context import RunContext
+from runs.execution.pricing import priced
 from runs.execution.task import Task
 from runs.execution.trial import record_in_folder
 from runs.execution.trial_folder import trial_folder
@@ -166,7 +167,7 @@ def _described(recording: Recording, context: RunContext) -> dict[str, Json]:
     usage = recording.usage or transcript.usage
     calls = [call.name for call in tool_calls(transcript)]
     answer = recording.answer if recording.answer is not None else transcript.answer
-    reported = cost.cost_usd if cost.cost_usd is not None else transcript.cost_usd
+    reported = cost.cost_usd
     return {
         **described,
         "source": transcript.source,

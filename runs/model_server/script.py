@@ -48,10 +48,31 @@ class Session(Mirror):
 
 
 class TokenCounts(Mirror):
-    """What each answer says that it used."""
+    """What each answer says that it used; the cache is part of input, reasoning of output.
+
+    Each format has the provider's own meaning of them.
+    """
 
     input_tokens: int = Field(default=100, ge=0)
     output_tokens: int = Field(default=20, ge=0)
+    cache_read_tokens: int = Field(default=0, ge=0)
+    cache_write_tokens: int = Field(default=0, ge=0)
+    cache_write_1h_tokens: int = Field(default=0, ge=0)
+    reasoning_tokens: int = Field(default=0, ge=0)
+
+    @model_validator(mode="after")
+    def _parts_fit(self) -> Self:
+        if self.fresh_tokens < 0 or self.reasoning_tokens > self.output_tokens:
+            raise ValueError(
+                "Tokens of the cache are part of `input_tokens`, those of reasoning of `output_tokens`"
+            )
+        return self
+
+    @property
+    def fresh_tokens(self) -> int:
+        """Input tokens beside the cache."""
+        cached = self.cache_read_tokens + self.cache_write_tokens + self.cache_write_1h_tokens
+        return self.input_tokens - cached
 
 
 class ModelScript(Mirror):

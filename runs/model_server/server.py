@@ -144,10 +144,7 @@ class _Handler(BaseHTTPRequestHandler):
         return self._cut(b"") if fault == "cut" else self._send(200, wire.whole(reply))
 
     def _reply(self, turn: Turn, conversation: Conversation, model: str, *, nonsense: bool) -> Reply:
-        usage = self.player.script.usage
-        reply = Reply(
-            secrets.token_hex(8), model, turn.text or "", "", "{}", usage.input_tokens, usage.output_tokens
-        )
+        reply = Reply(secrets.token_hex(8), model, turn.text or "", "", "{}", self.player.script.usage)
         if conversation.shell is None or (turn.command is turn.tool is None and not nonsense):
             return reply
         name, namespace = conversation.spelled(turn.tool) if turn.tool else (conversation.shell.name, "")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from runs.model_server.conversation import as_json
+from runs.model_server.script import TokenCounts
 
 Event = tuple[str, dict[str, Any] | str]
 """Name of a server-sent event, empty for none, and its data."""
@@ -22,8 +23,7 @@ class Reply:
     text: str = ""
     tool: str = ""
     arguments: str = "{}"
-    input_tokens: int = 0
-    output_tokens: int = 0
+    usage: TokenCounts = field(default_factory=TokenCounts)
     namespace: str = ""
     """Of the tool, where the agent groups its tools."""
 
@@ -37,12 +37,16 @@ class Wire:
 
 
 def _response(reply: Reply) -> dict[str, Any]:
+    used = reply.usage
     usage = {
-        "input_tokens": reply.input_tokens,
-        "input_tokens_details": {"cached_tokens": 0},
-        "output_tokens": reply.output_tokens,
-        "output_tokens_details": {"reasoning_tokens": 0},
-        "total_tokens": reply.input_tokens + reply.output_tokens,
+        "input_tokens": used.input_tokens,
+        "input_tokens_details": {
+            "cached_tokens": used.cache_read_tokens,
+            "cache_write_tokens": used.cache_write_tokens + used.cache_write_1h_tokens,
+        },
+        "output_tokens": used.output_tokens,
+        "output_tokens_details": {"reasoning_tokens": used.reasoning_tokens},
+        "total_tokens": used.input_tokens + used.output_tokens,
     }
     about = {"id": f"resp_{reply.id}", "object": "response", "created_at": 0, "model": reply.model}
     return {**about, "status": "completed", "output": [_item(reply)], "usage": usage}
@@ -111,17 +115,29 @@ def _chat_call(reply: Reply) -> dict[str, Any]:
     return {"id": f"call_{reply.id}", "type": "function", "function": function}
 
 
-def _chat_usage(reply: Reply) -> dict[str, int]:
-    total = reply.input_tokens + reply.output_tokens
+def _chat_usage(reply: Reply) -> dict[str, Any]:
+    used = reply.usage
     return {
-        "prompt_tokens": reply.input_tokens,
-        "completion_tokens": reply.output_tokens,
-        "total_tokens": total,
+        "prompt_tokens": used.input_tokens,
+        "prompt_tokens_details": {"cached_tokens": used.cache_read_tokens},
+        "completion_tokens": used.output_tokens,
+        "completion_tokens_details": {"reasoning_tokens": used.reasoning_tokens},
+        "total_tokens": used.input_tokens + used.output_tokens,
     }
 
 
 def _message(reply: Reply, content: list[dict[str, Any]]) -> dict[str, Any]:
-    usage = {"input_tokens": reply.input_tokens, "output_tokens": reply.output_tokens}
+    used = reply.usage
+    usage = {
+        "input_tokens": used.fresh_tokens,
+        "cache_read_input_tokens": used.cache_read_tokens,
+        "cache_creation_input_tokens": used.cache_write_tokens + used.cache_write_1h_tokens,
+        "cache_creation": {
+            "ephemeral_5m_input_tokens": used.cache_write_tokens,
+            "ephemeral_1h_input_tokens": used.cache_write_1h_tokens,
+        },
+        "output_tokens": used.output_tokens,
+    }
     about = {"id": f"msg_{reply.id}", "type": "message", "role": "assistant", "model": reply.model}
     reason = {"stop_reason": "tool_use" if reply.tool else "end_turn", "stop_sequence": None}
     return {**about, "content": content, **reason, "usage": usage}

@@ -21,6 +21,11 @@ class ModelPrice(models.Model):
     """A litellm id, or the model's name without the provider before the slash."""
     input_per_million = models.FloatField(validators=[MinValueValidator(0.0)])
     output_per_million = models.FloatField(validators=[MinValueValidator(0.0)])
+    cache_read_per_million = models.FloatField(null=True, validators=[MinValueValidator(0.0)])
+    """None where it isn't known; cached tokens are charged in full then. So with the rates below."""
+    cache_write_per_million = models.FloatField(null=True, validators=[MinValueValidator(0.0)])
+    cache_write_1h_per_million = models.FloatField(null=True, validators=[MinValueValidator(0.0)])
+    reasoning_per_million = models.FloatField(null=True, validators=[MinValueValidator(0.0)])
     since = models.DateField(default=date.today)
 
     class Meta:
@@ -40,8 +45,22 @@ class ModelPrice(models.Model):
     def value(self) -> Price:
         """The price as evaluators use it."""
         return Price(
-            self.model, self.input_per_million, self.output_per_million, "project", self.since.isoformat()
+            self.model,
+            self.input_per_million,
+            self.output_per_million,
+            "project",
+            self.since.isoformat(),
+            **{name: getattr(self, name) for name in OPTIONAL_RATES},
         )
+
+
+OPTIONAL_RATES = (
+    "cache_read_per_million",
+    "cache_write_per_million",
+    "cache_write_1h_per_million",
+    "reasoning_per_million",
+)
+"""Rates that a price may lack, as `Price` and a project's price name them."""
 
 
 def prices_of(project_id: int, config: Mapping[str, Any] | None = None) -> tuple[Price, ...]:
@@ -55,10 +74,17 @@ def prices_of(project_id: int, config: Mapping[str, Any] | None = None) -> tuple
     return own + tuple(
         Price(
             name,
-            (rate.get("input_cost_per_1k_tokens") or 0.0) * 1000,
-            (rate.get("output_cost_per_1k_tokens") or 0.0) * 1000,
+            _per_million(rate, "input") or 0.0,
+            _per_million(rate, "output") or 0.0,
             "suite",
+            since="",
+            **{each: _per_million(rate, each.removesuffix("_per_million")) for each in OPTIONAL_RATES},
         )
         for name, rate in rates
         if not {name, name.partition("/")[2] or name} & known
     )
+
+
+def _per_million(rate: Mapping[str, Any], name: str) -> float | None:
+    found = rate.get(f"{name}_cost_per_1k_tokens")
+    return None if found is None else found * 1000

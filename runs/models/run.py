@@ -15,6 +15,7 @@ from django.utils import timezone
 from evalhub.teams.models import Project
 from evalhub.teams.priorities import Priority
 from evalhub.web.numbers import counted
+from evaluators.costs import COST_RULES
 from evaluators.interaction import RULES_VERSION
 from runs.models.target import Target, TargetVersion
 from scenarios.models import Guidance, SuiteVersion
@@ -121,6 +122,11 @@ def no_verdict(run: int, passed: int, failed: int, errors: int) -> str:
     )
 
 
+def current_cost_rules() -> int:
+    """Return the version of the rules by which costs are computed."""
+    return COST_RULES
+
+
 def has_estimates(counting: Mapping[str, Any]) -> bool:
     """Return whether ends are estimated from text in any scenario, from `Run.counting`."""
     known: list[Any] = [counting.get("all"), *(counting.get("scenarios") or {}).values()]
@@ -186,6 +192,10 @@ class Run(models.Model):
     """The budget of its launch in USD; None for no limit."""
     price_source = models.TextField(blank=True, default="", db_default="")
     """Where its trials' costs come from (`prices.price_source`); empty if unknown."""
+    cost_notes = models.JSONField(default=list, db_default=models.Value([], models.JSONField()))
+    """What a reader must know of its trials' costs, one sentence each (`trial_costs.run_notes`)."""
+    repriced = models.PositiveSmallIntegerField(default=current_cost_rules, db_default=0)
+    """The version of the cost rules by which its trials' costs were computed, as far as they can be."""
     tokens_in = models.BigIntegerField(default=0)
     tokens_out = models.BigIntegerField(default=0)
     counting = models.JSONField(default=nothing_counted, db_default=models.Value({}, models.JSONField()))

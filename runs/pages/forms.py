@@ -178,6 +178,18 @@ class PriceForm(forms.Form):
     output_per_million = forms.FloatField(
         min_value=0, error_messages={"invalid": "Enter a number, such as 10."}
     )
+    cache_read_per_million = forms.FloatField(
+        min_value=0, required=False, error_messages={"invalid": "Enter a number, such as 0.25."}
+    )
+    cache_write_per_million = forms.FloatField(
+        min_value=0, required=False, error_messages={"invalid": "Enter a number, such as 3.75."}
+    )
+    cache_write_1h_per_million = forms.FloatField(
+        min_value=0, required=False, error_messages={"invalid": "Enter a number, such as 6."}
+    )
+    reasoning_per_million = forms.FloatField(
+        min_value=0, required=False, error_messages={"invalid": "Enter a number, such as 10."}
+    )
     since = forms.DateField(
         initial=date.today,
         widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"),

@@ -6,10 +6,12 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from evalhub.web.numbers import money
+from evaluators.costs import compute
 from evaluators.model import Price
 from evaluators.transcripts import UnreadableTranscript, parse
 from evaluators.transcripts.latest import CallsSoFar
@@ -18,7 +20,7 @@ from runs.providers.agent_log import AgentLog
 from runs.providers.agent_program import AgentProgram
 from runs.providers.base import Invocation, Recording
 from runs.providers.preread import preread_prompt
-from runs.providers.prices import cost_of, known_price
+from runs.providers.prices import known_price
 from runs.providers.recent_lines import PrintedLines, SplitLines
 from runs.providers.session_end import broken_by
 
@@ -54,8 +56,12 @@ def run_session(
     printed, calls = PrintedLines(), CallsSoFar(parser)
     version = program.version()
     model = invocation.model or program.target.options.asked_model
-    price = None if invocation.max_usd is None else known_price(program.target.prices, model)
-    limit = CostLimit(parser, math.inf if invocation.max_usd is None else invocation.max_usd, price)
+    limit = CostLimit(
+        parser,
+        math.inf if invocation.max_usd is None else invocation.max_usd,
+        model,
+        lambda name: known_price(program.target.prices, name),
+    )
     invocation.watch(lambda: calls.read(printed.complete(), missed=printed.missed))
     result = program.run(
         arguments,
@@ -84,6 +90,7 @@ def run_session(
         program=program.about,
         was_stopped=bool(result.error or limit.is_exceeded),
         service_failure=repeating() if result.timed_out else "",
+        cost_limit=limit.note,
     )
     program.refuse_failure(result, broken_by(recording), invocation, log)
     _refuse_silence(program, parser, result, invocation, log)
@@ -115,8 +122,11 @@ def _refuse_silence(
 class CostLimit:
     """Reads what a stream reports so far: its cost, else its tokens by the model's price."""
 
-    def __init__(self, parser: str, max_usd: float, price: Price | None) -> None:
-        self._parser, self._max_usd, self._price = parser, max_usd, price
+    def __init__(
+        self, parser: str, max_usd: float, model: str, price_of: Callable[[str], Price | None]
+    ) -> None:
+        self._parser, self._max_usd, self._model = parser, max_usd, model
+        self._price_of = cache(price_of)
         self._split, self._lines = SplitLines(), bytearray()
         self._read, self._looked = 0, 0.0
         self.is_exceeded = False
@@ -151,4 +161,7 @@ class CostLimit:
             return None
         if found.cost_usd is not None:
             return found.cost_usd
-        return cost_of(found.usage, self._price) if found.usage and self._price else None
+        if found.usage is None:
+            return None
+        computed = compute(found.usage, found.usage_by_model, self._model, self._price_of)
+        return computed.usd if computed else None

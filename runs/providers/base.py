@@ -8,6 +8,7 @@ from pathlib import Path
 from signal import Signals
 from typing import Protocol, runtime_checkable
 
+from evaluators.costs import TrialCost
 from evaluators.model import Json, Price, Usage
 from evaluators.transcripts.latest import LatestCalls
 from runs.containment.recording.record import ToolRecord
@@ -127,7 +128,13 @@ class Recording:
     usage: Usage | None = None
     cost_usd: float | None = None
     price: Price | None = None
-    """What the cost was made with; None if the agent reported it."""
+    """What the provider made the cost with; None if the agent reported it or evalhub is to compute it."""
+    cost: TrialCost | None = None
+    """How the cost is known, once evalhub has looked."""
+    price_source: str = ""
+    """Where the cost comes from (`prices.price_source`), once evalhub has looked."""
+    cost_limit: str = ""
+    """What became of the scenario's cost limit, in a sentence, if the agent reached it."""
     seconds: float = 0.0
     truncated: bool = False
     stderr: str = ""

@@ -7,12 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from evaluators.costs import cost_of
 from evaluators.model import Json, Price, Usage
 from evaluators.stub_loop import ModelCall
 from runs.containment.outbound import AddressRefused
 from runs.providers.access import ModelAccess
 from runs.providers.failures import advice, describe, failure_of, refusal_in
-from runs.providers.prices import cost_of, litellm_cost, litellm_price, price_note, project_price
+from runs.providers.prices import litellm_cost, litellm_price, price_note, project_price
 from runs.providers.retry import RequestFailed, RequestFailure, with_retry
 from runs.providers.waiting import Cancelled, TimeLimit, TimeLimitExceeded, within
 
@@ -213,9 +214,33 @@ def _answer(access: ModelAccess, response: Any, asking: Asking) -> Answer:
 
 
 def usage_of(found: Any) -> Usage | None:
-    """Return the tokens of an answer; None if nothing was counted, which litellm reports as zeros."""
-    read, written = (getattr(found, name, 0) or 0 for name in ("prompt_tokens", "completion_tokens"))
-    return Usage(read, written) if read or written else None
+    """Return the tokens of an answer; None if nothing was counted, which litellm reports as zeros.
+
+    litellm gives every provider's usage OpenAI's meaning: input includes the cache, output includes reasoning.
+    """
+    read, written = _count(found, "prompt_tokens"), _count(found, "completion_tokens")
+    if not (read or written):
+        return None
+    cached, produced = (
+        getattr(found, name, None) for name in ("prompt_tokens_details", "completion_tokens_details")
+    )
+    lifetimes = getattr(cached, "cache_creation_token_details", None)
+    created, for_hour = (
+        _count(cached, "cache_creation_tokens"),
+        _count(lifetimes, "ephemeral_1h_input_tokens"),
+    )
+    return Usage(
+        read,
+        written,
+        cache_read=_count(cached, "cached_tokens"),
+        cache_write=created - min(created, for_hour),
+        cache_write_1h=min(created, for_hour),
+        reasoning=_count(produced, "reasoning_tokens"),
+    )
+
+
+def _count(found: Any, name: str) -> int:
+    return getattr(found, name, 0) or 0
 
 
 def price_of_answer(

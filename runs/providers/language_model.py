@@ -6,7 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from evaluators.model import Complete, Completion, CompletionError, CompletionRequest, Price, Usage
+from evaluators.model import (
+    Complete,
+    Completion,
+    CompletionError,
+    CompletionRequest,
+    Price,
+    Usage,
+    total_usage,
+)
 from evaluators.stub_loop import ModelTurn, StubMessage
 from runs.containment.outbound import AddressRefused, Outbound
 from runs.errors import ProviderError
@@ -153,8 +161,7 @@ class StubModel:
     @property
     def usage(self) -> Usage | None:
         """Tokens of all turns; None if none were counted."""
-        usages = [answer.usage for answer in self.answers if answer.usage is not None]
-        return Usage(sum(one.input for one in usages), sum(one.output for one in usages)) if usages else None
+        return total_usage(answer.usage for answer in self.answers)
 
 
 def stub_model(

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from evaluators.model import Json, Usage
+from evaluators.model import Json
 from evaluators.stub_loop import ModelCall
+from evaluators.transcripts.claude_code import usage_of
 from runs.providers.access import ModelAccess
 from runs.providers.base import BatchedAnswer, BatchProgress, Invocation
 from runs.providers.batch_requests import (
@@ -86,7 +87,8 @@ class MessageBatches:
         return BatchedAnswer(recording_of(self._read(message)))
 
     def _read(self, message: Mapping[str, Json]) -> Answer:
-        usage = _usage(message.get("usage") or {})
+        counted = usage_of(dict(message.get("usage") or {}))
+        usage = counted if counted.input or counted.output else None
         cost, price = price_of_answer(self.access, usage, batch=True)
         parts = [part for part in message.get("content") or () if isinstance(part, dict)]
         text = "".join(str(part.get("text", "")) for part in parts if part.get("type") == "text")
@@ -98,15 +100,6 @@ def _calls(parts: list[dict[str, Json]]) -> Iterator[ModelCall]:
     for part in parts:
         if part.get("type") == "tool_use":
             yield ModelCall(str(part.get("name")), dict(part.get("input") or {}), part.get("id"))
-
-
-def _usage(found: Mapping[str, Json]) -> Usage | None:
-    read = sum(
-        int(found.get(name) or 0)
-        for name in ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
-    )
-    written = int(found.get("output_tokens") or 0)
-    return Usage(read, written) if read or written else None
 
 
 def _refusal(result: Mapping[str, Json]) -> str:

@@ -71,7 +71,7 @@ def summary(
             console.print(Text(line, style=style))
     if changed := named({key: tuple(why) for key, why in run["not_comparable"].items()}):
         console.print(Text(f"  ! {changed}", style="yellow"))
-    for warning in run["warnings"]:
+    for warning in (*run["warnings"], *run["cost_notes"]):
         console.print(Text(f"  ⚠ {warning}", style="yellow"))
     return out.getvalue()
 

@@ -8,6 +8,7 @@ from typing import Any
 from django.db.models import QuerySet, Sum
 from django.forms.models import model_to_dict
 
+from evaluators.costs import PARTS, TrialCost
 from evaluators.evaluator import LAYER as EVALUATORS
 from evaluators.judges.rubric_reply import contradiction
 from evaluators.redaction import redact_json
@@ -58,6 +59,7 @@ def run_json(run: Run) -> dict[str, Any]:
         "waits": waits(run) or None,
         "fingerprint": run.fingerprint,
         "warnings": run.warnings,
+        "cost_notes": run.cost_notes,
         "regressions": list(changes.regressions),
         "new_passes": list(changes.new_passes),
         "added": list(changes.added),
@@ -85,7 +87,8 @@ def trial_json(trial: Trial, judgings: Iterable[JudgingRecord], artifacts: Itera
 
 def result_json(trial: Mapping[str, Any], judgings: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Return a trial's result from its columns and those of its judgings; not redacted."""
-    usage = {"input": trial["tokens_in"], "output": trial["tokens_out"]}
+    parts = dict.fromkeys(PARTS) | (trial["detail"].get("usage") or {})
+    usage = {"input": trial["tokens_in"], "output": trial["tokens_out"], **parts}
     judgings = list(judgings)
     return {
         **_facts(trial),
@@ -95,12 +98,17 @@ def result_json(trial: Mapping[str, Any], judgings: Iterable[Mapping[str, Any]])
         "interaction": trial["detail"].get("interaction") or {"available": False},
         **scores_json(trial["scores"]),
         "judgings": [judging_json(judging) for judging in judgings],
-        "warnings": [*trial["detail"].get("warnings", []), *_contradictions(judgings)],
         "diagnosis": trial["detail"].get("diagnosis", []),
         "exposure": trial["detail"].get("exposure"),
         "usage": usage if trial["tokens_in"] is not None else None,
         "cost_usd": trial["cost_usd"],
         "price_source": trial["detail"].get("price_source", ""),
+        "cost": _cost_json(trial["detail"]),
+        "warnings": [
+            *trial["detail"].get("warnings", []),
+            *_contradictions(judgings),
+            *filter(None, [trial["detail"].get("cost_limit")]),
+        ],
         "answer": trial["answer"],
     }
 
@@ -112,6 +120,20 @@ def _contradictions(judgings: Iterable[Mapping[str, Any]]) -> list[str]:
         for each in judgings
         if each["counts"] and each["content"].get("mismatch") and each["score"] is not None
     ]
+
+
+def _cost_json(detail: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return how a cost is known; None for trials of releases that didn't say."""
+    if not detail.get("cost"):
+        return None
+    known = TrialCost(**detail["cost"])
+    return {
+        "limit": detail.get("cost_limit", ""),
+        "reported_usd": known.reported,
+        "computed_usd": known.computed,
+        "differs": known.differs,
+        "cached_in_full": bool(known.in_full),
+    }
 
 
 def status_of(scores: Iterable[Mapping[str, Any]], outcome: str) -> str | None:

@@ -160,7 +160,11 @@ def _files(run: Run, trial: Trial, record: dict[str, Any], left_out: list[str]) 
         "cost_estimate_usd": trial.cost_usd,
         "token_usage": None
         if trial.tokens_in is None
-        else {"input": trial.tokens_in, "output": trial.tokens_out or 0},
+        else {
+            "input": trial.tokens_in,
+            "output": trial.tokens_out or 0,
+            **(trial.detail.get("usage") or {}),
+        },
         "target_tool_version": run.tool_version or None,
         "target": {name: tool[name] for name in ("binary", "command_pattern") if tool.get(name)},
         "exit_code": trial.exit_code,

@@ -15,6 +15,7 @@ from evalhub.teams import audit
 from evalhub.teams.models import Project
 from evaluators.assertions import tool_calls
 from evaluators.attempts import attempts
+from evaluators.costs import usage_parts
 from evaluators.criteria import Criteria
 from evaluators.diagnosis import diagnose, messages_of
 from evaluators.interaction import Interaction, analyse, scores
@@ -248,7 +249,10 @@ def _row(
         "tokens_in": trial.usage.input if trial.usage else None,
         "tokens_out": trial.usage.output if trial.usage else None,
         "scores": [*_measured(trial, interaction), *trial.scores],
-        "detail": _detail(trial, interaction),
+        "detail": {
+            **_detail(trial, interaction),
+            **({"usage": usage_parts(trial.usage)} if trial.usage else {}),
+        },
         "started": run.started,
         "finished": trial.finished or run.finished,
     }

@@ -15,6 +15,7 @@ from msgspec import structs
 from evalhub.teams import audit
 from evalhub.teams.models import Project
 from evaluators.attempts import attempts
+from evaluators.costs import usage_parts
 from evaluators.criteria import Criteria
 from evaluators.diagnosis import diagnose, messages_of
 from evaluators.help_pages import HelpPage, parse_help
@@ -32,6 +33,7 @@ from runs.models.target import IMPORTED
 from runs.models.trial import TrialState, command_row, json_of, scores_json, transcript_row
 from runs.queue import statements
 from runs.warehouse.rollups import write_rollups
+from runs.warehouse.run_tokens import sum_tokens
 from runs.warehouse.search_index import BATCH, index_trials
 from scenarios.formats.parsed import ParsedSuite
 from scenarios.imports import slug_of, store_suite
@@ -121,6 +123,7 @@ def store_sessions(
     run = _store_run(project, version, found, problems, by)
     _forget(version.scenario.suite, found.continued)
     _store_trials(run, version, found.to_store)
+    run.save(update_fields=sum_tokens(run))
     write_rollups(run, is_new=True)
     audit.record(project, by, "sessions.import", tool.binary, run=run.pk, sessions=run.trials)
     return run, found
@@ -202,7 +205,7 @@ def _forget(suite: Suite, continued: Sequence[KeptSession]) -> None:
     Trial.objects.filter(pk__in=keys).delete()
     for run in runs:
         run.trials = run.trial_set.count()
-        run.save(update_fields=["trials"])
+        run.save(update_fields=["trials", *sum_tokens(run)])
         write_rollups(run)
 
 
@@ -250,6 +253,7 @@ def _row(run: Run, version: ScenarioVersion, session: KeptSession, position: int
             "diagnosis": json_of(diagnose(interaction, messages=messages)),
             "messages": json_of(messages),
             "flags": json_of(session.flags),
+            **({"usage": usage_parts(usage)} if usage else {}),
             "session": {
                 "id": session.id,
                 "agent": session.agent,

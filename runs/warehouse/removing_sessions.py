@@ -17,6 +17,7 @@ from evalhub.teams import audit
 from evalhub.teams.models import Project
 from runs.models import CommandRecord, Run, Trial
 from runs.warehouse.rollups import write_rollups
+from runs.warehouse.run_tokens import sum_tokens
 from scenarios.models import SESSIONS
 
 BACKUPS = (
@@ -69,7 +70,7 @@ def remove_from(run: int, *, by: User | None) -> int:
             return 0
         Trial.objects.filter(pk__in=keys).delete()
         locked.trials = locked.trial_set.count()
-        locked.save(update_fields=["trials"])
+        locked.save(update_fields=["trials", *sum_tokens(locked)])
         write_rollups(locked)
         audit.record(locked.project, by, "sessions.remove", f"run {run}", sessions=len(keys))
     return len(keys)

@@ -14,6 +14,7 @@ from django.utils import timezone
 from msgspec import Struct
 
 from evaluators.attempts import Attempts
+from evaluators.costs import TrialCost
 from evaluators.flag_confusion import Confusion
 from evaluators.interaction import Interaction
 from evaluators.interaction import scores as interaction_scores
@@ -33,6 +34,7 @@ from runs.warehouse.digests import FINISHED, read_scores, write_digest
 from runs.warehouse.guidance_stored import drop_comparisons
 from runs.warehouse.layer_totals import ReadScore
 from runs.warehouse.measures import REPORTED, measure_ids
+from runs.warehouse.trial_costs import PaidTrial, run_notes
 
 Key = tuple[str, str]
 """Layer and name."""
@@ -81,6 +83,8 @@ class _ReadDetail(Struct, frozen=True, gc=False):
     attempts: dict[str, Attempts] = {}
     flags: list[Confusion] = []
     price_source: str = ""
+    cost: TrialCost | None = None
+    cost_limit: str = ""
 
 
 _detail = msgspec.json.Decoder(_ReadDetail)
@@ -256,6 +260,7 @@ def write_rollups(run: Run, *, is_new: bool = False) -> None:
     _write_subcommands(run, kept, details)
     _write_confusions(run, details)
     run.price_source = "; ".join(sorted({each.price_source for each in details} - {""}))
+    run.cost_notes = run_notes(PaidTrial(each.cost, each.cost_limit) for each in details)
     _mark_measured(run)
     write_digest(run)
     _name_judges(run)
@@ -264,7 +269,7 @@ def write_rollups(run: Run, *, is_new: bool = False) -> None:
 def _mark_measured(run: Run) -> None:
     """Store when the run was measured; comparisons of before are not shown again."""
     run.measured = timezone.now()
-    run.save(update_fields=["price_source", "measured", "counting"])
+    run.save(update_fields=["price_source", "cost_notes", "measured", "counting"])
     drop_comparisons(run)
 
 

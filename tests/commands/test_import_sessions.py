@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from evaluators.model import Usage
 from runs.models import CommandRecord, Run
 from tests.commands.calling import call
 from tests.session_files import STEPS, claude, codex
@@ -34,6 +35,28 @@ def test_an_import_names_its_run_and_what_is_known(folder: Path) -> None:
     assert (found["run"], found["new"], run.trials) == (run.pk, 2, 2)
     again = call("import_sessions", str(folder), "--tool", "taskmgr").out
     assert again.startswith("0 sessions (0 new, 2 already imported)\n")
+
+
+def test_the_tokens_of_sessions_are_those_of_the_run(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_bytes(claude())
+    (tmp_path / "b.jsonl").write_bytes(codex().replace(b'"input_tokens": 75', b'"input_tokens": 45'))
+    call("import_sessions", str(tmp_path), "--tool", "taskmgr")
+    run = Run.objects.get()
+    trials = list(run.trial_set.order_by("tokens_in"))
+    assert [(each.tokens_in, each.tokens_out) for each in trials] == [(45, 10), (75, 10)]
+    assert (run.tokens_in, run.tokens_out) == (120, 20)
+    assert trials[1].detail["usage"]["cache_read"] == 25
+    # What a later release needs to compute their cost.
+    kept = trials[1].transcript.unpack()
+    assert kept.usage_by_model == {"claude-x": Usage(75, 10, cache_read=25)}
+
+
+def test_a_continued_session_moves_its_tokens(tmp_path: Path) -> None:
+    file = tmp_path / "a.jsonl"
+    for count in (2, 5):
+        file.write_bytes(claude("c-1", STEPS[:count]))
+        call("import_sessions", str(file), "--tool", "taskmgr")
+    assert [run.tokens_in for run in Run.objects.order_by("pk")] == [0, 5 * 15]
 
 
 def test_an_earlier_copy_of_a_session_replaces_nothing(tmp_path: Path) -> None:

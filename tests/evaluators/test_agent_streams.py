@@ -288,7 +288,7 @@ def assistant(id: str, *blocks: dict[str, Any]) -> dict[str, Any]:
 def test_a_claude_session_that_was_ended_counts_each_message_once():
     text, thought = {"type": "text", "text": "hi"}, {"type": "thinking", "thinking": "hm"}
     found = read("claude_code", assistant("m", thought), assistant("m", text), assistant("n", text))
-    assert found.usage == Usage(10, 4)
+    assert found.usage == Usage(10, 4, cache_read=8)
     assert [event.type for event in found.events] == ["model_step", "message", "message"]
 
 
@@ -319,11 +319,11 @@ def test_opencode_reports_failed_tools_errors_and_costs():
         {"type": "step_finish", "part": {"tokens": {"input": 1, "output": 2, "reasoning": 3, "cache": {"read": 4}}, "cost": 0.5}},
     )  # fmt: skip
     assert found.events == (
-        Event("tool_call", "c", "read", input={"path": "a"}, usage=Usage(5, 5)),
+        Event("tool_call", "c", "read", input={"path": "a"}, usage=Usage(5, 5, cache_read=4, reasoning=3)),
         Event("tool_result", "c", "read", output="no such file", success=False),
         Event("error", text="quota"),
     )
-    assert (found.usage, found.cost_usd) == (Usage(5, 5), 0.5)
+    assert (found.usage, found.cost_usd) == (Usage(5, 5, cache_read=4, reasoning=3), 0.5)
     assert Counter(event.type for event in found.events)["raw"] == 0
 
 
@@ -416,7 +416,9 @@ def test_claudes_tokens_are_those_of_all_models():
         "usage": {"input_tokens": 1, "output_tokens": 1},
         "modelUsage": {"a": used, "b": used},
     }
-    assert read("claude_code", assistant("m", {"type": "text", "text": "hi"}), end).usage == Usage(16, 14)
+    assert read("claude_code", assistant("m", {"type": "text", "text": "hi"}), end).usage == Usage(
+        16, 14, cache_read=2, cache_write=4
+    )
 
 
 def test_sub_agents_that_codex_does_not_show_are_counted():

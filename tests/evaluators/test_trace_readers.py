@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from evaluators.model import Usage
+from evaluators.model import Usage, total_usage
 from evaluators.traces import summary
 from evaluators.transcripts import PARSERS, UnreadableTranscript, parse
 
@@ -202,3 +202,37 @@ def test_it_refuses_what_holds_no_spans(raw):
 
 def test_both_readers_are_listed():
     assert {"trace", "otel"} <= PARSERS.keys()
+
+
+@pytest.mark.parametrize(
+    ("attributes", "usage"),
+    [
+        pytest.param(
+            {
+                "openinference__span__kind": "LLM",
+                "llm__token_count__prompt": 50,
+                "llm__token_count__completion": 20,
+                "llm__token_count__prompt_details__cache_read": 40,
+                "llm__token_count__prompt_details__cache_write": 5,
+                "llm__token_count__completion_details__reasoning": 15,
+            },
+            Usage(50, 20, cache_read=40, cache_write=5, reasoning=15),
+            id="openinference",
+        ),
+        pytest.param(
+            {
+                "gen_ai__operation__name": "chat",
+                "gen_ai__usage__input_tokens": 50,
+                "gen_ai__usage__output_tokens": 20,
+                "gen_ai__usage__cache_read__input_tokens": 40,
+                "gen_ai__usage__cache_creation__input_tokens": 5,
+            },
+            Usage(50, 20, cache_read=40, cache_write=5),
+            id="opentelemetry",
+        ),
+    ],
+)
+def test_spans_count_the_cache_as_input(attributes, usage):
+    spans = [span(name, "2026-01-01T00:00:00Z", **attributes) for name in ("one", "two")]
+    assert parse("otel", trace(spans[:1])).usage == usage
+    assert parse("otel", trace(spans)).usage == total_usage([usage, usage])

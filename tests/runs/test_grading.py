@@ -138,10 +138,11 @@ def test_it_takes_tool_calls_by_themselves():
 
 
 def test_it_has_a_trials_fields_without_ids():
-    graded = grade_by_files(wanted(exit_code=3, seconds=2.5, usage={"input": 5, "output": 7}))
+    given = {"input": 5, "output": 7, "cache_read": 4}
+    graded = grade_by_files(wanted(exit_code=3, seconds=2.5, usage=given))
     assert {"id", "index", "state", "artifacts"}.isdisjoint(graded)
     assert (graded["completed"], graded["exit_code"], graded["seconds"]) == (False, 3, 2.5)
-    assert graded["usage"] == {"input": 5, "output": 7}
+    assert graded["usage"] == {**given, "cache_write": 0, "cache_write_1h": 0, "reasoning": 0}
 
 
 def test_it_asks_for_a_scenario_that_the_file_has():

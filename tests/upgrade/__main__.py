@@ -94,7 +94,7 @@ def main(name: str) -> None:
     call_command("migrate", verbosity=0)
     call_command("migrate", check_unapplied=True, verbosity=0)
     counted = io.StringIO()
-    call_command("recount_commands", "--json", stdout=counted, stderr=io.StringIO())
+    call_command("recompute", "--json", stdout=counted, stderr=io.StringIO())
     from evalhub.teams.models import Project
     from runs.models import Run, Trial
     from scenarios.models import Suite

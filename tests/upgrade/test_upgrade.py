@@ -68,7 +68,7 @@ def test_an_upgrade_keeps_runs_and_every_page(version, empty_database, db):
     assert after["trials"] == {"pass": 26, "fail": 12}
     assert len(after["pages"]) > 90
     assert {address: status for address, status in after["pages"].items() if status != 200} == {}
-    recounted = after["recounted"]
+    recounted = after["recounted"]["commands"]
     assert recounted["rules"] == RULES_VERSION and recounted["trials"] + recounted["kept"] > 0
     new = tables()
     assert {name for name, table in after["tables"].items() if table != new.get(name)} == set()

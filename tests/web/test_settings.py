@@ -267,15 +267,29 @@ def test_a_price_is_added_and_removed(signed_in):
     assert actions() == ["price.add", "price.remove"]
 
 
+def test_rates_of_the_cache_are_optional(signed_in):
+    client = signed_in()
+    client.post(f"{ADDRESS}prices/", PRICE)
+    assert ModelPrice.objects.get().value.cache_read_per_million is None
+    rates = {"cache_read_per_million": "0.25", "cache_write_1h_per_million": "5"}
+    client.post(f"{ADDRESS}prices/", {**PRICE, **rates, "since": "2026-11-02"})
+    text = parse(client.get(f"{ADDRESS}prices/"))
+    assert "$0.250" in text and "$5.00" in text
+    newest = ModelPrice.objects.get(since="2026-11-02").value
+    assert (newest.cache_read_per_million, newest.cache_write_per_million) == (0.25, None)
+    assert newest.cache_write_1h_per_million == 5
+
+
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
+        ({"cache_write_per_million": "-1"}, "greater than or equal to 0"),
         ({"input_per_million": "-1"}, "greater than or equal to 0"),
         ({"input_per_million": "nan"}, "Enter a number, such as 2.50."),
         ({"since": "today"}, "Enter a date as YYYY-MM-DD"),
         ({}, "This model already has a price from that date."),
     ],
-    ids=["negative", "nan", "day", "twice"],
+    ids=["negative cache", "negative", "nan", "day", "twice"],
 )
 def test_an_invalid_price_is_reported(signed_in, project, changes, sentence):
     client = signed_in()

@@ -38,12 +38,19 @@ class Stream(Given):
     text: Text
 
 
-class Tokens(Given):
-    """A model's input and output tokens."""
+Count = Annotated[int, Field(ge=0, le=2**63 - 1)]
 
-    input: Annotated[int, Field(ge=0, le=2**63 - 1)] = 0
-    output: Annotated[int, Field(ge=0, le=2**63 - 1)] = 0
+
+class Tokens(Given):
+    """A model's tokens: input with those of the cache, output with those of reasoning, and these parts."""
+
+    input: Count = 0
+    output: Count = 0
     estimated: bool = False
+    cache_read: Count = 0
+    cache_write: Count = 0
+    cache_write_1h: Count = 0
+    reasoning: Count = 0
 
 
 class ToolCall(Given):

@@ -14,6 +14,7 @@ from evalhub.web.numbers import counted
 from runs.errors import ProviderError, RequestError
 from runs.execution.proving.agents import Setting
 from runs.execution.proving.prove import Scenario, prove
+from runs.providers.prices import litellm_price
 from runs.queue.disk import DiskFull
 from runs.reports.proofs import proof_lines, seals_json
 from runs.targets.definitions import hints_of_file
@@ -22,6 +23,8 @@ from runs.worker_settings import containment, variables_of
 from scenarios.bundles import read_path
 from scenarios.commands import FAILED, WRONG_USE, EvalhubCommand, Refused, Result
 from scenarios.formats import parse_files
+from scenarios.formats.llm_tool_test.config_file import known_rate_hints
+from scenarios.formats.llm_tool_test.rates import ID as RATE
 from scenarios.formats.parsed import ParsedSuite
 from scenarios.formats.problems import Problem, ScenarioFileError
 from scenarios.guidance import named_guidelines, suite_guidance
@@ -46,6 +49,8 @@ def check_paths(
             suites += found
             problems += [lint for suite in found for lint in suite.lints]
             problems += [problem for suite in found for problem in _problems_of_targets(suite)]
+            if any("models" in suite.settings for suite in found):
+                problems = _with_known_rates(path, problems)
     return sorted(dict.fromkeys(problems)), suites
 
 
@@ -57,6 +62,18 @@ def _problems_of_targets(suite: ParsedSuite) -> Iterator[Problem]:
         yield from hints_of_file(suite.targets_text.encode(), suite.targets_file)
     except ScenarioFileError as error:
         yield from error.problems
+
+
+def _with_known_rates(path: Path, problems: list[Problem]) -> list[Problem]:
+    """Return the problems with hints by litellm's prices in place of those of the reader, which knows none."""
+    known = known_rate_hints(read_path(path).files, _litellm_rate)
+    places = {(hint.file, hint.where) for hint in known}
+    return [each for each in problems if each.id != RATE or (each.file, each.where) not in places] + known
+
+
+def _litellm_rate(model: str, direction: str) -> float | None:
+    price = litellm_price(model)
+    return getattr(price, f"{direction}_per_million") if price else None
 
 
 def _parse(path: Path, command_pattern: str, *, strict: bool) -> tuple[ParsedSuite, ...]:

@@ -7,7 +7,8 @@ from typing import Any
 
 from evalhub.web.numbers import counted
 from evaluators.interaction import RULES_VERSION
-from runs.execution.recounting import Recounted, recount
+from runs.execution.recounting import recount
+from runs.management.commands.recompute import commands_lines
 from scenarios.commands import EvalhubCommand, Result, add_project_argument, chosen_project
 
 
@@ -31,23 +32,8 @@ class Command(EvalhubCommand):
             "kept": done.kept,
             "compared": done.compared,
         }
-        return Result(_text(done), document)
+        return Result("\n".join(commands_lines(done)), document)
 
     def _progress(self, done: int, total: int) -> None:
         if done % 10 == 0 or done == total:
-            self.stderr.write(f"Counting commands again: {done} of {counted(total, 'run')}.")
-
-
-def _text(done: Recounted) -> str:
-    if not done.behind:
-        return f"Every run is counted by rules {RULES_VERSION}."
-    lines = [
-        f"Counted {counted(done.trials, 'trial')} of {counted(done.runs, 'run')} again by rules {RULES_VERSION}, "
-        f"and compared {counted(done.compared, 'run')} again."
-    ]
-    if done.kept:
-        lines.append(
-            f"{counted(done.kept, 'trial')} had no stored events to count from. Their figures stay, and are not "
-            "compared with new ones."
-        )
-    return "\n".join(lines)
+            self.stderr.write(f"Counting commands again: {done:,} of {counted(total, 'run')}.")

@@ -14,6 +14,7 @@ from evalhub.teams import audit
 from evalhub.teams.pages import ProjectRequest, project_page
 from evalhub.web.csv_export import Table, csv_response, wants_csv
 from runs.models import ModelPrice
+from runs.models.price import OPTIONAL_RATES
 from runs.pages.forms import PriceForm
 
 
@@ -43,7 +44,7 @@ def price_list(request: ProjectRequest) -> HttpResponseBase:
 
 def _table(request: ProjectRequest) -> Table:
     project = request.access.project
-    columns = ("model", "input_per_million", "output_per_million", "since")
+    columns = ("model", "input_per_million", "output_per_million", *OPTIONAL_RATES, "since")
     return Table(
         f"{project.slug}-prices", columns, ModelPrice.objects.filter(project=project).values_list(*columns)
     )

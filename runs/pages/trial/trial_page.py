@@ -39,6 +39,7 @@ from runs.warehouse.overruling import checklists, takes_number, takes_verdict
 from runs.warehouse.rates import Rate
 from runs.warehouse.recompute import can_change
 from runs.warehouse.reviewing import reviews_of
+from runs.warehouse.trial_costs import token_parts, trial_warnings
 
 
 @dataclass(frozen=True)
@@ -139,6 +140,16 @@ class TrialPage:
     def notes(self) -> list[Any]:
         """Return the notes of setup and post scripts."""
         return list(self.trial.detail.get("scripts") or ())
+
+    @property
+    def cost_warnings(self) -> list[str]:
+        """Return what the trial's cost is to be read with."""
+        return trial_warnings(self.trial.detail)
+
+    @property
+    def token_parts(self) -> str:
+        """Return how many tokens were cached or reasoning; empty if none is known."""
+        return token_parts(self.trial.detail.get("usage") or {})
 
     @property
     def diagnosis(self) -> list[dict[str, Any]]:

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
+from evaluators.costs import PARTS
 from evaluators.model import Transcript, Usage
 from evaluators.text_encoding import decode_text
 from evaluators.tool import Tool
@@ -197,10 +198,16 @@ def _trial(record: _Record) -> ExternalTrial:
         completed=(exit_code == 0 and not timed_out) if is_known or timed_out else None,
         exit_code=exit_code if is_known else None,
         timed_out=timed_out,
-        usage=Usage(count_of(tokens.get("input")), count_of(tokens.get("output"))) if tokens else None,
+        usage=_usage(tokens) if tokens else None,
         cost_usd=number_of(cost, 1),
         composite=number_of(metrics.get("composite_score"), 1),
     )
+
+
+def _usage(tokens: dict[str, Any]) -> Usage:
+    """Return the tokens of a record; evalhub's own exports have their parts."""
+    parts = {name: count_of(tokens.get(name)) for name in PARTS}
+    return Usage(count_of(tokens.get("input")), count_of(tokens.get("output")), estimated=False, **parts)
 
 
 def _tool(target: dict[str, Any]) -> Tool | None:

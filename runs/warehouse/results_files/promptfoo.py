@@ -99,11 +99,26 @@ def _is_cached(row: dict[str, Any]) -> bool:
 
 
 def _usage(row: dict[str, Any]) -> Usage | None:
-    """Return the tokens of the answer; of a cached one only their sum is known, and none were used."""
-    reported = object_of(object_of(row.get("response")).get("tokenUsage")) or object_of(row.get("tokenUsage"))
-    if not (reported.get("prompt") or reported.get("completion")):
+    """Return a row's tokens; None for one that promptfoo answered from its own cache, which says only their total.
+
+    promptfoo passes on whether its provider counts the cache within the prompt; more than the prompt is apart from it.
+    """
+    tokens = object_of(object_of(row.get("response")).get("tokenUsage")) or object_of(row.get("tokenUsage"))
+    prompt, written = count_of(tokens.get("prompt")), count_of(tokens.get("completion"))
+    if not prompt and not written:
         return None
-    return Usage(count_of(reported.get("prompt")), count_of(reported.get("completion")))
+    details = object_of(tokens.get("completionDetails"))
+    cached, created = (
+        count_of(details.get(name)) for name in ("cacheReadInputTokens", "cacheCreationInputTokens")
+    )
+    is_within = cached + created <= prompt
+    return Usage(
+        prompt if is_within else prompt + cached + created,
+        written,
+        cache_read=cached,
+        cache_write=created,
+        reasoning=count_of(details.get("reasoning")),
+    )
 
 
 def _cost(row: dict[str, Any]) -> float | None:

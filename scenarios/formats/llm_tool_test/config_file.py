@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from evaluators.model import Json
 from evaluators.patterns import PatternError, compile_pattern
 from evaluators.tool import Tool
+from scenarios.formats.llm_tool_test.rates import RateOf, rate_hints
 from scenarios.formats.llm_tool_test.scenario_models import SettingsFile, Target
 from scenarios.formats.positions import Document, Location
 from scenarios.formats.problems import Problem, ScenarioFileError
@@ -36,10 +37,9 @@ class Settings:
 
 def read_settings(upload: UploadedFiles) -> tuple[Settings, list[Problem]]:
     """Read the settings file nearest to the root of an upload."""
-    paths = [path for path in upload.files if posixpath.basename(path) == FILE_NAME]
-    if not paths:
+    path = _settings_path(upload.files)
+    if not path:
         return Settings(), []
-    path = min(paths, key=lambda path: (path.count("/"), path))
     try:
         document = read_toml(upload.files[path], path)
     except ScenarioFileError as error:
@@ -49,7 +49,26 @@ def read_settings(upload: UploadedFiles) -> tuple[Settings, list[Problem]]:
         return Settings(), problems
     if found.target:
         problems += target_problems(found.target, document, ("target",), upload.variables)
+    problems += rate_hints(found, document)
     return _settings(found), problems
+
+
+def known_rate_hints(files: Mapping[str, bytes], rate_of: RateOf) -> list[Problem]:
+    """Return the hints at rates of an upload's settings that known rates give; none for a broken file."""
+    path = _settings_path(files)
+    if not path:
+        return []
+    try:
+        document = read_toml(files[path], path)
+    except ScenarioFileError:
+        return []
+    found, _ = validate(SettingsFile, document.value, document)
+    return list(rate_hints(found, document, rate_of)) if found else []
+
+
+def _settings_path(files: Mapping[str, bytes]) -> str:
+    paths = [path for path in files if posixpath.basename(path) == FILE_NAME]
+    return min(paths, key=lambda path: (path.count("/"), path), default="")
 
 
 def target_problems(
@@ -108,7 +127,7 @@ def _pattern_problems(pattern: str, document: Document, at: Location) -> list[Pr
 def _settings(found: SettingsFile) -> Settings:
     own = (found.fixtures_path.strip("/"),) if found.fixtures_path.strip("./") else ()
     kept = {
-        name: {key: entry.model_dump(mode="json") for key, entry in entries.items()}
+        name: {key: entry.model_dump(mode="json", exclude_none=True) for key, entry in entries.items()}
         for name, entries in (("tools", found.tools), ("profiles", found.profiles), ("models", found.models))
         if entries
     }

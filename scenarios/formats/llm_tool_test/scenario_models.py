@@ -194,6 +194,11 @@ class ModelSettings(Mirror):
 
     input_cost_per_1k_tokens: Weight
     output_cost_per_1k_tokens: Weight
+    cache_read_cost_per_1k_tokens: Weight | None = None
+    """Cached tokens cost as much as others without a rate of their own."""
+    cache_write_cost_per_1k_tokens: Weight | None = None
+    cache_write_1h_cost_per_1k_tokens: Weight | None = None
+    reasoning_cost_per_1k_tokens: Weight | None = None
 
 
 class SettingsFile(Mirror):

@@ -23,7 +23,9 @@ def test_lines_are_split_where_they_end():
 
 
 @pytest.mark.hostile
-@pytest.mark.parametrize("sink", [AgentLog({}), AgentLog({}, format="json"), CostLimit("codex", 1.0, None)])
+@pytest.mark.parametrize(
+    "sink", [AgentLog({}), AgentLog({}, format="json"), CostLimit("codex", 1.0, "", lambda model: None)]
+)
 def test_an_output_without_line_ends_is_read_in_linear_time(sink):
     started = time.thread_time()
     for _ in range(64 << 20 >> 16):
@@ -58,7 +60,7 @@ def test_nested_events_stay_short_in_a_log():
 def test_lines_that_report_a_cost_take_little_memory():
     tracemalloc.start()
     try:
-        limit = CostLimit("codex", 1.0, None)
+        limit = CostLimit("codex", 1.0, "", lambda model: None)
         for _ in range(1000):
             limit.take("stdout", b'{"usage": "' + b"x" * CHUNK + b'"}\n')
         assert tracemalloc.get_traced_memory()[0] < 16 << 20

@@ -247,9 +247,11 @@ def test_promptfoo_output_becomes_a_run_for_each_provider() -> None:
         return {"provider": {"id": provider}, "testIdx": test, "promptIdx": 0, "prompt": {"raw": "Say x"},
                 "response": {"output": "x"}, "latencyMs": 1500, "gradingResult": grading, **fields}  # fmt: skip
 
+    details = {"reasoning": 5, "cacheReadInputTokens": 60, "cacheCreationInputTokens": 0}
+    tokens = {"prompt": 100, "completion": 20, "cached": 0, "total": 120, "completionDetails": details}
     rows = [
-        row("openai:a", 0, success=True, score=1, failureReason=0),
-        row("openai:a", 1, success=False, score=0.5, failureReason=1),
+        row("openai:a", 0, success=True, score=1, failureReason=0, tokenUsage={"total": 120, "cached": 120}),
+        row("openai:a", 1, success=False, score=0.5, failureReason=1, cost=0.0123, tokenUsage=tokens),
         row("openai:b", 0, success=False, failureReason=2, error="HTTP 500", gradingResult=None),
     ]
     results = {"version": 3, "timestamp": "2026-11-01T10:00:00Z", "results": rows}
@@ -262,6 +264,10 @@ def test_promptfoo_output_becomes_a_run_for_each_provider() -> None:
     assert (trial.scenario.key, trial.seconds, trial.answer) == ("test 2", 1.5, "x")
     assert [score["name"] for score in trial.scores] == ["verdict", "contains"]
     assert runs[1].trial_set.get().error == "HTTP 500"
+    assert (trial.tokens_in, trial.tokens_out, trial.cost_usd) == (100, 20, 0.0123)
+    assert (trial.detail["usage"]["cache_read"], trial.detail["usage"]["reasoning"]) == (60, 5)
+    assert (runs[0].tokens_in, runs[0].cost_usd) == (100, 0.0123)
+    assert runs[0].trial_set.get(outcome="pass").tokens_in is None
 
 
 @pytest.mark.parametrize(
@@ -292,3 +298,16 @@ def test_results_of_another_program_are_named(file: str, text: str, what: str) -
 def test_results_in_another_encoding_are_read() -> None:
     (run,) = import_results(make_project(), json.dumps(suite_result()).encode("utf-16"), "r.json", by=None)
     assert run.trials
+
+
+@pytest.mark.parametrize(
+    ("prompt", "read"),
+    [pytest.param(100, 100, id="within the prompt"), pytest.param(10, 100, id="apart from it")],
+)
+def test_promptfoo_counts_the_cache_as_its_provider_does(prompt: int, read: int) -> None:
+    details = {"cacheReadInputTokens": 80, "cacheCreationInputTokens": 10}
+    tokens = {"prompt": prompt, "completion": 1, "completionDetails": details}
+    row = {"provider": {"id": "a"}, "testIdx": 0, "success": True, "score": 1, "tokenUsage": tokens}
+    (run,) = stored({"results": {"results": [row]}})
+    assert run.tokens_in == read
+    assert run.trial_set.get().detail["usage"]["cache_read"] == 80

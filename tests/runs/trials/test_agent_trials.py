@@ -92,6 +92,20 @@ def test_the_rates_of_the_suite_make_the_cost_of_models_without_a_price(project,
     assert "The agent cost $2.00, more than the $1.50 that cost.max_usd allows." in trial.detail["notes"]
 
 
+CACHED = """
+echo '{"type":"item.completed","item":{"id":"i","type":"agent_message","text":"Done."}}'
+echo '{"type":"turn.completed","usage":{"input_tokens":1000000,"cached_input_tokens":900000,"output_tokens":0}}'
+"""
+
+
+def test_the_suites_rate_of_the_cache_makes_the_cost(project, tmp_path):
+    rates = {**RATES["models"]["gpt-9"], "cache_read_cost_per_1k_tokens": 0.0001}
+    trial = codex(project, tmp_path, CACHED, config={"models": {"gpt-9": rates}})
+    assert trial.cost_usd == pytest.approx(0.1 * 1 + 0.9 * 0.1)
+    assert trial.detail["price_source"] == "suite gpt-9 1/2 cache 0.1/-/-"
+    assert not trial.run.cost_notes
+
+
 def test_the_project_s_price_comes_before_the_rates_of_the_suite(project, tmp_path):
     ModelPrice.objects.create(
         project=project, model="gpt-9", input_per_million=0.0, output_per_million=8.0, since="2026-01-01"
@@ -102,7 +116,7 @@ def test_the_project_s_price_comes_before_the_rates_of_the_suite(project, tmp_pa
 def test_without_a_price_of_the_project_litellm_s_makes_the_cost(project, tmp_path):
     trial = codex(project, tmp_path, DONE, model="gpt-4o-mini")
     assert trial.cost_usd == pytest.approx(0.45)
-    assert trial.detail["price_source"] == "litellm gpt-4o-mini 0.15/0.6"
+    assert trial.detail["price_source"] == "litellm gpt-4o-mini 0.15/0.6 cache 0.075/-/-"
 
 
 def test_without_a_price_the_cost_is_not_measured(project, tmp_path):

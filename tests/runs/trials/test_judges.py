@@ -149,5 +149,6 @@ def test_the_judge_of_a_trial_is_kept_with_its_price_and_what_it_cost(models):
         "model": "openai/gpt-4o-mini",
         "input_per_million": 0.15,
         "output_per_million": 0.6,
+        "cache_read_per_million": 0.075,
         "source": "litellm",
     }

@@ -57,7 +57,7 @@ def test_sessions_become_one_closed_run_without_outcomes(project: Project, folde
     assert {trial.outcome for trial in run.trial_set.all()} == {""}
     names = set(RunMeasure.objects.filter(run=run).values_list("measure__layer", "measure__name"))
     assert ("interaction", "error_rate") in names
-    assert names.isdisjoint({("trial", "pass"), ("interaction", "completed"), ("trial", "tokens_in")})
+    assert names.isdisjoint({("trial", "pass"), ("interaction", "completed")})
     assert run.seconds is None and run.started and run.started.month == 11
 
 

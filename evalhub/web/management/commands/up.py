@@ -109,7 +109,7 @@ class Command(HelpfulCommand):
         for name, *words in (("compare_again", "--old"), ("index_search",), ("measure_again",)):
             call_command(name, *words, stdout=io.StringIO())
         # It may take minutes after an upgrade, so its progress is shown.
-        call_command("recount_commands", stdout=io.StringIO(), stderr=self.stderr)
+        call_command("recompute", stdout=io.StringIO(), stderr=self.stderr)
         connections.close_all()
 
     def _wait(self, supervisor: Supervisor, ready: Any, name: str, logs: Path) -> None:
