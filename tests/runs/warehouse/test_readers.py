@@ -96,12 +96,12 @@ def test_statements_in_the_same_words_are_one(version):
     run = make_run(version)
     for text in ("Guessed a flag.", "guessed  a flag", "Read no help."):
         make_judging(make_trial(run), content={"negatives": [text], "positives": []})
-    found = statements([run.pk])
-    assert [(issue.text, len(issue.trials)) for issue in found.issues] == [
+    said = statements([run.pk])
+    assert [(issue.text, len(issue.trials)) for issue in said.issues] == [
         ("Guessed a flag.", 2),
         ("Read no help.", 1),
     ]
-    assert (found.highlights, found.judged) == ([], 3)
+    assert (said.highlights, said.judged, said.contradictory) == ([], 3, [])
 
 
 def test_a_statements_trials_are_newest_first(version):
@@ -110,7 +110,8 @@ def test_a_statements_trials_are_newest_first(version):
     # As they came to their end.
     for at in (1, 0, 2):
         make_judging(trials[at])
-    assert statements([run.pk]).issues[0].trials == tuple(trial.pk for trial in reversed(trials))
+    (issue, *_) = statements([run.pk]).issues
+    assert issue.trials == tuple(trial.pk for trial in reversed(trials))
 
 
 def test_chips_count_what_they_leave(version):
