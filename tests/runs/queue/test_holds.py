@@ -12,7 +12,7 @@ from runs.models import Launch, Run
 from runs.queue import claims, fair_share, holds
 from runs.queue.clock import database_now
 from tests.builders import make_project
-from tests.runs.carrying import launch, suite_of
+from tests.runs.carrying import launch, start, suite_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 PLAIN = {"criteria": {"gates": []}}
@@ -35,8 +35,7 @@ def held(project, *, seconds: float, **scenarios) -> Run:
 def test_only_its_process_prepares_and_runs_it(project, seconds):
     run = held(project, seconds=seconds)
     assert claims.claim_run(run.pk) is None and fair_share.next_preparation(run.pk) is None
-    Run.objects.update(state="running")
-    claims.make_slots(run)
+    start(run)
     assert fair_share.next_place() is None
     Launch.objects.update(held_by=holds.own_hold())
     assert fair_share.next_place() is not None
