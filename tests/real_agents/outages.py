@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from random import Random
 from typing import Any
 
 from runs.providers.base import Recording
@@ -38,6 +39,15 @@ ONE_RETRY: Mapping[str, Mapping[str, Any]] = {
     "opencode": {},
 }
 """Fields of targets that give up after one retry; opencode can't."""
+IN_CI = 3
+"""Faults of each agent and moment that are tried, unless all are asked for."""
+
+
+def faults_to_play(kind: str, moment: str, *, every: bool) -> Sequence[str | int]:
+    """Return every fault, or a few by chance, the same each time: a session that waits takes 20 seconds."""
+    return FAULTS if every else Random(f"{kind} {moment}").sample(FAULTS, IN_CI)
+
+
 LOGGED = ("stream", '"stream error"', "loop", "process", "evaluated")
 """Messages of opencode's log that specimens keep."""
 WAITING_SECONDS = 20.0
@@ -52,7 +62,10 @@ def play(kind: str, moment: str, fault: str | int, folder: Path) -> Recording:
     if fault == GONE and commands:
         # The server ends while the agent works.
         commands[-1] = {"command": f"{done[-1]}; sleep 1"}
-    waits = kind == "opencode" or (kind == "codex" and fault == GONE)
+    waits = (kind == "opencode" and fault not in (400, 401, 402, 403, 404)) or (kind, fault) == (
+        "codex",
+        GONE,
+    )
     seconds = WAITING_SECONDS if waits else 60.0
     asked = invocation(folder, kind, timeout_seconds=seconds)
     with ExitStack() as stack:

@@ -97,7 +97,7 @@ def test_claude_code_says_how_a_command_ended_that_it_moved_to_the_background(tm
 @pytest.mark.parametrize("kind", ["codex", "claude_code", "opencode"])
 def test_a_command_that_the_time_limit_ends_is_unknown(kind: str, tmp_path: Path) -> None:
     long = {"command": f"{SLEEPING.format(60)}; ./taskmgr list"}
-    found = results(kind, tmp_path, {}, {"command": "./taskmgr creat"}, long, seconds=9.0)
+    found = results(kind, tmp_path, {}, {"command": "./taskmgr creat"}, long, seconds=15.0)
     assert found == [("", 1), ("", None)]
 
 
