@@ -48,6 +48,8 @@ class Criteria(Value):
     """Paths of attachments in the uploaded files."""
     guidelines: tuple[str, ...] = ()
     """Paths of guideline files in the uploaded files."""
+    protected: tuple[str, ...] | None = None
+    """Patterns of the workspace's files that are not the task; None if the scenario doesn't say."""
 
     @property
     def case(self) -> Case:

@@ -44,6 +44,8 @@ class Evidence:
     executes_tools: bool = True
     """False for a model that only names the tools it would call."""
 
+    protected_changes: tuple[str, ...] = ()
+    """Protected files that the agent changed, removed or added."""
     record: tuple[RecordedCall, ...] | None = None
     """The recorded executions of the tool; None if it was not recorded."""
 

@@ -54,6 +54,8 @@ class ScenarioSpec(Value):
     cost: Cost = Field(default_factory=Cost)
     record_tool: bool = True
     """Whether executions of the tool are recorded where that is possible."""
+    hidden: tuple[str, ...] = ()
+    """Patterns of the workspace's files that the agent must not see."""
     matrix: tuple[MatrixEntry, ...] | None = None
     criteria: Criteria = Field(default_factory=Criteria)
     agent_prompt: str = ""

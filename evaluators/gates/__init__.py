@@ -18,6 +18,7 @@ from evaluators.gates.command_gates import (
 from evaluators.gates.file_gates import FileContains, FileExists, FileMatches
 from evaluators.gates.json_path_gate import CommandJsonPath
 from evaluators.gates.mcp_gates import McpCalled, McpNotCalled
+from evaluators.gates.protected_gate import ProtectedUnchanged
 from evaluators.gates.transcript_gate import NoTranscriptErrors
 from evaluators.model import Score
 
@@ -34,6 +35,7 @@ Gate = Annotated[
     | NoTranscriptErrors
     | McpCalled
     | McpNotCalled
+    | ProtectedUnchanged
     | Script,
     Field(discriminator="type"),
 ]

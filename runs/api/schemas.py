@@ -195,6 +195,13 @@ class JudgingContentOut(Schema):
     error: str
 
 
+class ProtectedOut(Schema):
+    restored: list[str]
+    """Protected files that the agent changed or removed; they were laid again before scripts and gates."""
+    set_aside: list[str]
+    """Files that the agent added where a pattern matches; they were taken away."""
+
+
 class UsageOut(Schema):
     """A model's tokens. The parts are null where they aren't known."""
 
@@ -248,6 +255,8 @@ class GradedOut(ScoresOut):
     judgings: list[JudgingContentOut]
     warnings: list[str]
     """What a reader of its figures must know, such as a cost limit that stopped the agent; a sentence each."""
+    protected: ProtectedOut | None = None
+    """What the agent did to files that are not its task; null if nothing."""
     diagnosis: list[Any]
     exposure: dict[str, Any] | None = None
     """How far the run's guidance got: delivered, in_context, opened, quoted; null without guidance."""

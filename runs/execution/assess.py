@@ -26,6 +26,7 @@ from runs.execution.guidance import exposure, file_read_by
 from runs.execution.kept_files import KeptFiles, keep_files
 from runs.execution.mcp_server import marked
 from runs.execution.pricing import limited, priced
+from runs.execution.protected_files import FileChanges, ProtectedFiles
 from runs.execution.task import Task, documents_for
 from runs.execution.tokenizer import chosen_tokenizer
 from runs.execution.tool_recording import recorded_calls
@@ -37,6 +38,7 @@ from runs.providers.base import Recording
 from runs.providers.prices import price_source
 from runs.providers.session_end import broken_by
 from runs.warehouse.artifacts import Kept
+from scenarios.globs import matches
 from scenarios.guidance import Guidance
 from scenarios.spec import ScenarioSpec
 
@@ -51,12 +53,21 @@ def assess(
     recording: Recording,
     folder: TrialFolder | None = None,
     workspace: LocalWorkspace | None = None,
+    protected: ProtectedFiles | None = None,
 ) -> TrialResult:
-    """Return the trial's result. Output that can't be parsed is an error; its files are stored."""
+    """Return the trial's result. Output that can't be parsed is an error; its files are stored.
+
+    The workspace is stored as the agent left it; then protected files are laid again, before scripts and gates.
+    """
     kept = KeptFiles()
     if task.context.keeps_files:
-        kept = keep_files(recording, folder, task.secrets, task.files if folder else ())
-    described = describe(recording, kept.rows, {"workspace": kept.workspace} if kept.workspace else {})
+        hidden = task.spec.hidden
+        start = [file for file in task.files if not any(matches(file.path, each) for each in hidden)]
+        kept = keep_files(recording, folder, task.secrets, start if folder else ())
+    changes = protected.lay() if protected else FileChanges()
+    described = describe(
+        recording, kept.rows, ({"workspace": kept.workspace} if kept.workspace else {}) | _protected(changes)
+    )
     try:
         transcript = transcript_of(recording)
     except UnreadableTranscript as error:
@@ -81,12 +92,20 @@ def assess(
         executes_tools=task.executes_tools,
         complete=task.context.complete,
         model=task.context.model,
+        protected_changes=changes.paths,
     )
     laid = task.guidance_copies
     reached = exposure_detail(task.context, task.spec, transcript, laid=laid, in_folder=folder is not None)
     described = replace(described, detail=described.detail | reached)
     limits = task.context.thresholds
     return judged(described, task.criteria, evidence, recording, post, task.context.layers, limits)
+
+
+def _protected(changes: FileChanges) -> dict[str, Json]:
+    """Return the changes of protected files, for the trial's detail, with a warning; nothing without any."""
+    if not changes.paths:
+        return {}
+    return {"protected": changes.as_json(), "warnings": [changes.sentence]}
 
 
 def exposure_detail(
@@ -204,6 +223,7 @@ def evidence_of(
     bundle: Workspace | None = None,
     executes_tools: bool = True,
     model: str = "",
+    protected_changes: tuple[str, ...] = (),
 ) -> Evidence:
     """Return what the layers read of a recording; the keywords are `Evidence`'s."""
     return Evidence(
@@ -220,6 +240,7 @@ def evidence_of(
         usage=recording.usage or transcript.usage,
         complete=complete,
         model=model,
+        protected_changes=protected_changes,
         command_env=workspace.env if isinstance(workspace, LocalWorkspace) else {},
         seed=seed,
         snapshot=snapshot,

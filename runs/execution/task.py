@@ -15,6 +15,7 @@ from evaluators.transcripts.latest import LatestCalls
 from runs.execution.context import RunContext, load_fixture, load_scenario
 from runs.execution.guidance import copies
 from runs.execution.offered_tools import tools_of
+from runs.execution.protected_files import ProtectedFiles
 from runs.execution.trial_folder import TrialFolder
 from runs.models.trial import LONGEST_ACTIVITY
 from runs.providers import MODELS
@@ -98,6 +99,17 @@ class Task:
     def files(self) -> tuple[FixtureFile, ...]:
         """The initial files of the workspace."""
         return () if self.spec.bundle else (*self._scenario_files, *self.guidance_copies)
+
+    def protected_files(self, folder: TrialFolder) -> ProtectedFiles:
+        """Return what keeps the scenario's protected and hidden files."""
+        return ProtectedFiles(
+            folder.workspace,
+            folder.kept,
+            protected=self.spec.criteria.protected or (),
+            hidden=self.spec.hidden,
+            tool=self.spec.criteria.tool,
+            guidance={file.path for file in (*self.documents, *self.guidance_copies)},
+        )
 
     @property
     def bundle(self) -> tuple[FixtureFile, ...] | None:

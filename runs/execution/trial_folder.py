@@ -17,7 +17,7 @@ from scenarios.formats.parsed import FixtureFile
 
 logger = logging.getLogger(__name__)
 
-_NAMES = ("workspace", "scratch", "bundle", "record", "server", "door")
+_NAMES = ("workspace", "scratch", "bundle", "record", "server", "door", "kept")
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,8 @@ class TrialFolder:
     """Of the MCP server under test and its proxy, out of the agent's reach."""
     door: Path
     """Where agents reach the proxy; they can't write there."""
+    kept: Path
+    """Protected files as they stood after setup; no command sees them."""
 
     @property
     def transcript(self) -> Path:

@@ -98,6 +98,7 @@ def result_json(trial: Mapping[str, Any], judgings: Iterable[Mapping[str, Any]])
         "interaction": trial["detail"].get("interaction") or {"available": False},
         **scores_json(trial["scores"]),
         "judgings": [judging_json(judging) for judging in judgings],
+        "protected": trial["detail"].get("protected"),
         "diagnosis": trial["detail"].get("diagnosis", []),
         "exposure": trial["detail"].get("exposure"),
         "usage": usage if trial["tokens_in"] is not None else None,

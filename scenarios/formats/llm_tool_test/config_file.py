@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from evaluators.model import Json
 from evaluators.patterns import PatternError, compile_pattern
 from evaluators.tool import Tool
 from scenarios.formats.llm_tool_test.rates import RateOf, rate_hints
-from scenarios.formats.llm_tool_test.scenario_models import SettingsFile, Target
+from scenarios.formats.llm_tool_test.scenario_models import ProtectedChanged, SettingsFile, Target
 from scenarios.formats.positions import Document, Location
 from scenarios.formats.problems import Problem, ScenarioFileError
 from scenarios.formats.secrets import is_credential
@@ -31,6 +31,9 @@ class Settings:
 
     target: Target | None = None
     fixture_folders: tuple[str, ...] = FIXTURE_FOLDERS
+    protected: tuple[str, ...] | None = None
+    hidden: tuple[str, ...] = ()
+    protected_changed: ProtectedChanged = "warn"
     kept: Mapping[str, Json] = field(default_factory=dict)
     """Tools, profiles and prices, for `ParsedSuite.settings`."""
 
@@ -50,6 +53,8 @@ def read_settings(upload: UploadedFiles) -> tuple[Settings, list[Problem]]:
     if found.target:
         problems += target_problems(found.target, document, ("target",), upload.variables)
     problems += rate_hints(found, document)
+    for name in ("protected", "hidden"):
+        problems += pattern_problems(getattr(found, name) or (), document, (name,))
     return _settings(found), problems
 
 
@@ -131,7 +136,22 @@ def _settings(found: SettingsFile) -> Settings:
         for name, entries in (("tools", found.tools), ("profiles", found.profiles), ("models", found.models))
         if entries
     }
-    return Settings(target=found.target, fixture_folders=(*own, *FIXTURE_FOLDERS), kept=kept)
+    return Settings(
+        target=found.target,
+        fixture_folders=(*own, *FIXTURE_FOLDERS),
+        protected=None if found.protected is None else tuple(found.protected),
+        hidden=tuple(found.hidden or ()),
+        protected_changed=found.protected_changed or "warn",
+        kept=kept,
+    )
+
+
+def pattern_problems(patterns: Sequence[str], document: Document, at: Location) -> list[Problem]:
+    """Return the problems of patterns for files of the workspace."""
+    return [
+        document.problem(at, sentence, fix="Fix the path.", id="format/file-outside")
+        for sentence in problems_of(patterns)
+    ]
 
 
 def read_tool(

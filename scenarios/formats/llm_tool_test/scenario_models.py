@@ -35,6 +35,8 @@ def _prompt_alone(value: Json) -> Json:
     return {"prompt": value} if isinstance(value, str) else value
 
 
+ProtectedChanged = Literal["warn", "fail"]
+"""What a trial is whose agent changed protected files: with a warning, or failed."""
 Environment = Annotated[dict[str, str], BeforeValidator(_scalars_as_text)]
 
 
@@ -155,6 +157,9 @@ class ScenarioFile(Mirror):
     tier: Annotated[int, Field(ge=0, le=1000)] = 0
     cost: CostFile = CostFile()
     record_tool: bool = True
+    protected: list[Text] | None = None
+    hidden: list[Text] | None = None
+    protected_changed: ProtectedChanged | None = None
 
 
 class RubricCriterion(Mirror):
@@ -208,5 +213,8 @@ class SettingsFile(Mirror):
     tools: dict[str, ToolSettings] = Field(default_factory=dict)
     profiles: dict[str, ProfileSettings] = Field(default_factory=dict)
     models: dict[str, ModelSettings] = Field(default_factory=dict)
+    protected: list[Text] | None = None
+    hidden: list[Text] | None = None
+    protected_changed: ProtectedChanged | None = None
     fixtures_path: str = ""
     results_path: str = ""

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from evaluators.criteria import CompositeWeights, Criteria
 from evaluators.gates import Gate
 from evaluators.gates.informing_scripts import EvaluatorScript
+from evaluators.gates.protected_gate import ProtectedUnchanged
 from evaluators.judges.rubric import JudgeCriteria
 from evaluators.model import Json
-from scenarios.formats.llm_tool_test.config_file import Settings, read_tool
+from scenarios.formats.llm_tool_test.config_file import Settings, pattern_problems, read_tool
 from scenarios.formats.llm_tool_test.fixture_paths import contains_file, find_folder, is_outside
 from scenarios.formats.llm_tool_test.gate_reader import read_gates
 from scenarios.formats.llm_tool_test.rubric_reader import read_judge
@@ -55,7 +56,7 @@ def read_scenario(document: Document, upload: UploadedFiles, settings: Settings)
     criteria = _criteria(reading, rest, upload, settings, from_config=from_config)
     if found is not None:
         reading.problems += lints(found, criteria, document)
-        reading.spec = _spec(found, criteria, document)
+        reading.spec = _spec(found, criteria, document, settings)
     return reading
 
 
@@ -124,15 +125,24 @@ def _criteria(
 ) -> Criteria:
     tool, problems = read_tool(found.target, reading.document, upload, settings, from_config=from_config)
     reading.problems += problems
+    for name in ("protected", "hidden"):
+        reading.problems += pattern_problems(getattr(found, name) or (), reading.document, (name,))
     return Criteria(
         tool=tool,
-        gates=_gates(reading, found, tool.binary if tool else ""),
+        gates=(*_gates(reading, found, tool.binary if tool else ""), *_protected_gate(found, settings)),
         scripts=tuple(_evaluators(found)),
         judge=_judge(reading, found, upload, settings),
         composite=CompositeWeights(**found.evaluation.composite.model_dump())
         if found.evaluation.composite
         else None,
+        protected=settings.protected if found.protected is None else tuple(found.protected),
     )
+
+
+def _protected_gate(found: ScenarioFile, settings: Settings) -> tuple[Gate, ...]:
+    """Return the gate that makes a change of protected files a failure; nothing where it is a warning."""
+    chosen = found.protected_changed or settings.protected_changed
+    return (ProtectedUnchanged(),) if chosen == "fail" else ()
 
 
 def _gates(reading: Reading, found: ScenarioFile, binary: str) -> tuple[Gate, ...]:
@@ -171,7 +181,7 @@ def _evaluators(found: ScenarioFile) -> list[EvaluatorScript]:
     ]
 
 
-def _spec(found: ScenarioFile, criteria: Criteria, document: Document) -> ScenarioSpec:
+def _spec(found: ScenarioFile, criteria: Criteria, document: Document, settings: Settings) -> ScenarioSpec:
     return ScenarioSpec(
         key=found.name,
         description=found.description,
@@ -186,6 +196,7 @@ def _spec(found: ScenarioFile, criteria: Criteria, document: Document) -> Scenar
         tier=found.tier,
         cost=Cost(max_usd=found.cost.max_usd, cache=found.cost.cache),
         record_tool=found.record_tool,
+        hidden=settings.hidden if found.hidden is None else tuple(found.hidden),
         matrix=_matrix(found),
         criteria=criteria,
         file=document.file,
