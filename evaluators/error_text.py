@@ -17,10 +17,17 @@ def exit_code_in_text(output: str, *, after_help: bool, program: str = "") -> in
 
     It is the number they name, else 1 if they have an error message (see `has_error`), else 0.
     """
-    low = output.lower()
-    if "exit" in low and (named := _EXIT.search(low)):
-        return int(named[1])
+    stated = stated_exit_code(output)
+    if stated is not None:
+        return stated
     return int(has_error(output, after_help=after_help, program=program))
+
+
+def stated_exit_code(output: str) -> int | None:
+    """Return the exit code that the lines after a command name; None if they name none."""
+    low = output.lower()
+    named = _EXIT.search(low) if "exit" in low else None
+    return int(named[1]) if named else None
 
 
 def has_error(output: str, *, after_help: bool, program: str = "") -> bool:

@@ -144,6 +144,8 @@ def analyse(
     if transcript.unseen_agents:
         # Their commands are missing: the rates would be those of a part.
         counted = msgspec.structs.replace(counted, error_rate=None, first_try_success_rate=None)
+    if source == "transcript" and not counted.available:
+        counted = _without_commands(transcript, completed=completed)
     if record is None or tool is None or tool.mcp:
         return _with_failures(counted) if tool and tool.mcp else counted
     return _recorded(record, paired, tool, counted)
@@ -152,6 +154,16 @@ def analyse(
 def _counted(found: Found, source: Source, *, completed: bool) -> Interaction:
     counted = metrics(found.commands, source=source, completed=completed)
     return msgspec.structs.replace(counted, not_run=found.not_run, mentioned=found.mentioned)
+
+
+def _without_commands(transcript: Transcript, *, completed: bool) -> Interaction:
+    """Return the metrics of output in which no command was seen.
+
+    Events without a call say that there was none; text doesn't: it may be the answer alone.
+    """
+    if transcript.events and transcript.source != "transcript":
+        return Interaction(source=transcript.source, completed=completed)
+    return Interaction(completed=completed, error_rate=None, first_try_success_rate=None)
 
 
 def _recorded(

@@ -1,21 +1,24 @@
 """Find the commands of the tool in plain text, a guess (llm-tool-test evaluation, Layer 1, the transcript fallback).
 
-A command needs a sign that it ran: a prompt, the form of a tool call, a fenced block that is followed by its output,
-or a line of its own. Lines of the tool's output, usage and error messages are none. All ends are estimated.
+A command needs a sign that it ran: a prompt, the form of a tool call, a program that says so, a fenced block or a list
+that is followed by its output, or a line of its own. What is only proposed is none, nor are lines of the tool's output,
+usage and error messages. All ends are estimated.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Literal
 
 import msgspec
 from msgspec import Struct
 
-from evaluators.error_text import exit_code_in_text
+from evaluators.error_text import exit_code_in_text, stated_exit_code
 from evaluators.patterns import compile_pattern
 from evaluators.shell import PROMPT, without_ansi
 from evaluators.tool_commands import (
+    TEXT_PROGRAMS,
     Found,
     FoundCommand,
     MatchedLine,
@@ -36,9 +39,35 @@ _CALL = re.compile(
     r"\s*(?:\(|:)\s*`?(?P<line>[^`]+?)`?\)?\s*$",
     re.IGNORECASE,
 )
+_RUNNING = re.compile(r"^Running (?P<line>[^\s:].*)$")
+"""What aider prints before it runs a command. It prints no exit codes, and proposals look like commands."""
+_AIDER = re.compile(r"^Aider v\d", re.MULTILINE)
+_SCRIPT_WORDS = frozenset(
+    [
+        "curl",
+        "do",
+        "done",
+        "else",
+        "export",
+        "fi",
+        "for",
+        "git",
+        "if",
+        "make",
+        "node",
+        "npm",
+        "npx",
+        "pip",
+        "python",
+        "python3",
+        "sudo",
+        "then",
+    ]
+)
 _TRACE = re.compile(r"^\++ ")
 _END_STATED = re.compile(
-    r"^\W{0,4}(?:\[?(?:command |process )?exit(?:ed)?\b|output\b|stdout\b|stderr\b|result\b)", re.IGNORECASE
+    r"^\W{0,4}(?:\[?(?:command |process )?(?:exit(?:ed)?|failed with exit code)\b|output\b|stdout\b|stderr\b|result\b)",
+    re.IGNORECASE,
 )
 _SYNOPSIS = re.compile(r"\w\|\w|<[\w .-]+>|\[[\w<-]|\{\w+,|\.\.\.")
 _COLUMNS = re.compile(r"\S {2,}\S")
@@ -114,6 +143,9 @@ def find_in_text(text: str, matcher: Matcher) -> Found:
     return Found(number_commands(_commands(without_ansi(text), matcher)))
 
 
+Sign = Literal["shown", "said", "fenced", "bare"]
+
+
 class _Place(Struct, frozen=True):
     """A line of the text with commands of the tool."""
 
@@ -121,10 +153,12 @@ class _Place(Struct, frozen=True):
     end: int
     found: MatchedLine | None
     """None for a line of JSON."""
+    sign: Sign = "bare"
+    """Why it is a command: by its form, by what the program says, by its fenced block, or only by standing alone."""
 
 
 def _commands(text: str, matcher: Matcher) -> Iterator[tuple[FoundCommand, int | None]]:
-    places = list(_places(text, matcher))
+    places = _ran(list(_places(text, matcher)), text)
     following = [*(place.start for place in places[1:]), len(text)]
     number, counted = 0, 0
     for place, stop in zip(places, following, strict=False):
@@ -136,6 +170,9 @@ def _commands(text: str, matcher: Matcher) -> Iterator[tuple[FoundCommand, int |
             continue
         window = _FOLLOWING_LINES.match(text, place.end, stop)
         printed = window.group() if window else ""
+        if place.sign == "said":
+            yield from ((command, number) for command in _said(place.found, matcher, printed))
+            continue
         code = exit_code_in_text(printed, after_help=place.found.is_help, program=matcher.name)
         for command in commands_of(place.found, matcher, code, printed):
             yield msgspec.structs.replace(command, end="estimated"), number
@@ -154,6 +191,8 @@ def _places(text: str, matcher: Matcher) -> Iterator[_Place]:
                 yield _Place(start, end, None)
             continue
         typed, is_shown = _typed(line.rstrip("\r"))
+        if said := None if is_shown else _RUNNING.match(typed):
+            typed = said["line"]
         fence = next((each for each in fences if each[0] <= start < each[1]), None)
         if not is_shown and fence is not None and not fence[2]:
             continue
@@ -161,7 +200,49 @@ def _places(text: str, matcher: Matcher) -> Iterator[_Place]:
         if not found.matches:
             continue
         if is_shown or (_begins_line(found) and not _is_output(typed, found) and not usage_end.covers(start)):
-            yield _Place(start, end, found)
+            sign: Sign = "shown" if is_shown else "said" if said else "fenced" if fence else "bare"
+            yield _Place(start, end, found, sign)
+
+
+def _ran(places: list[_Place], text: str) -> list[_Place]:
+    """Return the places without commands that are only proposed.
+
+    Where a program says what it ran, nothing else did. Commands listed line by line without any output are a proposal.
+    """
+    if any(place.sign == "said" for place in places) or _AIDER.search(text):
+        return [place for place in places if place.sign in ("shown", "said")]
+    kept: list[_Place] = []
+    for block in _blocks(places):
+        # A text that begins with them is a log of commands.
+        if len(block) == 1 or block[0].start == 0 or _is_followed(text, block[-1].end):
+            kept += block
+    return kept
+
+
+def _blocks(places: list[_Place]) -> Iterator[list[_Place]]:
+    """Yield bare commands on consecutive lines together, all others alone."""
+    block: list[_Place] = []
+    for place in places:
+        continues = block and place.start == block[-1].end + 1 and place.sign == block[-1].sign == "bare"
+        if block and not continues:
+            yield block
+            block = []
+        block.append(place)
+    if block:
+        yield block
+
+
+def _is_followed(text: str, end: int) -> bool:
+    """Return whether the line after this end of a line isn't blank."""
+    stop = text.find("\n", end + 1)
+    return bool(text[end + 1 : len(text) if stop < 0 else stop].strip())
+
+
+def _said(found: MatchedLine, matcher: Matcher, printed: str) -> Iterator[FoundCommand]:
+    """Yield the commands of a line that the program says it ran; their ends are unknown unless the text states one."""
+    code = stated_exit_code(printed)
+    for command in commands_of(found, matcher, code, None):
+        yield msgspec.structs.replace(command, end="estimated")
 
 
 def _lines_with(text: str, literal: str) -> Iterator[tuple[int, int, str]]:
@@ -227,12 +308,25 @@ def _fences(text: str) -> list[tuple[int, int, bool]]:
                 is_followed = (
                     bool(rest) and (_END_STATED.match(rest[0]) or _is_plain_fence(rest[0])) is not None
                 )
-                found.append((start, at, is_followed or len([each for each in body if each.strip()]) > 1))
+                found.append((start, at, is_followed or _has_output(body)))
                 opened = None
         elif opened is not None:
             opened[1].append(line)
         at += len(line) + 1
     return found
+
+
+def _has_output(body: list[str]) -> bool:
+    """Return whether a block has more than commands of one program and of the shell."""
+    lines = [each.strip() for each in body if each.strip() and not each.lstrip().startswith("#")]
+    programs = [
+        each for each in map(_program, lines) if each not in _SCRIPT_WORDS and each not in TEXT_PROGRAMS
+    ]
+    return len(set(programs)) > 1
+
+
+def _program(line: str) -> str:
+    return line.split()[0].rsplit("/", 1)[-1]
 
 
 def _is_plain_fence(line: str) -> re.Match[str] | None:
@@ -278,4 +372,5 @@ def _in_json(line: str, matcher: Matcher) -> list[FoundCommand]:
     match = compile_pattern(matcher.pattern).search(line[:LONGEST_JSON_LINE])
     if match is None:
         return []
-    return [FoundCommand(match.text, match.sub, 0, end="estimated")]
+    # Such a line may as well be the call as its result.
+    return [FoundCommand(match.text, match.sub)]

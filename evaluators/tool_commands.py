@@ -32,7 +32,7 @@ LONGEST_SHELL_LINE = 256_000
 _CACHED_LENGTH = 2_000
 """The longest line in a cache, in characters, to limit memory."""
 
-_TEXT_PROGRAMS = frozenset(
+TEXT_PROGRAMS = frozenset(
     [
         "[",
         "alias",
@@ -434,7 +434,7 @@ def _may_begin(stage: Stage, start: int) -> bool:
     """Return whether a command may begin here: not in quoted text, nor among the arguments of `echo` or `grep`."""
     if any(begin <= start < end for begin, end in stage.quoted):
         return False
-    return start < max(1, len(stage.words[0])) or stage.words[0] not in _TEXT_PROGRAMS
+    return start < max(1, len(stage.words[0])) or stage.words[0] not in TEXT_PROGRAMS
 
 
 def _masked(stage: Stage) -> str:

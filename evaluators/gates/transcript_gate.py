@@ -25,6 +25,9 @@ class NoTranscriptErrors(BaseGate):
             return self.score(False, "There is no transcript to check for errors.", source="none")
         if metrics.problem:
             return self.score(None, metrics.problem, error=metrics.problem, source=metrics.source)
+        if metrics.source == "none":
+            message = "No command was seen in this output."
+            return self.score(True, message, source="none", expected=0, actual=None)
         failed = [command.line for command in metrics.commands if command.failed]
         source = "structured events" if metrics.source == "events" else metrics.source
         unknown = f"; {metrics.unknown_exit} with unknown exit code" if metrics.unknown_exit else ""

@@ -69,6 +69,8 @@ def _criteria(rubric: Rubric) -> str:
 
 
 def _summary(metrics: Interaction) -> str:
+    if metrics.source == "none":
+        return f"Not known: no command was seen. Completed: {'yes' if metrics.completed else 'no'}."
     if not metrics.available:
         return f"No commands of the tool were found. Completed: {'yes' if metrics.completed else 'no'}."
     rate = metrics.first_try_success_rate

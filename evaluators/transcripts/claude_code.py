@@ -52,8 +52,11 @@ def parse(raw: bytes) -> Transcript:
     by_model = _models_usage(result, lines)
     if not by_model and "usage" not in result:
         by_model = _messages_usage(lines)
+    events = _without_denied(_read(lines), result)
+    if any("qwen_code_version" in line for line in lines):
+        events = [_carried_out(event) for event in events]
     return transcript(
-        known(_without_denied(_read(lines), result), lines, "Claude Code", _SILENT),
+        known(events, lines, "Claude Code", _SILENT),
         answer=words(final.get("result")) or "",
         usage=total_usage(by_model.values())
         or (usage_of(mapping(result["usage"])) if "usage" in result else None),
@@ -102,6 +105,11 @@ def _denied(event: Event, answered: set[str | None]) -> Event:
     refused = event.type == "tool_result" and event.success is False and event.exit_code is None
     unanswered = event.type == "tool_call" and event.id not in answered
     return structs.replace(event, not_run="denied", success=None) if refused or unanswered else event
+
+
+def _carried_out(event: Event) -> Event:
+    """Return a result of Qwen Code, in whose stream of this shape no error says only that the call was carried out."""
+    return structs.replace(event, success=None) if event.type == "tool_result" and event.success else event
 
 
 def _newer(lines: list[Object]) -> str:

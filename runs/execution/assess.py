@@ -35,8 +35,9 @@ from runs.execution.trial_result import TrialResult
 from runs.execution.workspace import LocalWorkspace, PostResult
 from runs.models.trial import json_of
 from runs.providers.base import Recording
+from runs.providers.known_programs import OTHERS
 from runs.providers.prices import price_source
-from runs.providers.session_end import broken_by
+from runs.providers.session_end import Broken, broken_by
 from runs.warehouse.artifacts import Kept
 from scenarios.globs import matches
 from scenarios.guidance import Guidance
@@ -174,9 +175,12 @@ def judged(
     limits: Thresholds = Thresholds(),  # noqa: B008 immutable
 ) -> TrialResult:
     """Return the result with every layer's scores; a broken session is an error, whatever its scores are."""
-    broken = broken_by(recording)
+    broken = broken_by(recording) or _unread(recording, criteria)
     if broken:
         criteria = criteria.model_copy(update={"judge": None})
+    if broken and recording.unread_stream:
+        # Nothing judges a stream as if it were prose.
+        criteria = criteria.model_copy(update={"evaluators": (), "expect": None})
     evaluation = evaluate(criteria, evidence, layers)
     if broken:
         evaluation = structs.replace(
@@ -250,6 +254,25 @@ def evidence_of(
     )
 
 
+def _unread(recording: Recording, criteria: Criteria) -> Broken | None:
+    """Return why a trial whose answer isn't known is an error; None where nothing reads the answer."""
+    reads_answer = criteria.judge is not None or criteria.evaluators or criteria.expect is not None
+    if not recording.unread_stream or not reads_answer:
+        return None
+    return Broken("transcript", recording.unread_stream)
+
+
+def _warnings(evidence: Evidence, recording: Recording) -> list[str]:
+    """Return what a reader of the trial's figures must know, a sentence each."""
+    found = [recording.unread_stream] if recording.unread_stream else []
+    tool = evidence.tool
+    names_tool = tool is not None and not tool.mcp and bool(tool.binary or tool.command_pattern)
+    if names_tool and evidence.interaction.source == "none" and evidence.transcript.text.strip():
+        advice = "" if recording.unread_stream else f" {recording.how_to_read or OTHERS}"
+        found.append(f"No command was seen in this output, so tool use is unknown.{advice}")
+    return found
+
+
 def _error_kind(evaluation: Evaluation) -> str:
     """Return the layer that failed, as the kind of error."""
     return next((score.layer for score in evaluation.scores if score.error), "") if evaluation.error else ""
@@ -264,7 +287,9 @@ def _detail(
 ) -> dict[str, Json]:
     """Return the details of a trial beside its scores, as JSON."""
     messages = messages_of(evidence.transcript, evidence.interaction)
+    warnings = _warnings(evidence, recording)
     return {
+        **({"warnings": warnings} if warnings else {}),
         "interaction": evidence.interaction.as_json(),
         "attempts": json_of(attempts(evidence.transcript, evidence.interaction.commands)),
         "diagnosis": json_of(

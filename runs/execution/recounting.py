@@ -46,6 +46,8 @@ from scenarios.models import SESSIONS
 RECOUNTED = "recounted"
 """The run's version of the rules."""
 LAYER, COMPLETED = "interaction", "completed"
+MISREAD = "misread"
+"""Metrics of a trial that an old recipe reported (`old_recipes`), under this name."""
 
 
 def runs_behind(project: Project | None = None) -> QuerySet[Run]:
@@ -85,7 +87,7 @@ def _recount_run(run: Run, batch: int, batch_done: Callable[[], None]) -> RunRec
                 if found is None:
                     kept += 1
                 else:
-                    _store(trial, *found, limits)
+                    store_interaction(trial, *found, limits, _decided(trial))
                     counted += 1
         batch_done()
     with transaction.atomic():
@@ -108,6 +110,8 @@ def _counted_again(run: Run, trial: Trial) -> tuple[Transcript, bool, Interactio
     """Return a trial's transcript, whether it was read anew, and its metrics; None if it keeps its figures."""
     stored = TranscriptRecord.objects.filter(trial=trial).first()
     before = trial.detail.get("interaction") or {}
+    if MISREAD in before:
+        return None
     record = _record(trial) if before.get("source") == "recorded" else None
     if stored is None or _is_reduced(run, trial) or (before.get("source") == "recorded" and record is None):
         return None
@@ -159,10 +163,15 @@ def _decided(trial: Trial) -> dict[str, str]:
     return {"decided_by": before.get("decided_by") or decided_by(before)}
 
 
-def _store(
-    trial: Trial, transcript: Transcript, is_anew: bool, interaction: Interaction, limits: Thresholds
+def store_interaction(
+    trial: Trial,
+    transcript: Transcript,
+    is_anew: bool,
+    interaction: Interaction,
+    limits: Thresholds,
+    about: dict[str, Any],
 ) -> None:
-    """Replace a trial's layer 1. Requires a transaction."""
+    """Replace a trial's layer 1; `about` is stored with the metrics. Requires a transaction."""
     passed = trial.outcome == "pass"
     found = [
         *(each for each in interaction_scores(interaction) if each.name != COMPLETED),
@@ -174,7 +183,7 @@ def _store(
     messages = messages_of(transcript, interaction)
     trial.detail = {
         **trial.detail,
-        "interaction": {**interaction.as_json(), **_decided(trial)},
+        "interaction": {**interaction.as_json(), **about},
         "attempts": json_of(attempts(transcript, interaction.commands)),
         "diagnosis": json_of(
             diagnose(interaction, limits, messages, failed=bool(trial.outcome) and not passed)

@@ -35,10 +35,9 @@ def read_stored(run: Run, trial: Trial, parser: str) -> Transcript | None:
 
 
 def agent_parser(run: Run) -> str:
-    """Return the reader of an agent's raw output; empty if the target is no known agent and replays none."""
-    name = (
-        str(definition_of(run).get("parser", "")) if run.target.provider == "replay" else run.target.provider
-    )
+    """Return the reader of an agent's raw output; empty if the target is no known agent and names none."""
+    is_named = run.target.provider in ("replay", "cli")
+    name = str(definition_of(run).get("parser", "")) if is_named else run.target.provider
     return name if name in AGENTS else ""
 
 

@@ -1,4 +1,4 @@
-"""Read the three wire formats of models: what was asked, which shell is offered, how many turns have passed."""
+"""Read the four wire formats of models: what was asked, which shell is offered, how many turns have passed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-SHELLS = ("exec_command", "shell_command", "shell", "Bash", "bash", "run_shell_command", "local_shell")
+SHELLS = (
+    "exec_command",
+    "shell_command",
+    "shell",
+    "Bash",
+    "bash",
+    "run_shell_command",
+    "run_commands",
+    "local_shell",
+)
 """Names of the shell tool, as agents offer it."""
 
 ASKING = ("user", "system", "developer")
@@ -22,12 +31,14 @@ class Shell:
     field: str
     """Name of the argument that takes the command."""
     as_list: bool = False
+    several: bool = False
+    """Whether it takes several commands."""
     described: bool = False
     """Whether a description is required."""
 
     def arguments(self, command: str) -> dict[str, Any]:
         """Return the arguments that run a command."""
-        value: Any = ["bash", "-lc", command] if self.as_list else command
+        value: Any = ["bash", "-lc", command] if self.as_list else [command] if self.several else command
         return {self.field: value, **({"description": "Run a command"} if self.described else {})}
 
 
@@ -62,7 +73,9 @@ class Conversation:
 
 
 def read_conversation(body: dict[str, Any], session: str = "") -> Conversation:
-    """Return the conversation of a request in any of the three formats; `session` is its name in the headers."""
+    """Return the conversation of a request in any of the four formats; `session` is its name in the headers."""
+    if "contents" in body:
+        body = _of_contents(body)
     messages = _dicts(body.get("input") if "input" in body else body.get("messages"))
     if isinstance(body.get("input"), str):
         messages = [{"role": "user", "content": body["input"]}]
@@ -72,6 +85,24 @@ def read_conversation(body: dict[str, Any], session: str = "") -> Conversation:
     id = body.get("prompt_cache_key") or (metadata.get("user_id") if isinstance(metadata, dict) else "")
     names = tuple(name for tool in tools for name, _ in _named(tool))
     return Conversation(asked, sum(map(_calls, messages)), _shell(tools), str(id or session), names)
+
+
+def _of_contents(body: dict[str, Any]) -> dict[str, Any]:
+    """Return a request in Gemini's format as one of chat completions."""
+    messages = []
+    for each in _dicts(body["contents"]):
+        parts = _dicts(each.get("parts"))
+        called = [part["functionCall"] for part in parts if isinstance(part.get("functionCall"), dict)]
+        role = "assistant" if each.get("role") == "model" else "user"
+        messages.append({"role": role, "content": parts, "tool_calls": called})
+    instructions = body.get("systemInstruction")
+    declared = [one for tool in _dicts(body.get("tools")) for one in _dicts(tool.get("functionDeclarations"))]
+    tools = [
+        {**each, "parameters": each.get("parametersJsonSchema") or each.get("parameters")}
+        for each in declared
+    ]
+    system = instructions.get("parts") if isinstance(instructions, dict) else None
+    return {"messages": messages, "system": system, "tools": tools}
 
 
 def _calls(message: dict[str, Any]) -> int:
@@ -89,9 +120,10 @@ def _shell(tools: list[dict[str, Any]]) -> Shell | None:
         return None
     schema = offered[name]
     fields = schema.get("properties") or {}
-    field = "cmd" if "cmd" in fields else "command"
-    as_list = (fields.get(field) or {}).get("type") == "array"
-    return Shell(name, field, as_list, "description" in (schema.get("required") or ()))
+    field = next((each for each in ("cmd", "commands") if each in fields), "command")
+    several = field == "commands"
+    as_list = not several and (fields.get(field) or {}).get("type") == "array"
+    return Shell(name, field, as_list, several, "description" in (schema.get("required") or ()))
 
 
 def _named(tool: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:

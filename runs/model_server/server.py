@@ -1,4 +1,4 @@
-"""Serve a script on loopback as OpenAI's Responses, OpenAI's Chat Completions and Anthropic's Messages."""
+"""Serve a script on loopback as OpenAI's Responses and Chat Completions, Anthropic's Messages and Gemini's contents."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import Any
 
 from runs.model_server.conversation import Conversation, as_json, read_conversation
 from runs.model_server.script import ModelScript, Turn
-from runs.model_server.wire import WIRES, Reply, Wire, as_event
+from runs.model_server.wire import STREAMED, WIRES, Reply, Wire, as_event
 
 LOOPBACK = "127.0.0.1"
 NONSENSE = '{"command": ['
@@ -29,7 +29,7 @@ _ERRORS = {
     404: "not_found_error",
     429: "rate_limit_error",
 }
-_SECRET_HEADERS = ("authorization", "x-api-key", "api-key")
+_SECRET_HEADERS = ("authorization", "x-api-key", "api-key", "x-goog-api-key")
 
 
 @dataclass(frozen=True)
@@ -117,6 +117,8 @@ class _Handler(BaseHTTPRequestHandler):
             return self._send(200, {"input_tokens": self.player.script.usage.input_tokens})
         if wire is None:
             return self._error(404, f"This model server has no address {path}.")
+        if path.endswith(STREAMED):
+            body["stream"] = True
         conversation = read_conversation(body, self.headers.get("x-session-id") or "")
         found = self.player.turn(conversation)
         if found is None:

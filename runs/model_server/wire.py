@@ -1,4 +1,4 @@
-"""Write an answer in the three wire formats of models, whole and as a stream of events."""
+"""Write an answer in the four wire formats of models, whole and as a stream of events."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from typing import Any
 from runs.model_server.conversation import as_json
 from runs.model_server.script import TokenCounts
 
+STREAMED = ":streamGenerateContent"
+"""The end of Gemini's address for streams; requests in the other formats say what they want."""
 Event = tuple[str, dict[str, Any] | str]
 """Name of a server-sent event, empty for none, and its data."""
 
@@ -175,6 +177,31 @@ def _message_events(reply: Reply) -> Iterator[Event]:
     yield "message_stop", {"type": "message_stop"}
 
 
+def _generated(reply: Reply) -> dict[str, Any]:
+    """Return Gemini's answer, which a stream sends in one piece."""
+    used = reply.usage
+    called: dict[str, Any] = {"functionCall": {"name": reply.tool, "args": _decoded(reply.arguments)}}
+    content = {"role": "model", "parts": [called if reply.tool else {"text": reply.text}]}
+    usage = {
+        "promptTokenCount": used.input_tokens,
+        "cachedContentTokenCount": used.cache_read_tokens,
+        "candidatesTokenCount": used.output_tokens - used.reasoning_tokens,
+        "thoughtsTokenCount": used.reasoning_tokens,
+        "totalTokenCount": used.input_tokens + used.output_tokens,
+    }
+    candidate = {"index": 0, "content": content, "finishReason": "STOP"}
+    return {
+        "responseId": reply.id,
+        "modelVersion": reply.model,
+        "candidates": [candidate],
+        "usageMetadata": usage,
+    }
+
+
+def _generated_events(reply: Reply) -> Iterator[Event]:
+    yield "", _generated(reply)
+
+
 def _decoded(arguments: str) -> Any:
     try:
         return json.loads(arguments)
@@ -193,5 +220,7 @@ WIRES = {
     "/responses": Wire(_response, _response_events),
     "/chat/completions": Wire(_completion, _completion_events),
     "/messages": Wire(_whole_message, _message_events),
+    ":generateContent": Wire(_generated, _generated_events),
+    STREAMED: Wire(_generated, _generated_events),
 }
 """Formats by the end of the address that is called."""

@@ -143,6 +143,10 @@ class Recording:
     notes: tuple[str, ...] = ()
     version: str = ""
     """The agent program's version in this trial."""
+    how_to_read: str = ""
+    """What makes the program's output readable, in sentences, where no command is seen in it."""
+    unread_stream: str = ""
+    """Why the answer isn't known, in a sentence: what was printed is a stream of events that was not read."""
     program: str = ""
     """The program that ran, as the subject of a sentence; empty for an answer that no program gave."""
     was_stopped: bool = False

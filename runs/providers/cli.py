@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from pydantic import AliasChoices, Field, field_validator
 
+from evaluators.agent_streams import is_agent_stream
 from evaluators.model import Json
+from evaluators.transcripts import PARSERS
 from evaluators.transcripts.latest import CallsSoFar
 from runs.containment.beneath import read_beneath
 from runs.containment.path_use import Use
@@ -28,6 +30,7 @@ from runs.providers.healthcheck import (
     ask_address,
     ask_command,
 )
+from runs.providers.known_programs import how_to_read
 from runs.providers.options import RETRY_FIELDS, Options, ResolvedTarget, spellings_given
 from runs.providers.program_lookup import advice, look_up, missing_word
 from runs.providers.recent_lines import WrittenLines
@@ -55,10 +58,19 @@ class CliOptions(Options):
     files_format: str = Field(
         default="{path}", validation_alias=AliasChoices("files_format", "attachments_format")
     )
+    parser: str | None = None
+    """The reader of what the command prints; None for text."""
     cwd: str | None = None
     healthcheck: Annotated[HttpHealthcheck | CommandHealthcheck, Field(discriminator="type")] | None = None
     verbose: bool = False
     """Whether the rendered command is stored and shown in errors."""
+
+    @field_validator("parser")
+    @classmethod
+    def _is_reader(cls, value: str | None) -> str | None:
+        if value is not None and value not in PARSERS:
+            raise ValueError(f"There is no parser '{value}'. Choose one of {', '.join(PARSERS)}.")
+        return value
 
     @field_validator("healthcheck", mode="before")
     @classmethod
@@ -119,7 +131,8 @@ class Cli:
                 cwd=cwd,
                 env={**self._options.env, **invocation.env},
                 timeout_seconds=self._timeout(invocation.timeout_seconds),
-                merge_stderr=self._writes_answer,
+                # A stream is read from standard output alone.
+                merge_stderr=self._writes_answer and self._options.parser is None,
                 cancelled=invocation.cancelled,
                 limits=sandbox.limits,
                 sandbox=sandbox,
@@ -227,20 +240,25 @@ class Cli:
     def _recording(self, result: ProcessResult, invocation: Invocation, files: CliFiles) -> Recording:
         notes = [result.error] if result.error else []
         text = self._answer_text(result, files, notes)
-        if text is None and not invocation.in_workspace and not result.cancelled:
+        if text is None and notes and not invocation.in_workspace and not result.cancelled:
             raise ProviderError(
                 f"{notes[-1]} Let the command write its answer to {{OUTPUT_FILE}}.", kind="command"
             )
-        answer, trace = read_answer(text)
+        parser = self._options.parser
+        answer, trace = read_answer(text) if parser is None else (text, None)
+        unread = self._unread(answer) if parser is None else ""
         events = files.read_events()
         traced = trace is not None and not events
         if trace is not None and traced:
             events = b"\n".join(json.dumps(event).encode() for event in trace)
         return Recording(
-            raw=result.output,
+            raw=result.output if parser is None else result.stdout,
+            parser=parser or "plain_text",
             events=events,
             events_are_trace=traced,
-            answer=answer,
+            answer="" if unread else answer,
+            unread_stream=unread,
+            how_to_read=how_to_read(self._options.command_template),
             exit_code=result.exit_code,
             timed_out=result.timed_out,
             cancelled=result.cancelled,
@@ -252,9 +270,19 @@ class Cli:
             was_stopped=bool(result.error),
         )
 
+    def _unread(self, answer: str | None) -> str:
+        """Return why an answer that is a stream of events is none, in a sentence; empty for any other."""
+        if answer is None or not is_agent_stream(answer):
+            return ""
+        return (
+            f"The answer of the target '{self._target.name}' is a stream of JSON lines, which no reader has read. "
+            f"{how_to_read(self._options.command_template)}"
+        )
+
     def _answer_text(self, result: ProcessResult, files: CliFiles, notes: list[str]) -> str | None:
+        """Return the answer; None if the command wrote none, or if the reader finds it in the stream."""
         if not self._writes_answer:
-            return result.stdout.decode("utf-8", "replace")
+            return None if self._options.parser else result.stdout.decode("utf-8", "replace")
         try:
             return read_beneath(files.output.parent, files.output.name).decode("utf-8", "replace")
         except OSError as error:

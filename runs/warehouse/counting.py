@@ -15,6 +15,9 @@ NOT_RECORDED = "The tool was not recorded: "
 """How the note of a trial begins that says why its tool was not recorded."""
 FEWEST_KNOWN = 3
 """Fewer known exit codes give no rate on pages."""
+MISREAD_BY = "an old recipe"
+"""By what the commands of a trial were counted that a recipe misread; its layer 1 is not available."""
+UNKNOWN = "unknown"
 _BY_SOURCE = {"recorded": RECORDED, "transcript": ESTIMATED}
 _WHOLE, _BY_SCENARIO = "all", "scenarios"
 
@@ -78,7 +81,12 @@ def counting_of_trials(trials: Iterable[TrialCounting]) -> Counting | None:
 
     Unless all are recorded, recorded trials count by their events, where they have any.
     """
-    measured = [each for each in trials if each.source != "none"]
+    known = list(trials)
+    if any(each.decided == MISREAD_BY for each in known):
+        # Nothing of layer 1 is compared, and no outcome that a gate on the commands decided.
+        rules = ", ".join(str(version) for version in sorted({each.rules for each in known}))
+        return Counting(rules, UNKNOWN, decided=MISREAD_BY)
+    measured = [each for each in known if each.source != "none"]
     if not measured:
         return None
     rules = ", ".join(str(version) for version in sorted({each.rules for each in measured}))
@@ -158,7 +166,7 @@ def counts_unknown_as_success(run: Mapping[str, Any] | None) -> bool:
 def common_ends(before: Counting, after: Counting) -> str:
     """Return the source of ends that both have: recorded before reported; empty if none."""
     if before.ends == after.ends:
-        return before.ends
+        return "" if before.ends == UNKNOWN else before.ends
     return REPORTED if _has_reported(before) and _has_reported(after) else ""
 
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from evaluators.interaction import analyse
@@ -40,6 +42,16 @@ def found(text: str, tool: Tool = TOOL) -> list[tuple[str | None, int | None]]:
         pytest.param("```sh\nmt add x\n```\nDo this.", [], id="a fenced proposal"),
         pytest.param("```sh\nmt add x\n```\nexit code: 2", [("add", 2)], id="a fence with an end"),
         pytest.param("```sh\nmt add x\nadded 1\n```", [("add", 0)], id="a fence with output"),
+        pytest.param("```sh\nmt add x\nmt list\n```\nRun them.", [], id="a fenced list is a proposal"),
+        pytest.param("```sh\ncd a\nmt add x\ngit add .\n```\n", [], id="a fenced script is a proposal"),
+        pytest.param("```sh\nmt add x\n```\nFailed with exit code 2", [("add", 2)], id="a fence that failed"),
+        pytest.param(
+            "```sh\nmt add x\n```\n[Command exited with code 2]", [("add", 2)], id="a fence that exited"
+        ),
+        pytest.param("I'd run:\n\nmt add x\nmt list\n\nShall I?", [], id="a list is a proposal"),
+        pytest.param("mt add x\nmt list\n1 x\n", [("add", 0), ("list", 0)], id="a list with output"),
+        pytest.param("mt add x\nRun it? y\nRunning mt add x\nadded", [("add", None)], id="said to run"),
+        pytest.param("Running mt add x\nexit code: 2", [("add", 2)], id="said to run, with an end"),
         pytest.param("```\n$ mt add x\n```", [("add", 0)], id="a fence with a prompt"),
         pytest.param("- mt add x", [], id="a list"),
         pytest.param("$ mt add x\nmt: no note 'x'\n", [("add", 0)], id="an unclear message"),
@@ -90,5 +102,23 @@ def test_ends_of_text_are_estimated() -> None:
 
 def test_a_pattern_is_sought_in_json_of_an_unknown_form() -> None:
     line = '{"type":"tool_use","part":{"input":{"command":"mt add A"}}}'
-    assert found(line, Tool(command_pattern=r"mt\s+(\w+)")) == [("add", 0)]
+    assert found(line, Tool(command_pattern=r"mt\s+(\w+)")) == [("add", None)]
     assert found(line) == []
+
+
+AIDER = Path(__file__).parents[1] / "files/programs"
+
+
+@pytest.mark.parametrize(("name", "ran"), [("aider-nothing-ran", 0), ("aider-all-ran", 6), ("aider-raw", 6)])
+def test_what_aider_proposes_is_no_call(name: str, ran: int) -> None:
+    text = (AIDER / f"{name}.txt").read_text()
+    seen = analyse(Transcript(source="transcript", text=text), TOOL, completed=True)
+    # Aider prints no exit codes.
+    assert (seen.total_commands, seen.unknown_exit, seen.error_count) == (ran, ran, 0)
+    assert seen.first_try_success_rate is None and seen.available is bool(ran)
+    assert [each.line for each in seen.commands][:3] == ["mt add a", "mt --help", "mt add a --tag t"][:ran]
+
+
+def test_aider_that_runs_nothing_is_read_as_such_for_one_command() -> None:
+    text = "Aider v0.86.2\n\n mt add a\n\nTokens: 1 sent.\n\nmt add a\n"
+    assert found(text) == []

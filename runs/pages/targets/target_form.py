@@ -46,7 +46,7 @@ LABELS = {
     "max_memory_mb": "Memory, MB",
     "delay_ms": "Delay, ms",
     "path": "Recording",
-    "parser": "Format of the recording",
+    "parser": "Format of the output",
 }
 HINTS = {
     "command_template": "{PROMPT} becomes the task as one quoted word. Also: {WORKSPACE} (the trial's folder), "

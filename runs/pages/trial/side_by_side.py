@@ -147,6 +147,8 @@ class TwoTrials:
     def command_summary(self) -> str:
         """Return how many commands are identical, in words."""
         shown = counted(len(self.pairs), "command")
+        if not self.pairs and any(page.interaction.get("source") == "none" for page in self.sides):
+            return "commands not available"
         if not self.pairs:
             return "no commands in either trial"
         if self.first_difference:

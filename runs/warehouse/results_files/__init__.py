@@ -5,11 +5,11 @@ To read another program's results, write a module with `read` and add a line; se
 
 from __future__ import annotations
 
-from evaluators.recognised_files import recognised_results
+from evaluators.recognised_files import advice_for, recognised_archive, recognised_results
 from runs.errors import RequestError
 from runs.warehouse.results_files import agentv, llm_tool_test, promptfoo, tool_forge
 from runs.warehouse.results_files.values import ExternalRun, Importer, ResultsFile
-from scenarios.archives import is_archive, read_members
+from scenarios.archives import is_archive, member_names, read_members
 
 IMPORTERS = (
     Importer("tool-forge", "an EvalSuiteResult (JSON with `cases`)", tool_forge.read),
@@ -30,13 +30,20 @@ def read_results(content: bytes, file: str) -> tuple[ExternalRun, ...]:
     """Return the runs of a file or archive. Raises `RequestError` if it has none, `ScenarioFileError` for a bad archive."""
     members = {}
     if is_archive(file, content):
+        # Inspect compresses with Zstandard, which no member could be read by.
+        if kind := recognised_archive(member_names(content)):
+            raise _not_supported(file, kind)
         members = {member.path: member.content for member in read_members(file, content)}
     given = ResultsFile(file, b"" if members else content, members)
     for importer in IMPORTERS:
         if runs := importer.read(given):
             return runs
-    known = "; ".join(each.looks_like for each in IMPORTERS)
     # An archive has no text of its own.
-    kind = "" if members else recognised_results(given.text, given.value)
+    raise _not_supported(file, "" if members else recognised_results(given.text, given.value))
+
+
+def _not_supported(file: str, kind: str) -> RequestError:
+    known = "; ".join(each.looks_like for each in IMPORTERS)
     found = f"{kind}: not supported yet" if kind else "no results found"
-    raise RequestError(f"{file}: {found}. evalhub imports {known}.")
+    advice = f" {advice_for(kind)}." if advice_for(kind) else ""
+    return RequestError(f"{file}: {found}.{advice} evalhub imports {known}.")

@@ -53,9 +53,15 @@ def _first(records: list[dict[str, Any]]) -> datetime | None:
     return min((at for at in (moment_of(each.get("timestamp")) for each in records) if at), default=None)
 
 
+_BY_STATUS = {"ok": "pass", "quality_failure": "fail", "execution_error": "error"}
+"""Outcomes by AgentV's `execution_status`, which decides where a row has one."""
+
+
 def _record(value: dict[str, Any]) -> ExternalTrial:
     score, error = number_of(value.get("score"), 1) or 0.0, str(value.get("error") or "")
-    reported = value.get("outcome") if value.get("outcome") in ("pass", "fail", "error") else None
+    own = value.get("outcome") if value.get("outcome") in ("pass", "fail", "error") else None
+    # AgentV's own threshold may be below 1.
+    reported = own or _BY_STATUS.get(str(value.get("execution_status")))
     outcome = reported or ("error" if error else "pass" if score >= 1.0 else "fail")
     request = object_of(value.get("agent_provider_request") or value.get("lm_provider_request"))
     hits, misses = list_of(value.get("hits")), list_of(value.get("misses"))

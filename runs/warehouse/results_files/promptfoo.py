@@ -127,6 +127,22 @@ def _cost(row: dict[str, Any]) -> float | None:
     return plausible_cost(own if own is not None else answered)
 
 
+def _part(result: dict[str, Any]) -> dict[str, Any]:
+    """Return an assertion's score, under the name of its metric if it has one."""
+    assertion = object_of(result.get("assertion"))
+    kind, metric = str(assertion.get("type") or "assertion"), str(assertion.get("metric") or "")
+    weight = number_of(assertion.get("weight"), 1)
+    return {
+        "layer": "assertions",
+        "name": (metric or kind)[:LONGEST_NAME],
+        "value": number_of(result.get("score"), 1),
+        "passed": result.get("pass") is True,
+        "message": str(result.get("reason") or ""),
+        "weight": 1.0 if weight is None else weight,
+        "detail": {"type": kind},
+    }
+
+
 def _trial(row: dict[str, Any], key: str) -> ExternalTrial:
     grading, error = object_of(row.get("gradingResult")), str(row.get("error") or "")
     prompt, is_cached = object_of(row.get("prompt")), _is_cached(row)
@@ -139,17 +155,7 @@ def _trial(row: dict[str, Any], key: str) -> ExternalTrial:
         "passed": outcome == "pass",
         "message": str(grading.get("reason") or error or ""),
     }
-    parts: Iterator[dict[str, Any]] = (
-        {
-            "layer": "assertions",
-            "name": str(object_of(each.get("assertion")).get("type") or "assertion"),
-            "value": number_of(each.get("score"), 1),
-            "passed": each.get("pass") is True,
-            "message": str(each.get("reason") or ""),
-        }
-        for each in list_of(grading.get("componentResults"))
-        if isinstance(each, dict)
-    )
+    parts = (_part(each) for each in list_of(grading.get("componentResults")) if isinstance(each, dict))
     output = object_of(row.get("response")).get("output")
     return ExternalTrial(
         key=key_of(key),

@@ -26,7 +26,8 @@ def scenario_keys(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     prompts = [_prompt(row) for row in rows]
     names = _names(dict(reversed(list(zip(tests, rows, strict=True)))), _ranks(rows, tests))
     numbers = _ranks(rows, prompts, by="promptIdx")
-    several = len(numbers) > 1
+    # With a prompt each, providers are compared, whatever their prompts are called.
+    several = _several_within_provider(rows, prompts)
     return [
         names[test] + (f", prompt {numbers[prompt]}" if several else "")
         for test, prompt in zip(tests, prompts, strict=True)
@@ -42,9 +43,16 @@ def _test(row: Mapping[str, Any]) -> Hashable:
 
 
 def _prompt(row: Mapping[str, Any]) -> Hashable:
-    return str(
-        row.get("promptId") or object_of(row.get("prompt")).get("label") or count_of(row.get("promptIdx"))
-    )
+    """Return what identifies a prompt in every provider; `promptIdx` counts over providers and prompts."""
+    known = (row.get("promptId"), object_of(row.get("prompt")).get("label"))
+    return json.dumps(known) if any(known) else count_of(row.get("promptIdx"))
+
+
+def _several_within_provider(rows: Sequence[Mapping[str, Any]], prompts: Sequence[Hashable]) -> bool:
+    by_provider: dict[str, set[Hashable]] = {}
+    for row, prompt in zip(rows, prompts, strict=True):
+        by_provider.setdefault(json.dumps(row.get("provider"), sort_keys=True), set()).add(prompt)
+    return any(len(each) > 1 for each in by_provider.values())
 
 
 def _ranks(

@@ -1,4 +1,4 @@
-"""The scripted model over HTTP, in its three protocols."""
+"""The scripted model over HTTP, in its four protocols."""
 
 from __future__ import annotations
 
@@ -246,3 +246,37 @@ def test_every_documented_target_is_valid():
     assert len(documented) > 5
     for text in documented:
         assert read_targets(text.encode(), "providers.md")
+
+
+GEMINI = "/v1beta/models/gemini-2.5-pro"
+
+
+def contents(*more: dict[str, Any], question: str = "Do it.") -> dict[str, Any]:
+    """Return a request in Gemini's format."""
+    declared = [{"name": "run_shell_command", "parametersJsonSchema": SCHEMA}]
+    asked = {"role": "user", "parts": [{"text": question}]}
+    return {"contents": [asked, *more], "tools": [{"functionDeclarations": declared}]}
+
+
+def test_gemini_gets_calls_and_answers() -> None:
+    call = {"functionCall": {"name": "run_shell_command", "args": {"command": "ls"}}}
+    result = {"functionResponse": {"name": "run_shell_command", "response": {"output": "a"}}}
+    later = [{"role": "model", "parts": [call]}, {"role": "user", "parts": [result]}]
+    with server() as (client, _):
+        first = client.post(f"{GEMINI}:generateContent", json=contents()).json()
+        assert first["candidates"][0]["content"]["parts"] == [call]
+        assert first["usageMetadata"]["promptTokenCount"] == 100
+        streamed = client.post(f"{GEMINI}:streamGenerateContent?alt=sse", json=contents(*later)).text
+        (event,) = [json.loads(line.removeprefix("data: ")) for line in streamed.splitlines() if line]
+        assert event["candidates"][0]["content"]["parts"] == [{"text": "All done."}]
+        other = client.post(f"{GEMINI}:generateContent", json=contents(question="hard")).json()
+        assert other["candidates"][0]["content"]["parts"] == [{"text": "Too hard."}]
+
+
+def test_a_shell_that_takes_several_commands_gets_one() -> None:
+    schema = {"type": "object", "properties": {"commands": {"type": "array", "items": {"type": "string"}}}}
+    tool = {"type": "function", "function": {"name": "run_commands", "parameters": schema}}
+    with server() as (client, _):
+        body = {"messages": QUESTION, "model": "m", "tools": [tool]}
+        (called,) = client.post("/chat/completions", json=body).json()["choices"][0]["message"]["tool_calls"]
+    assert json.loads(called["function"]["arguments"]) == {"commands": ["ls"]}

@@ -8,6 +8,7 @@ from functools import partial
 
 import pytest
 
+from evaluators.agent_streams import is_agent_stream
 from evaluators.model import CompletionError, CompletionRequest
 from evaluators.traces import as_trace
 from evaluators.transcripts import parse
@@ -19,6 +20,7 @@ from runs.providers.base import Look, Provider
 from runs.providers.cli_answer import read_answer
 from runs.providers.cli_judge import complete_through_command
 from runs.providers.command_template import TemplateValues, render
+from runs.providers.known_programs import how_to_read
 from runs.targets.definitions import define, resolve
 from tests.runs.containments import containment
 from tests.runs.processes import nothing_left, unique_seconds
@@ -293,3 +295,61 @@ def test_a_judge_that_fails_says_why():
     definition = define({"name": "judge", "provider": "cli", "command_template": "echo no key >&2; exit 1"})
     with pytest.raises(CompletionError, match=r"exit code 1\. Output: no key"):
         complete_through_command(resolve(definition, {}), containment())(CompletionRequest(user="?"))
+
+
+STREAMS = agents.FILES / "streams"
+
+
+def test_a_parser_reads_standard_output(tmp_path):
+    asked = invocation(tmp_path)
+    (asked.workspace / "stream").write_bytes((STREAMS / "codex.jsonl").read_bytes())
+    for template in ("cat stream; echo late >&2", "cat stream; echo late >&2; echo mine > {OUTPUT_FILE}"):
+        recording = provider(template, parser="codex").invoke(asked)
+        transcript = parse(recording.parser, recording.raw, recording.events)
+        assert transcript.source == "stream" and transcript.events and not transcript.problems
+        assert recording.answer == ("mine\n" if "mine" in template else None) and transcript.answer
+        assert recording.unread_stream == ""
+
+
+def test_an_unknown_parser_is_refused():
+    with pytest.raises(Exception, match=r"There is no parser 'gemini'\. Choose one of events, plain_text"):
+        provider("true", parser="gemini")
+
+
+@pytest.mark.parametrize("program", ["gemini", "qwen", "copilot", "pi", "cline"])
+def test_a_stream_of_json_lines_is_no_answer(tmp_path, program):
+    asked = invocation(tmp_path)
+    (asked.workspace / "stream").write_bytes((agents.FILES / f"programs/{program}.jsonl").read_bytes())
+    recording = provider(f"cat stream # {program}").invoke(asked)
+    assert recording.answer == "" and recording.raw
+    assert "is a stream of JSON lines, which no reader has read" in recording.unread_stream
+    assert f" {program}: " in recording.unread_stream
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "All done.",
+        '{"type": "session"}',
+        '{"name": "a"}\n{"name": "b"}\n{"name": "c"}',
+        '{"type": "cat", "n": 1}\n{"type": "dog", "n": 2}\n{"type": "cow", "n": 3}',
+        '```\n{"type": "message"}\n{"type": "session"}\n{"type": "tool_use"}\n```',
+        'I wrote these:\nthree lines\nas you asked\n{"type": "message"}\n{"type": "tool_use"}\n{"type": "result"}',
+    ],
+)
+def test_other_answers_are_judged_as_they_are(answer):
+    assert not is_agent_stream(answer)
+
+
+@pytest.mark.parametrize(
+    ("template", "said"),
+    [
+        ("gemini -p {PROMPT}", "gemini: Run it by the recipe gemini-events"),
+        ("npx @openai/codex exec", "codex: Set `parser: codex`"),
+        ("cd x && /opt/bin/qwen -p {PROMPT}", "qwen: Run it by the recipe acp-events as `qwen --acp"),
+        ("aider --message {PROMPT}", "aider: evalhub has no reader for it: name `target.binary`"),
+        ("sh agent.sh {PROMPT}", "Name `target.binary` in the scenario"),
+    ],
+)
+def test_what_makes_output_readable_depends_on_the_program(template, said):
+    assert how_to_read(template).startswith(said)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
+import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -13,7 +15,7 @@ from django.db import connections, transaction
 from evalhub.teams.models import Project
 from evaluators.suite_summary import suite_summary
 from runs.errors import RequestError
-from runs.models import Run, RunMeasure, SearchEntry
+from runs.models import Run, RunMeasure, SearchEntry, Trial
 from runs.planning.selection import find_target
 from runs.reports.exports import exported
 from runs.reports.suite_result import suite_run
@@ -287,12 +289,49 @@ def test_promptfoo_output_becomes_a_run_for_each_provider() -> None:
         ),
         ("log.json", '{"version": 2, "eval": {}, "plan": {}, "samples": []}', "a log of Inspect"),
         ("benchmark.json", '{"metadata": {}, "run_summary": {}}', "a benchmark.json of Agent Skills"),
+        (
+            "benchmark.json",
+            '{"metadata": {"eval_file": "e"}, "run_summary": {}}',
+            "a benchmark.json of AgentV",
+        ),
         ("s.jsonl", '{"sessionId": "s", "projectHash": "p"}\n', "a Gemini CLI session"),
     ],
 )
 def test_results_of_another_program_are_named(file: str, text: str, what: str) -> None:
     with pytest.raises(RequestError, match=re.escape(f"{file}: {what}: not supported yet.")):
         import_results(make_project(), text.encode(), file, by=None)
+
+
+def test_a_log_of_inspect_is_named_whatever_compresses_it() -> None:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for name in ("_journal/start.json", "samples/ok_epoch_1.json", "header.json", "summaries.json"):
+            archive.writestr(name, "{}")
+    # Method 93 is Zstandard, as Inspect writes it.
+    content = _with_method(packed.getvalue(), 93)
+    with pytest.raises(RequestError, match=r"log.eval: a log of Inspect \(.eval\): not supported yet"):
+        import_results(make_project(), content, "log.eval", by=None)
+
+
+def _with_method(archive: bytes, method: int) -> bytes:
+    """Return a zip archive whose headers name another compression."""
+    found = bytearray(archive)
+    for signature, offset in ((b"PK\x03\x04", 8), (b"PK\x01\x02", 10)):
+        at = found.find(signature)
+        while at >= 0:
+            found[at + offset : at + offset + 2] = method.to_bytes(2, "little")
+            at = found.find(signature, at + 4)
+    return bytes(found)
+
+
+@pytest.mark.parametrize(
+    ("status", "score", "outcome"),
+    [("ok", 0.9, "pass"), ("quality_failure", 1.0, "fail"), ("execution_error", 0, "error")],
+)
+def test_the_status_of_agentv_decides_before_the_score(status: str, score: float, outcome: str) -> None:
+    line = {"eval_id": "a", "score": score, "execution_status": status}
+    (run,) = import_results(make_project(), json.dumps(line).encode(), "r.jsonl", by=None)
+    assert Trial.objects.get(run=run).outcome == outcome
 
 
 def test_results_in_another_encoding_are_read() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from runs.errors import RequestError
 from runs.models import Run, Trial
 from runs.reports.document import run_document
 from runs.warehouse.import_results import import_results
@@ -127,3 +128,79 @@ def test_lines_that_are_no_results_are_counted() -> None:
 def test_a_single_line_is_read_too() -> None:
     (run,) = stored(json.dumps(row()), "one.jsonl")
     assert run.trials == 1
+
+
+def providers() -> dict[str, Any]:
+    """promptfoo 0.121.20: one prompt, two providers, six tests."""
+    found: dict[str, Any] = json.loads((FILES / "cases/26/out.json").read_text())
+    return found
+
+
+def test_two_providers_have_the_same_scenarios() -> None:
+    runs = {run.target.name: run for run in stored(providers())}
+    plain, kind = (
+        [
+            (each.scenario.key, each.outcome)
+            for each in Trial.objects.filter(run=runs[name]).order_by("position")
+        ]
+        for name in ("plain", "kind")
+    )
+    assert [key for key, _ in plain] == [key for key, _ in kind]
+    assert [outcome for _, outcome in plain] == ["fail", "pass", "error", "pass", "fail", "pass"]
+    assert [outcome for _, outcome in kind] == ["pass", "pass", "error", "pass", "fail", "pass"]
+    for run in runs.values():
+        assert run.cost_usd == pytest.approx(0.0615) and (run.tokens_in, run.tokens_out) == (500, 100)
+
+
+def test_providers_with_a_prompt_each_are_compared() -> None:
+    content = providers()
+    for row in content["results"]["results"]:
+        row["promptId"] = row["provider"]["label"]
+    plain, kind = stored(content)
+    both = [
+        set(Trial.objects.filter(run=each).values_list("scenario__key", flat=True)) for each in (plain, kind)
+    ]
+    assert both[0] == both[1] and "greets Ada" in both[0]
+
+
+def test_prompts_of_a_provider_are_told_apart_by_id_and_label() -> None:
+    rows = [
+        row(promptIdx=n, promptId="same", prompt={"raw": "Hi", "label": label}, provider={"id": provider})
+        for n, (provider, label) in enumerate([("a", "short"), ("a", "long"), ("b", "short"), ("b", "long")])
+    ]
+    found = keys(*rows)
+    assert len(set(found)) == 2 and found[:2] == found[2:]
+    assert [each.rpartition(", ")[2] for each in found[:2]] == ["prompt 1", "prompt 2"]
+
+
+def test_metrics_and_weights_are_kept() -> None:
+    plain = next(run for run in stored(providers()) if run.target.name == "plain")
+    first = Trial.objects.filter(run=plain).order_by("position").first()
+    assert first is not None
+    (tone,) = [each for each in first.scores if each["name"] == "tone"]
+    assert (tone["value"], tone["weight"], tone["detail"]["type"]) == (0.0, 2.0, "icontains")
+
+
+def test_repeats_are_trials_of_one_test() -> None:
+    content = providers()
+    rows = content["results"]["results"]
+    again = [{**each, "testIdx": each["testIdx"] + 6, "id": f"{each['id']}-2"} for each in rows]
+    content["results"]["results"] = [*rows, *again]
+    for run in stored(content):
+        found = Trial.objects.filter(run=run)
+        assert found.count() == 12 and found.values("scenario").distinct().count() == 6
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "what"),
+    [
+        ("one.xml", "<promptfoo>\n  <evalId>e</evalId>", "promptfoo's XML"),
+        ("one.csv", "Description,name,[plain] Greet {{name}},Status,Score\n", "promptfoo's CSV"),
+        ("one.yaml", "evalId: eval-x\nresults:\n  version: 3\n  timestamp: t\n", "promptfoo's YAML output"),
+    ],
+)
+def test_other_output_is_refused_with_the_command_that_writes_one_that_is_read(
+    file: str, text: str, what: str
+) -> None:
+    with pytest.raises(RequestError, match=f"{what}: not supported yet. .*`promptfoo eval -o results.json`"):
+        stored(text, file)
