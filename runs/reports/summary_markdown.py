@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
+from django.db.models import Count
 
 from evalhub.web.numbers import counted, money, percent
 from evaluators import verdict_sentences
@@ -33,6 +34,7 @@ from runs.warehouse.release_rule import release_result
 MOST_REASONS = 3
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 MOST_WARNINGS = 10
+MOST_ERRORS = 5
 TABLE_HEAD = "| Measure | Base | New | Difference | 95 % interval | n | Verdict |\n| --- | --: | --: | --: | --: | --- | --- |"
 
 
@@ -211,6 +213,7 @@ def _foot(run: Run) -> list[str]:
     lines += [f"⚠ {code(redact_patterns(each), longest=500)}" for each in run.warnings[:MOST_WARNINGS]]
     more = len(run.warnings) - MOST_WARNINGS
     lines += [f"⚠ … and {counted(more, 'more warning')}"] if more > 0 else []
+    lines += _errors(run)
     released = release_result(run)
     lines += [released.sentence] if released else []
     parts = [f"{run.passed} of {counted(run.trials, 'trial')} passed"]
@@ -224,6 +227,17 @@ def _foot(run: Run) -> list[str]:
     address = _address(run)
     parts.append(f"[run {run.pk}]({address})" if address else f"run {run.pk}")
     return [*lines, " · ".join(parts)]
+
+
+def _errors(run: Run) -> list[str]:
+    """Return the errors of the run's trials, the most common first, each with its number of trials."""
+    errors = run.trial_set.filter(outcome="error").values_list("error").annotate(n=Count("pk"))
+    found = list(errors.order_by("-n", "error")[: MOST_ERRORS + 1])
+    lines = [
+        f"⚠ {counted(n, 'trial')} hit an error: {code(redact_patterns(error), longest=500)}"
+        for error, n in found[:MOST_ERRORS]
+    ]
+    return lines + (["⚠ … and other errors"] if len(found) > MOST_ERRORS else [])
 
 
 def _address(run: Run) -> str:

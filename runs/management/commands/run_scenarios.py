@@ -40,7 +40,14 @@ from runs.reports.files import (
     write_traces,
 )
 from runs.reports.progress import Progress
-from runs.reports.regression_rule import RULES, VERDICT, has_regressed_as_printed, rule_for
+from runs.reports.regression_rule import (
+    RULES,
+    VERDICT,
+    has_regressed_as_printed,
+    rule_for,
+    why_no_baseline,
+    why_not_measured,
+)
 from runs.reports.suite_result import suite_run
 from runs.reports.summary_markdown import run_summaries
 from runs.reports.terminal import printed, terminal_of
@@ -151,7 +158,16 @@ class Command(EvalhubCommand):
             write_summary(options["summary_file"], run_summaries(launch))
         digests = [run_digest(run.pk, most=MOST_TRIALS) for run in runs]
         text = "\n".join(printed(digest, terminal_of(self.stdout)) for digest in digests)
-        return Result(text, {"launch": launch.pk, "runs": documents}, _exit_code(runs, digests, options))
+        return Result(text, {"launch": launch.pk, "runs": documents}, self._code(runs, digests, options))
+
+    def _code(self, runs: list[Run], digests: list[dict[str, Any]], options: dict[str, Any]) -> int:
+        """Return the exit code; say on stderr why nothing was measured."""
+        if options["fail_on_regression"] and _has_regressed(runs, digests, options["regression_rule"]):
+            return REGRESSED
+        reasons = _not_measured(digests, options)
+        for reason in reasons:
+            self.stderr.write(reason)
+        return NOT_MEASURED if reasons else _exit_code(runs, digests, options)
 
     def _note(self, text: str) -> None:
         """Print a line on stderr that is no error."""
@@ -201,15 +217,24 @@ def _writer(folder: str | None) -> run_here.Ended | None:
     return write
 
 
+def _has_regressed(runs: list[Run], digests: list[dict[str, Any]], rule: str | None) -> bool:
+    pairs = zip(runs, digests, strict=True)
+    return any(has_regressed_as_printed(run, digest["run"], rule) for run, digest in pairs)
+
+
+def _not_measured(digests: list[dict[str, Any]], options: dict[str, Any]) -> list[str]:
+    """Return why a run says nothing that the options ask for, a sentence for each such run."""
+    rule = options["regression_rule"]
+    reasons = [
+        (options["fail_on_regression"] and why_not_measured(digest["run"]))
+        or (options["require_baseline"] and why_no_baseline(digest["run"], rule))
+        or ""
+        for digest in digests
+    ]
+    return [*filter(None, reasons)]
+
+
 def _exit_code(runs: list[Run], digests: list[dict[str, Any]], options: dict[str, Any]) -> int:
-    regressed = (
-        has_regressed_as_printed(run, digest["run"], options["regression_rule"])
-        for run, digest in zip(runs, digests, strict=True)
-    )
-    if options["fail_on_regression"] and any(regressed):
-        return REGRESSED
-    if options["fail_on_regression"] and any(digest["run"]["verdict_reason"] for digest in digests):
-        return NOT_MEASURED
     if options["fail_on_release_rule"]:
         # The rule decides, not single trials: it lets some of them fail.
         rules = [digest["run"]["release_rule"] for digest in digests]
@@ -303,7 +328,11 @@ def _add_comparison(group: Arguments) -> None:
     group.add_argument(
         "--fail-on-regression",
         action="store_true",
-        help="exit with 3 if anything regressed, with 4 if a third or more of a run's trials hit errors",
+        help="exit with 3 if anything regressed, with 4 if a run measured nothing: it could not start, or a third or more"
+        " of its trials hit errors",
+    )
+    group.add_argument(
+        "--require-baseline", action="store_true", help="exit with 4 if a run has no baseline to compare with"
     )
     group.add_argument(
         "--regression-rule",
