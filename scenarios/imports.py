@@ -65,8 +65,17 @@ def import_files(
     )
     with transaction.atomic():
         imported = tuple(store_suite(suite, project, by=by) for suite in suites)
+        for parsed, each in zip(suites, imported, strict=True):
+            _keep_format(each.suite, parsed.format)
         _keep_source(bundle, [each.version for each in imported], project)
         return imported
+
+
+def _keep_format(suite: Suite, format: str) -> None:
+    """Set the format of an upload, because results that were imported before may not have told it."""
+    if suite.format != format:
+        suite.format = format
+        suite.save(update_fields=["format"])
 
 
 def _keep_source(bundle: Bundle, versions: Sequence[SuiteVersion], project: Project) -> None:

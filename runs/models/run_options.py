@@ -28,8 +28,10 @@ class RunOptions(BaseModel):
     """The aggregate score that a trial needs to pass; overrides the suite's."""
     baseline: str = ""
     """A run's number, `last-pass`, or empty for the pinned baseline."""
+    baseline_note: str = ""
+    """What a reader must know of a baseline that is a file, in a sentence."""
     baseline_file: Json = None
-    """In place of a stored baseline: `run_id` and `passed` by case of an EvalSuiteResult on disk."""
+    """Of runs of older releases: `run_id` and `passed` by case of an EvalSuiteResult on disk."""
     verbose: bool = False
     """Store warnings about what makes no difference to the results, too."""
     experiment: bool = False

@@ -19,6 +19,7 @@ from evaluators.measure_change import MeasureChange, Scale
 from evaluators.redaction import redact_patterns
 from evaluators.regression import overall
 from runs.models import Launch, Run
+from runs.models.run import Trigger
 from runs.warehouse.comparison import incomparable
 from runs.warehouse.lost_scenarios import (
     LostScenario,
@@ -214,6 +215,7 @@ def _foot(run: Run) -> list[str]:
     more = len(run.warnings) - MOST_WARNINGS
     lines += [f"⚠ … and {counted(more, 'more warning')}"] if more > 0 else []
     lines += _errors(run)
+    lines += _baseline_file(run)
     released = release_result(run)
     lines += [released.sentence] if released else []
     parts = [f"{run.passed} of {counted(run.trials, 'trial')} passed"]
@@ -227,6 +229,14 @@ def _foot(run: Run) -> list[str]:
     address = _address(run)
     parts.append(f"[run {run.pk}]({address})" if address else f"run {run.pk}")
     return [*lines, " · ".join(parts)]
+
+
+def _baseline_file(run: Run) -> list[str]:
+    """Return what file the baseline came from; nothing for a run of this evalhub."""
+    if run.baseline is None or run.baseline.trigger != Trigger.IMPORT:
+        return []
+    file = run.baseline.launch.request.get("file")
+    return [f"Baseline: run {run.baseline.pk}, imported from {code(str(file))}."] if file else []
 
 
 def _errors(run: Run) -> list[str]:

@@ -28,14 +28,16 @@ from runs.models.trial import TrialState, command_row, json_of, scores_json, tra
 from runs.queue import statements
 from runs.warehouse import comparison
 from runs.warehouse.baselines import run_of_import
+from runs.warehouse.imported_contents import CONTENTS, contents_json, is_version
 from runs.warehouse.results_files import read_results
 from runs.warehouse.results_files.values import ExternalRun, ExternalTrial
 from runs.warehouse.rollups import write_rollups
 from runs.warehouse.search_index import entry, facets_by_outcome
 from scenarios.formats.parsed import ParsedSuite
 from scenarios.imports import store_suite
-from scenarios.models import ScenarioVersion, Suite, SuiteVersion
+from scenarios.models import Guidance, ScenarioVersion, Suite, SuiteVersion
 from scenarios.spec import ScenarioSpec
+from scenarios.storing import keep_scenarios
 
 
 @transaction.atomic
@@ -51,15 +53,46 @@ def import_results(project: Project, content: bytes, file: str, *, by: User | No
     before = Run.objects.filter(project=project, trigger=Trigger.IMPORT, options__import__sha256=sha256)
     if before.exists():
         return tuple(before.order_by("pk"))
-    parsed = read_results(content, file)
+    return store_results(project, read_results(content, file), file, sha256, by=by)
+
+
+@transaction.atomic
+def store_results(
+    project: Project,
+    parsed: Sequence[ExternalRun],
+    file: str,
+    sha256: str,
+    *,
+    by: User | None,
+    version: SuiteVersion | None = None,
+) -> tuple[Run, ...]:
+    """Store results that were read; return their runs, the existing one of a run that is stored already.
+
+    `version` is the suite's version that they are compared with as a baseline; by default it is found or made.
+    """
+    known = [stored_run(project, each.external_id) for each in parsed]
+    if all(known):
+        return tuple(run for run in known if run)
     launch = Launch.objects.create(project=project, by=by, trigger=Trigger.IMPORT, request={"file": file})
-    runs = tuple(_store(launch, each, sha256) for each in parsed)
+    runs = tuple(
+        stored or _store(launch, each, sha256, version) for stored, each in zip(known, parsed, strict=True)
+    )
     audit.record(project, by, "results.import", file, runs=[run.pk for run in runs])
     return runs
 
 
-def _store(launch: Launch, external: ExternalRun, sha256: str) -> Run:
-    version, scenarios = _suite_version(launch.project, external, launch.by)
+def stored_run(project: Project, run_id: str) -> Run | None:
+    """Return the project's run with this UUID, else the newest one imported under this id; None without one."""
+    own = run_with_uuid(run_id)
+    if own and own.project_id == project.pk:
+        return own
+    return Run.objects.filter(pk=run_of_import(project.pk, run_id)).first()
+
+
+def _store(launch: Launch, external: ExternalRun, sha256: str, chosen: SuiteVersion | None = None) -> Run:
+    version, scenarios = (
+        _chosen_version(chosen, external) if chosen else _suite_version(launch.project, external, launch.by)
+    )
     target, _ = Target.objects.get_or_create(
         project=launch.project,
         name=external.target[:120],
@@ -80,7 +113,17 @@ def _store(launch: Launch, external: ExternalRun, sha256: str) -> Run:
             "import": {"sha256": sha256, "run_id": external.external_id},
             "baseline": _baseline(launch, external),
         },
-        fingerprint={"target": external.target, "provider": IMPORTED, "staleness": external.staleness},
+        fingerprint={
+            "target": external.target,
+            "provider": IMPORTED,
+            "staleness": external.staleness,
+            CONTENTS: contents_json(
+                external.suite_hash,
+                [(trial.key, trial.scenario_hash) for trial in external.trials],
+                by_id=chosen is not None,
+            ),
+        },
+        guidance=_guidance(version.suite, external),
         warnings=[*external.warnings, *external.staleness.get("warnings", [])],
         tool_version=str(external.tool_version or external.staleness.get("tool_version") or "")[:200],
         model=external.model,
@@ -116,27 +159,50 @@ def _finished(external: ExternalRun, started: datetime) -> datetime:
 
 def _baseline(launch: Launch, external: ExternalRun) -> str:
     """Return the number of the baseline's run: by its UUID, else as it was imported; empty if none."""
-    own = run_with_uuid(external.baseline)
-    if own and own.project_id == launch.project_id:
-        return str(own.pk)
-    return str(run_of_import(launch.project_id, external.baseline) or "")
+    found = stored_run(launch.project, external.baseline)
+    return str(found.pk) if found else ""
+
+
+def _guidance(suite: Suite, external: ExternalRun) -> Guidance | None:
+    return suite.guidance.filter(sha256=external.guidance).first() if external.guidance else None
+
+
+def _chosen_version(
+    version: SuiteVersion, external: ExternalRun
+) -> tuple[SuiteVersion, dict[str, ScenarioVersion]]:
+    """Return a version and the scenarios of results by key; those that it lacks are stored without a content."""
+    scenarios = _scenarios(version)
+    lacking = [spec for spec in _specs(external) if spec.key not in scenarios]
+    made = keep_scenarios(version.suite, lacking, {}, dict.fromkeys((spec.key for spec in lacking), ""))
+    present = version.scenario_versions.values("scenario_id")
+    version.suite.scenarios.filter(key__in=[spec.key for spec in lacking]).exclude(pk__in=present).update(
+        retired=True
+    )
+    return version, scenarios | {spec.key: each for spec, each in zip(lacking, made, strict=True)}
+
+
+def _specs(external: ExternalRun) -> list[ScenarioSpec]:
+    """Return the cases of results as scenarios, without what results don't say."""
+    specs: dict[str, ScenarioSpec] = {}
+    for trial in external.trials:
+        named = {"description": trial.description, "prompt": trial.prompt}
+        specs.setdefault(trial.key, ScenarioSpec(key=trial.key, criteria=Criteria(tool=trial.tool), **named))
+    return list(specs.values())
 
 
 def _suite_version(
     project: Project, external: ExternalRun, by: User | None
 ) -> tuple[SuiteVersion, dict[str, ScenarioVersion]]:
-    """Return the newest version if it has all cases, else one created from the results, and its scenarios by key."""
+    """Return the version that the results name, else the newest one if it has all cases, else one made of them."""
     suite = Suite.objects.filter(project=project, name=external.suite).first()
-    newest = suite.versions.first() if suite else None
-    if newest is not None:
-        scenarios = _scenarios(newest)
+    suite = suite or Suite.objects.filter(project=project, slug=external.suite).first()
+    versions = list(suite.versions.all()) if suite else []
+    named = [each for each in versions if is_version(external.suite_hash, each)]
+    for version in [*named, *versions[:1]]:
+        scenarios = _scenarios(version)
         if all(trial.key in scenarios for trial in external.trials):
-            return newest, scenarios
-    specs: dict[str, ScenarioSpec] = {}
-    for trial in external.trials:
-        named = {"description": trial.description, "prompt": trial.prompt}
-        specs.setdefault(trial.key, ScenarioSpec(key=trial.key, criteria=Criteria(tool=trial.tool), **named))
-    parsed = ParsedSuite(external.suite, external.format, tuple(specs.values()), settings=external.config)
+            return version, scenarios
+    parsed = ParsedSuite(external.suite, external.format, tuple(_specs(external)), settings=external.config)
     created = store_suite(parsed, project, by=by).version
     return created, _scenarios(created)
 

@@ -24,7 +24,7 @@ from runs.models import Launch, Run
 from runs.models.run import Trigger
 from runs.models.run_options import RunOptions, Selection
 from runs.planning import inputs
-from runs.planning.baseline_choice import chosen_baseline
+from runs.planning.baseline_choice import ChosenBaseline, chosen_baseline
 from runs.planning.budgets import over_budget
 from runs.planning.option_files import apply_config, given_sources
 from runs.planning.request import PlannedRun, Request, plan, request_runs
@@ -320,7 +320,7 @@ def _add_comparison(group: Arguments) -> None:
         "--baseline",
         default="",
         metavar="RUN|UUID|FILE|last-pass",
-        help="run or EvalSuiteResult to compare with (default: the pinned baseline, else the newest finished run)",
+        help="run or file of results to compare with (default: the pinned baseline, else the newest finished run)",
     )
     group.add_argument(
         "--experiment", action="store_true", help="compare it, but never as a baseline or alert"
@@ -411,7 +411,7 @@ def _request(project: Project, options: dict[str, Any]) -> Request:
     if options["targets"]:
         inputs.import_targets_file(project, Path(options["targets"]), by=by)
     versions = inputs.suite_versions(project, options["suites"], by=by, strict=options["strict"])
-    baseline = chosen_baseline(project, options["baseline"], options["output_dir"])
+    baseline = chosen_baseline(project, options["baseline"], versions, by=by, folder=options["output_dir"])
     selection, run_options = _selection_and_options(options, baseline)
     return Request(
         suite_versions=versions,
@@ -430,7 +430,7 @@ def _request(project: Project, options: dict[str, Any]) -> Request:
     )
 
 
-def _selection_and_options(options: dict[str, Any], baseline: dict[str, Any]) -> tuple[Selection, RunOptions]:
+def _selection_and_options(options: dict[str, Any], baseline: ChosenBaseline) -> tuple[Selection, RunOptions]:
     try:
         selection = Selection(tags=tuple(options["tags"]), tier=options["tier"], only=tuple(options["only"]))
         return selection, RunOptions(
@@ -440,7 +440,8 @@ def _selection_and_options(options: dict[str, Any], baseline: dict[str, Any]) ->
             judge=not options["no_judge"],
             judge_model=options["judge_model"],
             threshold=options["threshold"],
-            **baseline,
+            baseline=baseline.baseline,
+            baseline_note=baseline.baseline_note,
             experiment=options["experiment"],
             max_usd=options["max_usd"],
             use_cache=options["use_cache"],
