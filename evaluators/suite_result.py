@@ -106,7 +106,7 @@ class SuiteRun(Struct, frozen=True):
     """The description hash in the eval file."""
     baseline: Baseline | None = None
     origin: Mapping[str, str | None] = {}
-    """What an import needs beyond the contract: suite, its format, target, model and the hash of the guidance."""
+    """What an import needs beyond the contract: suite, its format, the run's state, target, model and the hash of the guidance."""
 
     @property
     def comparison(self) -> Comparison:

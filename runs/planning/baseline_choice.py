@@ -77,7 +77,7 @@ def _of_file(
     version, external = _matching(path, results, versions)
     if stored := stored_run(project, external.external_id):
         return _stored(project, stored.pk)
-    _check(path, external, version)
+    _check(path, external)
     sha256 = hashlib.sha256(content).hexdigest()
     (run,) = store_results(project, [external], path.name, sha256, by=by, version=version)
     return ChosenBaseline(str(run.pk), _note(path, external, version))
@@ -123,8 +123,12 @@ def _keys(external: ExternalRun) -> set[str]:
     return {trial.key for trial in external.trials}
 
 
-def _check(path: Path, external: ExternalRun, version: SuiteVersion) -> None:
+def _check(path: Path, external: ExternalRun) -> None:
     """Refuse results from which no verdict can be computed. Raises `RequestError`."""
+    if external.cancelled:
+        raise RequestError(
+            f"{path}: The baseline can't be used because its run was cancelled. Choose results of a finished run."
+        )
     outcomes = [trial.outcome for trial in external.trials]
     passed, failed, errors = (outcomes.count(word) for word in ("pass", "fail", "error"))
     if has_too_many_errors(passed, failed, errors):

@@ -143,6 +143,7 @@ def _run(run: _Document) -> dict[str, Json]:
         "model": "model",
         "guidance": "guidance_name",
         "toolVersion": "tool_version",
+        "state": "state",
         "outcome": "outcome",
         "baseline": "baseline",
         "verdict": "verdict",

@@ -47,6 +47,8 @@ def _suite(run: Mapping[str, Any], trials: Iterable[Mapping[str, Any]], files: M
         "time": _time(run["seconds"]),
     }
     suite = Element("testsuite", attributes)
+    if run["state"] == "cancelled":
+        SubElement(SubElement(suite, "properties"), "property", name="state", value="cancelled")
     suite.extend(cases)
     return suite
 

@@ -39,6 +39,7 @@ def suite_run(run: Run) -> SuiteRun:
         origin={
             "suite": run.suite.slug,
             "format": run.suite.format,
+            "state": run.state,
             "target": run.target.name,
             "model": run.model or None,
             "guidance": run.guidance.sha256 if run.guidance else None,

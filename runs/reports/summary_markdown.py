@@ -19,7 +19,7 @@ from evaluators.measure_change import MeasureChange, Scale
 from evaluators.redaction import redact_patterns
 from evaluators.regression import overall
 from runs.models import Launch, Run
-from runs.models.run import Trigger
+from runs.models.run import RunState, Trigger
 from runs.warehouse.comparison import incomparable
 from runs.warehouse.lost_scenarios import (
     LostScenario,
@@ -126,7 +126,8 @@ def _heading(run: Run, verdict: str) -> str:
     parts = [f"{code(run.suite.slug)} v{run.suite_version.number} on {code(run.target.name)}"]
     parts += [code(run.model)] if run.model else []
     parts += [f"guidance {code(str(run.guidance))}"] if run.guidance else []
-    return f"### {verdict or 'Run ' + str(run.pk)}: {', '.join(parts)}"
+    first = "Cancelled" if run.state == RunState.CANCELLED else verdict or f"Run {run.pk}"
+    return f"### {first}: {', '.join(parts)}"
 
 
 def _verdict(run: Run, compared: Compared) -> str:
@@ -214,6 +215,9 @@ def _foot(run: Run) -> list[str]:
     lines += [f"⚠ {code(redact_patterns(each), longest=500)}" for each in run.warnings[:MOST_WARNINGS]]
     more = len(run.warnings) - MOST_WARNINGS
     lines += [f"⚠ … and {counted(more, 'more warning')}"] if more > 0 else []
+    if run.state == RunState.CANCELLED:
+        done = run.passed + run.failed + run.errors
+        lines.append(f"⚠ The run was cancelled: {done} of {counted(run.trials, 'trial')} finished.")
     lines += _errors(run)
     lines += _baseline_file(run)
     released = release_result(run)

@@ -86,7 +86,8 @@ def stored_run(project: Project, run_id: str) -> Run | None:
     own = run_with_uuid(run_id)
     if own and own.project_id == project.pk:
         return own
-    return Run.objects.filter(pk=run_of_import(project.pk, run_id)).first()
+    imported = run_of_import(project.pk, run_id)
+    return Run.objects.get(pk=imported) if imported else None
 
 
 def _store(launch: Launch, external: ExternalRun, sha256: str, chosen: SuiteVersion | None = None) -> Run:
@@ -107,8 +108,8 @@ def _store(launch: Launch, external: ExternalRun, sha256: str, chosen: SuiteVers
         suite_version=version,
         suite=version.suite,
         target=target,
-        state=RunState.FINISHED,
-        outcome=next((word for word in ("fail", "error", "pass") if word in outcomes), ""),
+        state=RunState.CANCELLED if external.cancelled else RunState.FINISHED,
+        outcome=_outcome(external),
         options={
             "import": {"sha256": sha256, "run_id": external.external_id},
             "baseline": _baseline(launch, external),
@@ -143,6 +144,13 @@ def _store(launch: Launch, external: ExternalRun, sha256: str, chosen: SuiteVers
     write_rollups(run, is_new=True)
     comparison.compare_with_baseline(run, is_new=True)
     return run
+
+
+def _outcome(external: ExternalRun) -> str:
+    """Return a run's outcome; trials that passed say nothing of those that were cancelled."""
+    words = ("fail", "error") if external.cancelled else ("fail", "error", "pass")
+    found = {trial.outcome for trial in external.trials}
+    return next((word for word in words if word in found), "")
 
 
 def _finished(external: ExternalRun, started: datetime) -> datetime:

@@ -6,6 +6,7 @@ import math
 from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from evalhub.web.numbers import counted
 from evaluators.power import can_show_regression
 from runs.errors import RequestError
 from runs.execution import run_here, wait
+from runs.execution.interruption import exit_code_of, interruptible
 from runs.models import Launch, Run
 from runs.models.run import Trigger
 from runs.models.run_options import RunOptions, Selection
@@ -147,7 +149,25 @@ class Command(EvalhubCommand):
         if not options["now"] and not options["wait"]:
             ids = list(launch.runs.order_by("pk").values_list("pk", flat=True))
             return Result("\n".join(f"run {pk} is queued." for pk in ids), {"launch": launch.pk, "runs": ids})
-        self._follow(launch, options)
+        code = 0
+        with interruptible():
+            try:
+                self._follow(launch, options)
+            except KeyboardInterrupt as interrupt:
+                code = exit_code_of(interrupt)
+                self._note_interruption(launch, options)
+            result = self._report(launch, options)
+        return replace(result, code=code) if code else result
+
+    def _note_interruption(self, launch: Launch, options: Mapping[str, Any]) -> None:
+        numbers = ", ".join(f"run {pk}" for pk in launch.runs.order_by("pk").values_list("pk", flat=True))
+        if options["now"]:
+            self.stderr.write(f"Interrupted: {numbers} cancelled. Finished trials are kept and reported.")
+        else:
+            self.stderr.write(f"Interrupted: workers go on with {numbers}. cancel_run ends a run.")
+
+    def _report(self, launch: Launch, options: dict[str, Any]) -> Result:
+        """Write the files and return what is printed."""
         runs = list(Run.objects.select_related("suite").filter(launch=launch).order_by("pk"))
         whole = options["json"] or any(options[name] for name in DOCUMENT_FILES)
         documents = [run_document(run.pk, traces=options["include_trace"]) for run in runs] if whole else []
@@ -158,7 +178,8 @@ class Command(EvalhubCommand):
             write_summary(options["summary_file"], run_summaries(launch))
         digests = [run_digest(run.pk, most=MOST_TRIALS) for run in runs]
         text = "\n".join(printed(digest, terminal_of(self.stdout)) for digest in digests)
-        return Result(text, {"launch": launch.pk, "runs": documents}, self._code(runs, digests, options))
+        code = self._code(runs, digests, options)
+        return Result(text, {"launch": launch.pk, "runs": documents}, code)
 
     def _code(self, runs: list[Run], digests: list[dict[str, Any]], options: dict[str, Any]) -> int:
         """Return the exit code; say on stderr why nothing was measured."""

@@ -48,6 +48,7 @@ def _suite_result(value: dict[str, Any], file: str) -> ExternalRun:
         config={"tier": value.get("tier"), "tool": value.get("toolName")},
         suite_hash=str(metadata.get("evalFileHash") or ""),
         guidance=str(own.get("guidance") or ""),
+        cancelled=own.get("state") == "cancelled",
         staleness={
             "warnings": [str(text) for text in list_of(value.get("stalenessWarnings"))],
             "stale": bool(value.get("stale")),

@@ -67,6 +67,8 @@ class ExternalRun:
     """The first digits of the content of its suite (`SuiteVersion.sha256`) or eval file."""
     guidance: str = ""
     """The content of its guidance (`Guidance.sha256`)."""
+    cancelled: bool = False
+    """Whether it ended before all of its trials; such a run is never a baseline."""
     started: datetime | None = None
     config: dict[str, Any] = field(default_factory=dict)
     staleness: dict[str, Any] = field(default_factory=dict)
