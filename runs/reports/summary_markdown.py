@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from django.conf import settings
 from django.db.models import Count
@@ -20,6 +22,7 @@ from evaluators.redaction import redact_patterns
 from evaluators.regression import overall
 from runs.models import Launch, Run
 from runs.models.run import RunState, Trigger
+from runs.reports.files import JOB_SUMMARY
 from runs.warehouse.comparison import incomparable
 from runs.warehouse.lost_scenarios import (
     LostScenario,
@@ -62,18 +65,23 @@ class Compared:
     """Why there is no verdict, if one of the runs has too many errors."""
 
 
-def run_summaries(launch: Launch) -> list[str]:
-    """Return the summaries of a launch's runs, in their order."""
-    return [run_summary(run) for run in launch.runs.select_related(*RELATED).order_by("pk")]
+Transcripts = Mapping[str, str]
+"""The transcript of a failed trial as Markdown, by scenario key: a link to its file among the job's results."""
 
 
-def run_summary(run: Run) -> str:
+def run_summaries(launch: Launch, transcripts: Mapping[int, Transcripts] | None = None) -> list[str]:
+    """Return the summaries of a launch's runs, in their order; `transcripts` are by run."""
+    runs = launch.runs.select_related(*RELATED).order_by("pk")
+    return [run_summary(run, (transcripts or {}).get(run.pk, {})) for run in runs]
+
+
+def run_summary(run: Run, transcripts: Transcripts | None = None) -> str:
     """Return a finished run's summary against its baseline. Expects suite, suite_version and target to be loaded."""
     if run.baseline is None:
         failing, count = failing_scenarios(run)
         why = run.no_verdict or "No baseline to compare with."
         lines = [_heading(run, ""), why] if not run.error else [_heading(run, "")]
-        lines += _scenarios("Failing scenarios", failing, count)
+        lines += _scenarios("Failing scenarios", failing, count, transcripts)
         return _text([*lines, *_foot(run)])
     changes = stored_changes(run.pk)
     keys = lost_keys(stored_scenario_changes(run.pk))
@@ -85,7 +93,7 @@ def run_summary(run: Run) -> str:
         incomparable(run.baseline, run),
         run.no_verdict,
     )
-    return _compared_summary(run, compared)
+    return _compared_summary(run, compared, transcripts)
 
 
 def comparison_summary(base: Run, new: Run) -> str:
@@ -105,7 +113,7 @@ def _headline(changes: Sequence[MeasureChange]) -> tuple[MeasureChange, ...]:
     return headline if any(each.rule.name == PASS for each in headline) else ()
 
 
-def _compared_summary(run: Run, compared: Compared) -> str:
+def _compared_summary(run: Run, compared: Compared, transcripts: Transcripts | None = None) -> str:
     verdict = overall(compared.headline).label if compared.headline else ""
     lines = [_heading(run, verdict)]
     if compared.headline:
@@ -117,7 +125,7 @@ def _compared_summary(run: Run, compared: Compared) -> str:
     if compared.not_comparable:
         keys = ", ".join(code(key) for key in list(compared.not_comparable)[:MOST_WARNINGS])
         lines.append(f"{sentence(list(compared.not_comparable.values()))} ({keys}).")
-    lines += _scenarios("Scenarios that pass less often", compared.lost, compared.lost_count)
+    lines += _scenarios("Scenarios that pass less often", compared.lost, compared.lost_count, transcripts)
     return _text([*lines, *_foot(run)])
 
 
@@ -175,11 +183,13 @@ def _value(change: MeasureChange, value: float | None) -> str:
     return "–" if value is None else f"{value:.4g}"
 
 
-def _scenarios(title: str, lost: Sequence[LostScenario], count: int) -> list[str]:
+def _scenarios(
+    title: str, lost: Sequence[LostScenario], count: int, transcripts: Transcripts | None = None
+) -> list[str]:
     """Return the section of the scenarios; nothing without any."""
     if not lost:
         return []
-    items = [line for each in lost for line in _scenario(each)]
+    items = [line for each in lost for line in (*_scenario(each), *_transcript(each.key, transcripts or {}))]
     items += [f"- … and {counted(count - len(lost), 'more scenario')}"] if count > len(lost) else []
     return [f"**{title}**", "\n".join(items)]
 
@@ -197,6 +207,23 @@ def _scenario(lost: LostScenario) -> list[str]:
         return lines
     sides = [("Failed before", lost.base_reasons), ("Fails now", lost.new_reasons)]
     return lines + [f"  - {word}: {_reasons(reasons)}" for word, reasons in sides if reasons]
+
+
+def _transcript(key: str, transcripts: Transcripts) -> list[str]:
+    return [f"  - Transcript: {transcripts[key]}"] if key in transcripts else []
+
+
+def transcript_link(path: Path, summary: str) -> str:
+    """Return a transcript's file as Markdown for a summary: relative to a summary's file, else to the job's artifacts."""
+    if summary != JOB_SUMMARY:
+        place = os.path.relpath(path, Path(summary).parent)
+        return f"[{code(path.name)}]({quote(Path(place).as_posix())})"
+    names = ("GITHUB_SERVER_URL", "GITHUB_REPOSITORY", "GITHUB_RUN_ID")
+    server, repository, number = (os.environ.get(name, "") for name in names)
+    shown = code(path.as_posix())
+    if not (server and repository and number):
+        return shown
+    return f"{shown} in the [artifacts]({server}/{repository}/actions/runs/{number}#artifacts)"
 
 
 def _command(line: str | None) -> str:

@@ -46,7 +46,7 @@ def interrupted(job: Job, number: signal.Signals, *, again: signal.Signals | Non
         time.sleep(0.5)
         process.send_signal(again)
     until_written(job, began)
-    out, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=60)
     return process.returncode, "".join(lines) + err
 
 

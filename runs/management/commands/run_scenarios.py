@@ -40,7 +40,9 @@ from runs.reports.files import (
     write_suite_result,
     write_summary,
     write_traces,
+    write_transcripts,
 )
+from runs.reports.github import broken_scenarios, scenario_files, write_outputs
 from runs.reports.progress import Progress
 from runs.reports.regression_rule import (
     RULES,
@@ -51,9 +53,10 @@ from runs.reports.regression_rule import (
     why_not_measured,
 )
 from runs.reports.suite_result import suite_run
-from runs.reports.summary_markdown import run_summaries
+from runs.reports.summary_markdown import run_summaries, transcript_link
 from runs.reports.terminal import printed, terminal_of
 from runs.warehouse.release_rule import MET
+from scenarios import annotations
 from scenarios.commands import (
     FAILED,
     NOT_MEASURED,
@@ -69,6 +72,9 @@ from scenarios.commands import (
     add_summary_argument,
     chosen_project,
 )
+
+TRANSCRIPTS = "transcripts"
+"""The folder of failed trials' transcripts in that of results."""
 
 
 class Command(EvalhubCommand):
@@ -169,15 +175,21 @@ class Command(EvalhubCommand):
     def _report(self, launch: Launch, options: dict[str, Any]) -> Result:
         """Write the files and return what is printed."""
         runs = list(Run.objects.select_related("suite").filter(launch=launch).order_by("pk"))
-        whole = options["json"] or any(options[name] for name in DOCUMENT_FILES)
+        whole = options["json"] or annotations.are_shown() or any(options[name] for name in DOCUMENT_FILES)
         documents = [run_document(run.pk, traces=options["include_trace"]) for run in runs] if whole else []
-        write_files(documents, options)
+        files = scenario_files(runs, options["suites"]) if whole else {}
+        write_files(documents, options, _without_lines(files))
         for run in runs if options["dump_traces"] else ():
             write_traces(Path(options["dump_traces"]), run)
+        links = _transcript_links(runs, options)
         if options["summary_file"]:
-            write_summary(options["summary_file"], run_summaries(launch))
+            write_summary(options["summary_file"], run_summaries(launch, links))
+        for document in documents if annotations.are_shown() else ():
+            for each in broken_scenarios(document, files[document["run"]["id"]]):
+                self._note(str(each))
         digests = [run_digest(run.pk, most=MOST_TRIALS) for run in runs]
         text = "\n".join(printed(digest, terminal_of(self.stdout)) for digest in digests)
+        write_outputs(digests)
         code = self._code(runs, digests, options)
         return Result(text, {"launch": launch.pk, "runs": documents}, code)
 
@@ -210,6 +222,24 @@ class Command(EvalhubCommand):
             else:
                 limit = options["wait_limit"] or None
                 wait.wait_for(launch, ended, limit_seconds=limit, notify=self.stderr.write, polled=polled)
+
+
+def _without_lines(files: Mapping[int, Mapping[str, tuple[str, int]]]) -> dict[int, dict[str, str]]:
+    return {run: {key: file for key, (file, _) in own.items()} for run, own in files.items()}
+
+
+def _transcript_links(runs: list[Run], options: Mapping[str, Any]) -> dict[int, dict[str, str]]:
+    """Write transcripts of failed trials beside the results, and return them as Markdown, by run and scenario key."""
+    if not options["output_dir"] or not options["summary_file"]:
+        return {}
+    folder = Path(options["output_dir"]) / TRANSCRIPTS
+    return {
+        run.pk: {
+            key: transcript_link(path, options["summary_file"])
+            for key, path in write_transcripts(folder, run).items()
+        }
+        for run in runs
+    }
 
 
 def _address(run: Run) -> str:
