@@ -29,12 +29,12 @@ class Annotation(NamedTuple):
         return f"::{level} file={_property(self.file)},line={self.line}::{_data(self.message)}"
 
 
-def are_shown() -> bool:
+def shows_annotations() -> bool:
     """Return whether the command runs in a job of GitHub Actions."""
     return os.environ.get("GITHUB_ACTIONS", "") == "true"
 
 
-def of_problems(problems: Iterable[Problem], roots: Sequence[str]) -> list[Annotation]:
+def annotations_of(problems: Iterable[Problem], roots: Sequence[str]) -> list[Annotation]:
     """Return the annotations of files' problems; `roots` are the paths that were read."""
     return [
         Annotation(

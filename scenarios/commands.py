@@ -22,7 +22,7 @@ from evalhub.web.commands import (
     Refused,
     Result,
 )
-from scenarios import annotations
+from scenarios.annotations import annotations_of, shows_annotations
 from scenarios.bundle_limits import read_whole
 from scenarios.formats.problems import Problem, ScenarioFileError
 
@@ -54,7 +54,7 @@ class EvalhubCommand(PlainCommand):
 
     def annotate(self, problems: Iterable[Problem], roots: Sequence[str]) -> None:
         """Show problems at their lines where GitHub Actions runs the command. `roots` are the paths that were read."""
-        for each in annotations.of_problems(problems, roots) if annotations.are_shown() else ():
+        for each in annotations_of(problems, roots) if shows_annotations() else ():
             self.stderr.write(str(each), style_func=str)
 
 

@@ -14,10 +14,11 @@ from evalhub.web.numbers import counted
 from runs.errors import RequestError
 from runs.models.run import has_too_many_errors
 from runs.warehouse.baselines import LAST_PASS, check_choice
-from runs.warehouse.import_results import store_results, stored_run
+from runs.warehouse.import_results import ReadArchive, archive_in, import_results
 from runs.warehouse.imported_contents import is_version
 from runs.warehouse.results_files import read_results
 from runs.warehouse.results_files.values import ExternalRun
+from runs.warehouse.store_results import store_results, stored_run
 from scenarios.bundle_limits import MAX_FILE_BYTES, read_whole
 from scenarios.formats.problems import ScenarioFileError
 from scenarios.models import SuiteVersion
@@ -73,6 +74,8 @@ def _of_file(
 ) -> ChosenBaseline:
     """Return the baseline that a file's results are, stored where they aren't yet."""
     content = _content(path)
+    if archive := _archive(path, content):
+        return _of_archive(project, path, content, archive, versions, by)
     results = _results(path, content)
     version, external = _matching(path, results, versions)
     if stored := stored_run(project, external.external_id):
@@ -81,6 +84,43 @@ def _of_file(
     sha256 = hashlib.sha256(content).hexdigest()
     (run,) = store_results(project, [external], path.name, sha256, by=by, version=version)
     return ChosenBaseline(str(run.pk), _note(path, external, version))
+
+
+def _archive(path: Path, content: bytes) -> ReadArchive | None:
+    try:
+        return archive_in(content, path.name)
+    except (RequestError, ScenarioFileError) as error:
+        raise RequestError(f"{path}: The baseline can't be used. {_why(error)}") from error
+
+
+def _of_archive(
+    project: Project,
+    path: Path,
+    content: bytes,
+    archive: ReadArchive,
+    versions: Sequence[SuiteVersion],
+    by: User | None,
+) -> ChosenBaseline:
+    """Return the newest run of an archive that has scenarios of a suite; none for several lines, which find their own."""
+    keys = set[str]()
+    for version in versions:
+        keys.update(version.scenario_versions.values_list("scenario__key", flat=True))
+    usable = [each for each in archive.runs if keys & {trial.scenario for trial in each.trials}]
+    if not usable:
+        raise RequestError(
+            f"{path}: The baseline can't be used because it has none of the scenarios of "
+            f"{', '.join(version.suite.name for version in versions)}. Choose an archive of this suite."
+        )
+    newest = max(usable, key=lambda each: each.run.columns["started"] or each.run.columns["created"]).run
+    columns = newest.columns
+    _check_outcomes(
+        path, columns["state"] == "cancelled", columns["passed"], columns["failed"], columns["errors"]
+    )
+    import_results(project, content, path.name, by=by)
+    if len({(each.run.suite.slug, each.run.target, each.run.columns["model"]) for each in usable}) > 1:
+        return ChosenBaseline("")
+    stored = stored_run(project, newest.uuid)
+    return ChosenBaseline(str(stored.pk) if stored else "")
 
 
 def _content(path: Path) -> bytes:
@@ -96,8 +136,11 @@ def _results(path: Path, content: bytes) -> tuple[ExternalRun, ...]:
     try:
         return read_results(content, path.name)
     except (RequestError, ScenarioFileError) as error:
-        why = error if isinstance(error, RequestError) else "; ".join(str(each) for each in error.problems)
-        raise RequestError(f"{path}: The baseline can't be used. {why}") from error
+        raise RequestError(f"{path}: The baseline can't be used. {_why(error)}") from error
+
+
+def _why(error: RequestError | ScenarioFileError) -> str:
+    return str(error) if isinstance(error, RequestError) else "; ".join(str(each) for each in error.problems)
 
 
 def _matching(
@@ -125,17 +168,22 @@ def _keys(external: ExternalRun) -> set[str]:
 
 def _check(path: Path, external: ExternalRun) -> None:
     """Refuse results from which no verdict can be computed. Raises `RequestError`."""
-    if external.cancelled:
+    outcomes = [trial.outcome for trial in external.trials]
+    _check_outcomes(path, external.cancelled, *(outcomes.count(word) for word in ("pass", "fail", "error")))
+
+
+def _check_outcomes(path: Path, is_cancelled: bool, passed: int, failed: int, errors: int) -> None:
+    if is_cancelled:
         raise RequestError(
             f"{path}: The baseline can't be used because its run was cancelled. Choose results of a finished run."
         )
-    outcomes = [trial.outcome for trial in external.trials]
-    passed, failed, errors = (outcomes.count(word) for word in ("pass", "fail", "error"))
     if has_too_many_errors(passed, failed, errors):
         raise RequestError(
-            f"{path}: The baseline can't be used because {errors} of its {counted(len(outcomes), 'trial')} hit errors, a "
-            "third or more. Choose another one."
+            f"{path}: The baseline can't be used because {errors} of its {counted(passed + failed + errors, 'trial')} hit "
+            "errors, a third or more. Choose another one."
         )
+    if not passed + failed:
+        raise RequestError(f"{path}: The baseline can't be used because none of its trials passed or failed.")
 
 
 def _note(path: Path, external: ExternalRun, version: SuiteVersion) -> str:

@@ -20,7 +20,9 @@ from runs.reports.ctrf import ctrf_json
 from runs.reports.document import trace_json
 from runs.reports.junit import Files, junit_xml
 
-RESULT_FILES = ("json_file", "junit_file", "ctrf_file", "summary_file", "output_dir", "dump_traces")
+RESULT_FILES = (
+    *("json_file", "junit_file", "ctrf_file", "summary_file", "archive_file", "output_dir", "dump_traces"),
+)
 """Options that name files of results."""
 DOCUMENT_FILES = RESULT_FILES[:3]
 """Those that are written from run documents."""
@@ -45,7 +47,7 @@ def write_atomically(path: Path, text: str | bytes) -> None:
 def check_places(options: Mapping[str, Any]) -> None:
     """Create the folders of the output files that are named in options, before the run. Raises `NotWritable`."""
     folders = [f"{folder}/any.json" for folder in (options["output_dir"], options["dump_traces"]) if folder]
-    for name in (*map(options.get, DOCUMENT_FILES), *folders):
+    for name in (*map(options.get, DOCUMENT_FILES), options["archive_file"], *folders):
         if name:
             _check(Path(name))
     check_summary_file(options["summary_file"])

@@ -36,6 +36,7 @@ from runs.reports.files import (
     DOCUMENT_FILES,
     RESULT_FILES,
     check_places,
+    write_atomically,
     write_files,
     write_suite_result,
     write_summary,
@@ -52,11 +53,13 @@ from runs.reports.regression_rule import (
     why_no_baseline,
     why_not_measured,
 )
+from runs.reports.run_archive import run_archive
 from runs.reports.suite_result import suite_run
 from runs.reports.summary_markdown import run_summaries, transcript_link
 from runs.reports.terminal import printed, terminal_of
+from runs.warehouse.merged_shards import shard_of
 from runs.warehouse.release_rule import MET
-from scenarios import annotations
+from scenarios.annotations import shows_annotations
 from scenarios.commands import (
     FAILED,
     NOT_MEASURED,
@@ -175,16 +178,18 @@ class Command(EvalhubCommand):
     def _report(self, launch: Launch, options: dict[str, Any]) -> Result:
         """Write the files and return what is printed."""
         runs = list(Run.objects.select_related("suite").filter(launch=launch).order_by("pk"))
-        whole = options["json"] or annotations.are_shown() or any(options[name] for name in DOCUMENT_FILES)
+        whole = options["json"] or shows_annotations() or any(options[name] for name in DOCUMENT_FILES)
         documents = [run_document(run.pk, traces=options["include_trace"]) for run in runs] if whole else []
         files = scenario_files(runs, options["suites"]) if whole else {}
         write_files(documents, options, _without_lines(files))
         for run in runs if options["dump_traces"] else ():
             write_traces(Path(options["dump_traces"]), run)
+        if options["archive_file"]:
+            _write_archive(Path(options["archive_file"]), runs)
         links = _transcript_links(runs, options)
         if options["summary_file"]:
             write_summary(options["summary_file"], run_summaries(launch, links))
-        for document in documents if annotations.are_shown() else ():
+        for document in documents if shows_annotations() else ():
             for each in broken_scenarios(document, files[document["run"]["id"]]):
                 self._note(str(each))
         digests = [run_digest(run.pk, most=MOST_TRIALS) for run in runs]
@@ -222,6 +227,13 @@ class Command(EvalhubCommand):
             else:
                 limit = options["wait_limit"] or None
                 wait.wait_for(launch, ended, limit_seconds=limit, notify=self.stderr.write, polled=polled)
+
+
+def _write_archive(path: Path, runs: list[Run]) -> None:
+    """Write closed runs as an archive. Raises `RequestError`."""
+    closed = [run.pk for run in runs if not run.is_open]
+    if closed:
+        write_atomically(path, run_archive(closed))
 
 
 def _without_lines(files: Mapping[int, Mapping[str, tuple[str, int]]]) -> dict[int, dict[str, str]]:
@@ -300,6 +312,12 @@ def _add_scenarios(group: Arguments) -> None:
     group.add_argument("--tier", type=int, help="scenarios up to this tier")
     group.add_argument(
         "--only", action="append", default=[], metavar="KEY", help="key of a scenario; repeatable"
+    )
+    group.add_argument(
+        "--shard",
+        type=_shard,
+        metavar="N/M",
+        help="run one of M parts of the scenarios, such as 1/3; import_results --merge makes one run of all parts",
     )
     group.add_argument(
         "--guidance",
@@ -411,6 +429,11 @@ def _add_output(group: Arguments) -> None:
     group.add_argument("--quiet", action="store_true", help="print no progress")
     group.add_argument("--verbose", action="store_true", help="print a line for each trial on a terminal too")
     group.add_argument("--json-file", metavar="FILE", help="write the run documents to this file")
+    group.add_argument(
+        "--archive-file",
+        metavar="FILE",
+        help="write the runs as an archive that import_results reads back exactly",
+    )
     group.add_argument("--junit-file", metavar="FILE", help="write JUnit XML to this file")
     group.add_argument(
         "--ctrf-file", metavar="FILE", help="write a Common Test Report (CTRF JSON) to this file"
@@ -449,6 +472,13 @@ def _add_sources(group: Arguments) -> None:
     )
 
 
+def _shard(text: str) -> tuple[int, int]:
+    try:
+        return shard_of(text)
+    except ValueError as error:
+        raise ArgumentTypeError(str(error)) from error
+
+
 def _seconds(text: str) -> float:
     seconds = float(text)
     if not 0 <= seconds < math.inf:
@@ -483,7 +513,12 @@ def _request(project: Project, options: dict[str, Any]) -> Request:
 
 def _selection_and_options(options: dict[str, Any], baseline: ChosenBaseline) -> tuple[Selection, RunOptions]:
     try:
-        selection = Selection(tags=tuple(options["tags"]), tier=options["tier"], only=tuple(options["only"]))
+        selection = Selection(
+            tags=tuple(options["tags"]),
+            tier=options["tier"],
+            only=tuple(options["only"]),
+            shard=options["shard"] or (1, 1),
+        )
         return selection, RunOptions(
             trials=options["trials"],
             concurrency=options["concurrency"],
@@ -494,6 +529,7 @@ def _selection_and_options(options: dict[str, Any], baseline: ChosenBaseline) ->
             baseline=baseline.baseline,
             baseline_note=baseline.baseline_note,
             experiment=options["experiment"],
+            shard="/".join(map(str, options["shard"] or ())),
             max_usd=options["max_usd"],
             use_cache=options["use_cache"],
             verbose=options["verbose"],
