@@ -39,6 +39,8 @@ class CaseResult(Struct, frozen=True):
     id: str
     description: str
     trials: tuple[TrialResult, ...]
+    scenario_hash: str = ""
+    """The content of its scenario; empty if unknown."""
 
     @property
     def passed(self) -> bool:
@@ -103,6 +105,8 @@ class SuiteRun(Struct, frozen=True):
     generated_hash: str | None = None
     """The description hash in the eval file."""
     baseline: Baseline | None = None
+    origin: Mapping[str, str | None] = {}
+    """What an import needs beyond the contract: suite, its format, the run's state, target, model and the hash of the guidance."""
 
     @property
     def comparison(self) -> Comparison:
@@ -193,6 +197,7 @@ def suite_result(run: SuiteRun) -> dict[str, Json]:
         "notComparable": {id: list(why) for id, why in run.not_comparable.items()},
         "stale": run.stale,
         **({} if run.number is None else {"runNumber": run.number}),
+        **({"evalhub": dict(run.origin)} if run.origin else {}),
     }
 
 
@@ -241,6 +246,7 @@ def _case(case: CaseResult) -> dict[str, Json]:
         "assertionsSkipped": trial.assertions_skipped,
         **error,
         "details": details,
+        **({"scenarioHash": case.scenario_hash} if case.scenario_hash else {}),
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,9 @@ from evalhub.web.commands import (
     Refused,
     Result,
 )
+from scenarios.annotations import annotations_of, shows_annotations
 from scenarios.bundle_limits import read_whole
-from scenarios.formats.problems import ScenarioFileError
+from scenarios.formats.problems import Problem, ScenarioFileError
 
 __all__ = [
     "FAILED",
@@ -46,8 +48,14 @@ class EvalhubCommand(PlainCommand):
         try:
             return super().carry_out(options)
         except ScenarioFileError as error:
+            self.annotate(error.problems, options.get("suites") or options.get("paths") or ())
             sentence = "The files have errors."
             raise Refused(sentence, id="files/refused", problems=error.problems) from error
+
+    def annotate(self, problems: Iterable[Problem], roots: Sequence[str]) -> None:
+        """Show problems at their lines where GitHub Actions runs the command. `roots` are the paths that were read."""
+        for each in annotations_of(problems, roots) if shows_annotations() else ():
+            self.stderr.write(str(each), style_func=str)
 
 
 def add_project_argument(parser: Arguments) -> None:

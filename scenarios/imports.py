@@ -65,8 +65,39 @@ def import_files(
     )
     with transaction.atomic():
         imported = tuple(store_suite(suite, project, by=by) for suite in suites)
+        for parsed, each in zip(suites, imported, strict=True):
+            _keep_format(each.suite, parsed.format)
         _keep_source(bundle, [each.version for each in imported], project)
         return imported
+
+
+def restore_version(
+    bundle: Bundle, slug: str, *, project: Project, by: User | None, is_current: bool
+) -> SuiteVersion | None:
+    """Store the suite with a slug from an upload's files, and return its version; None if the files hold no such suite.
+
+    Unless `is_current`, an existing suite goes on with its last upload. Raises `ScenarioFileError`.
+    """
+    suites = parse_files(
+        bundle.files,
+        name=bundle.name,
+        command_pattern=project.command_pattern,
+        executables=bundle.executables,
+    )
+    parsed = next((each for each in suites if slug_of(each) == slug), None)
+    if parsed is None:
+        return None
+    version = store_suite(parsed, project, by=by, is_current=is_current).version
+    _keep_source(bundle, [version], project)
+    _keep_format(version.suite, parsed.format)
+    return version
+
+
+def _keep_format(suite: Suite, format: str) -> None:
+    """Set the format of an upload, because results that were imported before may not have told it."""
+    if suite.format != format:
+        suite.format = format
+        suite.save(update_fields=["format"])
 
 
 def _keep_source(bundle: Bundle, versions: Sequence[SuiteVersion], project: Project) -> None:
@@ -82,8 +113,13 @@ def _keep_source(bundle: Bundle, versions: Sequence[SuiteVersion], project: Proj
             version.save(update_fields=["source", "source_name"])
 
 
-def store_suite(parsed: ParsedSuite, project: Project, *, by: User | None) -> Imported:
-    """Store one suite, within the caller's transaction."""
+def store_suite(
+    parsed: ParsedSuite, project: Project, *, by: User | None, is_current: bool = True
+) -> Imported:
+    """Store one suite, within the caller's transaction.
+
+    Unless `is_current`, a suite that was uploaded before goes on with its last upload.
+    """
     suite = _suite(parsed, project)
     last = suite.uploads.select_related("suite_version").first()
     named = named_guidelines(parsed)
@@ -97,6 +133,8 @@ def store_suite(parsed: ParsedSuite, project: Project, *, by: User | None) -> Im
     else:
         _keep_targets(version, parsed)
         _keep_solutions(version, parsed)
+    if last is not None and not is_current:
+        return Imported(suite, version, guidance, new_version, new_guidance, Changes(), parsed.lints)
     if last is None or (last.suite_version_id, last.guidance_id) != (
         version.pk,
         guidance.pk if guidance else None,

@@ -192,8 +192,8 @@ class LaneThread(threading.Thread):
         self._run_id = run_id
         self._lock = threading.Lock()
 
-    def wait_or_give_up(self) -> None:
-        """Wait for the end of a lane that has begun; one that has not never begins.
+    def wait_or_give_up(self, seconds: float) -> None:
+        """Wait for the end of a lane that has begun, at most so many seconds; one that has not never begins.
 
         Ctrl-C may interrupt `start`, and then nobody knows whether the thread runs.
         """
@@ -201,7 +201,7 @@ class LaneThread(threading.Thread):
             self._given_up = True
             begun = self._begun
         if begun:
-            self.over.wait()
+            self.over.wait(seconds)
 
     def run(self) -> None:
         """Run trials until none is left."""

@@ -217,6 +217,8 @@ def close_if_done(run_id: int) -> bool:
             outcome=Case(
                 When(failed__gt=0, then=Value("fail")),
                 When(errors__gt=0, then=Value("error")),
+                # Trials that passed say nothing of those that were cancelled.
+                When(cancel_requested=True, cancelled__gt=0, then=Value("")),
                 When(passed__gt=0, then=Value("pass")),
                 default=Value(""),
             ),
@@ -326,6 +328,20 @@ def cancel_run(run_id: int) -> bool:
         _confirm(Run.objects.get(pk=run_id))
     close_if_done(run_id)
     return True
+
+
+def cancel_rest(run_id: int) -> None:
+    """Close a cancelled run whose trials or preparation still go on in this process; their results are discarded."""
+    with write_transaction():
+        # Without their token, `record` finds that the claim is lost.
+        stopped = Trial.objects.filter(run=run_id, state=TrialState.RUNNING).update(
+            state=TrialState.CANCELLED, token="", finished=timezone.now(), activity="", calls_so_far=None
+        )
+        Run.objects.filter(pk=run_id).update(open=F("open") - stopped, cancelled=F("cancelled") + stopped)
+        Run.objects.filter(pk=run_id, state=RunState.PREPARING, cancel_requested=True).update(
+            state=RunState.RUNNING, token=""
+        )
+    close_if_done(run_id)
 
 
 def record_lost(trial_id: int, sentence: str) -> bool:

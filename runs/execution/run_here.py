@@ -10,6 +10,7 @@ from django.db import connection
 from django.db.models import QuerySet
 
 from runs.execution import batches, lanes, preparation, recording
+from runs.execution.interruption import STOP_SECONDS
 from runs.execution.processor import ProcessorUse
 from runs.execution.reaper import reap
 from runs.models import Launch, Run
@@ -70,7 +71,8 @@ def run_here(
     """Prepare and execute the launch's runs in threads of this process.
 
     While `is_busy` returns True, no further lane starts; by default, while the running ones keep a processor busy.
-    No worker takes them meanwhile. Ctrl-C cancels them: running agents stop, and finished trials are kept.
+    No worker takes them meanwhile. Ctrl-C cancels them: running agents stop, finished trials are kept, and the runs are
+    closed within a few seconds.
     """
     own = Launch.objects.filter(pk=launch.pk)
     retry_when_lost(lambda: holds.hold(own))
@@ -103,13 +105,23 @@ def _run_here(
         # The interrupt may have come within a transaction: continue on a fresh connection.
         connection.close()
         connection.connect()
-        for run_id in launch.runs.values_list("pk", flat=True):
-            recording.cancel_run(run_id)
-        for thread in threads:
-            thread.wait_or_give_up()
+        _cancel(launch, threads)
+        notifier.notify()
         for run_id in launch.runs.values_list("pk", flat=True):
             batches.drop(run_id)
         raise
+
+
+def _cancel(launch: Launch, threads: Sequence[lanes.LaneThread]) -> None:
+    """Cancel the launch's runs, and close them after `STOP_SECONDS` even if an agent hasn't ended by then."""
+    own = list(launch.runs.values_list("pk", flat=True))
+    for run_id in own:
+        recording.cancel_run(run_id)
+    until = time.monotonic() + STOP_SECONDS
+    for thread in threads:
+        thread.wait_or_give_up(max(0.0, until - time.monotonic()))
+    for run_id in own:
+        recording.cancel_rest(run_id)
 
 
 def _run_lanes(

@@ -274,6 +274,12 @@ class Run(models.Model):
         return UUID(int=high << 64 | 0b10 << 62 | self.pk)
 
     @property
+    def shown_id(self) -> str:
+        """The run's id in exports: the one that it was imported under, else its UUID."""
+        imported = self.options.get("import") or {}
+        return str(imported.get("run_id") or self.uuid)
+
+    @property
     def cost_per_success(self) -> float | None:
         """The cost in USD, judges included, for each passed trial; None if unknown or none passed."""
         return cost_per_success(self.cost_usd, self.passed)

@@ -28,8 +28,12 @@ class RunOptions(BaseModel):
     """The aggregate score that a trial needs to pass; overrides the suite's."""
     baseline: str = ""
     """A run's number, `last-pass`, or empty for the pinned baseline."""
+    baseline_note: str = ""
+    """What a reader must know of a baseline that is a file, in a sentence."""
     baseline_file: Json = None
-    """In place of a stored baseline: `run_id` and `passed` by case of an EvalSuiteResult on disk."""
+    """Of runs of older releases: `run_id` and `passed` by case of an EvalSuiteResult on disk."""
+    shard: str = ""
+    """Which part of its suite the run is, such as 1/3; empty for all of it."""
     verbose: bool = False
     """Store warnings about what makes no difference to the results, too."""
     experiment: bool = False
@@ -68,6 +72,8 @@ class Selection(BaseModel):
     """Scenarios up to and including this tier."""
     only: tuple[str, ...] = ()
     """Keys."""
+    shard: tuple[int, int] = (1, 1)
+    """Which part of what meets the other conditions, and how many parts there are."""
 
     def takes(self, *, key: str, tags: tuple[str, ...], tier: int) -> bool:
         """Return whether a scenario is selected."""

@@ -197,7 +197,7 @@ def store_launch(
             "tool_version": request.tool_version,
             "selection": request.selection.model_dump(mode="json"),
             "options": request.options.model_dump(
-                mode="json", exclude={"seed", "snapshot", "registry", "baseline_file"}
+                mode="json", exclude={"seed", "snapshot", "registry", "baseline_file", "baseline_note"}
             ),
         },
     )
@@ -223,12 +223,6 @@ def _options(planned: PlannedRun, request: Request) -> dict[str, Any]:
     if options["seed"] is None and version.config.get("seed") is None:
         options["seed"] = version.suite.project.seed_manifest
     return options
-
-
-def _baseline_file_note(options: RunOptions) -> str:
-    if not options.baseline_file:
-        return ""
-    return f"The baseline is a result on disk, {options.baseline_file['run_id']}: cases are compared by pass and fail alone."
 
 
 def _is_experiment(planned: PlannedRun, request: Request) -> bool:
@@ -262,7 +256,7 @@ def store_run(launch: Launch, planned: PlannedRun, request: Request) -> Run:
         tool_version=request.tool_version,
         is_experiment=_is_experiment(planned, request),
         options=_options(planned, request),
-        warnings=[*filter(None, [unjudged, _baseline_file_note(request.options)])],
+        warnings=[*filter(None, [unjudged, request.options.baseline_note])],
         concurrency=planned.concurrency,
         trials=trials,
         open=trials,

@@ -10,6 +10,7 @@ from typing import Any
 from django.db.models import QuerySet
 
 from evalhub.teams.models import Project
+from evalhub.web.numbers import counted
 from runs.errors import NothingToRun, RequestError, UnknownTarget
 from runs.models import Target
 from runs.models.run_options import RunOptions, Selection
@@ -58,7 +59,15 @@ def select_scenarios(
     )
     if not chosen:
         raise NothingToRun(f"No scenario of {suite} matches the selected tags, tier and keys.")
-    return chosen
+    number, of = selection.shard
+    # Every n-th, so that shards are about as long as each other where neighbours are alike.
+    part = chosen[number - 1 :: of]
+    if not part:
+        raise NothingToRun(
+            f"Shard {number}/{of} of {suite} is empty: {counted(len(chosen), 'scenario')} can be split into "
+            f"{len(chosen)} shards at most."
+        )
+    return part
 
 
 def _scenario(version_id: int, scenario_id: int, content: dict[str, Any]) -> ChosenScenario:

@@ -54,6 +54,13 @@ def record(run: Run, trial: Trial) -> dict[str, Json]:
         "price_source": trial.detail.get("price_source") or None,
         "outcome": trial.outcome,
         "seconds": trial.seconds,
+        # By these, an import knows the run and compares it with later ones.
+        "run_id": run.shown_id,
+        "model": run.model or None,
+        "suite_format": run.suite.format,
+        "suite_hash": run.suite_version.sha256,
+        "scenario_hash": trial.scenario_version.sha256,
+        "guidance_hash": run.guidance.sha256 if run.guidance else None,
     }
     return {name: value for name, value in fields.items() if value is not None}
 

@@ -12,6 +12,7 @@ from uuid import NAMESPACE_URL, uuid5
 from django.conf import settings
 
 from evaluators.model import Json
+from runs.reports.unmeasured import error_of_unmeasured, reason_without_outcome
 from runs.warehouse.failure_reasons import trial_reasons
 
 SPEC_VERSION = "0.1.0"
@@ -76,20 +77,32 @@ def _tests(document: _Document) -> list[dict[str, Any]]:
 def _test(run: _Document, trial: _Document, *, is_mixed: bool) -> dict[str, Any]:
     outcome = trial["outcome"]
     name = trial["scenario"] + (f" #{trial['index'] + 1}" if trial["index"] else "")
-    message = "\n".join(trial_reasons(trial)) if outcome in ("fail", "error") else ""
+    unmeasured = error_of_unmeasured(run, trial)
     fields = {
         "id": _identifier(run, trial),
         "name": name,
-        "status": CANCELLED if trial["state"] == "cancelled" else STATUSES[outcome],
+        "status": _status(trial, unmeasured),
         "rawStatus": outcome or trial["state"],
         "duration": round((trial["seconds"] or 0.0) * 1000),
         "suite": [run["suite"], run["target"]],
-        "message": message or None,
+        "message": _message(trial, unmeasured) or None,
         "tags": list(run["tags"]) or None,
         "flaky": True if is_mixed and outcome == "pass" else None,
         "extra": _trial(run, trial),
     }
     return {field: value for field, value in fields.items() if value is not None}
+
+
+def _status(trial: _Document, unmeasured: str) -> str:
+    if unmeasured:
+        return STATUSES["error"]
+    return CANCELLED if trial["state"] == "cancelled" else STATUSES[trial["outcome"]]
+
+
+def _message(trial: _Document, unmeasured: str) -> str:
+    if trial["state"] == "cancelled":
+        return unmeasured or reason_without_outcome(trial)
+    return "\n".join(trial_reasons(trial)) if trial["outcome"] in ("fail", "error") else ""
 
 
 def _identifier(run: _Document, trial: _Document) -> str:
@@ -130,9 +143,11 @@ def _run(run: _Document) -> dict[str, Json]:
         "model": "model",
         "guidance": "guidance_name",
         "toolVersion": "tool_version",
+        "state": "state",
         "outcome": "outcome",
         "baseline": "baseline",
         "verdict": "verdict",
+        "verdictReason": "verdict_reason",
         "costUsd": "cost_usd",
         "error": "error",
         "warnings": "warnings",

@@ -12,15 +12,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from evaluators.redaction import redact_json
+from evaluators.redaction import redact_json, redact_patterns
 from evaluators.suite_result import SuiteRun, suite_result
 from runs.errors import NotWritable
 from runs.models import Run
 from runs.reports.ctrf import ctrf_json
 from runs.reports.document import trace_json
-from runs.reports.junit import junit_xml
+from runs.reports.junit import Files, junit_xml
 
-RESULT_FILES = ("json_file", "junit_file", "ctrf_file", "summary_file", "output_dir", "dump_traces")
+RESULT_FILES = (
+    *("json_file", "junit_file", "ctrf_file", "summary_file", "archive_file", "output_dir", "dump_traces"),
+)
 """Options that name files of results."""
 DOCUMENT_FILES = RESULT_FILES[:3]
 """Those that are written from run documents."""
@@ -34,7 +36,7 @@ def write_atomically(path: Path, text: str | bytes) -> None:
     Special files such as /dev/stdout are written to, not replaced. Raises `NotWritable`.
     """
     content = text.encode() if isinstance(text, str) else text
-    with _named_in_errors(path):
+    with named_in_errors(path):
         place = _place(path)
         if place.exists() and not place.is_file():
             place.write_bytes(content)
@@ -45,7 +47,7 @@ def write_atomically(path: Path, text: str | bytes) -> None:
 def check_places(options: Mapping[str, Any]) -> None:
     """Create the folders of the output files that are named in options, before the run. Raises `NotWritable`."""
     folders = [f"{folder}/any.json" for folder in (options["output_dir"], options["dump_traces"]) if folder]
-    for name in (*map(options.get, DOCUMENT_FILES), *folders):
+    for name in (*map(options.get, DOCUMENT_FILES), options["archive_file"], *folders):
         if name:
             _check(Path(name))
     check_summary_file(options["summary_file"])
@@ -63,7 +65,7 @@ def write_summary(name: str, summaries: Sequence[str]) -> None:
     if name != JOB_SUMMARY:
         write_atomically(path, text)
         return
-    with _named_in_errors(path), path.open("a", encoding="utf-8") as stream:
+    with named_in_errors(path), path.open("a", encoding="utf-8") as stream:
         # An earlier step's text may lack its last line break.
         stream.write("\n" + text)
 
@@ -81,7 +83,7 @@ def _summary_path(name: str) -> Path:
 
 
 def _check(path: Path) -> None:
-    with _named_in_errors(path):
+    with named_in_errors(path):
         place = _place(path)
         if not place.exists() or place.is_file():
             place.parent.mkdir(parents=True, exist_ok=True)
@@ -113,19 +115,25 @@ def _replace(path: Path, content: bytes) -> None:
 
 
 @contextmanager
-def _named_in_errors(path: Path) -> Iterator[None]:
+def named_in_errors(path: Path) -> Iterator[None]:
+    """Name the path in errors of the block. Raises `NotWritable`."""
     try:
         yield
     except OSError as error:
         raise NotWritable(f"{path} can't be written: {error.strerror}. Use another path.") from error
 
 
-def write_files(documents: Sequence[Mapping[str, Any]], options: Mapping[str, Any]) -> None:
-    """Write run documents as JSON, JUnit XML and CTRF, where options name a file. Raises `NotWritable`."""
+def write_files(
+    documents: Sequence[Mapping[str, Any]], options: Mapping[str, Any], files: Files | None = None
+) -> None:
+    """Write run documents as JSON, JUnit XML and CTRF, where options name a file. Raises `NotWritable`.
+
+    `files` are those of the scenarios, by run and key.
+    """
     if options["json_file"]:
         write_atomically(Path(options["json_file"]), json.dumps({"runs": list(documents)}, indent=2) + "\n")
     if options["junit_file"]:
-        write_atomically(Path(options["junit_file"]), junit_xml(documents))
+        write_atomically(Path(options["junit_file"]), junit_xml(documents, files))
     if options["ctrf_file"]:
         write_atomically(Path(options["ctrf_file"]), ctrf_json(documents))
 
@@ -136,6 +144,24 @@ def write_suite_result(folder: str, run: SuiteRun) -> Path:
     path = Path(folder) / f"{name}.{run.tier}.run-{run.number or run.run_id}.json"
     write_atomically(path, json.dumps(suite_result(run), indent=2, ensure_ascii=False) + "\n")
     return path
+
+
+def write_transcripts(folder: Path, run: Run) -> dict[str, Path]:
+    """Write the transcript of the first trial of each scenario that failed or hit an error; secrets are redacted.
+
+    Returns the files by scenario key. Raises `NotWritable`.
+    """
+    written: dict[str, Path] = {}
+    trials = run.trial_set.filter(outcome__in=("fail", "error")).select_related("scenario", "transcript")
+    for trial in trials.order_by("scenario__key", "-outcome", "index").iterator():
+        key, stored = trial.scenario.key, getattr(trial, "transcript", None)
+        text = (stored.unpack().text if stored else "") or trial.answer
+        if key not in written and text:
+            name = re.sub(r"[^\w.-]+", "-", key)
+            path = folder / f"run-{run.pk}" / f"{name}.{trial.index}.txt"
+            write_atomically(path, redact_patterns(text))
+            written[key] = path
+    return written
 
 
 def write_traces(folder: Path, run: Run) -> None:

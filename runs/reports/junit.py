@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from runs.warehouse.failure_reasons import trial_reasons
+from runs.reports.unmeasured import error_of_unmeasured, reason_without_outcome
+from runs.warehouse.failure_reasons import failed_scores, trial_reasons
 
 # XML 1.0 forbids most control characters, even escaped.
 _FORBIDDEN = dict.fromkeys(
@@ -14,43 +16,80 @@ _FORBIDDEN = dict.fromkeys(
 )
 
 
-def junit_xml(documents: Iterable[Mapping[str, Any]]) -> str:
-    """Return run documents as one JUnit document: a test suite per run, a test case per trial."""
+Files = Mapping[int, Mapping[str, str]]
+"""Files of scenarios, by run and key."""
+
+
+def junit_xml(documents: Iterable[Mapping[str, Any]], files: Files | None = None) -> str:
+    """Return run documents as one JUnit document: a test suite per run, a test case per trial.
+
+    Each suite also fits Maven's schema (surefire-test-report.xsd), which requires `time` and `type`; `file` and
+    `timestamp` are what pytest and other programs add. Times are in seconds.
+    """
     root = Element("testsuites")
     for document in documents:
-        root.append(_suite(document["run"], document["trials"]))
+        run = document["run"]
+        root.append(_suite(run, document["trials"], (files or {}).get(run["id"], {})))
     indent(root)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(root, encoding="unicode") + "\n"
 
 
-def _suite(run: Mapping[str, Any], trials: Iterable[Mapping[str, Any]]) -> Element:
+def _suite(run: Mapping[str, Any], trials: Iterable[Mapping[str, Any]], files: Mapping[str, str]) -> Element:
+    cases = [_case(run, trial, files.get(trial["scenario"], "")) for trial in trials]
+    found = [each.tag for case in cases for each in case]
     attributes = {
         "name": _clean(f"{run['suite']} on {run['target']}"),
-        "tests": str(run["trials"]),
-        "failures": str(run["failed"]),
-        "errors": str(run["errors"]),
-        "skipped": str(run["cancelled"]),
+        "tests": str(len(cases)),
+        "failures": str(found.count("failure")),
+        "errors": str(found.count("error")),
+        "skipped": str(found.count("skipped")),
+        "timestamp": _timestamp(run["started"] or run["created"]),
+        "time": _time(run["seconds"]),
     }
-    suite = Element("testsuite", attributes | _time(run["seconds"]))
-    for trial in trials:
-        suite.append(_case(run, trial))
+    suite = Element("testsuite", attributes)
+    if run["state"] == "cancelled":
+        SubElement(SubElement(suite, "properties"), "property", name="state", value="cancelled")
+    suite.extend(cases)
     return suite
 
 
-def _case(run: Mapping[str, Any], trial: Mapping[str, Any]) -> Element:
+def _case(run: Mapping[str, Any], trial: Mapping[str, Any], file: str) -> Element:
     name = trial["scenario"] + (f" #{trial['index'] + 1}" if trial["index"] else "")
-    attributes = {"classname": _clean(run["suite"]), "name": _clean(name)}
-    case = Element("testcase", attributes | _time(trial["seconds"]))
-    tag = {"fail": "failure", "error": "error", None: "skipped"}.get(trial["outcome"])
-    if tag:
-        text = _clean("\n".join(trial_reasons(trial)))
-        SubElement(case, tag, message=text[:300]).text = text
+    attributes = {
+        "classname": _clean(run["suite"]),
+        "name": _clean(name),
+        "time": _time(trial["seconds"]),
+        **({"file": _clean(file)} if file else {}),
+    }
+    case = Element("testcase", attributes)
+    if trial["outcome"] == "fail":
+        failed = failed_scores(trial["scores"])
+        _add(case, "failure", "\n".join(trial_reasons(trial)), failed[0]["name"] if failed else "fail")
+    elif trial["outcome"] == "error":
+        _add(case, "error", "\n".join(trial_reasons(trial)), trial["error_kind"] or "error")
+    elif trial["outcome"] is None:
+        if unmeasured := error_of_unmeasured(run, trial):
+            _add(case, "error", unmeasured, "not_run")
+        else:
+            _add(case, "skipped", reason_without_outcome(trial))
     return case
 
 
-def _time(seconds: float | None) -> dict[str, str]:
-    """Return the time attribute; omit an unknown time, because readers take 0 as measured."""
-    return {} if seconds is None else {"time": f"{seconds:.3f}"}
+def _add(case: Element, tag: str, text: str, type: str = "") -> None:
+    """Add the result of a case; Maven's schema has no type of skipped ones."""
+    text = _clean(text)
+    attributes = {"message": text[:300], **({"type": _clean(type)} if type else {})}
+    SubElement(case, tag, attributes).text = text
+
+
+def _time(seconds: float | None) -> str:
+    """Return a time in seconds; 0 for an unknown one, because the schema requires it."""
+    return f"{seconds or 0.0:.3f}"
+
+
+def _timestamp(moment: str) -> str:
+    """Return a time of a document in UTC to the second, as XML Schema's dateTime."""
+    return datetime.fromisoformat(moment).strftime("%Y-%m-%dT%H:%M:%S")
 
 
 def _clean(text: str) -> str:

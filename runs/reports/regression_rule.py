@@ -1,4 +1,4 @@
-"""Decide whether a run regressed, for exit codes."""
+"""Decide what a run's exit code says: regressed, or nothing measured."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 from evaluators.measure_change import ChangeVerdict
 from runs.models import Run
+from runs.models.run import no_verdict
 from runs.reports.suite_result import suite_run
 
 VERDICT, PASS_FAIL = "verdict", "pass-fail"
@@ -38,3 +39,30 @@ def has_regressed(run: Mapping[str, Any], chosen: str | None = None) -> bool:
     if rule_for(run["format"], chosen) == PASS_FAIL:
         return bool(run["regressions"])
     return bool(run["verdict"] == ChangeVerdict.REGRESSED)
+
+
+def why_not_measured(run: Mapping[str, Any]) -> str:
+    """Return why a closed run's document measured nothing, in a sentence; empty if it measured something."""
+    if run["verdict_reason"]:
+        return no_verdict(run["id"], run["passed"], run["failed"], run["errors"])
+    if run["passed"] or run["failed"]:
+        return ""
+    if run["error"]:
+        return f"Run {run['id']} measured nothing because it did not start: {run['error']}"
+    return f"Run {run['id']} measured nothing: none of its trials passed or failed."
+
+
+def why_no_baseline(run: Mapping[str, Any], chosen: str | None = None) -> str:
+    """Return why a run's document can't be compared with a baseline, in a sentence; empty if it was."""
+    where = f"{run['suite']} on {run['target']}"
+    if run["baseline"] is None:
+        return (
+            f"Run {run['id']} has no baseline, and --require-baseline asks for one. Give one with --baseline, or keep the "
+            f"results of an earlier run of {where}."
+        )
+    if rule_for(run["format"], chosen) == VERDICT and not run["verdict"] and not run["verdict_reason"]:
+        return (
+            f"Run {run['id']} has no verdict: no scenario has results in both it and its baseline, run {run['baseline']}. "
+            f"Choose a baseline of {where}."
+        )
+    return ""

@@ -21,7 +21,7 @@ def suite_run(run: Run) -> SuiteRun:
     """Return a run's data for an EvalSuiteResult. Expects suite_version and target to be loaded."""
     config, staleness = run.suite_version.config, run.fingerprint.get("staleness") or {}
     return SuiteRun(
-        run_id=str(run.uuid),
+        run_id=run.shown_id,
         number=run.pk,
         timestamp=(run.started or run.created).isoformat().replace("+00:00", "Z"),
         tier=config.get("tier") or TIER,
@@ -36,6 +36,14 @@ def suite_run(run: Run) -> SuiteRun:
         stale=bool(staleness.get("stale")),
         generated_hash=staleness.get("generated_hash"),
         baseline=_baseline(run),
+        origin={
+            "suite": run.suite.slug,
+            "format": run.suite.format,
+            "state": run.state,
+            "target": run.target.name,
+            "model": run.model or None,
+            "guidance": run.guidance.sha256 if run.guidance else None,
+        },
     )
 
 
@@ -51,7 +59,7 @@ def _baseline(run: Run) -> Baseline | None:
     if run.baseline is None:
         return None
     return Baseline(
-        str(run.baseline.uuid), passes(run.baseline.pk), incomparable(run.baseline, run), run.baseline.pk
+        run.baseline.shown_id, passes(run.baseline.pk), incomparable(run.baseline, run), run.baseline.pk
     )
 
 
@@ -66,7 +74,8 @@ def _cases(run: Run) -> tuple[CaseResult, ...]:
 def _case(key: str, trials: list[Trial]) -> CaseResult:
     description = redact_patterns(trials[0].scenario_version.content.get("description", ""))
     ordered = sorted(trials, key=lambda trial: trial.index)
-    return CaseResult(key, description, tuple(case_facts(trial) for trial in ordered))
+    sha256 = trials[0].scenario_version.sha256
+    return CaseResult(key, description, tuple(case_facts(trial) for trial in ordered), sha256)
 
 
 def case_facts(trial: Trial) -> TrialResult:

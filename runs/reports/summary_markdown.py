@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from django.conf import settings
+from django.db.models import Count
 
 from evalhub.web.numbers import counted, money, percent
 from evaluators import verdict_sentences
@@ -18,6 +21,8 @@ from evaluators.measure_change import MeasureChange, Scale
 from evaluators.redaction import redact_patterns
 from evaluators.regression import overall
 from runs.models import Launch, Run
+from runs.models.run import RunState, Trigger
+from runs.reports.files import JOB_SUMMARY
 from runs.warehouse.comparison import incomparable
 from runs.warehouse.lost_scenarios import (
     LostScenario,
@@ -33,6 +38,7 @@ from runs.warehouse.release_rule import release_result
 MOST_REASONS = 3
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 MOST_WARNINGS = 10
+MOST_ERRORS = 5
 TABLE_HEAD = "| Measure | Base | New | Difference | 95 % interval | n | Verdict |\n| --- | --: | --: | --: | --: | --- | --- |"
 
 
@@ -59,18 +65,23 @@ class Compared:
     """Why there is no verdict, if one of the runs has too many errors."""
 
 
-def run_summaries(launch: Launch) -> list[str]:
-    """Return the summaries of a launch's runs, in their order."""
-    return [run_summary(run) for run in launch.runs.select_related(*RELATED).order_by("pk")]
+Transcripts = Mapping[str, str]
+"""The transcript of a failed trial as Markdown, by scenario key: a link to its file among the job's results."""
 
 
-def run_summary(run: Run) -> str:
+def run_summaries(launch: Launch, transcripts: Mapping[int, Transcripts] | None = None) -> list[str]:
+    """Return the summaries of a launch's runs, in their order; `transcripts` are by run."""
+    runs = launch.runs.select_related(*RELATED).order_by("pk")
+    return [run_summary(run, (transcripts or {}).get(run.pk, {})) for run in runs]
+
+
+def run_summary(run: Run, transcripts: Transcripts | None = None) -> str:
     """Return a finished run's summary against its baseline. Expects suite, suite_version and target to be loaded."""
     if run.baseline is None:
         failing, count = failing_scenarios(run)
         why = run.no_verdict or "No baseline to compare with."
         lines = [_heading(run, ""), why] if not run.error else [_heading(run, "")]
-        lines += _scenarios("Failing scenarios", failing, count)
+        lines += _scenarios("Failing scenarios", failing, count, transcripts)
         return _text([*lines, *_foot(run)])
     changes = stored_changes(run.pk)
     keys = lost_keys(stored_scenario_changes(run.pk))
@@ -82,7 +93,7 @@ def run_summary(run: Run) -> str:
         incomparable(run.baseline, run),
         run.no_verdict,
     )
-    return _compared_summary(run, compared)
+    return _compared_summary(run, compared, transcripts)
 
 
 def comparison_summary(base: Run, new: Run) -> str:
@@ -102,7 +113,7 @@ def _headline(changes: Sequence[MeasureChange]) -> tuple[MeasureChange, ...]:
     return headline if any(each.rule.name == PASS for each in headline) else ()
 
 
-def _compared_summary(run: Run, compared: Compared) -> str:
+def _compared_summary(run: Run, compared: Compared, transcripts: Transcripts | None = None) -> str:
     verdict = overall(compared.headline).label if compared.headline else ""
     lines = [_heading(run, verdict)]
     if compared.headline:
@@ -114,7 +125,7 @@ def _compared_summary(run: Run, compared: Compared) -> str:
     if compared.not_comparable:
         keys = ", ".join(code(key) for key in list(compared.not_comparable)[:MOST_WARNINGS])
         lines.append(f"{sentence(list(compared.not_comparable.values()))} ({keys}).")
-    lines += _scenarios("Scenarios that pass less often", compared.lost, compared.lost_count)
+    lines += _scenarios("Scenarios that pass less often", compared.lost, compared.lost_count, transcripts)
     return _text([*lines, *_foot(run)])
 
 
@@ -123,7 +134,8 @@ def _heading(run: Run, verdict: str) -> str:
     parts = [f"{code(run.suite.slug)} v{run.suite_version.number} on {code(run.target.name)}"]
     parts += [code(run.model)] if run.model else []
     parts += [f"guidance {code(str(run.guidance))}"] if run.guidance else []
-    return f"### {verdict or 'Run ' + str(run.pk)}: {', '.join(parts)}"
+    first = "Cancelled" if run.state == RunState.CANCELLED else verdict or f"Run {run.pk}"
+    return f"### {first}: {', '.join(parts)}"
 
 
 def _verdict(run: Run, compared: Compared) -> str:
@@ -171,11 +183,13 @@ def _value(change: MeasureChange, value: float | None) -> str:
     return "–" if value is None else f"{value:.4g}"
 
 
-def _scenarios(title: str, lost: Sequence[LostScenario], count: int) -> list[str]:
+def _scenarios(
+    title: str, lost: Sequence[LostScenario], count: int, transcripts: Transcripts | None = None
+) -> list[str]:
     """Return the section of the scenarios; nothing without any."""
     if not lost:
         return []
-    items = [line for each in lost for line in _scenario(each)]
+    items = [line for each in lost for line in (*_scenario(each), *_transcript(each.key, transcripts or {}))]
     items += [f"- … and {counted(count - len(lost), 'more scenario')}"] if count > len(lost) else []
     return [f"**{title}**", "\n".join(items)]
 
@@ -195,6 +209,23 @@ def _scenario(lost: LostScenario) -> list[str]:
     return lines + [f"  - {word}: {_reasons(reasons)}" for word, reasons in sides if reasons]
 
 
+def _transcript(key: str, transcripts: Transcripts) -> list[str]:
+    return [f"  - Transcript: {transcripts[key]}"] if key in transcripts else []
+
+
+def transcript_link(path: Path, summary: str) -> str:
+    """Return a transcript's file as Markdown for a summary: relative to a summary's file, else to the job's artifacts."""
+    if summary != JOB_SUMMARY:
+        place = os.path.relpath(path, Path(summary).parent)
+        return f"[{code(path.name)}]({quote(Path(place).as_posix())})"
+    names = ("GITHUB_SERVER_URL", "GITHUB_REPOSITORY", "GITHUB_RUN_ID")
+    server, repository, number = (os.environ.get(name, "") for name in names)
+    shown = code(path.as_posix())
+    if not (server and repository and number):
+        return shown
+    return f"{shown} in the [artifacts]({server}/{repository}/actions/runs/{number}#artifacts)"
+
+
 def _command(line: str | None) -> str:
     return "no more commands" if line is None else code(line)
 
@@ -211,6 +242,11 @@ def _foot(run: Run) -> list[str]:
     lines += [f"⚠ {code(redact_patterns(each), longest=500)}" for each in run.warnings[:MOST_WARNINGS]]
     more = len(run.warnings) - MOST_WARNINGS
     lines += [f"⚠ … and {counted(more, 'more warning')}"] if more > 0 else []
+    if run.state == RunState.CANCELLED:
+        done = run.passed + run.failed + run.errors
+        lines.append(f"⚠ The run was cancelled: {done} of {counted(run.trials, 'trial')} finished.")
+    lines += _errors(run)
+    lines += _baseline_file(run)
     released = release_result(run)
     lines += [released.sentence] if released else []
     parts = [f"{run.passed} of {counted(run.trials, 'trial')} passed"]
@@ -224,6 +260,25 @@ def _foot(run: Run) -> list[str]:
     address = _address(run)
     parts.append(f"[run {run.pk}]({address})" if address else f"run {run.pk}")
     return [*lines, " · ".join(parts)]
+
+
+def _baseline_file(run: Run) -> list[str]:
+    """Return what file the baseline came from; nothing for a run of this evalhub."""
+    if run.baseline is None or run.baseline.trigger != Trigger.IMPORT:
+        return []
+    file = run.baseline.launch.request.get("file")
+    return [f"Baseline: run {run.baseline.pk}, imported from {code(str(file))}."] if file else []
+
+
+def _errors(run: Run) -> list[str]:
+    """Return the errors of the run's trials, the most common first, each with its number of trials."""
+    errors = run.trial_set.filter(outcome="error").values_list("error").annotate(n=Count("pk"))
+    found = list(errors.order_by("-n", "error")[: MOST_ERRORS + 1])
+    lines = [
+        f"⚠ {counted(n, 'trial')} hit an error: {code(redact_patterns(error), longest=500)}"
+        for error, n in found[:MOST_ERRORS]
+    ]
+    return lines + (["⚠ … and other errors"] if len(found) > MOST_ERRORS else [])
 
 
 def _address(run: Run) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import OuterRef, QuerySet, Subquery
+from django.db.models import Case, F, OuterRef, QuerySet, Subquery, When
 
 from evalhub.teams import audit
 from runs.errors import RequestError
@@ -130,10 +130,15 @@ def _sibling(run: Run) -> Run | None:
 
 
 def _newest(run: Run) -> Run | None:
-    """Return the newest earlier run of the line that has results of as many scenarios, else the newest with any."""
+    """Return the newest earlier run of the line that has results of as many scenarios, else the newest with any.
+
+    Newest is by when it ran: imported history is older than its rows, and a copy never goes before its original.
+    """
     rollups = RunMeasure.objects.filter(scenario=None, measure__layer="trial", measure__name="pass")
     scenarios = rollups.filter(run=OuterRef("pk")).values("n")[:1]
-    earlier = _line(run).filter(pk__lt=run.pk).order_by("-pk").annotate(scenarios=Subquery(scenarios))
+    is_copy = Case(When(trigger=Trigger.IMPORT, then=1), default=0)
+    by_time = (F("started").desc(nulls_last=True), is_copy, "-pk")
+    earlier = _line(run).filter(pk__lt=run.pk).order_by(*by_time).annotate(scenarios=Subquery(scenarios))
     recent = list(earlier[:RECENT].values_list("pk", "scenarios"))
     own = rollups.filter(run=run).values_list("n", flat=True).first() or 0
     whole = [pk for pk, n in recent if n and n >= own]

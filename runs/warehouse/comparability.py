@@ -11,6 +11,7 @@ from runs.models.run_options import DEFAULT_SECONDS
 from runs.warehouse.adopted_parts import ADOPTED, adopted_parts, with_adopted
 from runs.warehouse.aggregate_scores import Aggregate, aggregates_of
 from runs.warehouse.counting import CommandReaders, read_command_readers, with_countings
+from runs.warehouse.imported_contents import with_imported_contents
 from scenarios.differences import PARTS, standard
 from scenarios.hashing import content_hash
 from scenarios.models import SuiteEntry
@@ -126,7 +127,7 @@ def parts_changed_since(
         if alike not in found:
             found[alike] = changed_between(known, pair, strict=strict)
         changed.append(found[alike])
-    return changed
+    return [with_imported_contents(before, run, own) for run, own in zip(others, changed, strict=True)]
 
 
 def outcomes_changed_since(before: Run, others: Sequence[Run]) -> list[dict[str, Reasons]]:

@@ -132,7 +132,10 @@ def _has_changed(baseline: Run, run: Run) -> bool:
         (baseline.fingerprint.get(name), run.fingerprint.get(name))
         for name in ("model", "judge", "judge_sha256")
     ]
-    return baseline.guidance_id != run.guidance_id or any(old and new and old != new for old, new in known)
+    # Results may not say which guidance they had.
+    is_unknown = baseline.trigger == Trigger.IMPORT and baseline.guidance_id is None
+    has_other_guidance = not is_unknown and baseline.guidance_id != run.guidance_id
+    return has_other_guidance or any(old and new and old != new for old, new in known)
 
 
 def _keep_alert(run: Run, *, is_new: bool) -> None:

@@ -1,258 +1,95 @@
-"""Import other programs' results as closed runs, with rollups and comparisons."""
+"""Import results of other programs, and runs of another evalhub, as closed runs."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
-from typing import Any
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.utils import timezone
 
 from evalhub.teams import audit
 from evalhub.teams.models import Project
-from evaluators.assertions import tool_calls
-from evaluators.attempts import attempts
-from evaluators.costs import usage_parts
-from evaluators.criteria import Criteria
-from evaluators.diagnosis import diagnose, messages_of
-from evaluators.interaction import Interaction, analyse, scores
-from evaluators.patterns import pattern_budget
-from evaluators.waste import waste_scores
-from runs.models import CommandRecord, Launch, Run, SearchEntry, Target, TranscriptRecord, Trial
-from runs.models.run import RunState, Trigger, run_with_uuid
-from runs.models.target import IMPORTED
-from runs.models.trial import TrialState, command_row, json_of, scores_json, transcript_row
-from runs.queue import statements
-from runs.warehouse import comparison
-from runs.warehouse.baselines import run_of_import
+from runs.errors import RequestError
+from runs.models import Launch, Run
+from runs.models.run import Trigger
+from runs.warehouse.import_archive import Members, read_archive, store_archived
+from runs.warehouse.merged_shards import Archived, merged
 from runs.warehouse.results_files import read_results
-from runs.warehouse.results_files.values import ExternalRun, ExternalTrial
-from runs.warehouse.rollups import write_rollups
-from runs.warehouse.search_index import entry, facets_by_outcome
-from scenarios.formats.parsed import ParsedSuite
-from scenarios.imports import store_suite
-from scenarios.models import ScenarioVersion, Suite, SuiteVersion
-from scenarios.spec import ScenarioSpec
+from runs.warehouse.store_results import store_results, stored_run
+from scenarios.archives import is_archive, read_members
+
+
+class ReadArchive(NamedTuple):
+    """An archive of runs: what it holds, and its files by path."""
+
+    runs: list[Archived]
+    members: Members
 
 
 @transaction.atomic
 def import_results(project: Project, content: bytes, file: str, *, by: User | None) -> tuple[Run, ...]:
     """Import a results file and return its runs, or the existing ones of an earlier import.
 
-    Layer 1 is computed from transcripts, if the results have any. Raises `RequestError` for a file without results,
-    `ScenarioFileError` for a broken archive, and stores nothing.
+    Layer 1 is computed from transcripts, if the results have any; an archive of evalhub's brings it. Raises
+    `RequestError` for a file without results, `ScenarioFileError` for a broken archive, and stores nothing.
     """
-    # A concurrent import of the same content waits; rows that refer to the project don't.
-    Project.objects.select_for_update(no_key=True).only("pk").get(pk=project.pk)
+    _lock(project)
     sha256 = hashlib.sha256(content).hexdigest()
     before = Run.objects.filter(project=project, trigger=Trigger.IMPORT, options__import__sha256=sha256)
     if before.exists():
         return tuple(before.order_by("pk"))
-    parsed = read_results(content, file)
-    launch = Launch.objects.create(project=project, by=by, trigger=Trigger.IMPORT, request={"file": file})
-    runs = tuple(_store(launch, each, sha256) for each in parsed)
-    audit.record(project, by, "results.import", file, runs=[run.pk for run in runs])
-    return runs
+    if archive := archive_in(content, file):
+        return _store(project, archive.runs, archive.members, file, sha256, by)
+    return store_results(project, read_results(content, file), file, sha256, by=by)
 
 
-def _store(launch: Launch, external: ExternalRun, sha256: str) -> Run:
-    version, scenarios = _suite_version(launch.project, external, launch.by)
-    target, _ = Target.objects.get_or_create(
-        project=launch.project,
-        name=external.target[:120],
-        defaults={"provider": IMPORTED, "definition": {"url": external.target}, "accepted": False},
-    )
-    now = timezone.now()
-    outcomes = [trial.outcome for trial in external.trials]
-    costs = [trial.cost_usd for trial in external.trials if trial.cost_usd is not None]
-    run = Run.objects.create(
-        project=launch.project,
-        launch=launch,
-        suite_version=version,
-        suite=version.suite,
-        target=target,
-        state=RunState.FINISHED,
-        outcome=next((word for word in ("fail", "error", "pass") if word in outcomes), ""),
-        options={
-            "import": {"sha256": sha256, "run_id": external.external_id},
-            "baseline": _baseline(launch, external),
-        },
-        fingerprint={"target": external.target, "provider": IMPORTED, "staleness": external.staleness},
-        warnings=[*external.warnings, *external.staleness.get("warnings", [])],
-        tool_version=str(external.tool_version or external.staleness.get("tool_version") or "")[:200],
-        model=external.model,
-        cost_usd=sum(costs) if costs else None,
-        tokens_in=sum(trial.usage.input for trial in external.trials if trial.usage),
-        tokens_out=sum(trial.usage.output for trial in external.trials if trial.usage),
-        trials=len(outcomes),
-        passed=outcomes.count("pass"),
-        failed=outcomes.count("fail"),
-        errors=outcomes.count("error"),
-        by=launch.by,
-        trigger=Trigger.IMPORT,
-        started=external.started or now,
-        finished=_finished(external, external.started or now),
-    )
-    _store_trials(run, scenarios, external.trials)
-    write_rollups(run, is_new=True)
-    comparison.compare_with_baseline(run, is_new=True)
-    return run
+@transaction.atomic
+def import_merged(
+    project: Project, files: Sequence[tuple[str, bytes]], *, by: User | None
+) -> tuple[Run, ...]:
+    """Import archives of evalhub's, with the shards of a run merged into one. Raises `RequestError`."""
+    _lock(project)
+    runs: list[Archived] = []
+    members: dict[str, bytes] = {}
+    for file, content in files:
+        archive = archive_in(content, file)
+        if archive is None:
+            raise RequestError(
+                f"{file}: --merge takes archives of runs (export_run --format evalhub). Leave it out."
+            )
+        runs += archive.runs
+        members |= archive.members
+    sha256 = hashlib.sha256(b"".join(content for _, content in files)).hexdigest()
+    names = ", ".join(file for file, _ in files)
+    return _store(project, merged(runs), members, names, sha256, by)
 
 
-def _finished(external: ExternalRun, started: datetime) -> datetime:
-    """Return when the last trial ended, else the time that sequential trials would have ended."""
-    finished = [trial.finished for trial in external.trials if trial.finished]
-    if finished:
-        return max(finished)
-    try:
-        return started + timedelta(seconds=max(0.0, sum(trial.seconds or 0.0 for trial in external.trials)))
-    except (OverflowError, ValueError):
-        # Times in files may be invalid, such as an impossible year.
-        return started
-
-
-def _baseline(launch: Launch, external: ExternalRun) -> str:
-    """Return the number of the baseline's run: by its UUID, else as it was imported; empty if none."""
-    own = run_with_uuid(external.baseline)
-    if own and own.project_id == launch.project_id:
-        return str(own.pk)
-    return str(run_of_import(launch.project_id, external.baseline) or "")
-
-
-def _suite_version(
-    project: Project, external: ExternalRun, by: User | None
-) -> tuple[SuiteVersion, dict[str, ScenarioVersion]]:
-    """Return the newest version if it has all cases, else one created from the results, and its scenarios by key."""
-    suite = Suite.objects.filter(project=project, name=external.suite).first()
-    newest = suite.versions.first() if suite else None
-    if newest is not None:
-        scenarios = _scenarios(newest)
-        if all(trial.key in scenarios for trial in external.trials):
-            return newest, scenarios
-    specs: dict[str, ScenarioSpec] = {}
-    for trial in external.trials:
-        named = {"description": trial.description, "prompt": trial.prompt}
-        specs.setdefault(trial.key, ScenarioSpec(key=trial.key, criteria=Criteria(tool=trial.tool), **named))
-    parsed = ParsedSuite(external.suite, external.format, tuple(specs.values()), settings=external.config)
-    created = store_suite(parsed, project, by=by).version
-    return created, _scenarios(created)
-
-
-def _scenarios(version: SuiteVersion) -> dict[str, ScenarioVersion]:
-    found = version.scenario_versions.select_related("scenario").defer("content")
-    return {each.scenario.key: each for each in found}
-
-
-def _store_trials(
-    run: Run, versions: Mapping[str, ScenarioVersion], trials: tuple[ExternalTrial, ...]
-) -> None:
-    seen: dict[str, int] = {}
-    rows = []
-    with pattern_budget():
-        used = [_used(trial, versions[trial.key]) for trial in trials]
-    for position, (trial, interaction) in enumerate(zip(trials, used, strict=True)):
-        index = seen.get(trial.key, 0)
-        seen[trial.key] = index + 1
-        rows.append(_row(run, versions[trial.key], trial, interaction, index, position))
-    statements.insert(Trial, rows)
-    stored = list(run.trial_set.order_by("position").values_list("pk", flat=True))
-    for pk, trial, interaction in zip(stored, trials, used, strict=True):
-        if trial.transcript is not None:
-            statements.insert(TranscriptRecord, [transcript_row(pk, trial.transcript)])
-        if interaction is not None:
-            statements.insert(CommandRecord, [command_row(pk, each) for each in interaction.commands])
-    _index(run, stored, trials)
-
-
-def _index(run: Run, stored: Sequence[int], trials: Sequence[ExternalTrial]) -> None:
-    """Write what the search finds."""
-    facets = facets_by_outcome(run.pk, {trial.outcome for trial in trials})
-    entries = [
-        entry(
-            pk,
-            facets[trial.outcome],
-            transcript=trial.transcript,
-            judgings=(),
-            answer=trial.answer,
-            error=trial.error,
-        )
-        for pk, trial in zip(stored, trials, strict=True)
-    ]
-    statements.insert(SearchEntry, entries)
-
-
-def _used(trial: ExternalTrial, version: ScenarioVersion) -> Interaction | None:
-    """Return layer 1 of a trial with a transcript, by the tool of the results, else the stored scenario's."""
-    if trial.transcript is None:
+def archive_in(content: bytes, file: str) -> ReadArchive | None:
+    """Return the runs of an archive of evalhub's; None for another file. Raises `RequestError`, `ScenarioFileError`."""
+    if not is_archive(file, content):
         return None
-    return analyse(
-        trial.transcript, trial.tool or version.spec.criteria.tool, completed=bool(trial.completed)
-    )
+    members = {member.path: member.content for member in read_members(file, content)}
+    runs = read_archive(members, file)
+    return ReadArchive(runs, members) if runs else None
 
 
-def _measured(trial: ExternalTrial, interaction: Interaction | None) -> list[dict[str, Any]]:
-    """Return layer 1's scores; whether the agent completed only if the results say so."""
-    if interaction is None or trial.transcript is None or trial.error:
-        return []
-    wasted = waste_scores(trial.transcript, interaction.commands, passed=trial.outcome == "pass")
-    found = (*scores(interaction), *wasted)
-    return scores_json(
-        tuple(each for each in found if each.name != "completed" or trial.completed is not None)
-    )
+def _lock(project: Project) -> None:
+    """Let a concurrent import of the same content wait; rows that refer to the project don't."""
+    Project.objects.select_for_update(no_key=True).only("pk").get(pk=project.pk)
 
 
-def _detail(trial: ExternalTrial, interaction: Interaction | None) -> dict[str, Any]:
-    warned = {"warnings": list(trial.warnings)} if trial.warnings else {}
-    if trial.transcript is None or interaction is None:
-        return {"tools_called": list(trial.tools_called), **warned}
-    messages = messages_of(trial.transcript, interaction)
-    return {
-        "tools_called": [call.name for call in tool_calls(trial.transcript)],
-        "interaction": interaction.as_json(),
-        "attempts": json_of(attempts(trial.transcript, interaction.commands)),
-        "diagnosis": json_of(diagnose(interaction, messages=messages, failed=trial.outcome != "pass")),
-        "messages": json_of(messages),
-        "notes": list(trial.transcript.problems),
-        **warned,
-    }
-
-
-def _row(
-    run: Run,
-    version: ScenarioVersion,
-    trial: ExternalTrial,
-    interaction: Interaction | None,
-    index: int,
-    position: int,
-) -> dict[str, Any]:
-    return {
-        **statements.blank(Trial),
-        "run": run.pk,
-        "scenario_version": version.pk,
-        "scenario": version.scenario_id,
-        "index": index,
-        "position": position,
-        "state": TrialState.FINISHED,
-        "outcome": trial.outcome,
-        "seconds": trial.seconds,
-        "answer": trial.answer,
-        "error": trial.error,
-        "error_kind": IMPORTED if trial.error else "",
-        "completed": trial.completed,
-        "timed_out": trial.timed_out,
-        "exit_code": trial.exit_code,
-        "composite": trial.composite,
-        "cost_usd": trial.cost_usd,
-        "tokens_in": trial.usage.input if trial.usage else None,
-        "tokens_out": trial.usage.output if trial.usage else None,
-        "scores": [*_measured(trial, interaction), *trial.scores],
-        "detail": {
-            **_detail(trial, interaction),
-            **({"usage": usage_parts(trial.usage)} if trial.usage else {}),
-        },
-        "started": run.started,
-        "finished": trial.finished or run.finished,
-    }
+def _store(
+    project: Project, runs: Sequence[Archived], members: Members, file: str, sha256: str, by: User | None
+) -> tuple[Run, ...]:
+    """Store the runs of archives, oldest first; one that is stored already stays as it is."""
+    ordered = sorted(runs, key=lambda each: each.run.columns["started"] or each.run.columns["created"])
+    found = {each.run.uuid: stored_run(project, each.run.uuid) for each in ordered}
+    fresh = [each for each in ordered if found[each.run.uuid] is None]
+    if fresh:
+        launch = Launch.objects.create(project=project, by=by, trigger=Trigger.IMPORT, request={"file": file})
+        for each in fresh:
+            found[each.run.uuid] = store_archived(launch, each, members, sha256, by)
+        audit.record(project, by, "results.import", file, runs=[run.pk for run in found.values() if run])
+    return tuple(run for run in found.values() if run)

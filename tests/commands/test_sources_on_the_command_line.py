@@ -139,18 +139,18 @@ def test_a_baseline_is_a_file_or_a_uuid(folder: Path) -> None:
     (folder / "before.json").write_text(json.dumps(baseline))
     where = ["--snapshot", str(folder / "snapshot.json"), "--output-dir", str(folder / "out")]
     assert run(folder, *where, "--baseline", str(folder / "before.json"), "--fail-on-regression")[0] == 3
-    first = Run.objects.get()
+    first, imported = Run.objects.all()
     (written,) = (json.loads(path.read_text()) for path in (folder / "out").iterdir())
     assert (written["runId"], written["runNumber"], written["baselineRunId"]) == (
         str(first.uuid),
         first.pk,
         "7d9c",
     )
-    assert (written["regressions"], written["removed"], first.baseline) == (["case-1"], ["gone"], None)
-    assert "compared by pass and fail alone" in " ".join(first.warnings)
+    assert (written["regressions"], written["removed"], first.baseline) == (["case-1"], ["gone"], imported)
+    assert "compared by their ids" in " ".join(first.warnings)
     (folder / "out/before.json").write_text(json.dumps(baseline))
     for choice, stored in (
-        ("7d9c", None),
+        ("7d9c", imported),
         (str(first.uuid), first),
         (str(next((folder / "out").glob("*.run-*"))), first),
     ):
@@ -162,7 +162,7 @@ def test_a_baseline_is_a_file_or_a_uuid(folder: Path) -> None:
     ("choice", "sentence"),
     [
         ("6ba7b810-9dad-11d1-80b4-00c04fd430c8", "There is no run '6ba7"),
-        ("snapshot.json", "no EvalSuiteResult"),
+        ("snapshot.json", "evalhub imports"),
     ],
 )
 def test_a_baseline_that_is_none_is_refused(folder: Path, choice: str, sentence: str) -> None:

@@ -125,7 +125,7 @@ def test_nothing_is_compared_with_it(version, turned):
     assert SENTENCE.format(pair[1].pk) in comparison_summary(base, new)
     out = call("compare_runs", str(base.pk), str(new.pk), "--json")
     document = json.loads(out.out)
-    assert (document["verdict"], document["verdict_reason"], out.code) == (None, "errors", 0)
+    assert (document["verdict"], document["verdict_reason"], out.code) == (None, "errors", 4)
     assert SENTENCE.format(pair[1].pk) in call("compare_runs", str(base.pk), str(new.pk)).out
 
 

@@ -121,6 +121,7 @@ class Command(EvalhubCommand):
     def work(self, options: dict[str, Any]) -> Result:
         paths = [Path(path) for path in options["paths"]]
         problems, suites = check_paths(paths, strict=options["strict"])
+        self.annotate(problems, options["paths"])
         errors = [problem for problem in problems if not problem.lint]
         lints = len(problems) - len(errors)
         code = WRONG_USE if errors else (FAILED if lints and options["strict"] else 0)

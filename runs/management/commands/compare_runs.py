@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evaluators import verdict_sentences
@@ -23,7 +23,15 @@ from runs.warehouse.first_divergences import divergences_json
 from runs.warehouse.measure_changes import RunComparison, change_json
 from runs.warehouse.side_by_side import MOST_COMPARED
 from runs.warehouse.variance import variance_json
-from scenarios.commands import REGRESSED, EvalhubCommand, Refused, Result, add_summary_argument
+from scenarios.commands import (
+    NOT_MEASURED,
+    PASSED,
+    REGRESSED,
+    EvalhubCommand,
+    Refused,
+    Result,
+    add_summary_argument,
+)
 
 FLIPS = {
     "regressions": "No longer passing",
@@ -34,7 +42,10 @@ FLIPS = {
 
 
 class Command(EvalhubCommand):
-    help = "Compare run B, and further runs, with run A, measure by measure. Exits with 3 if one regressed."
+    help = (
+        "Compare run B, and further runs, with run A, measure by measure. Exits with 3 if one regressed, with 4 if a third "
+        "or more of a run's trials hit errors."
+    )
     examples = (
         "11 12",
         "11 12 13 14",
@@ -72,8 +83,7 @@ class Command(EvalhubCommand):
         found = compared_with_first([before, *later], fresh=not options["no_fresh"])
         documents = [_document(before, each) for each in found]
         texts = [_text(each, own) for each, own in zip(found, documents, strict=True)]
-        regressed = any(has_regressed(each, options["regression_rule"]) for each in documents)
-        code = REGRESSED if regressed else 0
+        code = _exit_code(documents, options["regression_rule"])
         if len(documents) == 1:
             return Result(texts[0], documents[0], code)
         headed = [
@@ -81,6 +91,12 @@ class Command(EvalhubCommand):
             for each, text in zip(found, texts, strict=True)
         ]
         return Result("\n\n".join(headed), {"before": before.pk, "comparisons": documents}, code)
+
+
+def _exit_code(documents: Sequence[Mapping[str, Any]], rule: str | None) -> int:
+    if any(has_regressed(each, rule) for each in documents):
+        return REGRESSED
+    return NOT_MEASURED if any(each["verdict_reason"] for each in documents) else PASSED
 
 
 def _document(before: Run, each: ComparedRun) -> dict[str, Any]:

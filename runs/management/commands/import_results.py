@@ -6,17 +6,28 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from runs.errors import RequestError
+from django.contrib.auth.models import User
+
+from evalhub.teams.models import Project
+from runs.errors import NotWritable, RequestError
 from runs.models import Run
-from runs.warehouse.import_results import import_results
+from runs.reports.document import run_json
+from runs.reports.files import check_summary_file, write_summary
+from runs.reports.regression_rule import has_regressed, why_not_measured
+from runs.reports.summary_markdown import RELATED, run_summary
+from runs.warehouse.import_results import import_merged, import_results
 from runs.warehouse.results_files.folders import packed
 from runs.warehouse.results_files.llm_tool_test import READ
 from scenarios.commands import (
+    NOT_MEASURED,
+    PASSED,
+    REGRESSED,
     EvalhubCommand,
     Refused,
     Result,
     acting_user,
     add_project_argument,
+    add_summary_argument,
     chosen_project,
     read_bytes,
 )
@@ -25,31 +36,64 @@ from scenarios.commands import (
 class Command(EvalhubCommand):
     help = (
         "Import other programs' results as runs: EvalSuiteResult files, AgentV's JSON lines, promptfoo's JSON, "
-        "llm-tool-test's results.jsonl, run folders and results folders (also as zip)."
+        "llm-tool-test's results.jsonl, run folders and results folders (also as zip); and runs of another evalhub "
+        "(export_run --format evalhub), each once."
     )
     examples = (
         "results/*.json",
         "results.jsonl --project tools",
         "llm-tool-test-results",
+        "shard-*.zip --merge --fail-on-regression --summary-file -",
     )
 
     def arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("paths", nargs="+", metavar="PATH", help="file or folder of results")
         add_project_argument(parser)
+        parser.add_argument(
+            "--merge", action="store_true", help="make one run of the shards of a run (run_scenarios --shard)"
+        )
+        parser.add_argument(
+            "--fail-on-regression",
+            action="store_true",
+            help="exit with 3 if a run regressed, with 4 if one measured nothing",
+        )
+        add_summary_argument(parser)
 
     def work(self, options: dict[str, Any]) -> Result:
         project, by = chosen_project(options["project"]), acting_user()
-        runs: list[Run] = []
-        for path in options["paths"]:
-            try:
-                runs += import_results(project, _content(path), Path(path).resolve().name, by=by)
-            except RequestError as error:
-                raise Refused(str(error), id=error.id) from error
+        try:
+            check_summary_file(options["summary_file"])
+            runs = _import(project, options, by)
+            if options["summary_file"]:
+                related = Run.objects.select_related(*RELATED).filter(pk__in=[run.pk for run in runs])
+                write_summary(options["summary_file"], [run_summary(run) for run in related.order_by("pk")])
+        except (RequestError, NotWritable) as error:
+            raise Refused(str(error), id=error.id) from error
         lines = [
             f"run {run.pk}: {run.suite.slug} on {run.target.name}, {run.passed}/{run.trials} passed"
             for run in runs
         ]
-        return Result("\n".join(lines), {"runs": [run.pk for run in runs]})
+        code = self._code([run_json(run) for run in runs]) if options["fail_on_regression"] else PASSED
+        return Result("\n".join(lines), {"runs": [run.pk for run in runs]}, code)
+
+    def _code(self, documents: list[dict[str, Any]]) -> int:
+        """Return the exit code; say on stderr why nothing was measured."""
+        if any(map(has_regressed, documents)):
+            return REGRESSED
+        reasons = [*filter(None, map(why_not_measured, documents))]
+        for reason in reasons:
+            self.stderr.write(reason)
+        return NOT_MEASURED if reasons else PASSED
+
+
+def _import(project: Project, options: dict[str, Any], by: User | None) -> list[Run]:
+    if options["merge"]:
+        files = [(Path(path).name, _content(path)) for path in options["paths"]]
+        return list(import_merged(project, files, by=by))
+    runs: list[Run] = []
+    for path in options["paths"]:
+        runs += import_results(project, _content(path), Path(path).resolve().name, by=by)
+    return runs
 
 
 def _content(path: str) -> bytes:

@@ -6,6 +6,7 @@ import math
 from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +21,12 @@ from evalhub.web.numbers import counted
 from evaluators.power import can_show_regression
 from runs.errors import RequestError
 from runs.execution import run_here, wait
+from runs.execution.interruption import exit_code_of, interruptible
 from runs.models import Launch, Run
 from runs.models.run import Trigger
 from runs.models.run_options import RunOptions, Selection
 from runs.planning import inputs
-from runs.planning.baseline_choice import chosen_baseline
+from runs.planning.baseline_choice import ChosenBaseline, chosen_baseline
 from runs.planning.budgets import over_budget
 from runs.planning.option_files import apply_config, given_sources
 from runs.planning.request import PlannedRun, Request, plan, request_runs
@@ -34,17 +36,30 @@ from runs.reports.files import (
     DOCUMENT_FILES,
     RESULT_FILES,
     check_places,
+    write_atomically,
     write_files,
     write_suite_result,
     write_summary,
     write_traces,
+    write_transcripts,
 )
+from runs.reports.github import broken_scenarios, scenario_files, write_outputs
 from runs.reports.progress import Progress
-from runs.reports.regression_rule import RULES, VERDICT, has_regressed_as_printed, rule_for
+from runs.reports.regression_rule import (
+    RULES,
+    VERDICT,
+    has_regressed_as_printed,
+    rule_for,
+    why_no_baseline,
+    why_not_measured,
+)
+from runs.reports.run_archive import run_archive
 from runs.reports.suite_result import suite_run
-from runs.reports.summary_markdown import run_summaries
+from runs.reports.summary_markdown import run_summaries, transcript_link
 from runs.reports.terminal import printed, terminal_of
+from runs.warehouse.merged_shards import shard_of
 from runs.warehouse.release_rule import MET
+from scenarios.annotations import shows_annotations
 from scenarios.commands import (
     FAILED,
     NOT_MEASURED,
@@ -60,6 +75,9 @@ from scenarios.commands import (
     add_summary_argument,
     chosen_project,
 )
+
+TRANSCRIPTS = "transcripts"
+"""The folder of failed trials' transcripts in that of results."""
 
 
 class Command(EvalhubCommand):
@@ -140,18 +158,54 @@ class Command(EvalhubCommand):
         if not options["now"] and not options["wait"]:
             ids = list(launch.runs.order_by("pk").values_list("pk", flat=True))
             return Result("\n".join(f"run {pk} is queued." for pk in ids), {"launch": launch.pk, "runs": ids})
-        self._follow(launch, options)
+        code = 0
+        with interruptible():
+            try:
+                self._follow(launch, options)
+            except KeyboardInterrupt as interrupt:
+                code = exit_code_of(interrupt)
+                self._note_interruption(launch, options)
+            result = self._report(launch, options)
+        return replace(result, code=code) if code else result
+
+    def _note_interruption(self, launch: Launch, options: Mapping[str, Any]) -> None:
+        numbers = ", ".join(f"run {pk}" for pk in launch.runs.order_by("pk").values_list("pk", flat=True))
+        if options["now"]:
+            self.stderr.write(f"Interrupted: {numbers} cancelled. Finished trials are kept and reported.")
+        else:
+            self.stderr.write(f"Interrupted: workers go on with {numbers}. cancel_run ends a run.")
+
+    def _report(self, launch: Launch, options: dict[str, Any]) -> Result:
+        """Write the files and return what is printed."""
         runs = list(Run.objects.select_related("suite").filter(launch=launch).order_by("pk"))
-        whole = options["json"] or any(options[name] for name in DOCUMENT_FILES)
+        whole = options["json"] or shows_annotations() or any(options[name] for name in DOCUMENT_FILES)
         documents = [run_document(run.pk, traces=options["include_trace"]) for run in runs] if whole else []
-        write_files(documents, options)
+        files = scenario_files(runs, options["suites"]) if whole else {}
+        write_files(documents, options, _without_lines(files))
         for run in runs if options["dump_traces"] else ():
             write_traces(Path(options["dump_traces"]), run)
+        if options["archive_file"]:
+            _write_archive(Path(options["archive_file"]), runs)
+        links = _transcript_links(runs, options)
         if options["summary_file"]:
-            write_summary(options["summary_file"], run_summaries(launch))
+            write_summary(options["summary_file"], run_summaries(launch, links))
+        for document in documents if shows_annotations() else ():
+            for each in broken_scenarios(document, files[document["run"]["id"]]):
+                self._note(str(each))
         digests = [run_digest(run.pk, most=MOST_TRIALS) for run in runs]
         text = "\n".join(printed(digest, terminal_of(self.stdout)) for digest in digests)
-        return Result(text, {"launch": launch.pk, "runs": documents}, _exit_code(runs, digests, options))
+        write_outputs(digests)
+        code = self._code(runs, digests, options)
+        return Result(text, {"launch": launch.pk, "runs": documents}, code)
+
+    def _code(self, runs: list[Run], digests: list[dict[str, Any]], options: dict[str, Any]) -> int:
+        """Return the exit code; say on stderr why nothing was measured."""
+        if options["fail_on_regression"] and _has_regressed(runs, digests, options["regression_rule"]):
+            return REGRESSED
+        reasons = _not_measured(digests, options)
+        for reason in reasons:
+            self.stderr.write(reason)
+        return NOT_MEASURED if reasons else _exit_code(runs, digests, options)
 
     def _note(self, text: str) -> None:
         """Print a line on stderr that is no error."""
@@ -173,6 +227,31 @@ class Command(EvalhubCommand):
             else:
                 limit = options["wait_limit"] or None
                 wait.wait_for(launch, ended, limit_seconds=limit, notify=self.stderr.write, polled=polled)
+
+
+def _write_archive(path: Path, runs: list[Run]) -> None:
+    """Write closed runs as an archive. Raises `RequestError`."""
+    closed = [run.pk for run in runs if not run.is_open]
+    if closed:
+        write_atomically(path, run_archive(closed))
+
+
+def _without_lines(files: Mapping[int, Mapping[str, tuple[str, int]]]) -> dict[int, dict[str, str]]:
+    return {run: {key: file for key, (file, _) in own.items()} for run, own in files.items()}
+
+
+def _transcript_links(runs: list[Run], options: Mapping[str, Any]) -> dict[int, dict[str, str]]:
+    """Write transcripts of failed trials beside the results, and return them as Markdown, by run and scenario key."""
+    if not options["output_dir"] or not options["summary_file"]:
+        return {}
+    folder = Path(options["output_dir"]) / TRANSCRIPTS
+    return {
+        run.pk: {
+            key: transcript_link(path, options["summary_file"])
+            for key, path in write_transcripts(folder, run).items()
+        }
+        for run in runs
+    }
 
 
 def _address(run: Run) -> str:
@@ -201,15 +280,24 @@ def _writer(folder: str | None) -> run_here.Ended | None:
     return write
 
 
+def _has_regressed(runs: list[Run], digests: list[dict[str, Any]], rule: str | None) -> bool:
+    pairs = zip(runs, digests, strict=True)
+    return any(has_regressed_as_printed(run, digest["run"], rule) for run, digest in pairs)
+
+
+def _not_measured(digests: list[dict[str, Any]], options: dict[str, Any]) -> list[str]:
+    """Return why a run says nothing that the options ask for, a sentence for each such run."""
+    rule = options["regression_rule"]
+    reasons = [
+        (options["fail_on_regression"] and why_not_measured(digest["run"]))
+        or (options["require_baseline"] and why_no_baseline(digest["run"], rule))
+        or ""
+        for digest in digests
+    ]
+    return [*filter(None, reasons)]
+
+
 def _exit_code(runs: list[Run], digests: list[dict[str, Any]], options: dict[str, Any]) -> int:
-    regressed = (
-        has_regressed_as_printed(run, digest["run"], options["regression_rule"])
-        for run, digest in zip(runs, digests, strict=True)
-    )
-    if options["fail_on_regression"] and any(regressed):
-        return REGRESSED
-    if options["fail_on_regression"] and any(digest["run"]["verdict_reason"] for digest in digests):
-        return NOT_MEASURED
     if options["fail_on_release_rule"]:
         # The rule decides, not single trials: it lets some of them fail.
         rules = [digest["run"]["release_rule"] for digest in digests]
@@ -224,6 +312,12 @@ def _add_scenarios(group: Arguments) -> None:
     group.add_argument("--tier", type=int, help="scenarios up to this tier")
     group.add_argument(
         "--only", action="append", default=[], metavar="KEY", help="key of a scenario; repeatable"
+    )
+    group.add_argument(
+        "--shard",
+        type=_shard,
+        metavar="N/M",
+        help="run one of M parts of the scenarios, such as 1/3; import_results --merge makes one run of all parts",
     )
     group.add_argument(
         "--guidance",
@@ -295,7 +389,7 @@ def _add_comparison(group: Arguments) -> None:
         "--baseline",
         default="",
         metavar="RUN|UUID|FILE|last-pass",
-        help="run or EvalSuiteResult to compare with (default: the pinned baseline, else the newest finished run)",
+        help="run or file of results to compare with (default: the pinned baseline, else the newest finished run)",
     )
     group.add_argument(
         "--experiment", action="store_true", help="compare it, but never as a baseline or alert"
@@ -303,7 +397,11 @@ def _add_comparison(group: Arguments) -> None:
     group.add_argument(
         "--fail-on-regression",
         action="store_true",
-        help="exit with 3 if anything regressed, with 4 if a third or more of a run's trials hit errors",
+        help="exit with 3 if anything regressed, with 4 if a run measured nothing: it could not start, or a third or more"
+        " of its trials hit errors",
+    )
+    group.add_argument(
+        "--require-baseline", action="store_true", help="exit with 4 if a run has no baseline to compare with"
     )
     group.add_argument(
         "--regression-rule",
@@ -331,6 +429,11 @@ def _add_output(group: Arguments) -> None:
     group.add_argument("--quiet", action="store_true", help="print no progress")
     group.add_argument("--verbose", action="store_true", help="print a line for each trial on a terminal too")
     group.add_argument("--json-file", metavar="FILE", help="write the run documents to this file")
+    group.add_argument(
+        "--archive-file",
+        metavar="FILE",
+        help="write the runs as an archive that import_results reads back exactly",
+    )
     group.add_argument("--junit-file", metavar="FILE", help="write JUnit XML to this file")
     group.add_argument(
         "--ctrf-file", metavar="FILE", help="write a Common Test Report (CTRF JSON) to this file"
@@ -369,6 +472,13 @@ def _add_sources(group: Arguments) -> None:
     )
 
 
+def _shard(text: str) -> tuple[int, int]:
+    try:
+        return shard_of(text)
+    except ValueError as error:
+        raise ArgumentTypeError(str(error)) from error
+
+
 def _seconds(text: str) -> float:
     seconds = float(text)
     if not 0 <= seconds < math.inf:
@@ -382,7 +492,7 @@ def _request(project: Project, options: dict[str, Any]) -> Request:
     if options["targets"]:
         inputs.import_targets_file(project, Path(options["targets"]), by=by)
     versions = inputs.suite_versions(project, options["suites"], by=by, strict=options["strict"])
-    baseline = chosen_baseline(project, options["baseline"], options["output_dir"])
+    baseline = chosen_baseline(project, options["baseline"], versions, by=by, folder=options["output_dir"])
     selection, run_options = _selection_and_options(options, baseline)
     return Request(
         suite_versions=versions,
@@ -401,9 +511,14 @@ def _request(project: Project, options: dict[str, Any]) -> Request:
     )
 
 
-def _selection_and_options(options: dict[str, Any], baseline: dict[str, Any]) -> tuple[Selection, RunOptions]:
+def _selection_and_options(options: dict[str, Any], baseline: ChosenBaseline) -> tuple[Selection, RunOptions]:
     try:
-        selection = Selection(tags=tuple(options["tags"]), tier=options["tier"], only=tuple(options["only"]))
+        selection = Selection(
+            tags=tuple(options["tags"]),
+            tier=options["tier"],
+            only=tuple(options["only"]),
+            shard=options["shard"] or (1, 1),
+        )
         return selection, RunOptions(
             trials=options["trials"],
             concurrency=options["concurrency"],
@@ -411,8 +526,10 @@ def _selection_and_options(options: dict[str, Any], baseline: dict[str, Any]) ->
             judge=not options["no_judge"],
             judge_model=options["judge_model"],
             threshold=options["threshold"],
-            **baseline,
+            baseline=baseline.baseline,
+            baseline_note=baseline.baseline_note,
             experiment=options["experiment"],
+            shard="/".join(map(str, options["shard"] or ())),
             max_usd=options["max_usd"],
             use_cache=options["use_cache"],
             verbose=options["verbose"],

@@ -45,6 +45,7 @@ RUN_COLUMNS = (
         "branch",
         "commit",
         "tags",
+        "verdict_reason",
     ),
 )
 
@@ -58,4 +59,5 @@ def _run(row: RunRow) -> tuple[Cell, ...]:
         *(run.cancelled, *shares, run.baseline, row.before, row.change, row.judge),
         *(row.first_try.mean if row.first_try else None, run.cost_usd, run.cost_per_success, run.seconds),
         *(run.created, run.started, run.finished, run.by, run.branch, run.commit, " ".join(run.tags)),
+        run.verdict_reason,
     )

@@ -7,10 +7,12 @@ from datetime import datetime
 from typing import Any
 
 from runs.warehouse.results_files.values import (
+    LONGEST_NAME,
     ExternalRun,
     ExternalTrial,
     ResultsFile,
     decoded,
+    format_of,
     key_of,
     list_of,
     moment_of,
@@ -21,16 +23,17 @@ from runs.warehouse.results_files.values import (
 
 
 def read(given: ResultsFile) -> tuple[ExternalRun, ...]:
-    """Return a run for each dataset and target; other lines become a warning."""
+    """Return a run for each dataset and target, and run id of evalhub's own lines; other lines become a warning."""
     if given.members:
         return ()
     file = given.name
-    records: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    records: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
     bad: list[int] = []
     for number, line in enumerate(given.text.splitlines(), start=1):
         value = decoded(line)
         if isinstance(value, dict) and value.get("eval_id"):
-            place = (suite_name(value.get("dataset"), file), str(value.get("target") or "imported"))
+            names = suite_name(value.get("dataset"), file), str(value.get("target") or "imported")
+            place = (*names, str(value.get("run_id") or ""))
             records.setdefault(place, []).append(value)
         elif line.strip():
             bad.append(number)
@@ -39,13 +42,17 @@ def read(given: ResultsFile) -> tuple[ExternalRun, ...]:
     return tuple(
         ExternalRun(
             suite,
-            "agentv",
+            format_of(own[0].get("suite_format"), "agentv"),
             target,
             tuple(_record(each) for each in own),
+            external_id=run_id,
+            model=str(own[0].get("model") or "")[:LONGEST_NAME],
+            suite_hash=str(own[0].get("suite_hash") or ""),
+            guidance=str(own[0].get("guidance_hash") or ""),
             started=_first(own),
             warnings=warnings,
         )
-        for (suite, target), own in records.items()
+        for (suite, target, run_id), own in records.items()
     )
 
 
@@ -83,6 +90,7 @@ def _record(value: dict[str, Any]) -> ExternalTrial:
         scores=() if outcome == "error" else (aggregate, *_results(value)),
         tools_called=tuple(map(str, list_of(object_of(value.get("trace_summary")).get("toolNames")))),
         error=error,
+        scenario_hash=str(value.get("scenario_hash") or ""),
     )
 
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 from typing import Any
 
 from runs.errors import RequestError
 from runs.warehouse.results_files.values import (
+    LONGEST_NAME,
     ExternalRun,
     ExternalTrial,
     ResultsFile,
     count_of,
+    format_of,
     key_of,
     list_of,
     moment_of,
@@ -31,15 +35,20 @@ def _suite_result(value: dict[str, Any], file: str) -> ExternalRun:
     if not cases:
         raise RequestError(f"{file}: no case in `cases` has an `id`. Choose a complete EvalSuiteResult.")
     metadata = object_of(value.get("metadata"))
+    own = object_of(value.get("evalhub"))
     return ExternalRun(
-        suite=suite_name(value.get("toolName"), file),
-        format="tool_forge",
-        target=str(value.get("agentEndpoint") or "imported"),
-        trials=tuple(_case(case) for case in cases),
+        suite=suite_name(own.get("suite") or value.get("toolName"), file),
+        format=format_of(own.get("format"), "tool_forge"),
+        target=str(own.get("target") or value.get("agentEndpoint") or "imported"),
+        model=str(own.get("model") or "")[:LONGEST_NAME],
+        trials=tuple(_in_turn([_case(case) for case in cases])),
         external_id=str(value.get("runId") or ""),
         baseline=str(value.get("baselineRunId") or ""),
         started=moment_of(value.get("timestamp")),
         config={"tier": value.get("tier"), "tool": value.get("toolName")},
+        suite_hash=str(metadata.get("evalFileHash") or ""),
+        guidance=str(own.get("guidance") or ""),
+        cancelled=own.get("state") == "cancelled",
         staleness={
             "warnings": [str(text) for text in list_of(value.get("stalenessWarnings"))],
             "stale": bool(value.get("stale")),
@@ -50,15 +59,30 @@ def _suite_result(value: dict[str, Any], file: str) -> ExternalRun:
     )
 
 
-def _case(case: dict[str, Any]) -> ExternalTrial:
-    details = object_of(case.get("details"))
-    passed, error = case.get("passed") is True, str(case.get("error") or "")
-    broken = bool(details.get("infrastructure")) or error.startswith("agent error:")
+def _in_turn(cases: Sequence[Sequence[ExternalTrial]]) -> Iterator[ExternalTrial]:
+    """Yield the first trials of all cases, then the second ones, as a run executes them."""
+    for turn in zip_longest(*cases):
+        yield from (trial for trial in turn if trial is not None)
+
+
+def _case(case: dict[str, Any]) -> list[ExternalTrial]:
+    """Return a case's trials: those that evalhub lists in its details, else the case as one."""
+    listed = [
+        each for each in list_of(object_of(case.get("details")).get("trials")) if isinstance(each, dict)
+    ]
+    if not listed:
+        return [_trial(case, case, object_of(case.get("details")))]
+    return [_trial(case, each, each) for each in listed]
+
+
+def _trial(case: dict[str, Any], result: dict[str, Any], details: dict[str, Any]) -> ExternalTrial:
+    passed, error = result.get("passed") is True, str(result.get("error") or "")
+    broken = not passed and (bool(details.get("infrastructure")) or error.startswith("agent error:"))
     outcome = "pass" if passed else ("error" if broken else "fail")
     detail = {
         "error": "" if broken else error,
-        "assertions_run": count_of(case.get("assertionsRun")),
-        "assertions_skipped": count_of(case.get("assertionsSkipped")),
+        "assertions_run": count_of(result.get("assertionsRun")),
+        "assertions_skipped": count_of(result.get("assertionsSkipped")),
         "skipped_tokens": list(map(str, list_of(details.get("skippedTokens")))),
         "all_failures": list(map(str, list_of(details.get("allFailures")))),
         "vacuous": bool(details.get("vacuous")),
@@ -75,8 +99,9 @@ def _case(case: dict[str, Any]) -> ExternalTrial:
         key=key_of(case["id"]),
         outcome=outcome,
         description=str(case.get("description") or ""),
-        seconds=number_of(case.get("durationMs"), 1000),
+        seconds=number_of(result.get("durationMs"), 1000),
         scores=() if broken else (verdict,),
         tools_called=tuple(map(str, list_of(details.get("toolsCalled")))),
         error=error.removeprefix("agent error:").strip() if broken else "",
+        scenario_hash=str(case.get("scenarioHash") or ""),
     )

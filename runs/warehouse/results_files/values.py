@@ -16,6 +16,8 @@ from runs.errors import RequestError
 from runs.queue.statements import storable_json
 
 LONGEST_NAME = 200
+SUITE_FORMATS = ("llm_tool_test", "agentv", "tool_forge")
+"""Formats whose suites evalhub runs."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,8 @@ class ExternalTrial:
     composite: float | None = None
     warnings: tuple[str, ...] = ()
     """What a reader of its figures must know, one sentence each."""
+    scenario_hash: str = ""
+    """The content of its scenario (`ScenarioVersion.sha256`), if evalhub wrote the results."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +63,12 @@ class ExternalRun:
     external_id: str = ""
     baseline: str = ""
     """External id of its baseline."""
+    suite_hash: str = ""
+    """The first digits of the content of its suite (`SuiteVersion.sha256`) or eval file."""
+    guidance: str = ""
+    """The content of its guidance (`Guidance.sha256`)."""
+    cancelled: bool = False
+    """Whether it ended before all of its trials; such a run is never a baseline."""
     started: datetime | None = None
     config: dict[str, Any] = field(default_factory=dict)
     staleness: dict[str, Any] = field(default_factory=dict)
@@ -120,6 +130,11 @@ def object_of(value: Any) -> dict[str, Any]:
 def suite_name(value: Any, file: str) -> str:
     """Return a suite's name, else that of the file up to its first dot."""
     return (str(value or "") or file.rsplit("/", 1)[-1].split(".")[0] or "results")[:LONGEST_NAME]
+
+
+def format_of(value: Any, other: str) -> str:
+    """Return the format of a suite, if it is one that evalhub reads; else the other one."""
+    return value if value in SUITE_FORMATS else other
 
 
 def key_of(value: Any) -> str:

@@ -7,10 +7,13 @@ import json
 import re
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 from django.db import connections, transaction
+from django.utils import timezone
 
 from evalhub.teams.models import Project
 from evaluators.suite_summary import suite_summary
@@ -19,10 +22,13 @@ from runs.models import Run, RunMeasure, SearchEntry, Trial
 from runs.planning.selection import find_target
 from runs.reports.exports import exported
 from runs.reports.suite_result import suite_run
+from runs.warehouse.comparison import comparison_of, incomparable
 from runs.warehouse.import_results import import_results
 from runs.warehouse.search_index import index_trials
-from scenarios.models import Suite
-from tests.builders import make_project, make_run, make_suite, make_trial
+from scenarios.bundles import Bundle
+from scenarios.imports import import_files
+from scenarios.models import Suite, SuiteVersion
+from tests.builders import make_compared, make_project, make_run, make_suite, make_trial
 
 pytestmark = pytest.mark.django_db
 
@@ -108,6 +114,74 @@ def test_the_same_file_again_is_the_same_run() -> None:
     project = make_project()
     assert stored(suite_result(), project) == stored(suite_result(), project)
     assert Run.objects.count() == 1
+
+
+def test_the_same_run_in_another_file_is_the_same_run() -> None:
+    project = make_project()
+    assert stored(suite_result(), project) == stored(suite_result(stale=True), project)
+    assert Run.objects.count() == 1
+
+
+CARRIED = Path(__file__).resolve().parents[2] / "files" / "ci_jobs" / "baseline.json"
+
+
+def test_a_suite_result_keeps_its_trials() -> None:
+    (run,) = stored(CARRIED.read_bytes(), file="baseline.json")
+    assert (run.trials, run.passed) == (18, 18)
+    assert list(run.trial_set.filter(scenario__key="add-one").values_list("index", "seconds")) == [
+        (0, 0.006),
+        (1, 0.005),
+        (2, 0.005),
+    ]
+
+
+@pytest.mark.parametrize("name", ["suite-result", "jsonl"])
+def test_an_export_is_compared_with_later_runs_of_the_same_files(name: str, tmp_path: Path) -> None:
+    """Imported into an empty database, before the suite's files."""
+    original, project = (
+        make_compared(uploaded(make_project()), {"a": "pass", "b": "pass"}, trials=3),
+        make_project("other"),
+    )
+    (copy,) = stored(exported(original.pk, name), project)
+    assert (copy.trials, copy.suite.format, copy.shown_id) == (6, "llm_tool_test", str(original.uuid))
+    version = uploaded(project)
+    assert version.suite_id == copy.suite_id
+    later = make_compared(version, {"a": "fail", "b": "fail"}, trials=3)
+    assert later.baseline == copy
+    assert comparison_of(later).regressions == ("a", "b")
+    assert incomparable(copy, later) == {}
+
+
+@pytest.mark.parametrize("name", ["suite-result", "jsonl"])
+def test_a_copy_beside_its_original_is_not_stored(name: str) -> None:
+    project = make_project()
+    original = make_compared(uploaded(project), {"a": "pass", "b": "pass"}, trials=3)
+    assert stored(exported(original.pk, name), project) == (original,)
+    assert Run.objects.count() == 1
+
+
+def test_results_that_ran_earlier_are_no_newer_baseline() -> None:
+    """Lines without a run's id, as older releases exported them."""
+    project = make_project()
+    version = uploaded(project)
+    original = make_compared(version, {"a": "pass", "b": "pass"}, trials=3)
+    Run.objects.filter(pk=original.pk).update(started=timezone.now() - timedelta(hours=1))
+    lines = [json.loads(line) for line in exported(original.pk, "jsonl").splitlines()]
+    for line in lines:
+        del line["run_id"]
+        line["timestamp"] = (timezone.now() - timedelta(hours=2)).isoformat()
+    (copy,) = stored("\n".join(map(json.dumps, lines)).encode(), project)
+    later = make_compared(version, {"a": "pass", "b": "pass"}, trials=3)
+    assert copy.pk > original.pk
+    assert later.baseline == original
+
+
+def uploaded(project: Project) -> SuiteVersion:
+    """Return the version of a suite of two scenarios as a folder holds it."""
+    files = {f"{key}.yaml": f"name: {key}\ntask: {{prompt: Do {key}}}\n".encode() for key in ("a", "b")}
+    gates = b"evaluation: {gates: [{type: file_exists, path: out.txt}]}\n"
+    bundle = Bundle("notes", {path: text + gates for path, text in files.items()})
+    return import_files(bundle, project=project, by=None)[0].version
 
 
 RECORDS = [
@@ -236,7 +310,8 @@ def test_missing_times_stay_unknown_in_exports() -> None:
     report = json.loads(exported(run.pk, "suite-result"))
     assert [case["durationMs"] for case in report["cases"]] == [None, None]
     assert report["summary"]["totalDurationMs"] is None
-    assert b"time=" not in exported(run.pk, "junit")
+    # Maven's schema of JUnit requires a time.
+    assert exported(run.pk, "junit").count(b'time="0.000"') == 3
     assert json.loads(exported(run.pk, "json"))["run"]["seconds"] is None
     assert "0ms" not in suite_summary(suite_run(run))
 

@@ -1,0 +1,62 @@
+"""Annotations of GitHub Actions: lines of a command's output that the runner shows at a file and line.
+
+The syntax is that of workflow commands (https://docs.github.com/actions/reference/workflow-commands-for-github-actions).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from scenarios.formats.problems import Problem
+
+MOST = 10
+"""GitHub shows at most so many errors of a step."""
+
+
+class Annotation(NamedTuple):
+    """A sentence at a place of the checkout."""
+
+    file: str
+    line: int
+    message: str
+    is_error: bool = True
+
+    def __str__(self) -> str:
+        level = "error" if self.is_error else "warning"
+        return f"::{level} file={_property(self.file)},line={self.line}::{_data(self.message)}"
+
+
+def shows_annotations() -> bool:
+    """Return whether the command runs in a job of GitHub Actions."""
+    return os.environ.get("GITHUB_ACTIONS", "") == "true"
+
+
+def annotations_of(problems: Iterable[Problem], roots: Sequence[str]) -> list[Annotation]:
+    """Return the annotations of files' problems; `roots` are the paths that were read."""
+    return [
+        Annotation(
+            on_disk(each.file, roots), each.line, f"{each.what} {each.fix}".strip(), is_error=not each.lint
+        )
+        for each in problems
+    ][:MOST]
+
+
+def on_disk(file: str, roots: Sequence[str]) -> str:
+    """Return a file of a bundle as a path in the checkout, as GitHub and editors know it; as it is if it isn't found."""
+    places = [place for root in roots for place in (Path(root) / file, Path(root).parent / file, Path(root))]
+    found = next((each for each in places if each.is_file() and each.name == Path(file).name), None)
+    if found is None:
+        return file
+    checkout = os.environ.get("GITHUB_WORKSPACE") or Path.cwd()
+    return Path(os.path.relpath(found.resolve(), Path(checkout).resolve())).as_posix()
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")

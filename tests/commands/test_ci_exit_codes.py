@@ -1,0 +1,98 @@
+"""A job that measured nothing is red: exit codes, JUnit, CTRF and the summary say why."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from evalhub.teams.access import default_project
+from runs.models import Run
+from runs.pages.run_list.tables import run_list_table
+from runs.reports.ctrf import ctrf
+from runs.reports.document import run_document
+from runs.reports.summary_markdown import run_summary
+from runs.warehouse.run_filters import RunListFilters
+from tests.builders import close, make_run, make_suite, make_trial
+from tests.commands.calling import call
+from tests.commands.ci_jobs import Job
+from tests.runs.carrying import shell_target, suite_of
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Job:
+    return Job(tmp_path)
+
+
+def test_an_agent_without_its_key_ends_with_4(job: Job) -> None:
+    ended = job.run("--fail-on-regression", target="paid")
+    assert ended.code == 4
+    assert "API_KEY" in ended.err
+    assert (job.junit.get("errors"), job.junit.get("skipped"), job.junit.get("tests")) == ("18", "0", "18")
+    assert all("API_KEY" in (each.get("message") or "") for each in job.junit.findall("testcase/error"))
+    assert "API_KEY" in job.summary
+    tests = json.loads((job.folder / "ctrf.json").read_text())["results"]["tests"]
+    assert {test["status"] for test in tests} == {"other"}
+    assert all("API_KEY" in test["message"] for test in tests)
+
+
+def test_a_tool_that_is_missing_ends_with_4(job: Job) -> None:
+    (job.folder / "evals" / "fx" / "tool.sh").write_text("#!/bin/sh\nexit 3\n")
+    ended = job.run("--fail-on-regression")
+    assert ended.code == 4
+    assert "measured nothing" in ended.err
+    assert "Traceback" not in ended.err
+    assert job.junit.get("errors") == "18"
+
+
+def test_failed_trials_alone_still_end_with_1(job: Job) -> None:
+    ended = job.run("--fail-on-regression", BROKEN="yes")
+    assert ended.code == 1
+    assert "No baseline to compare with." in job.summary
+    assert "No longer passing" not in ended.out
+
+
+def test_a_required_baseline_that_is_missing_ends_with_4(job: Job) -> None:
+    ended = job.run("--require-baseline", trials=1)
+    assert ended.code == 4
+    assert "has no baseline, and --require-baseline asks for one" in ended.err
+    assert job.run("--require-baseline", trials=1).code == 0
+
+
+@pytest.mark.django_db
+def test_the_summary_names_the_reason_of_single_errors() -> None:
+    run = make_run(make_suite(default_project(), ["one", "two"], name="small"))
+    make_trial(run, "one", outcome="error", error="The endpoint answered 401.", error_kind="endpoint")
+    make_trial(run, "two")
+    close(run)
+    assert "⚠ 1 trial hit an error: `The endpoint answered 401.`" in run_summary(run)
+
+
+@pytest.mark.django_db
+def test_ctrf_and_csv_hold_the_reason_of_a_missing_verdict() -> None:
+    project = default_project()
+    run = make_run(make_suite(project, ["one"], name="small"))
+    make_trial(run, "one", outcome="error", error="Cut.", error_kind="endpoint")
+    run = Run.objects.get(pk=close(run).pk)
+    run.errors = 1
+    run.save(update_fields=["errors"])
+    assert ctrf([run_document(run.pk)])["results"]["extra"]["runs"][0]["verdictReason"] == "errors"  # type: ignore[index,call-overload]  # JSON
+    table = run_list_table(project, RunListFilters())
+    (row,) = table.rows
+    assert dict(zip(table.header, row, strict=True))["verdict_reason"] == "errors"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_run_that_cannot_be_prepared_ends_with_4() -> None:
+    project = default_project()
+    gate = {
+        "gates": [{"type": "file_exists", "path": "out.txt"}],
+        "tool": {"binary": "sh", "health_check": "exit 9"},
+    }
+    version = suite_of(project, one={"prompt": "true", "criteria": gate})
+    words = ("run_scenarios", version.suite.slug, "--target", shell_target(project).name, "--now")
+    assert call(*words).code == 1
+    out = call(*words, "--fail-on-regression")
+    assert out.code == 4
+    assert "measured nothing because it did not start" in out.err
