@@ -15,16 +15,15 @@ import msgspec
 from msgspec import Struct
 
 from evaluators.attempts import call_message
-from evaluators.calls import Call, calls
+from evaluators.calls import MCP_MARK, Call, calls
 from evaluators.mcp_arguments import argument_problems
+from evaluators.mcp_output import output_problem
 from evaluators.mcp_record import RecordedCall
-from evaluators.mcp_surface import McpSurface
+from evaluators.mcp_surface import McpSurface, joined
 from evaluators.model import Event, Json, Source, Transcript
 from evaluators.tool import McpServer
 from evaluators.tool_commands import HELP, Found, FoundCommand, number_commands
 
-MARK = "mcp"
-"""The key in a call's metadata under which `mark_calls` stores what it found."""
 _HELP_NAMES = {
     "list_mcp_resources": "resources/list",
     "list_mcp_resource_templates": "resources/templates/list",
@@ -38,6 +37,8 @@ _HELP_NAMES = {
 }
 """Tools by which agents read a server's resources or search its tools, with the method that they stand for."""
 _HELP_METHODS = frozenset(_HELP_NAMES.values())
+_BROKEN_OUTPUT = re.compile(r"(?i)structured content|output schema")
+"""How the SDKs of agents say that a result breaks the tool's `outputSchema`."""
 
 
 class McpFailure(StrEnum):
@@ -50,7 +51,7 @@ class McpFailure(StrEnum):
     IS_ERROR = "is_error"
     """The tool itself reported an error (`isError`)."""
     PROTOCOL = "protocol"
-    """The server answered with a JSON-RPC error, or not at all."""
+    """The server answered with a JSON-RPC error, not at all, or with a result that breaks the tool's `outputSchema`."""
 
     @property
     def label(self) -> str:
@@ -72,6 +73,8 @@ class McpCall(Struct, frozen=True, omit_defaults=True):
     failure: str = ""
     exit_code: int | None = None
     """0 or 1; None if the result is unknown."""
+    message: str = ""
+    """What is wrong, where evalhub itself found it."""
 
     @property
     def line(self) -> str:
@@ -109,7 +112,7 @@ def _commands(paired: Sequence[Call], server: McpServer) -> Iterator[tuple[Found
     for call in paired:
         if never_ran(call):
             continue
-        stored = call.event.metadata.get(MARK)
+        stored = call.event.metadata.get(MCP_MARK)
         found = msgspec.convert(stored, McpCall) if stored else _judged(call, server, None, None)
         if found is None:
             continue
@@ -138,8 +141,10 @@ def mark_calls(
 
     The proxy's record is the authority: it decides how a call ended, and calls that the agent's events lack are added
     at their end. None means that no proxy recorded anything. A call that never left the agent takes no record.
+    `surface` is what the server listed before the run, for agents that were shown no list of their own.
     """
     paired = calls(transcript.events)
+    surface = joined(each.surface for each in record or () if each.surface) or surface
     events, pending = list(transcript.events), _Pending(record or (), paired)
     for call in paired:
         named = _named(call.event, server)
@@ -148,7 +153,7 @@ def mark_calls(
         recorded = None if _is_refused(call) else pending.take(named, call.event.id or "")
         reached = None if record is None else recorded or False
         found = _judged(call, server, surface, reached)
-        metadata = {**call.event.metadata, MARK: msgspec.to_builtins(found)}
+        metadata = {**call.event.metadata, MCP_MARK: msgspec.to_builtins(found)}
         events[call.index] = msgspec.structs.replace(call.event, metadata=metadata)
     for number, each in enumerate(pending.left.values()):
         if each.tool not in _HELP_METHODS or each.tool == "resources/read":
@@ -259,7 +264,7 @@ def _judged(
     if named is None:
         return None
     if isinstance(recorded, RecordedCall):
-        return _ended(named, surface, recorded.tool, recorded.failure, recorded.ended)
+        return _recorded(named, surface, recorded)
     failure = _failure(call, reached=recorded is not False or named.help)
     return _ended(named, surface, named.tool, failure, call.exit_code is not None)
 
@@ -275,8 +280,23 @@ def _failure(call: Call, *, reached: bool) -> str:
     if "No such tool available" in text:
         return McpFailure.UNKNOWN_TOOL
     # Only the server itself can report `isError`.
-    protocol = call.result is not None and call.result.metadata.get("protocol")
+    protocol = _BROKEN_OUTPUT.search(text) or (
+        call.result is not None and call.result.metadata.get("protocol")
+    )
     return McpFailure.PROTOCOL if protocol or not reached or "MCP error -" in text else McpFailure.IS_ERROR
+
+
+def _recorded(named: McpCall, surface: McpSurface | None, recorded: RecordedCall) -> McpCall:
+    """Return a call with how it ended according to the record, whatever the agent made of it."""
+    surface = recorded.surface or surface
+    found = _ended(named, surface, recorded.tool, recorded.failure, recorded.ended)
+    tool = surface.tool(found.tool) if surface else None
+    if found.exit_code != 0 or tool is None or tool.output_schema is None:
+        return found
+    message = output_problem(tool.output_schema, recorded.output)
+    if not message:
+        return found
+    return msgspec.structs.replace(found, failure=str(McpFailure.PROTOCOL), exit_code=1, message=message)
 
 
 def _ended(named: McpCall, surface: McpSurface | None, tool: str, failure: str, ended: bool) -> McpCall:
@@ -302,8 +322,8 @@ def _added(id: str, each: RecordedCall, server: McpServer, surface: McpSurface |
     named = McpCall(
         each.tool, each.arguments, help=each.tool in _HELP_METHODS or each.tool in server.help_tools
     )
-    found = _ended(named, surface, each.tool, each.failure, each.ended)
-    metadata = {"server": server.name, MARK: msgspec.to_builtins(found)}
+    found = _recorded(named, surface, each)
+    metadata = {"server": server.name, MCP_MARK: msgspec.to_builtins(found)}
     yield Event("tool_call", id, each.tool, input=each.arguments, metadata=metadata)
     if each.ended:
         yield Event("tool_result", id, output=each.output, success=not each.failure, seconds=each.seconds)

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from evaluators.mcp_calls import mark_calls, refused_calls
-from evaluators.mcp_record import read_record
-from evaluators.mcp_surface import McpSurface, encoded, surface_of
+from evaluators.mcp_record import listings, read_record
+from evaluators.mcp_surface import McpSurface, encoded, joined, surface_of
 from evaluators.model import Json, Transcript
 from evaluators.tool import Tool
 from evaluators.transcripts.nesting import without_deep_values
@@ -38,6 +38,14 @@ def marked(transcript: Transcript, task: Task, recording: Recording) -> Transcri
     record = None if content is None else (*read_record(content, was_cut=recording.was_cut), *refused)
     surface = task.context.surfaces.get(tool.mcp.name)
     return without_deep_values(mark_calls(transcript, tool.mcp, surface, record))
+
+
+def shown_surface(task: Task, recording: Recording) -> McpSurface | None:
+    """Return what the MCP server under test listed to the agent, else before the run; None for another tool."""
+    tool = task.spec.criteria.tool
+    if tool is None or tool.mcp is None:
+        return None
+    return joined(listings(recording.logs.get(RECORD, b""))) or task.context.surfaces.get(tool.mcp.name)
 
 
 def store_surfaces(context: RunContext, listings: Mapping[str, Json]) -> dict[str, Json]:
