@@ -68,6 +68,8 @@ class McpCall(Struct, frozen=True, omit_defaults=True):
 
     tool: str
     """The tool, or the method of a call for help."""
+    server: str = ""
+    """The server, where the run has more than one; empty otherwise."""
     arguments: Json = None
     help: bool = False
     failure: str = ""
@@ -79,7 +81,12 @@ class McpCall(Struct, frozen=True, omit_defaults=True):
     @property
     def line(self) -> str:
         """Return the call as a command line."""
-        return call_line(self.tool, self.arguments)
+        return call_line(self.subcommand, self.arguments)
+
+    @property
+    def subcommand(self) -> str:
+        """Return the tool, as `server/tool` where the run has more than one server."""
+        return f"{self.server}/{self.tool}" if self.server else self.tool
 
 
 def call_line(tool: str, arguments: Json) -> str:
@@ -117,7 +124,7 @@ def _commands(paired: Sequence[Call], server: McpServer) -> Iterator[tuple[Found
         if found is None:
             continue
         failed = found.exit_code not in (None, 0)
-        subcommand = HELP if found.help else found.tool
+        subcommand = HELP if found.help else found.subcommand
         yield (
             FoundCommand(
                 found.line,
@@ -136,13 +143,17 @@ def mark_calls(
     server: McpServer,
     surface: McpSurface | None,
     record: Sequence[RecordedCall] | None = None,
+    *,
+    has_others: bool = False,
 ) -> Transcript:
     """Return the transcript with every call of the server marked, for `mcp_commands`.
 
     The proxy's record is the authority: it decides how a call ended, and calls that the agent's events lack are added
     at their end. None means that no proxy recorded anything. A call that never left the agent takes no record.
-    `surface` is what the server listed before the run, for agents that were shown no list of their own.
+    `surface` is what the server listed before the run, for agents that were shown no list of their own. `has_others` is
+    whether the run has other servers, so that calls name theirs.
     """
+    shown_as = server.name if has_others else ""
     paired = calls(transcript.events)
     surface = joined(each.surface for each in record or () if each.surface) or surface
     events, pending = list(transcript.events), _Pending(record or (), paired)
@@ -152,12 +163,14 @@ def mark_calls(
             continue
         recorded = None if _is_refused(call) else pending.take(named, call.event.id or "")
         reached = None if record is None else recorded or False
-        found = _judged(call, server, surface, reached)
+        if (found := _judged(call, server, surface, reached)) is None:
+            continue
+        found = msgspec.structs.replace(found, server=shown_as)
         metadata = {**call.event.metadata, MCP_MARK: msgspec.to_builtins(found)}
         events[call.index] = msgspec.structs.replace(call.event, metadata=metadata)
     for number, each in enumerate(pending.left.values()):
         if each.tool not in _HELP_METHODS or each.tool == "resources/read":
-            events += _added(f"mcp-{number}", each, server, surface)
+            events += _added(f"mcp-{number}", each, server, surface, shown_as)
     plain = transcript.source in ("none", "transcript")
     source: Source = "events" if pending.left and plain else transcript.source
     return msgspec.structs.replace(transcript, events=tuple(events), source=source)
@@ -174,7 +187,8 @@ def _named(event: Event, server: McpServer) -> McpCall | None:
         about = str(given.get("query") or "") if method == "tools/list" else server.name
         if asked not in (None, "", server.name) or server.name not in about:
             return None
-        return McpCall(method, {key: value for key, value in given.items() if key != "server"}, help=True)
+        arguments = {key: value for key, value in given.items() if key != "server"}
+        return McpCall(method, arguments=arguments, help=True)
     if "server" in event.metadata:
         tool = name if event.metadata["server"] == server.name else ""
     else:
@@ -182,7 +196,7 @@ def _named(event: Event, server: McpServer) -> McpCall | None:
         tool = next((name.removeprefix(each) for each in prefixes if name.startswith(each)), "")
     if not tool:
         return None
-    return McpCall(tool, dict(given), help=tool in server.help_tools)
+    return McpCall(tool, arguments=dict(given), help=tool in server.help_tools)
 
 
 def _is_refused(call: Call) -> bool:
@@ -317,11 +331,12 @@ def _exact(tool: str, surface: McpSurface | None) -> str:
     return tool if tool in names else next((name for name in names if _plain(name) == tool), tool)
 
 
-def _added(id: str, each: RecordedCall, server: McpServer, surface: McpSurface | None) -> Iterator[Event]:
+def _added(
+    id: str, each: RecordedCall, server: McpServer, surface: McpSurface | None, shown_as: str
+) -> Iterator[Event]:
     """Yield call and result of a recorded call that the agent's events lack."""
-    named = McpCall(
-        each.tool, each.arguments, help=each.tool in _HELP_METHODS or each.tool in server.help_tools
-    )
+    is_help = each.tool in _HELP_METHODS or each.tool in server.help_tools
+    named = McpCall(each.tool, shown_as, each.arguments, help=is_help)
     found = _recorded(named, surface, each)
     metadata = {"server": server.name, MCP_MARK: msgspec.to_builtins(found)}
     yield Event("tool_call", id, each.tool, input=each.arguments, metadata=metadata)

@@ -46,8 +46,8 @@ def with_confusions(
     `files` are the scenario's own: the tool may lie among them.
     """
     commands = result.interaction.commands if result.interaction else ()
-    if surface is not None:
-        found = argument_confusions(commands, surface)
+    if surface is not None and tool and tool.mcp:
+        found = argument_confusions(commands, surface, tool.mcp.name)
         return replace(result, detail=result.detail | {"flags": json_of(found)}) if found else result
     wanted = confused_subcommands(commands)[:MOST_SUBCOMMANDS]
     # A proof's run belongs to no project.
