@@ -36,7 +36,9 @@ _HELP_NAMES = {
     "WaitForMcpServers": "tools/list",
 }
 """Tools by which agents read a server's resources or search its tools, with the method that they stand for."""
-_HELP_METHODS = frozenset(_HELP_NAMES.values())
+_READS = frozenset(("resources/read", "prompts/get"))
+"""Methods that an agent doesn't use by itself when it connects."""
+_HELP_METHODS = _READS | frozenset(_HELP_NAMES.values())
 _BROKEN_OUTPUT = re.compile(r"(?i)structured content|output schema")
 """How the SDKs of agents say that a result breaks the tool's `outputSchema`."""
 
@@ -169,7 +171,7 @@ def mark_calls(
         metadata = {**call.event.metadata, MCP_MARK: msgspec.to_builtins(found)}
         events[call.index] = msgspec.structs.replace(call.event, metadata=metadata)
     for number, each in enumerate(pending.left.values()):
-        if each.tool not in _HELP_METHODS or each.tool == "resources/read":
+        if each.tool not in _HELP_METHODS or each.tool in _READS:
             events += _added(f"mcp-{number}", each, server, surface, shown_as)
     plain = transcript.source in ("none", "transcript")
     source: Source = "events" if pending.left and plain else transcript.source

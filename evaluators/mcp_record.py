@@ -9,7 +9,7 @@ from msgspec import Struct, structs
 from evaluators.mcp_surface import McpSurface, surface_of
 from evaluators.model import Json
 
-_METHODS = ("tools/call", "resources/read", "resources/list", "resources/templates/list")
+_METHODS = ("tools/call", "resources/read", "resources/list", "resources/templates/list", "prompts/get")
 _CALL_IDS = ("claudecode/toolUseId", "callId")
 """Under which Claude Code and Codex send a call's id in `_meta`."""
 _MOST_SECONDS = 1e12

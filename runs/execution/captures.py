@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -12,10 +13,12 @@ from urllib.parse import urlsplit
 from django.conf import settings
 
 from evaluators.model import Json
+from evaluators.redaction import mask_values
 from evaluators.tool import McpServer
 from runs.errors import ProviderError, RequestError
 from runs.execution.context import RunContext
 from runs.execution.mcp_server import store_surfaces
+from runs.execution.tool_variables import resolved_headers
 from runs.execution.trial_folder import trial_folder
 from runs.execution.workspace import LocalWorkspace, fill
 from runs.queue.disk import check_room_for_commands
@@ -66,7 +69,7 @@ def _listings(context: RunContext) -> dict[str, Json]:
         asked[server.name] = server
         what = f"the tools of the MCP server '{server.name}'"
         if server.url:
-            found[server.name] = _fetch(context, server.url, what, tools=True)
+            found[server.name] = _fetch_listing(context, server, what)
             continue
         with trial_folder(settings.WORK_DIR, files) as folder:
             fill(folder.scratch, (_speaker(),))
@@ -89,17 +92,40 @@ def _speaker() -> FixtureFile:
     return FixtureFile(SPEAKER, Path(mcp_stdio.__file__).read_bytes())
 
 
+def _fetch_listing(context: RunContext, server: McpServer, what: str) -> Json:
+    """Return what an MCP server at an address lists. Raises `RequestError` and `ProviderError`."""
+    from runs.sources.mcp_http import fetch_tools
+
+    headers = resolved_headers(server, context.variables)
+    secrets = tuple(headers.values())
+
+    def fetch(http: httpx.Client) -> Json:
+        return fetch_tools(http, server.url, headers, server.transport)
+
+    return _read_address(context, server.url, what, fetch, secrets)
+
+
 def _fetch(context: RunContext, url: str, what: str, *, tools: bool) -> Json:
     """Return the JSON at an address; for tools it may be an MCP server."""
+    return _read_address(context, url, what, lambda http: _tools(http, url) if tools else _plain(http, url))
+
+
+def _read_address(
+    context: RunContext,
+    url: str,
+    what: str,
+    read: Callable[[httpx.Client], Json],
+    secrets: Sequence[str] = (),
+) -> Json:
     import httpx
 
     from runs.containment.outbound_http import Deadline, DeadlineExceeded, client
 
     try:
         with client(context.outbound, Deadline(FETCH_SECONDS)) as http:
-            return _tools(http, url) if tools else _plain(http, url)
+            return read(http)
     except (httpx.HTTPError, httpx.InvalidURL, DeadlineExceeded, *_NO_JSON, mcp_stdio.NoAnswer) as error:
-        reason = (str(error) or type(error).__name__).rstrip(".")
+        reason = mask_values((str(error) or type(error).__name__).rstrip("."), secrets)
         raise RequestError(f"{url}: {what} could not be fetched: {reason}. Check the address.") from error
     except ProviderError as error:
         raise RequestError(f"{url}: {what} could not be fetched: {error}") from error
