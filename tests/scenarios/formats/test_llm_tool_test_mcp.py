@@ -24,7 +24,8 @@ def parsed(more: str):
 
 def test_headers_and_transport_are_read():
     more = "    headers: {Authorization: 'Bearer ${{ TOKEN }}', X-Team: 7}\n    transport: sse"
-    (spec,) = parsed(more).scenarios
+    (found,) = parsed(more)
+    (spec,) = found.scenarios
     assert spec.criteria.tool is not None and spec.criteria.tool.mcp is not None
     server = spec.criteria.tool.mcp
     assert (server.headers, server.transport) == (
@@ -36,7 +37,7 @@ def test_headers_and_transport_are_read():
 @pytest.mark.parametrize(
     ("more", "where", "sentence", "id"),
     [
-        ("    transport: ws", "target.mcp.transport", "sse", "format/wrong-value"),
+        ("    transport: ws", "target.mcp.transport", "sse", "format/unknown-value"),
         (
             "    headers: {X-Api-Key: hunter2}",
             "target.mcp.headers.X-Api-Key",
