@@ -16,12 +16,14 @@ from types import ModuleType
 
 from evaluators.model import Json
 from evaluators.redaction import mask_values, mask_values_in_bytes
-from evaluators.tool import McpServer
+from evaluators.tool import McpServer, Tool
 from runs.containment.beneath import read_beneath, write_beside
 from runs.containment.process import ProcessResult, run_process
 from runs.containment.profiles import AGENT
 from runs.containment.sandbox import Sandbox
-from runs.errors import ProviderError
+from runs.errors import ProviderError, RequestError
+from runs.execution.captures import list_command
+from runs.execution.mcp_packages import FOLDER, cache_variables, lay, only_once, stored_packages
 from runs.execution.mcp_server import RECORD, plain_descriptions
 from runs.execution.task import Task
 from runs.execution.tool_variables import resolved_headers
@@ -82,6 +84,8 @@ def serving(
         return
     _lay_out(folder)
     proxy = _Proxy(task, server, folder, workspace, env)
+    if tool and server.command and lay(_fetched(task, tool, server), folder.server):
+        proxy.take_packages()
     proxy.settle(plain_descriptions(task.context.options.descriptions))
     try:
         proxy.start()
@@ -95,6 +99,17 @@ def serving(
         )
     finally:
         proxy.end()
+
+
+def _fetched(task: Task, tool: Tool, server: McpServer) -> Path:
+    """Return the packages that the server's command fetches; they are fetched now if this machine lacks them."""
+    stored = stored_packages(task.context.run.pk, tool)
+    with only_once(stored) as is_missing:
+        if is_missing:
+            # What is wrong with the server is said when the trial starts it.
+            with suppress(RequestError, ProviderError):
+                list_command(task.context, tool, server, task.files)
+    return stored
 
 
 def _lay_out(folder: TrialFolder) -> None:
@@ -149,6 +164,11 @@ class _Proxy:
         self._problem: ProviderError | None = None
         self._control: socket.socket | None = None
         self._thread = threading.Thread(target=self._run, name="mcp-proxy", daemon=True)
+
+    def take_packages(self) -> None:
+        """Let the server use the packages in its folder, and fetch no others."""
+        inside = self._sandbox().inside(self.folder.server / FOLDER)
+        self.env = {**cache_variables(inside, offline=True), **self.env}
 
     def settle(self, descriptions: dict[str, Json]) -> None:
         """Write the proxy's settings. Raises `ProviderError` for a variable that is missing."""
