@@ -53,7 +53,9 @@ def test_it_names_each_part_and_what_to_do(tmp_path: Path) -> None:
     assert claude[0] == "warning"
     assert "--version' to see why" in claude[2]
     npx, uvx = found["packages"]
-    assert npx[1].startswith(f"npx: {tmp_path / 'bin' / 'npx'}. An MCP server's packages are fetched once for a run")
+    assert npx[1].startswith(
+        f"npx: {tmp_path / 'bin' / 'npx'}. An MCP server's packages are fetched once for a run"
+    )
     assert uvx[0] == "ok" and uvx[1].startswith("uvx: ")
     assert {"clock", "sandbox", "disk", "files"} <= found.keys()
 
