@@ -175,6 +175,19 @@ def _keys() -> Iterator[Finding]:
         yield Finding("keys", State.OK, "No key of a model provider is set.", advice)
 
 
+def _packages() -> Iterator[Finding]:
+    # Imported here because it loads what runs trials.
+    from runs.execution.mcp_packages import FOLDER, LAUNCHERS
+
+    how = f"An MCP server's packages are fetched once for a run, into {settings.WORK_DIR / FOLDER}; trials get copies."
+    for program, install in LAUNCHERS.items():
+        path = shutil.which(program)
+        if path is None:
+            yield Finding("packages", State.OK, f"{program}: not installed.", f"'{install}' installs it.")
+        else:
+            yield Finding("packages", State.OK, f"{program}: {path}. {how}")
+
+
 def _disk() -> Iterator[Finding]:
     problem = shortage()
     free = min(map(free_bytes, places()))
@@ -198,6 +211,7 @@ CHECKS: dict[str, Callable[[], Iterator[Finding]]] = {
     "sandbox": _sandbox,
     "recording": _recording,
     "agents": _agents,
+    "packages": _packages,
     "keys": _keys,
     "disk": _disk,
     "files": _files,

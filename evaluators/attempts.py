@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct, field
 
-from evaluators.calls import Call, calls
+from evaluators.calls import MCP_MARK, Call, calls
 from evaluators.model import Command, Json, Transcript
 from evaluators.shell import without_ansi
 
@@ -72,8 +72,14 @@ def _errors(transcript: Transcript, commands: Sequence[Command]) -> dict[str, di
 
 
 def call_message(call: Call) -> str:
-    """Return the error message of a failed call, empty without output."""
-    return error_message(_output(call))
+    """Return the error message of a failed call, empty without output; evalhub's own where it found the error."""
+    return stated_message(call) or error_message(_output(call))
+
+
+def stated_message(call: Call) -> str:
+    """Return what evalhub itself found wrong with a call of an MCP server; empty otherwise."""
+    marked = call.event.metadata.get(MCP_MARK)
+    return str(marked.get("message") or "") if isinstance(marked, Mapping) else ""
 
 
 def _output(call: Call) -> Json:

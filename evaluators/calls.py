@@ -9,6 +9,9 @@ from msgspec import Struct
 
 from evaluators.model import Event, NotRun
 
+MCP_MARK = "mcp"
+"""The key in a call's metadata under which `mcp_calls.mark_calls` stores what it found of a call of an MCP server."""
+
 
 class Call(Struct, gc=False):
     """A tool call and its result."""

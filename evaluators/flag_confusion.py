@@ -77,9 +77,13 @@ def confusions(commands: Sequence[Command], pages: Mapping[str, HelpPage]) -> li
     return _counted(commands, lambda line, subcommand: _confusions(line, subcommand, pages))
 
 
-def argument_confusions(commands: Sequence[Command], surface: McpSurface) -> list[Confusion]:
+def argument_confusions(
+    commands: Sequence[Command], surface: McpSurface, server: str = ""
+) -> list[Confusion]:
     """Return what failed calls of an MCP server confused, by the schemas of its tools; argument keys are the flags."""
-    return _counted(commands, lambda line, tool: _of_arguments(arguments_of(line), tool, surface))
+    return _counted(
+        commands, lambda line, subcommand: _of_arguments(arguments_of(line), subcommand, surface, server)
+    )
 
 
 def _counted(commands: Sequence[Command], read: Callable[[str, str], Iterable[Key]]) -> list[Confusion]:
@@ -90,11 +94,16 @@ def _counted(commands: Sequence[Command], read: Callable[[str, str], Iterable[Ke
     return sorted(Confusion(*key, calls) for key, calls in counted.items())
 
 
-def _of_arguments(arguments: Mapping[str, Json], tool: str, surface: McpSurface) -> Iterable[Key]:
+def _of_arguments(
+    arguments: Mapping[str, Json], subcommand: str, surface: McpSurface, server: str
+) -> Iterable[Key]:
+    schema = surface.schema(subcommand)
+    # In runs with several servers it is `server/tool`.
+    tool = subcommand if schema is not None else subcommand.removeprefix(f"{server}/")
     schema = surface.schema(tool)
     if schema is None:
         meant = _nearest(tool, [each.name for each in surface.tools])
-        yield tool, ConfusionKind.UNKNOWN_COMMAND.value, tool[:LONGEST_NAME], meant
+        yield subcommand, ConfusionKind.UNKNOWN_COMMAND.value, tool[:LONGEST_NAME], meant
         return
     known = list(schema.get("properties") or ())
     problems = argument_problems(schema, dict(arguments))
@@ -104,13 +113,13 @@ def _of_arguments(arguments: Mapping[str, Json], tool: str, surface: McpSurface)
     for name in unknown:
         meant = _nearest(name, known)
         kind = ConfusionKind.NEAR_MISS if meant else ConfusionKind.INVENTED
-        yield tool, kind.value, name[:LONGEST_NAME], meant
+        yield subcommand, kind.value, name[:LONGEST_NAME], meant
     for each in problems:
         if each.kind == ArgumentProblemKind.MISSING:
-            yield tool, ConfusionKind.MISSING.value, "", each.name[:LONGEST_NAME]
+            yield subcommand, ConfusionKind.MISSING.value, "", each.name[:LONGEST_NAME]
         elif each.kind == ArgumentProblemKind.VALUE:
             yield (
-                tool,
+                subcommand,
                 ConfusionKind.WRONG_VALUE.value,
                 each.name[:LONGEST_NAME],
                 each.expected[:LONGEST_NAME],

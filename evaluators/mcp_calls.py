@@ -15,16 +15,15 @@ import msgspec
 from msgspec import Struct
 
 from evaluators.attempts import call_message
-from evaluators.calls import Call, calls
+from evaluators.calls import MCP_MARK, Call, calls
 from evaluators.mcp_arguments import argument_problems
+from evaluators.mcp_output import output_problem
 from evaluators.mcp_record import RecordedCall
-from evaluators.mcp_surface import McpSurface
+from evaluators.mcp_surface import McpSurface, joined
 from evaluators.model import Event, Json, Source, Transcript
 from evaluators.tool import McpServer
 from evaluators.tool_commands import HELP, Found, FoundCommand, number_commands
 
-MARK = "mcp"
-"""The key in a call's metadata under which `mark_calls` stores what it found."""
 _HELP_NAMES = {
     "list_mcp_resources": "resources/list",
     "list_mcp_resource_templates": "resources/templates/list",
@@ -37,7 +36,11 @@ _HELP_NAMES = {
     "WaitForMcpServers": "tools/list",
 }
 """Tools by which agents read a server's resources or search its tools, with the method that they stand for."""
-_HELP_METHODS = frozenset(_HELP_NAMES.values())
+_READS = frozenset(("resources/read", "prompts/get"))
+"""Methods that an agent doesn't use by itself when it connects."""
+_HELP_METHODS = _READS | frozenset(_HELP_NAMES.values())
+_BROKEN_OUTPUT = re.compile(r"(?i)structured content|output schema")
+"""How the SDKs of agents say that a result breaks the tool's `outputSchema`."""
 
 
 class McpFailure(StrEnum):
@@ -50,7 +53,7 @@ class McpFailure(StrEnum):
     IS_ERROR = "is_error"
     """The tool itself reported an error (`isError`)."""
     PROTOCOL = "protocol"
-    """The server answered with a JSON-RPC error, or not at all."""
+    """The server answered with a JSON-RPC error, not at all, or with a result that breaks the tool's `outputSchema`."""
 
     @property
     def label(self) -> str:
@@ -67,16 +70,25 @@ class McpCall(Struct, frozen=True, omit_defaults=True):
 
     tool: str
     """The tool, or the method of a call for help."""
+    server: str = ""
+    """The server, where the run has more than one; empty otherwise."""
     arguments: Json = None
     help: bool = False
     failure: str = ""
     exit_code: int | None = None
     """0 or 1; None if the result is unknown."""
+    message: str = ""
+    """What is wrong, where evalhub itself found it."""
 
     @property
     def line(self) -> str:
         """Return the call as a command line."""
-        return call_line(self.tool, self.arguments)
+        return call_line(self.subcommand, self.arguments)
+
+    @property
+    def subcommand(self) -> str:
+        """Return the tool, as `server/tool` where the run has more than one server."""
+        return f"{self.server}/{self.tool}" if self.server else self.tool
 
 
 def call_line(tool: str, arguments: Json) -> str:
@@ -109,12 +121,12 @@ def _commands(paired: Sequence[Call], server: McpServer) -> Iterator[tuple[Found
     for call in paired:
         if never_ran(call):
             continue
-        stored = call.event.metadata.get(MARK)
+        stored = call.event.metadata.get(MCP_MARK)
         found = msgspec.convert(stored, McpCall) if stored else _judged(call, server, None, None)
         if found is None:
             continue
         failed = found.exit_code not in (None, 0)
-        subcommand = HELP if found.help else found.tool
+        subcommand = HELP if found.help else found.subcommand
         yield (
             FoundCommand(
                 found.line,
@@ -133,13 +145,19 @@ def mark_calls(
     server: McpServer,
     surface: McpSurface | None,
     record: Sequence[RecordedCall] | None = None,
+    *,
+    has_others: bool = False,
 ) -> Transcript:
     """Return the transcript with every call of the server marked, for `mcp_commands`.
 
     The proxy's record is the authority: it decides how a call ended, and calls that the agent's events lack are added
     at their end. None means that no proxy recorded anything. A call that never left the agent takes no record.
+    `surface` is what the server listed before the run, for agents that were shown no list of their own. `has_others` is
+    whether the run has other servers, so that calls name theirs.
     """
+    shown_as = server.name if has_others else ""
     paired = calls(transcript.events)
+    surface = joined(each.surface for each in record or () if each.surface) or surface
     events, pending = list(transcript.events), _Pending(record or (), paired)
     for call in paired:
         named = _named(call.event, server)
@@ -147,12 +165,14 @@ def mark_calls(
             continue
         recorded = None if _is_refused(call) else pending.take(named, call.event.id or "")
         reached = None if record is None else recorded or False
-        found = _judged(call, server, surface, reached)
-        metadata = {**call.event.metadata, MARK: msgspec.to_builtins(found)}
+        if (found := _judged(call, server, surface, reached)) is None:
+            continue
+        found = msgspec.structs.replace(found, server=shown_as)
+        metadata = {**call.event.metadata, MCP_MARK: msgspec.to_builtins(found)}
         events[call.index] = msgspec.structs.replace(call.event, metadata=metadata)
     for number, each in enumerate(pending.left.values()):
-        if each.tool not in _HELP_METHODS or each.tool == "resources/read":
-            events += _added(f"mcp-{number}", each, server, surface)
+        if each.tool not in _HELP_METHODS or each.tool in _READS:
+            events += _added(f"mcp-{number}", each, server, surface, shown_as)
     plain = transcript.source in ("none", "transcript")
     source: Source = "events" if pending.left and plain else transcript.source
     return msgspec.structs.replace(transcript, events=tuple(events), source=source)
@@ -169,7 +189,8 @@ def _named(event: Event, server: McpServer) -> McpCall | None:
         about = str(given.get("query") or "") if method == "tools/list" else server.name
         if asked not in (None, "", server.name) or server.name not in about:
             return None
-        return McpCall(method, {key: value for key, value in given.items() if key != "server"}, help=True)
+        arguments = {key: value for key, value in given.items() if key != "server"}
+        return McpCall(method, arguments=arguments, help=True)
     if "server" in event.metadata:
         tool = name if event.metadata["server"] == server.name else ""
     else:
@@ -177,7 +198,7 @@ def _named(event: Event, server: McpServer) -> McpCall | None:
         tool = next((name.removeprefix(each) for each in prefixes if name.startswith(each)), "")
     if not tool:
         return None
-    return McpCall(tool, dict(given), help=tool in server.help_tools)
+    return McpCall(tool, arguments=dict(given), help=tool in server.help_tools)
 
 
 def _is_refused(call: Call) -> bool:
@@ -259,7 +280,7 @@ def _judged(
     if named is None:
         return None
     if isinstance(recorded, RecordedCall):
-        return _ended(named, surface, recorded.tool, recorded.failure, recorded.ended)
+        return _recorded(named, surface, recorded)
     failure = _failure(call, reached=recorded is not False or named.help)
     return _ended(named, surface, named.tool, failure, call.exit_code is not None)
 
@@ -275,8 +296,23 @@ def _failure(call: Call, *, reached: bool) -> str:
     if "No such tool available" in text:
         return McpFailure.UNKNOWN_TOOL
     # Only the server itself can report `isError`.
-    protocol = call.result is not None and call.result.metadata.get("protocol")
+    protocol = _BROKEN_OUTPUT.search(text) or (
+        call.result is not None and call.result.metadata.get("protocol")
+    )
     return McpFailure.PROTOCOL if protocol or not reached or "MCP error -" in text else McpFailure.IS_ERROR
+
+
+def _recorded(named: McpCall, surface: McpSurface | None, recorded: RecordedCall) -> McpCall:
+    """Return a call with how it ended according to the record, whatever the agent made of it."""
+    surface = recorded.surface or surface
+    found = _ended(named, surface, recorded.tool, recorded.failure, recorded.ended)
+    tool = surface.tool(found.tool) if surface else None
+    if found.exit_code != 0 or tool is None or tool.output_schema is None:
+        return found
+    message = output_problem(tool.output_schema, recorded.output)
+    if not message:
+        return found
+    return msgspec.structs.replace(found, failure=str(McpFailure.PROTOCOL), exit_code=1, message=message)
 
 
 def _ended(named: McpCall, surface: McpSurface | None, tool: str, failure: str, ended: bool) -> McpCall:
@@ -297,13 +333,14 @@ def _exact(tool: str, surface: McpSurface | None) -> str:
     return tool if tool in names else next((name for name in names if _plain(name) == tool), tool)
 
 
-def _added(id: str, each: RecordedCall, server: McpServer, surface: McpSurface | None) -> Iterator[Event]:
+def _added(
+    id: str, each: RecordedCall, server: McpServer, surface: McpSurface | None, shown_as: str
+) -> Iterator[Event]:
     """Yield call and result of a recorded call that the agent's events lack."""
-    named = McpCall(
-        each.tool, each.arguments, help=each.tool in _HELP_METHODS or each.tool in server.help_tools
-    )
-    found = _ended(named, surface, each.tool, each.failure, each.ended)
-    metadata = {"server": server.name, MARK: msgspec.to_builtins(found)}
+    is_help = each.tool in _HELP_METHODS or each.tool in server.help_tools
+    named = McpCall(each.tool, shown_as, each.arguments, help=is_help)
+    found = _recorded(named, surface, each)
+    metadata = {"server": server.name, MCP_MARK: msgspec.to_builtins(found)}
     yield Event("tool_call", id, each.tool, input=each.arguments, metadata=metadata)
     if each.ended:
         yield Event("tool_result", id, output=each.output, success=not each.failure, seconds=each.seconds)

@@ -6,9 +6,10 @@ import json
 
 from msgspec import Struct, structs
 
+from evaluators.mcp_surface import McpSurface, surface_of
 from evaluators.model import Json
 
-_METHODS = ("tools/call", "resources/read", "resources/list", "resources/templates/list")
+_METHODS = ("tools/call", "resources/read", "resources/list", "resources/templates/list", "prompts/get")
 _CALL_IDS = ("claudecode/toolUseId", "callId")
 """Under which Claude Code and Codex send a call's id in `_meta`."""
 _MOST_SECONDS = 1e12
@@ -30,6 +31,8 @@ class RecordedCall(Struct, frozen=True, omit_defaults=True):
     seconds: float | None = None
     id: str = ""
     """The agent's own id of the call, where it sends one; empty otherwise."""
+    surface: McpSurface | None = None
+    """What the agent had got of the server's tools by then; None if it had asked for no list."""
 
 
 def read_record(content: bytes, *, was_cut: bool = False) -> tuple[RecordedCall, ...]:
@@ -40,6 +43,7 @@ def read_record(content: bytes, *, was_cut: bool = False) -> tuple[RecordedCall,
     """
     found: list[RecordedCall] = []
     opened: dict[str, int] = {}
+    listed = _Listings()
     for line in content.splitlines():
         try:
             entry = _entry(line)
@@ -48,10 +52,11 @@ def read_record(content: bytes, *, was_cut: bool = False) -> tuple[RecordedCall,
         if not isinstance(entry, dict):
             continue
         key = f"{entry.get('connection')} {entry.get('number')}"
+        listed.note(key, entry)
         if isinstance(entry.get("request"), dict):
             if call := _call(entry["request"], _seconds(entry.get("time"))):
                 opened[key] = len(found)
-                found.append(call)
+                found.append(structs.replace(call, surface=listed.seen_by(entry.get("connection"))))
             else:
                 opened.pop(key, None)
         elif (at := opened.get(key)) is None:
@@ -61,6 +66,56 @@ def read_record(content: bytes, *, was_cut: bool = False) -> tuple[RecordedCall,
         elif isinstance(entry.get("response"), dict):
             found[at] = _ended(found[at], entry["response"], _seconds(entry.get("seconds")))
     return tuple(found if was_cut else map(_without_answer, found))
+
+
+def listings(content: bytes) -> tuple[McpSurface, ...]:
+    """Return what the server listed to the agent, in order: all pages as of each list that was asked for."""
+    listed, found = _Listings(), list[McpSurface]()
+    for line in content.splitlines():
+        try:
+            entry = _entry(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(entry, dict):
+            key = f"{entry.get('connection')} {entry.get('number')}"
+            if (surface := listed.note(key, entry)) is not None:
+                found.append(surface)
+    return tuple(found)
+
+
+class _Listings:
+    """The tools that each connection of the agent was shown."""
+
+    def __init__(self) -> None:
+        self._asked: dict[str, bool] = {}
+        """Whether a request is for the first page, by its key."""
+        self._tools: dict[Json, list[Json]] = {}
+        self._surfaces: dict[Json, McpSurface] = {}
+        self._last: McpSurface | None = None
+
+    def seen_by(self, connection: Json) -> McpSurface | None:
+        """Return the last list on a connection, else on any: over HTTP, each request may have its own."""
+        return self._surfaces.get(connection, self._last)
+
+    def note(self, key: str, entry: dict[str, Json]) -> McpSurface | None:
+        """Take in one line of the record; return the list as it is now if the line changed it."""
+        request, response = entry.get("request"), entry.get("response")
+        if isinstance(request, dict):
+            self._asked.pop(key, None)
+            if request.get("method") == "tools/list":
+                params = request.get("params")
+                self._asked[key] = not (isinstance(params, dict) and params.get("cursor"))
+        elif isinstance(response, dict) and key in self._asked:
+            return self._page(entry.get("connection"), response.get("result"), first=self._asked.pop(key))
+        return None
+
+    def _page(self, connection: Json, result: Json, *, first: bool) -> McpSurface | None:
+        if not isinstance(result, dict) or not isinstance(result.get("tools"), list):
+            return None  # an error, or too long to be recorded
+        before = [] if first else self._tools.get(connection, [])
+        tools = self._tools[connection] = [*before, *result["tools"]]
+        self._last = self._surfaces[connection] = surface_of("", {"tools": tools})
+        return self._last
 
 
 def _without_answer(call: RecordedCall) -> RecordedCall:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 from msgspec import Struct
@@ -19,11 +19,13 @@ class McpTool(Struct, frozen=True, omit_defaults=True):
     description: str = ""
     schema: dict[str, Json] = {}
     """Its `inputSchema`."""
+    output_schema: dict[str, Json] | None = None
+    """Its `outputSchema`; None without one. Models don't read it, so it isn't stored with surfaces."""
 
     @property
     def tokens(self) -> int:
         """An estimate from the number of characters, as compact JSON."""
-        return estimated_tokens(msgspec.json.encode(self).decode())
+        return estimated_tokens(msgspec.json.encode(_as_read(self)).decode())
 
     @property
     def text(self) -> str:
@@ -44,7 +46,12 @@ class McpSurface(Struct, frozen=True, omit_defaults=True):
 
     def schema(self, tool: str) -> dict[str, Json] | None:
         """Return the schema of a tool's arguments; None if there is no such tool."""
-        return next((each.schema for each in self.tools if each.name == tool), None)
+        found = self.tool(tool)
+        return found.schema if found else None
+
+    def tool(self, name: str) -> McpTool | None:
+        """Return a tool by its name."""
+        return next((each for each in self.tools if each.name == name), None)
 
     @property
     def documents(self) -> dict[str, str]:
@@ -72,15 +79,33 @@ def surface_of(server: str, answer: Mapping[str, Json]) -> McpSurface:
 
 
 def _tool(each: Mapping[str, Json]) -> McpTool:
-    schema = each.get("inputSchema")
+    schema, output = each.get("inputSchema"), each.get("outputSchema")
     return McpTool(
-        str(each["name"]), str(each.get("description") or ""), schema if isinstance(schema, dict) else {}
+        str(each["name"]),
+        str(each.get("description") or ""),
+        schema if isinstance(schema, dict) else {},
+        output if isinstance(output, dict) else None,
     )
 
 
+def joined(surfaces: Iterable[McpSurface]) -> McpSurface | None:
+    """Return all tools of several listings of a server, each as it was listed last; None without a listing."""
+    found: McpSurface | None = None
+    tools: dict[str, McpTool] = {}
+    for found in surfaces:
+        tools |= {each.name: each for each in found.tools}
+    return found and msgspec.structs.replace(found, tools=tuple(tools[name] for name in sorted(tools)))
+
+
 def encoded(surfaces: Sequence[McpSurface]) -> str:
-    """Return surfaces as stored: equal surfaces are equal texts."""
-    return msgspec.json.encode(surfaces, order="deterministic").decode()
+    """Return surfaces as stored: surfaces that read the same are equal texts."""
+    read = [msgspec.structs.replace(each, tools=tuple(map(_as_read, each.tools))) for each in surfaces]
+    return msgspec.json.encode(read, order="deterministic").decode()
+
+
+def _as_read(tool: McpTool) -> McpTool:
+    """Return a tool without what models don't read."""
+    return msgspec.structs.replace(tool, output_schema=None)
 
 
 def decoded(text: str) -> tuple[McpSurface, ...]:

@@ -26,11 +26,12 @@ class _McpGate(BaseGate):
             return self.score(None, NO_SERVER, error=NO_SERVER)
         if problem := evidence.interaction.problem:
             return self.score(None, problem, error=problem)
-        return self.judge([each for each in evidence.interaction.commands if not each.help])
+        calls = [each for each in evidence.interaction.commands if not each.help]
+        return self.judge(calls, evidence.tool.mcp.name)
 
     @abstractmethod
-    def judge(self, calls: list[Command]) -> Score:
-        """Return the score for the agent's calls."""
+    def judge(self, calls: list[Command], server: str = "") -> Score:
+        """Return the score for the agent's calls of a server."""
 
 
 class McpCalled(_McpGate):
@@ -42,10 +43,11 @@ class McpCalled(_McpGate):
     times: int | None = Field(default=None, ge=1)
     """Exactly so often; None for at least once."""
 
-    def judge(self, calls: list[Command]) -> Score:
-        called = [each for each in calls if each.subcommand == self.tool]
+    def judge(self, calls: list[Command], server: str = "") -> Score:
+        called = [each for each in calls if _is_named(each, self.tool, server)]
+        # A call whose end is unknown is no success.
         fitting = [
-            each for each in called if not each.failed and _has(arguments_of(each.line), self.arguments)
+            each for each in called if each.exit_code == 0 and _has(arguments_of(each.line), self.arguments)
         ]
         passed = bool(fitting) if self.times is None else len(fitting) == self.times
         wanted = "at least 1" if self.times is None else str(self.times)
@@ -64,11 +66,17 @@ class McpNotCalled(_McpGate):
     type: Literal["mcp_not_called"] = "mcp_not_called"
     tool: str | None = Field(default=None, min_length=1)
 
-    def judge(self, calls: list[Command]) -> Score:
-        found = [each for each in calls if self.tool in (None, each.subcommand)]
+    def judge(self, calls: list[Command], server: str = "") -> Score:
+        found = [each for each in calls if self.tool is None or _is_named(each, self.tool, server)]
         what = f"`{self.tool}`" if self.tool else "the server's tools"
         message = f"Calls of {what}: {len(found)}; expected none."
         return self.score(not found, message, expected=0, actual=len(found), calls=_lines(found))
+
+
+def _is_named(call: Command, tool: str, server: str) -> bool:
+    """Return whether a call is of a tool, given as `tool` or `server/tool`; runs with several servers have the latter."""
+    own = call.subcommand or ""
+    return tool in (own, f"{server}/{own}") or own == f"{server}/{tool}"
 
 
 def _lines(calls: list[Command]) -> list[Json]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -12,21 +13,28 @@ from urllib.parse import urlsplit
 from django.conf import settings
 
 from evaluators.model import Json
-from evaluators.tool import McpServer
+from evaluators.redaction import mask_values
+from evaluators.tool import McpServer, Tool
+from runs.containment.profiles import AGENT, COMMAND, Profile
 from runs.errors import ProviderError, RequestError
 from runs.execution.context import RunContext
+from runs.execution.mcp_packages import FOLDER, cache_variables, size_of, store, stored_packages
 from runs.execution.mcp_server import store_surfaces
+from runs.execution.tool_variables import resolved_headers
 from runs.execution.trial_folder import trial_folder
 from runs.execution.workspace import LocalWorkspace, fill
 from runs.queue.disk import check_room_for_commands
 from runs.sources import mcp_stdio
 from runs.sources.reading import registry_from
+from scenarios.formats.parsed import Fixture as FixtureFiles
 from scenarios.formats.parsed import FixtureFile
 
 if TYPE_CHECKING:  # httpx takes a tenth of a second
     import httpx
 
 COMMAND_SECONDS = 60.0
+LISTING_SECONDS = 300.0
+"""For a server to come up, with the packages that it fetches."""
 FETCH_SECONDS = 30.0
 SPEAKER = ".evalhub-mcp.py"
 """Name of the MCP client program in a command's folder."""
@@ -42,12 +50,21 @@ def capture(context: RunContext) -> dict[str, Json]:
     """
     options = context.options
     found: dict[str, Json] = store_surfaces(context, _listings(context))
+    if packages := _packages(context):
+        found["packages"] = packages
     if options.snapshot_source:
         found["snapshot"] = _ask(context, options.snapshot_source, "the snapshot", tools=False)
     if options.registry_source:
         answer = _ask(context, options.registry_source, "the tool registry", tools=True)
         found["registry"] = registry_from(answer, options.registry_source)
     return found
+
+
+def _packages(context: RunContext) -> Json:
+    """Return the bytes of the packages that each MCP server fetched, by its name; those without any are left out."""
+    servers = {tool.mcp.name: stored_packages(context.run.pk, tool) for tool, _ in context.tools if tool.mcp}
+    sizes = {name: size_of(stored) for name, stored in servers.items()}
+    return {name: size for name, size in sizes.items() if size}
 
 
 def _listings(context: RunContext) -> dict[str, Json]:
@@ -64,17 +81,38 @@ def _listings(context: RunContext) -> dict[str, Json]:
                 f"The suite has two MCP servers named '{server.name}'. Give them different names in target.mcp."
             )
         asked[server.name] = server
-        what = f"the tools of the MCP server '{server.name}'"
         if server.url:
-            found[server.name] = _fetch(context, server.url, what, tools=True)
+            what = f"the tools of the MCP server '{server.name}'"
+            found[server.name] = _fetch_listing(context, server, what)
             continue
-        with trial_folder(settings.WORK_DIR, files) as folder:
-            fill(folder.scratch, (_speaker(),))
-            workspace = context.workspace(folder, tool)
-            speaker = shlex.quote(workspace.inside(folder.scratch / SPEAKER))
-            command = f"{shlex.quote(sys.executable)} -IS {speaker} {shlex.quote(server.command)}"
-            found[server.name] = run_for_json(command, workspace, what, shown=server.command)
+        found[server.name] = list_command(context, tool, server, files)
     return found
+
+
+def list_command(context: RunContext, tool: Tool, server: McpServer, files: FixtureFiles) -> Json:
+    """Return what a server on standard input and output lists, and store the packages that its command fetches.
+
+    Raises `RequestError` or `ProviderError`.
+    """
+    with trial_folder(settings.WORK_DIR, files) as folder:
+        fill(folder.scratch, (_speaker(),))
+        workspace = context.workspace(folder, tool)
+        speaker = shlex.quote(workspace.inside(folder.scratch / SPEAKER))
+        command = f"{shlex.quote(sys.executable)} -IS {speaker} {shlex.quote(server.command)}"
+        packages = folder.scratch / FOLDER
+        variables = cache_variables(workspace.inside(packages), offline=False)
+        listing = run_for_json(
+            command,
+            workspace,
+            f"the tools of the MCP server '{server.name}'",
+            shown=server.command,
+            # The server itself has the limits of agents, and packages may take minutes.
+            profile=AGENT,
+            seconds=LISTING_SECONDS,
+            env={name: value for name, value in variables.items() if name not in tool.env},
+        )
+        store(packages, stored_packages(context.run.pk, tool))
+        return listing
 
 
 def _ask(context: RunContext, source: str, what: str, *, tools: bool) -> Json:
@@ -89,17 +127,40 @@ def _speaker() -> FixtureFile:
     return FixtureFile(SPEAKER, Path(mcp_stdio.__file__).read_bytes())
 
 
+def _fetch_listing(context: RunContext, server: McpServer, what: str) -> Json:
+    """Return what an MCP server at an address lists. Raises `RequestError` and `ProviderError`."""
+    from runs.sources.mcp_http import fetch_tools
+
+    headers = resolved_headers(server, context.variables)
+    secrets = tuple(headers.values())
+
+    def fetch(http: httpx.Client) -> Json:
+        return fetch_tools(http, server.url, headers, server.transport)
+
+    return _read_address(context, server.url, what, fetch, secrets)
+
+
 def _fetch(context: RunContext, url: str, what: str, *, tools: bool) -> Json:
     """Return the JSON at an address; for tools it may be an MCP server."""
+    return _read_address(context, url, what, lambda http: _tools(http, url) if tools else _plain(http, url))
+
+
+def _read_address(
+    context: RunContext,
+    url: str,
+    what: str,
+    read: Callable[[httpx.Client], Json],
+    secrets: Sequence[str] = (),
+) -> Json:
     import httpx
 
     from runs.containment.outbound_http import Deadline, DeadlineExceeded, client
 
     try:
         with client(context.outbound, Deadline(FETCH_SECONDS)) as http:
-            return _tools(http, url) if tools else _plain(http, url)
+            return read(http)
     except (httpx.HTTPError, httpx.InvalidURL, DeadlineExceeded, *_NO_JSON, mcp_stdio.NoAnswer) as error:
-        reason = (str(error) or type(error).__name__).rstrip(".")
+        reason = mask_values((str(error) or type(error).__name__).rstrip("."), secrets)
         raise RequestError(f"{url}: {what} could not be fetched: {reason}. Check the address.") from error
     except ProviderError as error:
         raise RequestError(f"{url}: {what} could not be fetched: {error}") from error
@@ -127,12 +188,21 @@ def _tools(http: httpx.Client, url: str) -> Json:
         return fetch_tools(http, url)
 
 
-def run_for_json(command: str, workspace: LocalWorkspace, what: str, *, shown: str = "") -> Json:
+def run_for_json(
+    command: str,
+    workspace: LocalWorkspace,
+    what: str,
+    *,
+    shown: str = "",
+    profile: Profile = COMMAND,
+    seconds: float = COMMAND_SECONDS,
+    env: Mapping[str, str] | None = None,
+) -> Json:
     """Return the JSON that a command prints. Raises `RequestError` if it fails or prints something else.
 
     `shown` is the command in messages, if the actual one wraps it.
     """
-    result = workspace.run(command, timeout_seconds=COMMAND_SECONDS, network=True)
+    result = workspace.run(command, timeout_seconds=seconds, network=True, profile=profile, env=env)
     if result.exit_code != 0:
         check_room_for_commands()
         output = (result.stderr or result.stdout or result.error).strip()[-300:]

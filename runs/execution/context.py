@@ -41,7 +41,7 @@ from scenarios.models import Fixture
 from scenarios.spec import ScenarioSpec
 from scenarios.storing import guidance_files, unpack
 from scenarios.tool_files import split_tool
-from scenarios.tool_variables import named_variables, resolve_env
+from scenarios.tool_variables import named_in_headers, named_variables, resolve_env
 
 
 @dataclass(frozen=True)
@@ -175,6 +175,8 @@ class RunContext:
     def secrets(self, tool: Tool | None) -> tuple[str, ...]:
         """Return the secret values to mask in everything stored."""
         named = {variable for _, variable in named_variables(tool.env if tool else {})}
+        if tool and tool.mcp:
+            named |= {variable for _, variable in named_in_headers(tool.mcp.headers)}
         return (*self.target.secrets, *(self.variables[name] for name in named if name in self.variables))
 
 

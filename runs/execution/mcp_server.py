@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from evaluators.mcp_calls import mark_calls, refused_calls
-from evaluators.mcp_record import read_record
-from evaluators.mcp_surface import McpSurface, encoded, surface_of
+from evaluators.mcp_record import listings, read_record
+from evaluators.mcp_surface import McpSurface, encoded, joined, surface_of
 from evaluators.model import Json, Transcript
 from evaluators.tool import Tool
 from evaluators.transcripts.nesting import without_deep_values
@@ -26,6 +26,7 @@ from scenarios.hashing import blob_hash
 RECORD = "mcp"
 """The artifact with the proxy's record."""
 LONGEST_SURFACE = 2_000_000
+LONGEST_VERSION = 200
 
 
 def marked(transcript: Transcript, task: Task, recording: Recording) -> Transcript:
@@ -37,7 +38,17 @@ def marked(transcript: Transcript, task: Task, recording: Recording) -> Transcri
     refused = refused_calls(recording.stderr, tool.mcp)
     record = None if content is None else (*read_record(content, was_cut=recording.was_cut), *refused)
     surface = task.context.surfaces.get(tool.mcp.name)
-    return without_deep_values(mark_calls(transcript, tool.mcp, surface, record))
+    has_others = len(task.context.surfaces) > 1
+    found = mark_calls(transcript, tool.mcp, surface, record, has_others=has_others)
+    return without_deep_values(found)
+
+
+def shown_surface(task: Task, recording: Recording) -> McpSurface | None:
+    """Return what the MCP server under test listed to the agent, else before the run; None for another tool."""
+    tool = task.spec.criteria.tool
+    if tool is None or tool.mcp is None:
+        return None
+    return joined(listings(recording.logs.get(RECORD, b""))) or task.context.surfaces.get(tool.mcp.name)
 
 
 def store_surfaces(context: RunContext, listings: Mapping[str, Json]) -> dict[str, Json]:
@@ -91,7 +102,16 @@ def server_version(context: RunContext, tool: Tool) -> str:
     if tool.mcp is None or tool.mcp.name not in context.surfaces:
         return ""
     own = context.surfaces[tool.mcp.name].version
-    return f"{tool.mcp.name} {own} ({context.options.surface[:8]})".replace("  ", " ")[:200]
+    return f"{tool.mcp.name} {own} ({context.options.surface[:8]})".replace("  ", " ")[:LONGEST_VERSION]
+
+
+def joined_versions(versions: Mapping[str, str]) -> str:
+    """Return the versions of a run's MCP servers as one, by their names; that of the only one as it is."""
+    if len(versions) < 2:
+        return next(iter(versions.values()), "")
+    most = LONGEST_VERSION // len(versions) - 2
+    named = (f"{name} {own.removeprefix(name).strip()}"[:most].rstrip() for name, own in versions.items())
+    return ", ".join(named)
 
 
 def plain_descriptions(descriptions: ToolDescriptions | None) -> dict[str, Any]:

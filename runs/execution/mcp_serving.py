@@ -16,18 +16,21 @@ from types import ModuleType
 
 from evaluators.model import Json
 from evaluators.redaction import mask_values, mask_values_in_bytes
-from evaluators.tool import McpServer
+from evaluators.tool import McpServer, Tool
 from runs.containment.beneath import read_beneath, write_beside
 from runs.containment.process import ProcessResult, run_process
 from runs.containment.profiles import AGENT
 from runs.containment.sandbox import Sandbox
-from runs.errors import ProviderError
+from runs.errors import ProviderError, RequestError
+from runs.execution.captures import list_command
+from runs.execution.mcp_packages import FOLDER, cache_variables, lay, only_once, stored_packages
 from runs.execution.mcp_server import RECORD, plain_descriptions
 from runs.execution.task import Task
+from runs.execution.tool_variables import resolved_headers
 from runs.execution.trial_folder import TrialFolder
 from runs.execution.workspace import LocalWorkspace
 from runs.providers.base import McpEndpoint, Recording
-from runs.sources import mcp_connect, mcp_face, mcp_messages, mcp_proxy
+from runs.sources import mcp_address, mcp_connect, mcp_face, mcp_messages, mcp_probe, mcp_proxy, mcp_sse
 
 CONFIG_VARIABLE = "LLM_TOOL_TEST_MCP_CONFIG"
 LARGEST_RECORD = 64 << 20
@@ -35,7 +38,7 @@ READY_SECONDS = 60.0
 """How long a server may take to answer."""
 _START_SECONDS, _END_SECONDS, _POLL_SECONDS = 30.0, 15.0, 0.01
 _CONFIG = "mcp.json"
-_PROGRAM = (mcp_proxy, mcp_face, mcp_messages)
+_PROGRAM = (mcp_proxy, mcp_probe, mcp_sse, mcp_face, mcp_address, mcp_messages)
 
 
 @dataclass(frozen=True)
@@ -80,13 +83,15 @@ def serving(
         yield None
         return
     _lay_out(folder)
-    proxy = _Proxy(task, folder, workspace, env)
-    proxy.settle(server, plain_descriptions(task.context.options.descriptions))
+    proxy = _Proxy(task, server, folder, workspace, env)
+    if tool and server.command and lay(_fetched(task, tool, server), folder.server):
+        proxy.take_packages()
+    proxy.settle(plain_descriptions(task.context.options.descriptions))
     try:
         proxy.start()
-        proxy.wait_until_ready(server)
+        transport = proxy.wait_until_ready()
         yield Served(
-            _endpoint(server, folder, workspace),
+            _endpoint(server, transport, folder, workspace),
             {CONFIG_VARIABLE: workspace.inside(folder.scratch / _CONFIG)},
             proxy.end,
             folder,
@@ -94,6 +99,17 @@ def serving(
         )
     finally:
         proxy.end()
+
+
+def _fetched(task: Task, tool: Tool, server: McpServer) -> Path:
+    """Return the packages that the server's command fetches; they are fetched now if this machine lacks them."""
+    stored = stored_packages(task.context.run.pk, tool)
+    with only_once(stored) as is_missing:
+        if is_missing:
+            # What is wrong with the server is said when the trial starts it.
+            with suppress(RequestError, ProviderError):
+                list_command(task.context, tool, server, task.files)
+    return stored
 
 
 def _lay_out(folder: TrialFolder) -> None:
@@ -111,11 +127,13 @@ def _source(module: ModuleType) -> bytes:
     return Path(str(module.__file__)).read_bytes()
 
 
-def _endpoint(server: McpServer, folder: TrialFolder, workspace: LocalWorkspace) -> McpEndpoint:
+def _endpoint(
+    server: McpServer, transport: str, folder: TrialFolder, workspace: LocalWorkspace
+) -> McpEndpoint:
     """Write the configuration that agents may read, and return how they reach the server."""
     config = folder.scratch / _CONFIG
     connect = (sys.executable, "-IS", str(folder.door / "connect.py"))
-    if server.url:
+    if transport == "http":
         around = (*connect, workspace.inside(config), "--")
         endpoint = McpEndpoint(
             server.name, url=mcp_connect.MCP_ADDRESS, around=around, readable=(folder.door,)
@@ -132,8 +150,14 @@ class _Proxy:
     """The proxy's process, run by a thread that waits for its end."""
 
     def __init__(
-        self, task: Task, folder: TrialFolder, workspace: LocalWorkspace, env: Mapping[str, str]
+        self,
+        task: Task,
+        server: McpServer,
+        folder: TrialFolder,
+        workspace: LocalWorkspace,
+        env: Mapping[str, str],
     ) -> None:
+        self.server = server
         self.task, self.folder, self.workspace, self.env = task, folder, workspace, env
         self._is_told_to_end = threading.Event()
         self._result: ProcessResult | None = None
@@ -141,17 +165,27 @@ class _Proxy:
         self._control: socket.socket | None = None
         self._thread = threading.Thread(target=self._run, name="mcp-proxy", daemon=True)
 
-    def settle(self, server: McpServer, descriptions: dict[str, Json]) -> None:
-        """Write the proxy's settings."""
+    def take_packages(self) -> None:
+        """Let the server use the packages in its folder, and fetch no others."""
+        inside = self._sandbox().inside(self.folder.server / FOLDER)
+        self.env = {**cache_variables(inside, offline=True), **self.env}
+
+    def settle(self, descriptions: dict[str, Json]) -> None:
+        """Write the proxy's settings. Raises `ProviderError` for a variable that is missing."""
+        server = self.server
         place = self._sandbox().inside
         settings: dict[str, Json] = {
             "folder": place(self.folder.server),
             "door_folder": str(self.folder.door),
             "workspace": place(self.folder.workspace),
             "descriptions": descriptions,
-            **({"url": server.url} if server.url else {"command": server.command}),
+            **(self._address(server) if server.url else {"command": server.command}),
         }
         (self.folder.server / "settings.json").write_text(json.dumps(settings))
+
+    def _address(self, server: McpServer) -> dict[str, Json]:
+        headers = resolved_headers(server, self.task.context.variables)
+        return {"url": server.url, "headers": {**headers}, "transport": server.transport}
 
     def _sandbox(self) -> Sandbox:
         containment = self.workspace.containment
@@ -193,8 +227,11 @@ class _Proxy:
         except ProviderError as error:
             self._problem = error
 
-    def wait_until_ready(self, server: McpServer) -> None:
-        """Wait until the server answers. Raises `ProviderError` (kind `setup`) with its standard error."""
+    def wait_until_ready(self) -> str:
+        """Wait until the server answers, and return its transport: `stdio`, `http` or `sse`.
+
+        Raises `ProviderError` (kind `setup`) with its standard error.
+        """
         if self._control is None:
             raise self._refused("its proxy did not start")
         self._control.settimeout(READY_SECONDS + _START_SECONDS)
@@ -206,6 +243,7 @@ class _Proxy:
             answer = {"problem": f"its proxy did not answer: {error}"}
         if problem := answer.get("problem", "its proxy ended"):
             raise self._refused(problem)
+        return str(answer["transport"])
 
     def _refused(self, why: str) -> ProviderError:
         self.end()
@@ -213,10 +251,10 @@ class _Proxy:
             return self._problem
         stderr = self._result.stderr.decode("utf-8", "replace").strip()[-1000:] if self._result else ""
         said = f" Its standard error: {mask_values(stderr, self.workspace.secrets)}" if stderr else ""
-        return ProviderError(
-            f"The MCP server was not ready: {why}. Run its command in the trial's workspace by hand.{said}",
-            kind="setup",
-        )
+        server = self.server
+        fix = "Check target.mcp." if server.url else "Run its command in the trial's workspace by hand."
+        where = f" at {server.url}" if server.url else ""
+        return ProviderError(f"The MCP server{where} was not ready: {why}. {fix}{said}", kind="setup")
 
     def end(self) -> None:
         """Let server and proxy end; kill what is left. Safe to repeat."""

@@ -22,7 +22,7 @@ from runs.execution.captures import capture
 from runs.execution.context import RunContext, load_run
 from runs.execution.fingerprint import fingerprint
 from runs.execution.judges import judge_targets
-from runs.execution.mcp_server import server_version
+from runs.execution.mcp_server import joined_versions, server_version
 from runs.execution.tool_recording import not_recorded
 from runs.execution.trial_folder import trial_folder
 from runs.execution.workspace import LocalWorkspace
@@ -146,10 +146,14 @@ def _check(context: RunContext, warnings: list[str]) -> tuple[str, str]:
         raise NotReady(f"The target '{context.run.target.name}' cannot work: {availability.sentence}")
     _check_cases(context)
     _check_mcp(context)
-    reported = ""
+    reported, of_servers = "", dict[str, str]()
     for tool, files in context.tools:
         version = _check_tool(context, tool, files, warnings) or server_version(context, tool)
+        if tool.mcp:
+            of_servers.setdefault(tool.mcp.name, version)
         reported = reported or version
+    if len(of_servers) > 1:
+        reported = joined_versions(of_servers)
     warnings += not_recorded(context)
     if not reported and (files_version := context.tool_files_hash[:SHORT_HASH]):
         reported = f"files {files_version}"

@@ -12,6 +12,7 @@ from django.conf import settings
 
 from evaluators.flag_confusion import TOOL, argument_confusions, confused_subcommands, confusions
 from evaluators.help_pages import LONGEST_HELP, HelpPage, parse_help
+from evaluators.mcp_surface import McpSurface
 from evaluators.redaction import redact_patterns
 from evaluators.tool import Tool
 from runs.errors import ProviderError
@@ -34,15 +35,19 @@ LONGEST_NAME = 200
 
 
 def with_confusions(
-    result: TrialResult, context: RunContext, tool: Tool | None, files: Fixture
+    result: TrialResult,
+    context: RunContext,
+    tool: Tool | None,
+    files: Fixture,
+    surface: McpSurface | None = None,
 ) -> TrialResult:
-    """Return the result with what its failed calls confused, by the tool's help.
+    """Return the result with what its failed calls confused, by the tool's help or by what an MCP server showed.
 
     `files` are the scenario's own: the tool may lie among them.
     """
     commands = result.interaction.commands if result.interaction else ()
-    if tool and tool.mcp and (surface := context.surfaces.get(tool.mcp.name)):
-        found = argument_confusions(commands, surface)
+    if surface is not None and tool and tool.mcp:
+        found = argument_confusions(commands, surface, tool.mcp.name)
         return replace(result, detail=result.detail | {"flags": json_of(found)}) if found else result
     wanted = confused_subcommands(commands)[:MOST_SUBCOMMANDS]
     # A proof's run belongs to no project.

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from evaluators.tool import McpServer
 from runs.errors import ProviderError
 from runs.execution.trial_folder import TrialFolder
 from runs.execution.workspace import LocalWorkspace
-from scenarios.tool_variables import OF_TRIALS, named_variables
+from scenarios.tool_variables import OF_TRIALS, named_variables, resolve_headers
 
 
 def trial_variables(
@@ -36,3 +37,25 @@ def refuse_missing(env: Mapping[str, str], variables: Mapping[str, str]) -> None
                 "not use it. Set it on the worker and allow it in EVALHUB_ENV_ALLOW.",
                 kind="configuration",
             )
+
+
+def resolved_headers(server: McpServer, variables: Mapping[str, str]) -> dict[str, str]:
+    """Return an MCP server's headers with their values.
+
+    Raises `ProviderError` (kind `configuration`) for a variable that the project doesn't have, or a value that is no header's.
+    """
+    try:
+        found = resolve_headers(server.headers, variables)
+    except KeyError as error:
+        raise ProviderError(
+            f"target.mcp.headers needs the variable {error.args[0]}, and it is not set, or this project may not use "
+            "it. Set it on the worker and allow it in EVALHUB_ENV_ALLOW.",
+            kind="configuration",
+        ) from error
+    for name, value in found.items():
+        if not value.isprintable() or not value.isascii():
+            raise ProviderError(
+                f"The header {name} of target.mcp has characters that no header can have. Fix its variable's value.",
+                kind="configuration",
+            )
+    return found

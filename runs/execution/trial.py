@@ -16,6 +16,7 @@ from runs.errors import ProviderError
 from runs.execution.assess import assess
 from runs.execution.batch_answers import masked
 from runs.execution.context import RunContext
+from runs.execution.mcp_server import shown_surface
 from runs.execution.mcp_serving import serving
 from runs.execution.offered_tools import tools_of
 from runs.execution.protected_files import ProtectedFiles
@@ -100,7 +101,7 @@ def _run_in_folder(task: Task, folder: TrialFolder) -> TrialResult:
     if result.outcome != "pass":
         # Gates and scripts write, too.
         check_room_for_commands()
-    return with_confusions(result, task.context, tool, task.files)
+    return with_confusions(result, task.context, tool, task.files, shown_surface(task, recording))
 
 
 def record_in_folder(task: Task, folder: TrialFolder) -> tuple[Recording, LocalWorkspace, ProtectedFiles]:

@@ -76,10 +76,11 @@ class LocalWorkspace:
         env: Mapping[str, str] | None = None,
         stdin: str | None = None,
         network: bool = False,
+        profile: Profile = COMMAND,
     ) -> CommandResult:
-        """Run a shell command with tight limits. Never raises for a failing command."""
+        """Run a shell command, with tight limits unless the profile has others. Never raises for a failing command."""
         return self._run(
-            command, COMMAND, timeout_seconds=timeout_seconds, env=env, stdin=stdin, network=network
+            command, profile, timeout_seconds=timeout_seconds, env=env, stdin=stdin, network=network
         )
 
     def read(self, path: str) -> str:

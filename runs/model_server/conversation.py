@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 SHELLS = (
@@ -55,21 +56,27 @@ class Conversation:
     """The session's name, if the agent sends one."""
     tools: tuple[str, ...] = ()
     """Names of the offered tools."""
+    spaces: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Names of the tools in each namespace."""
 
     def spelled(self, tool: str) -> tuple[str, str]:
         """Return a tool as this agent names it, with its namespace.
 
-        `SERVER/TOOL` is a tool of an MCP server, or of a namespace of the agent's own, such as Codex's sub-agents.
+        `SERVER/TOOL` is a tool of an MCP server, or of a namespace of the agent's own, such as Codex's sub-agents. An offered
+        tool that differs in hyphens, dots and the like only is that tool, as agents replace these characters.
         """
         server, slash, name = tool.partition("/")
         if not slash:
             return tool, ""
-        if f"mcp__{server}" in self.tools:
-            return name, f"mcp__{server}"
-        if server in self.tools:
-            return name, server
-        joined = any(each.startswith(f"{server}_") for each in self.tools)
-        return (f"{server}_{name}" if joined else f"mcp__{server}__{name}"), ""
+        for space in (f"mcp__{server}", server):
+            if found := _alike(space, self.tools):
+                return _alike(name, self.spaces.get(found, ())) or _plain(name), found
+        for joined in (f"mcp__{server}__{name}", f"{server}_{name}"):
+            if found := _alike(joined, self.tools):
+                return found, ""
+        is_joined = any(_plain(each).startswith(f"{_plain(server)}_") for each in self.tools)
+        spelled = f"{server}_{name}" if is_joined else f"mcp__{server}__{name}"
+        return re.sub(r"[^\w-]", "_", spelled, flags=re.ASCII), ""
 
 
 def read_conversation(body: dict[str, Any], session: str = "") -> Conversation:
@@ -84,7 +91,26 @@ def read_conversation(body: dict[str, Any], session: str = "") -> Conversation:
     metadata, tools = body.get("metadata"), _dicts(body.get("tools"))
     id = body.get("prompt_cache_key") or (metadata.get("user_id") if isinstance(metadata, dict) else "")
     names = tuple(name for tool in tools for name, _ in _named(tool))
-    return Conversation(asked, sum(map(_calls, messages)), _shell(tools), str(id or session), names)
+    spaces = {
+        str(tool.get("name") or ""): _members(tool) for tool in tools if tool.get("type") == "namespace"
+    }
+    return Conversation(asked, sum(map(_calls, messages)), _shell(tools), str(id or session), names, spaces)
+
+
+def _members(space: dict[str, Any]) -> tuple[str, ...]:
+    return tuple(name for tool in _dicts(space.get("tools")) for name, _ in _named(tool))
+
+
+def _alike(name: str, offered: Iterable[str]) -> str:
+    """Return the offered name that is the same, else the first that differs in replaced characters only; else empty."""
+    offered = list(offered)
+    if name in offered:
+        return name
+    return next((each for each in offered if _plain(each) == _plain(name)), "")
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9]", "_", name)
 
 
 def _of_contents(body: dict[str, Any]) -> dict[str, Any]:

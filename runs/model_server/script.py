@@ -23,6 +23,8 @@ class Turn(Mirror):
     """A tool by the agent's own name, or `SERVER/TOOL` of an MCP server."""
     arguments: dict[str, Json] = Field(default_factory=dict)
     text: str | None = None
+    also: list[Turn] = []
+    """Further calls in the same answer, as models make them at once."""
     fault: Fault | None = None
     times: int = Field(default=1, ge=1)
     """How often the fault comes before the answer."""
@@ -35,6 +37,10 @@ class Turn(Mirror):
             raise ValueError("A turn is one of `command`, `tool` and `text`")
         if not answers and self.fault is None:
             raise ValueError("A turn needs a `command`, a `tool`, a `text` or a `fault`")
+        if self.also and (self.command is self.tool is None):
+            raise ValueError("`also` goes with a `command` or a `tool`")
+        if any(each.also or each.fault is not None or each.text is not None for each in self.also):
+            raise ValueError("Each of `also` is a `command` or a `tool`")
         if isinstance(self.fault, int) and not 400 <= self.fault <= 599:
             raise ValueError("A fault is a status from 400 to 599, `cut`, `nonsense` or `silent`")
         return self

@@ -73,8 +73,9 @@ class ScriptPlayer:
             return next(
                 (turn for turn in reversed(turns) if turn.text is not None), Turn(text="Done.")
             ), False
-        number = min(conversation.passed, len(turns) - 1)
-        turn = turns[number] if conversation.passed < len(turns) else _ended(turns[-1])
+        number = _turns_passed(turns, conversation.passed)
+        turn = turns[number] if number < len(turns) else _ended(turns[-1])
+        number = min(number, len(turns) - 1)
         if turn.fault is None:
             return turn, False
         with self._lock:
@@ -83,6 +84,15 @@ class ScriptPlayer:
                 turn.command is turn.tool is turn.text is None
             )
         return turn, due
+
+
+def _turns_passed(turns: list[Turn], calls: int) -> int:
+    """Return how many turns made so many calls; faults without a turn of their own count as one."""
+    passed = 0
+    while calls > 0 and passed < len(turns):
+        calls -= 1 + len(turns[passed].also)
+        passed += 1
+    return passed + max(0, calls)
 
 
 def _ended(last: Turn) -> Turn:
@@ -152,7 +162,8 @@ class _Handler(BaseHTTPRequestHandler):
         name, namespace = conversation.spelled(turn.tool) if turn.tool else (conversation.shell.name, "")
         given = turn.arguments if turn.tool else conversation.shell.arguments(turn.command or "")
         arguments = NONSENSE if nonsense else as_json(given)
-        return replace(reply, text="", tool=name, namespace=namespace, arguments=arguments)
+        also = tuple(self._reply(each, conversation, model, nonsense=False) for each in turn.also)
+        return replace(reply, text="", tool=name, namespace=namespace, arguments=arguments, also=also)
 
     def _stream(self, wire: Wire, reply: Reply, *, cut: bool) -> None:
         events = [as_event(event) for event in wire.events(reply)]

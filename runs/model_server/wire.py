@@ -28,6 +28,13 @@ class Reply:
     usage: TokenCounts = field(default_factory=TokenCounts)
     namespace: str = ""
     """Of the tool, where the agent groups its tools."""
+    also: tuple[Reply, ...] = ()
+    """Further calls in the same answer."""
+
+    @property
+    def parts(self) -> tuple[Reply, ...]:
+        """Return the answer's calls, or the only text."""
+        return (self, *self.also)
 
 
 @dataclass(frozen=True)
@@ -51,7 +58,7 @@ def _response(reply: Reply) -> dict[str, Any]:
         "total_tokens": used.input_tokens + used.output_tokens,
     }
     about = {"id": f"resp_{reply.id}", "object": "response", "created_at": 0, "model": reply.model}
-    return {**about, "status": "completed", "output": [_item(reply)], "usage": usage}
+    return {**about, "status": "completed", "output": [*map(_item, reply.parts)], "usage": usage}
 
 
 def _item(reply: Reply) -> dict[str, Any]:
@@ -65,13 +72,24 @@ def _item(reply: Reply) -> dict[str, Any]:
 
 
 def _response_events(reply: Reply) -> Iterator[Event]:
-    whole, item = _response(reply), _item(reply)
-    place = {"output_index": 0, "item_id": item["id"]}
+    whole = _response(reply)
+    steps: list[dict[str, Any]] = [
+        {"type": "response.created", "response": {**whole, "status": "in_progress", "output": []}}
+    ]
+    for index, part in enumerate(reply.parts):
+        steps += _item_steps(part, index)
+    steps.append({"type": "response.completed", "response": whole})
+    for number, step in enumerate(steps):
+        yield str(step["type"]), {**step, "sequence_number": number}
+
+
+def _item_steps(reply: Reply, index: int) -> list[dict[str, Any]]:
+    item = _item(reply)
+    place = {"output_index": index, "item_id": item["id"]}
     empty: dict[str, Any] = {"arguments": ""} if reply.tool else {"content": []}
     begun = {**item, "status": "in_progress", **empty}
     steps: list[dict[str, Any]] = [
-        {"type": "response.created", "response": {**whole, "status": "in_progress", "output": []}},
-        {"type": "response.output_item.added", "output_index": 0, "item": begun},
+        {"type": "response.output_item.added", "output_index": index, "item": begun}
     ]
     if reply.tool:
         steps.append({"type": "response.function_call_arguments.delta", **place, "delta": reply.arguments})
@@ -83,16 +101,14 @@ def _response_events(reply: Reply) -> Iterator[Event]:
         steps.append({"type": "response.output_text.delta", **part, "delta": reply.text})
         steps.append({"type": "response.output_text.done", **part, "text": reply.text})
         steps.append({"type": "response.content_part.done", **part, "part": item["content"][0]})
-    steps.append({"type": "response.output_item.done", "output_index": 0, "item": item})
-    steps.append({"type": "response.completed", "response": whole})
-    for number, step in enumerate(steps):
-        yield str(step["type"]), {**step, "sequence_number": number}
+    steps.append({"type": "response.output_item.done", "output_index": index, "item": item})
+    return steps
 
 
 def _completion(reply: Reply) -> dict[str, Any]:
     message: dict[str, Any] = {"role": "assistant", "content": reply.text or None}
     if reply.tool:
-        message["tool_calls"] = [_chat_call(reply)]
+        message["tool_calls"] = [*map(_chat_call, reply.parts)]
     choice = {"index": 0, "message": message, "finish_reason": "tool_calls" if reply.tool else "stop"}
     return {**_chat(reply, "chat.completion"), "choices": [choice], "usage": _chat_usage(reply)}
 
@@ -100,7 +116,7 @@ def _completion(reply: Reply) -> dict[str, Any]:
 def _completion_events(reply: Reply) -> Iterator[Event]:
     delta: dict[str, Any] = {"role": "assistant", "content": reply.text or None}
     if reply.tool:
-        delta["tool_calls"] = [{"index": 0, **_chat_call(reply)}]
+        delta["tool_calls"] = [{"index": n, **_chat_call(part)} for n, part in enumerate(reply.parts)]
     about, end = _chat(reply, "chat.completion.chunk"), "tool_calls" if reply.tool else "stop"
     yield "", {**about, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]}
     yield "", {**about, "choices": [{"index": 0, "delta": {}, "finish_reason": end}]}
@@ -149,10 +165,11 @@ def _whole_message(reply: Reply) -> dict[str, Any]:
     if not reply.tool:
         return _message(reply, [{"type": "text", "text": reply.text}])
     # The whole form has decoded arguments, so nonsense can only be a text.
-    given: Any = _decoded(reply.arguments)
-    return _message(
-        reply, [{"type": "tool_use", "id": f"toolu_{reply.id}", "name": reply.tool, "input": given}]
-    )
+    return _message(reply, [{**_tool_use(part), "input": _decoded(part.arguments)} for part in reply.parts])
+
+
+def _tool_use(reply: Reply) -> dict[str, Any]:
+    return {"type": "tool_use", "id": f"toolu_{reply.id}", "name": reply.tool, "input": {}}
 
 
 def _message_events(reply: Reply) -> Iterator[Event]:
@@ -160,19 +177,14 @@ def _message_events(reply: Reply) -> Iterator[Event]:
     reason = {"stop_reason": end["stop_reason"], "stop_sequence": None}
     start = {**end, "stop_reason": None, "usage": {**end["usage"], "output_tokens": 1}}
     yield "message_start", {"type": "message_start", "message": start}
-    if reply.tool:
-        block: dict[str, Any] = {
-            "type": "tool_use",
-            "id": f"toolu_{reply.id}",
-            "name": reply.tool,
-            "input": {},
-        }
-        delta = {"type": "input_json_delta", "partial_json": reply.arguments}
-    else:
-        block, delta = {"type": "text", "text": ""}, {"type": "text_delta", "text": reply.text}
-    yield "content_block_start", {"type": "content_block_start", "index": 0, "content_block": block}
-    yield "content_block_delta", {"type": "content_block_delta", "index": 0, "delta": delta}
-    yield "content_block_stop", {"type": "content_block_stop", "index": 0}
+    for index, part in enumerate(reply.parts):
+        block: dict[str, Any] = {"type": "text", "text": ""}
+        delta = {"type": "text_delta", "text": part.text}
+        if part.tool:
+            block, delta = _tool_use(part), {"type": "input_json_delta", "partial_json": part.arguments}
+        yield "content_block_start", {"type": "content_block_start", "index": index, "content_block": block}
+        yield "content_block_delta", {"type": "content_block_delta", "index": index, "delta": delta}
+        yield "content_block_stop", {"type": "content_block_stop", "index": index}
     yield "message_delta", {"type": "message_delta", "delta": reason, "usage": end["usage"]}
     yield "message_stop", {"type": "message_stop"}
 

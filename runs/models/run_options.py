@@ -53,6 +53,8 @@ class RunOptions(BaseModel):
     """Texts that the proxy of an MCP server puts in place of the server's own."""
     surface: str = ""
     """The hash of what the MCP servers under test show, as of preparation (`ToolHelp`)."""
+    packages: dict[str, int] = {}
+    """Bytes of the packages that the command of an MCP server fetched before the run, by the server's name."""
     registry_source: str = ""
     """An address or a command that returns the registry, likewise."""
 

@@ -70,6 +70,8 @@ def over_http(config: Path, agent: list[str]) -> int:
 def _accept(server: socket.socket) -> None:
     while True:
         one = server.accept()[0]
+        # Each piece goes out at once: a kept connection would wait for an acknowledgement between two.
+        one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         try:
             other = connect()
         except OSError:

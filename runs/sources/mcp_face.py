@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import http.client
-import json
-import time
-from collections.abc import Iterator
+import socket
+from collections.abc import Mapping
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler
-from typing import Any
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
+from runs.sources.mcp_address import MOST_REDIRECTS, UnusableAddress, events_in, field_of, moved_to
 from runs.sources.mcp_messages import Record
 
 UPSTREAM_SECONDS = 600.0
@@ -23,14 +24,17 @@ _PASSED_ON = (
 )
 _PASSED_BACK = ("content-type", "mcp-session-id", "cache-control", "allow", "www-authenticate")
 _PATH = "/mcp"
-_ASK_AGAIN_SECONDS = 0.2
+RequestFailed = (OSError, http.client.HTTPException)
+"""What a request raises if a server can't be reached or answers in no HTTP."""
 
 
 class Face(BaseHTTPRequestHandler):
     """One HTTP connection of the agent."""
 
     protocol_version = "HTTP/1.1"
-    url: str
+    # One write for each answer: the second one of a connection that is kept alive could wait for an acknowledgement.
+    wbufsize = -1
+    upstream: Upstream
     record: Record
 
     def setup(self) -> None:
@@ -54,17 +58,22 @@ class Face(BaseHTTPRequestHandler):
             # Such as a search for an authorization server.
             return self._reply(404, b"{}")
         headers = {name: self.headers[name] for name in _PASSED_ON if name in self.headers}
-        upstream = _connection(self.url, UPSTREAM_SECONDS)
+        answer = None
         try:
-            upstream.request(self.command, _path(self.url), body, headers)
-            self._pass_back(upstream.getresponse())
-        except (OSError, http.client.HTTPException) as error:
-            why = f"The server at {self.url} can't be reached: {error}"
-            self._reply(502, (self.record.abandoned(why, self.number) or [b"{}"])[0])
+            answer = self.upstream.ask(self.command, body, headers, UPSTREAM_SECONDS)
+            self._pass_back(answer.response)
+        except RequestFailed as error:
+            self._fail(f"The server at {self.upstream.url} can't be reached: {error}")
+        except UnusableAddress as error:
+            self._fail(f"The server at {self.upstream.url} can't be used: {error}.")
         finally:
             self.record.abandoned("The connection ended before the response.", self.number)
-            upstream.close()
+            if answer is not None:
+                answer.close()
         return None
+
+    def _fail(self, why: str) -> None:
+        self._reply(502, (self.record.abandoned(why, self.number) or [b"{}"])[0])
 
     def _pass_back(self, answer: http.client.HTTPResponse) -> None:
         if answer.headers.get_content_type() != "text/event-stream":
@@ -78,13 +87,14 @@ class Face(BaseHTTPRequestHandler):
         self.send_header("connection", "close")
         self.close_connection = True
         self.end_headers()
-        for event in _events(answer):
+        self.wfile.flush()
+        for event in events_in(answer):
             self.wfile.write(self._event(event))
             self.wfile.flush()
 
     def _event(self, lines: list[bytes]) -> bytes:
         """Return a server-sent event, with the messages in it overridden if need be."""
-        data = b"\n".join(line[5:].removeprefix(b" ") for line in lines if line.startswith(b"data:"))
+        data = field_of(lines, b"data")
         changed = self.record.responded(data, self.number) if data else data
         if changed is not data:
             others = [line for line in lines if not line.startswith(b"data:")]
@@ -100,6 +110,7 @@ class Face(BaseHTTPRequestHandler):
         self.send_header("content-length", str(len(content)))
         self.end_headers()
         self.wfile.write(content)
+        self.wfile.flush()
 
     def _headers(self, answer: http.client.HTTPResponse) -> None:
         for name in _PASSED_BACK:
@@ -110,62 +121,66 @@ class Face(BaseHTTPRequestHandler):
         """Print nothing: requests are recorded."""
 
 
-def probe_address(url: str, seconds: float, hello: dict[str, Any]) -> None:
-    """Wait until a server answers a request to initialize. Raises `OSError` with why it doesn't."""
-    body = json.dumps({"jsonrpc": "2.0", "id": "evalhub", "method": "initialize", "params": hello})
-    headers = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
-    end = time.monotonic() + seconds
-    while True:
-        upstream = _connection(url, max(0.1, end - time.monotonic()))
-        try:
-            upstream.request("POST", _path(url), body, headers)
-            answer = upstream.getresponse()
-            if answer.status < 400:
-                _end_session(url, answer.headers.get("mcp-session-id"))
-                return
-            why = f"it answers with HTTP status {answer.status}"
-        except (OSError, http.client.HTTPException) as error:
-            why = f"it can't be reached: {error}"
-        finally:
-            upstream.close()
-        if time.monotonic() + _ASK_AGAIN_SECONDS > end:
-            raise OSError(why)
-        time.sleep(_ASK_AGAIN_SECONDS)
+class Answer(NamedTuple):
+    """The answer of a server, with what has to be closed."""
+
+    connection: http.client.HTTPConnection
+    response: http.client.HTTPResponse
+    socket: socket.socket | None
+
+    @property
+    def content_type(self) -> str:
+        """Return the type, without parameters."""
+        return (
+            str(self.response.headers.get_content_type()) if "content-type" in self.response.headers else ""
+        )
+
+    def close(self) -> None:
+        """Close the connection, also while another thread reads from it."""
+        if self.socket is not None:
+            with suppress(OSError):  # it may be closed already
+                self.socket.shutdown(socket.SHUT_RDWR)
+        self.connection.close()
 
 
-def _end_session(url: str, session: str | None) -> None:
-    if not session:
-        return
-    upstream = _connection(url, 1.0)
-    try:
-        upstream.request("DELETE", _path(url), headers={"mcp-session-id": session})
-        upstream.getresponse().read()
-    except (OSError, http.client.HTTPException):
-        pass  # it ends by itself
-    finally:
-        upstream.close()
+class Upstream:
+    """A server's address with the headers of each request; it follows redirects within its origin."""
+
+    def __init__(self, url: str, headers: Mapping[str, str]) -> None:
+        self.url = url
+        self.headers = {name.lower(): value for name, value in headers.items()}
+
+    def ask(
+        self, method: str, body: bytes | None, headers: Mapping[str, str], seconds: float | None
+    ) -> Answer:
+        """Return the answer to a request. Raises `OSError`, `HTTPException` and `UnusableAddress`."""
+        url = self.url
+        for _ in range(MOST_REDIRECTS + 1):
+            answer = _ask(url, method, body, {**headers, **self.headers}, seconds)
+            try:
+                target = moved_to(url, answer.response.status, answer.response.headers.get("location"))
+            except UnusableAddress:
+                answer.close()
+                raise
+            if target is None:
+                self.url = url
+                return answer
+            answer.close()
+            url = target
+        raise UnusableAddress("it redirects in a circle")
 
 
-def _connection(url: str, seconds: float) -> http.client.HTTPConnection:
+def _ask(
+    url: str, method: str, body: bytes | None, headers: Mapping[str, str], seconds: float | None
+) -> Answer:
     parts = urlsplit(url)
     kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-    return kind(parts.hostname or "", parts.port, timeout=seconds)
-
-
-def _path(url: str) -> str:
-    parts = urlsplit(url)
-    return (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-
-
-def _events(answer: http.client.HTTPResponse) -> Iterator[list[bytes]]:
-    """Yield server-sent events as their lines."""
-    lines: list[bytes] = []
-    while line := answer.readline():
-        line = line.rstrip(b"\r\n")
-        if line:
-            lines.append(line)
-        elif lines:
-            yield lines
-            lines = []
-    if lines:
-        yield lines
+    connection = kind(parts.hostname or "", parts.port, timeout=seconds)
+    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    try:
+        connection.request(method, path, body, dict(headers))
+        opened = connection.sock
+        return Answer(connection, connection.getresponse(), opened)
+    except BaseException:
+        connection.close()
+        raise

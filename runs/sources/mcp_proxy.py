@@ -2,7 +2,7 @@
 
 Runs as a program of its own in a second sandbox of the trial (`python mcp_proxy.py SETTINGS`), out of the agent's reach, so
 it imports only the standard library. It listens on a socket for the agent's connections, each of which gets a server process
-of its own (MCP's stdio transport) or is passed on to the server's address (Streamable HTTP). On a second socket the worker
+of its own (MCP's stdio transport) or is passed on to the server's address (Streamable HTTP; the older HTTP+SSE as lines). On a second socket the worker
 waits until the server is ready (`wait`), and ends the proxy (`end`).
 
 Messages are passed on as bytes; what can't be read is recorded with its size.
@@ -18,17 +18,20 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from http.server import ThreadingHTTPServer
 from pathlib import Path
-from typing import IO, Any, BinaryIO, NamedTuple
+from typing import IO, Any, BinaryIO, NamedTuple, Protocol
 
 # Run with -I, the program finds only the standard library.
 sys.path.insert(0, os.path.abspath(__file__).rsplit("/runs/", 1)[0])  # noqa: PTH100
 
-from runs.sources.mcp_face import Face, probe_address
+from runs.sources.mcp_address import UnusableAddress
+from runs.sources.mcp_face import UPSTREAM_SECONDS, Face, RequestFailed, Upstream
 from runs.sources.mcp_messages import Record, is_response, read_message
+from runs.sources.mcp_probe import probe_address
+from runs.sources.mcp_sse import SsePeer
 
 LEAVE_SECONDS = 2.0
 RECORD, CONTROL, DOOR = "record.jsonl", "control", "door"
@@ -45,12 +48,43 @@ class NotReady(Exception):
     """The server didn't come up; the message says why, without a full stop."""
 
 
+class Peer(Protocol):
+    """The server's side of a connection: lines in both directions."""
+
+    def send(self, line: bytes) -> None:
+        """Send a line. Raises `OSError`, `HTTPException` or `ValueError` if the server doesn't take it."""
+
+    def lines(self) -> Iterable[bytes]:
+        """Return the server's lines, until it has ended."""
+
+    def leave(self) -> None:
+        """End it."""
+
+
 class Child(NamedTuple):
     """A process of the server, with its pipes."""
 
     process: subprocess.Popen[bytes]
     stdin: IO[bytes]
     stdout: IO[bytes]
+
+    def send(self, line: bytes) -> None:
+        """Write all of it: an unbuffered pipe may take a part only."""
+        left = memoryview(line)
+        while left:
+            left = left[self.stdin.write(left) :]
+
+    def lines(self) -> Iterable[bytes]:
+        """Return what it prints."""
+        return self.stdout
+
+    def leave(self) -> None:
+        """Close its input so that it ends; kill it if it doesn't."""
+        with suppress(OSError):
+            self.stdin.close()
+        with suppress(subprocess.TimeoutExpired):
+            self.process.wait(LEAVE_SECONDS)
+        _kill(self)
 
 
 class Servers:
@@ -91,7 +125,7 @@ class Servers:
                 if code is None
                 else f"it ended with exit code {code}"
             )
-        _leave(tried)
+        tried.leave()
         self._spare = self._start()
         # It takes as long as the first, which has just been read from the disk.
         with suppress(subprocess.TimeoutExpired):
@@ -107,7 +141,7 @@ class Servers:
         """End every process that is left."""
         with self._lock:
             for child in self._all:
-                _leave(child)
+                child.leave()
 
 
 def _await_hello(child: Child, answer: list[bytes]) -> None:
@@ -121,35 +155,19 @@ def _await_hello(child: Child, answer: list[bytes]) -> None:
                 return
 
 
-def _leave(child: Child) -> None:
-    """Close the server's input so that it ends; kill it if it doesn't."""
-    with suppress(OSError):
-        child.stdin.close()
-    with suppress(subprocess.TimeoutExpired):
-        child.process.wait(LEAVE_SECONDS)
-    _kill(child)
-
-
 def _kill(child: Child) -> None:
     with suppress(ProcessLookupError):
         os.killpg(child.process.pid, signal.SIGKILL)
     child.process.wait()
 
 
-def _write(pipe: IO[bytes], content: bytes) -> None:
-    """Write all of it: an unbuffered pipe may take a part only."""
-    left = memoryview(content)
-    while left:
-        left = left[pipe.write(left) :]
-
-
 class Session:
-    """One connection of the agent and its server process: lines in both directions."""
+    """One connection of the agent and its server: lines in both directions."""
 
-    def __init__(self, connection: socket.socket, record: Record, child: Child) -> None:
+    def __init__(self, connection: socket.socket, record: Record, peer: Peer) -> None:
         self.agent = connection
         self.record = record
-        self.child = child
+        self.peer = peer
         self.number = record.connect()
         self._sending = threading.Lock()
         self._is_ended = threading.Event()
@@ -162,7 +180,7 @@ class Session:
             for line in self.agent.makefile("rb"):
                 self._pass_request(line)
         self._is_ended.set()
-        _leave(self.child)
+        self.peer.leave()
         answering.join(LEAVE_SECONDS)
         with suppress(OSError):
             self.agent.shutdown(socket.SHUT_RDWR)
@@ -171,16 +189,16 @@ class Session:
     def _pass_request(self, line: bytes) -> None:
         self.record.requested(line, self.number)
         try:
-            _write(self.child.stdin, line)
-        except (OSError, ValueError):
+            self.peer.send(line)
+        except (*RequestFailed, ValueError, UnusableAddress):
             self._is_ended.set()
         if self._is_ended.is_set():
             # Its pipe may take a request that nobody reads any more.
             self._send(self.record.abandoned("The server has ended.", self.number))
 
     def _pass_answers(self) -> None:
-        with suppress(OSError):
-            for line in self.child.stdout:
+        with suppress(*RequestFailed, ValueError):
+            for line in self.peer.lines():
                 if line.strip():
                     self._send([self.record.responded(line, self.number)])
         if not self._is_ended.is_set():
@@ -201,7 +219,7 @@ class _HttpServer(ThreadingHTTPServer):
 
     def server_bind(self) -> None:
         """Bind; the base class asks for a host's name."""
-        self.socket.bind(DOOR)
+        self.socket.bind(self.server_address)
 
     def get_request(self) -> tuple[Any, Any]:
         """Return a connection with an address, which a Unix socket has none of."""
@@ -211,36 +229,90 @@ class _HttpServer(ThreadingHTTPServer):
         """Ignore agents that hang up."""
 
 
-def serve(settings: dict[str, Any], record: Record) -> tuple[Callable[[float], None], Callable[[], None]]:
-    """Listen for the agent; return what waits until the server is ready, and what ends it."""
-    if url := settings.get("url"):
-        face = type("OwnFace", (Face,), {"url": url, "record": record})
-        http = _HttpServer(("", 0), face)
-        threading.Thread(target=http.serve_forever, daemon=True).start()
-        return lambda seconds: probe_address(url, seconds, _HELLO), http.shutdown
-    servers = Servers(settings["command"])
-    door = socket.socket(socket.AF_UNIX)
-    door.bind(DOOR)
-    door.listen(64)
-    threading.Thread(target=_accept, args=(door, servers, record), daemon=True).start()
-    return servers.prepare, servers.end
+class Door:
+    """The socket that agents connect to, for lines or for HTTP."""
+
+    def __init__(self) -> None:
+        """Make it in the working folder, which may be another one later."""
+        self._path = f"/proc/self/fd/{os.open('.', os.O_RDONLY)}/{DOOR}"
+        self._http: _HttpServer | None = None
+
+    def serve_lines(self, record: Record, take: Callable[[], Peer]) -> None:
+        """Serve connections of lines, each with a peer of its own."""
+        listening = socket.socket(socket.AF_UNIX)
+        listening.bind(self._path)
+        listening.listen(64)
+        threading.Thread(target=_accept, args=(listening, record, take), daemon=True).start()
+
+    def serve_http(self, record: Record, upstream: Upstream) -> None:
+        """Serve Streamable HTTP."""
+        face = type("OwnFace", (Face,), {"upstream": upstream, "record": record})
+        self._http = _HttpServer(self._path, face)  # type: ignore[arg-type]  # a Unix socket's address is a path
+        threading.Thread(target=self._http.serve_forever, daemon=True).start()
+
+    def close(self) -> None:
+        """Serve no more over HTTP."""
+        if self._http is not None:
+            self._http.shutdown()
+            self._http.server_close()
+            self._http = None
+            os.unlink(self._path)  # noqa: PTH108
 
 
-def _accept(door: socket.socket, servers: Servers, record: Record) -> None:
+def _accept(listening: socket.socket, record: Record, take: Callable[[], Peer]) -> None:
     while True:
-        connection = door.accept()[0]
-        session = Session(connection, record, servers.take())
+        connection = listening.accept()[0]
+        try:
+            session = Session(connection, record, take())
+        except (*RequestFailed, UnusableAddress):
+            connection.close()  # the server at the address has gone
+            continue
         threading.Thread(target=session.run, daemon=True).start()
 
 
-def obey(commands: BinaryIO, answers: BinaryIO, prepare: Callable[[float], None]) -> None:
+def serve(settings: dict[str, Any], record: Record) -> tuple[Callable[[float], str], Callable[[], None]]:
+    """Listen for the agent; return what waits until the server is ready and names its transport, and what ends it."""
+    door = Door()
+    if url := settings.get("url"):
+        return _serve_address(door, url, settings, record), door.close
+    servers = Servers(settings["command"])
+    door.serve_lines(record, servers.take)
+
+    def prepare(seconds: float) -> str:
+        servers.prepare(seconds)
+        return "stdio"
+
+    return prepare, servers.end
+
+
+def _serve_address(door: Door, url: str, settings: dict[str, Any], record: Record) -> Callable[[float], str]:
+    upstream = Upstream(url, settings.get("headers") or {})
+    known = str(settings.get("transport") or "")
+
+    def serve_older() -> None:
+        door.serve_lines(record, lambda: SsePeer(upstream, UPSTREAM_SECONDS))
+
+    def prepare(seconds: float) -> str:
+        found = probe_address(upstream, seconds, _HELLO, known)
+        if found == "sse" and not known:
+            door.close()
+            serve_older()
+        return found
+
+    if known == "sse":
+        serve_older()
+    else:
+        door.serve_http(record, upstream)
+    return prepare
+
+
+def obey(commands: BinaryIO, answers: BinaryIO, prepare: Callable[[float], str]) -> None:
     """Do what the worker says on its connection, until it says `end` or is gone."""
     for line in commands:
         if line == b"end\n":
             return
         try:
-            prepare(float(line))
-            reply = {"problem": ""}
+            reply = {"problem": "", "transport": prepare(float(line))}
         except Exception as error:
             reply = {"problem": str(error) or type(error).__name__}
         answers.write(json.dumps(reply).encode() + b"\n")

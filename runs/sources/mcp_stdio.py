@@ -46,7 +46,10 @@ def list_tools(send_request: SendRequest, notify: SendNotification) -> dict[str,
     tools: list[Any] = []
     cursor = None
     for _ in range(MOST_PAGES):
-        page = _result(send_request("tools/list", {"cursor": cursor} if cursor else {}))
+        response = send_request("tools/list", {"cursor": cursor} if cursor else {})
+        if about and (response.get("error") or {}).get("code") == UNKNOWN_METHOD:
+            return {"tools": [], **about}  # it has prompts or resources alone
+        page = _result(response)
         tools += page.get("tools") or []
         cursor = page.get("nextCursor")
         if not cursor:

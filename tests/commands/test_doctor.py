@@ -35,6 +35,7 @@ def program(folder: Path, name: str, script: str) -> None:
 def test_it_names_each_part_and_what_to_do(tmp_path: Path) -> None:
     program(tmp_path / "bin", "codex", "echo codex-cli 0.61.0")
     program(tmp_path / "bin", "claude", "exit 3")
+    program(tmp_path / "bin", "npx", "exit 0")
     path = f"{tmp_path / 'bin'}:{os.environ['PATH']}"
     done = doctor(tmp_path, "--json", PATH=path, OPENAI_API_KEY="sk-not-printed")
     document = json.loads(done.stdout)
@@ -51,6 +52,11 @@ def test_it_names_each_part_and_what_to_do(tmp_path: Path) -> None:
     assert codex[1] == f"codex: codex-cli 0.61.0, {tmp_path / 'bin' / 'codex'}."
     assert claude[0] == "warning"
     assert "--version' to see why" in claude[2]
+    npx, uvx = found["packages"]
+    assert npx[1].startswith(
+        f"npx: {tmp_path / 'bin' / 'npx'}. An MCP server's packages are fetched once for a run"
+    )
+    assert uvx[0] == "ok" and uvx[1].startswith("uvx: ")
     assert {"clock", "sandbox", "disk", "files"} <= found.keys()
 
 

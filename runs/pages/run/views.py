@@ -346,6 +346,7 @@ def run_tools(request: ProjectRequest, pk: int) -> HttpResponse:
         "tokens": sum(each.tokens for each in surfaces),
         "surfaces": surfaces,
         "overridden": bool(run.options.get("descriptions")),
+        "packages": sum((run.options.get("packages") or {}).values()),
         "differs": baseline is not None and surface_hash(baseline) not in ("", surface_hash(run)),
     }
     return render(request, "run/tools.html", context)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from evaluators.attempts import stated_message
 from evaluators.calls import Call, calls
 from evaluators.json_values import indented
 from evaluators.mcp_calls import McpFailure
@@ -110,7 +111,7 @@ def _command_step(number: int, command: CommandRecord, attempt: tuple[int, int],
     return Step(
         number,
         line=command.line,
-        output=_output(call),
+        output="\n".join(filter(None, (stated_message(call) if call else "", _output(call)))),
         exit_code=command.exit_code,
         failed=command.failed,
         failure=McpFailure(command.failure).label if command.failure else "",

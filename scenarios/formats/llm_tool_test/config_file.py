@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from evaluators.model import Json
@@ -18,7 +18,7 @@ from scenarios.formats.toml_text import read_toml
 from scenarios.formats.upload import UploadedFiles
 from scenarios.formats.validation import validate
 from scenarios.tool_files import problems_of
-from scenarios.tool_variables import named_variables
+from scenarios.tool_variables import named_in_headers, named_variables
 
 FILE_NAME = "llm-tool-test-config.toml"
 FIXTURE_FOLDERS = ("llm-test-fixtures", "fixtures")
@@ -80,27 +80,10 @@ def target_problems(
     target: Target, document: Document, at: Location, variables: frozenset[str] | None = None
 ) -> list[Problem]:
     """Return the problems and lints of a tool's pattern and environment; `variables` as in `UploadedFiles`."""
-    problems = [
-        document.problem(
-            (*at, "env", name),
-            f"'{name}' looks like a credential. Secrets are never stored.",
-            fix=f"Write {name}: ${{{name}}} and set the variable on the worker.",
-            id="format/literal-secret",
-        )
-        for name, value in target.env.items()
-        if is_credential(name, value)
-    ]
-    problems += [
-        document.problem(
-            (*at, "env", name),
-            f"'{name}' needs the variable {variable}, which is not set here, or not allowed.",
-            fix=f"Set {variable} on the worker and allow it in EVALHUB_ENV_ALLOW; trials are errors without it.",
-            id="format/missing-variable",
-            lint=True,
-        )
-        for name, variable in named_variables(target.env)
-        if variables is not None and variable not in variables
-    ]
+    problems = [*_variable_problems(target.env, named_variables, document, (*at, "env"), variables)]
+    if target.mcp:
+        place = (*at, "mcp", "headers")
+        problems += _variable_problems(target.mcp.headers, named_in_headers, document, place, variables)
     problems += [
         document.problem((*at, "files"), sentence, fix="Fix the path.", id="format/tool-file-outside")
         for sentence in problems_of(target.files)
@@ -112,6 +95,42 @@ def target_problems(
     if target.command_pattern.strip():
         problems += _pattern_problems(target.command_pattern, document, (*at, "command_pattern"))
     return problems
+
+
+def _variable_problems(
+    values: Mapping[str, str],
+    named: Callable[[Mapping[str, str]], Iterable[tuple[str, str]]],
+    document: Document,
+    at: Location,
+    variables: frozenset[str] | None,
+) -> Iterator[Problem]:
+    """Yield the credentials among values, and the variables that they name and the worker lacks."""
+    in_headers = named is named_in_headers
+    for name, value in values.items():
+        if is_credential(name, value):
+            written = _reference(name, value) if in_headers else f"${{{name}}}"
+            yield document.problem(
+                (*at, name),
+                f"'{name}' looks like a credential. Secrets are never stored.",
+                fix=f"Write {name}: {written} and set the variable on the worker.",
+                id="format/literal-secret",
+            )
+    for name, variable in named(values):
+        if variables is not None and variable not in variables:
+            yield document.problem(
+                (*at, name),
+                f"'{name}' needs the variable {variable}, which is not set here, or not allowed.",
+                fix=f"Set {variable} on the worker and allow it in EVALHUB_ENV_ALLOW; trials are errors without it.",
+                id="format/missing-variable",
+                lint=True,
+            )
+
+
+def _reference(name: str, value: str) -> str:
+    """Return how a header names its secret."""
+    if value.lower().startswith("bearer "):
+        return "Bearer ${{ TOKEN }}"
+    return f"${{{{ {name.upper().replace('-', '_')} }}}}"
 
 
 def _pattern_problems(pattern: str, document: Document, at: Location) -> list[Problem]:

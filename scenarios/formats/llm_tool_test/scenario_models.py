@@ -46,6 +46,8 @@ class McpTarget(Mirror):
     name: str
     command: str = ""
     url: str = ""
+    headers: Environment = Field(default_factory=dict)
+    transport: Literal["", "http", "sse"] = ""
     help_tools: list[Text] = Field(default_factory=list)
 
     @model_validator(mode="after")
@@ -57,6 +59,11 @@ class McpTarget(Mirror):
             raise ValueError("The server's `url` begins with http:// or https://")
         if bool(self.command.strip()) == bool(self.url):
             raise ValueError("An MCP server needs a `command` or a `url`, and not both")
+        if self.command.strip() and (self.headers or self.transport):
+            raise ValueError("`headers` and `transport` belong to a server with a `url`")
+        for name, value in self.headers.items():
+            if not re.fullmatch(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", name) or re.search(r"[\r\n\0]", value):
+                raise ValueError(f"'{name}' can't be a header: names are words, and values have one line")
         return self
 
 

@@ -65,6 +65,28 @@ def test_a_failed_call_is_no_expected_call_and_a_forbidden_one():
     assert check({"type": "mcp_not_called", "tool": "create"}, failed).passed is False
 
 
+def test_a_call_with_an_unknown_end_is_no_success():
+    content = b'{"number": 1, "request": {"method": "tools/call", "params": {"name": "create"}}}'
+    transcript = mark_calls(Transcript(), SERVER, None, read_record(content, was_cut=True))
+    gate = gate_of.validate_python({"type": "mcp_called", "tool": "create"})
+    assert gate.check(Evidence(transcript, tool=Tool(mcp=SERVER))).passed is False
+
+
+@pytest.mark.parametrize("has_others", [True, False])
+@pytest.mark.parametrize(
+    ("tool", "passed"), [("create", True), ("notes/create", True), ("memos/create", False)]
+)
+def test_gates_take_a_tool_with_its_server(has_others, tool, passed):
+    content = b"""{"number": 1, "request": {"method": "tools/call", "params": {"name": "create"}}}
+{"number": 1, "response": {"result": {}}}"""
+    transcript = mark_calls(Transcript(), SERVER, None, read_record(content), has_others=has_others)
+    evidence = Evidence(transcript, tool=Tool(mcp=SERVER))
+    assert gate_of.validate_python({"type": "mcp_called", "tool": tool}).check(evidence).passed is passed
+    assert (
+        gate_of.validate_python({"type": "mcp_not_called", "tool": tool}).check(evidence).passed is not passed
+    )
+
+
 def test_help_is_no_call():
     assert check({"type": "mcp_not_called"}, []).passed is True
 

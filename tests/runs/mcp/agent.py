@@ -1,6 +1,6 @@
 """A scripted agent on the official SDK: it reads the configuration of its MCP server and does what the prompt says.
 
-Each line of the prompt is a JSON list: a tool with arguments, "read" with an address, or "sleep" with seconds. It prints the server's tools.
+Each line of the prompt is a JSON list: a tool with arguments, "read" with an address, "prompt" with a name, or "sleep" with seconds. It prints the server's tools.
 """
 
 from __future__ import annotations
@@ -37,6 +37,9 @@ async def main(lines: list[str]) -> None:
                 await asyncio.sleep(given)
                 continue
             with suppress(McpError):
+                if name == "prompt":
+                    await session.get_prompt(given)
+                    continue
                 await (session.read_resource(given) if name == "read" else session.call_tool(name, given))
 
 

@@ -1,4 +1,4 @@
-"""An MCP server of notes on the official SDK: over standard input and output, or over HTTP on the port given."""
+"""An MCP server of notes on the official SDK: over standard input and output, or on the port given over HTTP or `sse`."""
 
 from __future__ import annotations
 
@@ -36,6 +36,12 @@ def crash() -> str:
     os._exit(3)
 
 
+@server.prompt()
+def tidy() -> str:
+    """Tidy up."""
+    return "Sort the notes."
+
+
 @server.resource("notes://guide")
 def guide() -> str:
     """How to use notes."""
@@ -43,4 +49,5 @@ def guide() -> str:
 
 
 if __name__ == "__main__":
-    server.run(transport="streamable-http" if len(sys.argv) > 1 else "stdio")
+    over = "sse" if "sse" in sys.argv else "streamable-http"
+    server.run(transport=over if len(sys.argv) > 1 else "stdio")

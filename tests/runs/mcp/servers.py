@@ -14,12 +14,12 @@ NOTES_SERVER = Path(__file__).with_name("notes_server.py")
 
 
 @contextmanager
-def serving(folder: Path) -> Iterator[str]:
-    """Serve notes on loopback, kept in a folder; yield the address."""
+def serving(folder: Path, over: str = "mcp") -> Iterator[str]:
+    """Serve notes on loopback over `mcp` or `sse`, kept in a folder; yield the address."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    words = [sys.executable, str(NOTES_SERVER), str(port)]
+    words = [sys.executable, str(NOTES_SERVER), str(port), over]
     with subprocess.Popen(
         words, cwd=folder, env={"NOTES_OWNER": "Ada"}, stderr=subprocess.DEVNULL
     ) as process:
@@ -29,6 +29,6 @@ def serving(folder: Path) -> Iterator[str]:
                     if asked.connect_ex(("127.0.0.1", port)) == 0:
                         break
                 time.sleep(0.05)
-            yield f"http://127.0.0.1:{port}/mcp"
+            yield f"http://127.0.0.1:{port}/{over}"
         finally:
             process.kill()

@@ -292,13 +292,13 @@ sys.exit(5)
 """
 
 
-def over_http(tmp_path: Path, url: str) -> Any:
+def over_http(tmp_path: Path, url: str, client: str = CLIENT) -> Any:
     """Run an agent with its connection to the proxy; return its process and the recorded calls."""
     with running(tmp_path, url=url) as proxy:
         shutil.copy(mcp_connect.__file__, tmp_path / "door" / "connect.py")
         (tmp_path / "config.json").write_text("{}")
         words = [sys.executable, "-IS", tmp_path / "door" / "connect.py", tmp_path / "config.json", "--"]
-        agent = [sys.executable, "-c", CLIENT, mcp_connect.MCP_ADDRESS]
+        agent = [sys.executable, "-c", client, mcp_connect.MCP_ADDRESS]
         ended = subprocess.run([*words, *agent], capture_output=True, text=True, timeout=30)
         record = proxy.end()
     return ended, read_record(b"".join(line_of(each) for each in record))

@@ -248,6 +248,7 @@ def test_every_documented_target_is_valid():
         assert read_targets(text.encode(), "providers.md")
 
 
+<<<<<<< HEAD
 GEMINI = "/v1beta/models/gemini-2.5-pro"
 
 
@@ -280,3 +281,30 @@ def test_a_shell_that_takes_several_commands_gets_one() -> None:
         body = {"messages": QUESTION, "model": "m", "tools": [tool]}
         (called,) = client.post("/chat/completions", json=body).json()["choices"][0]["message"]["tool_calls"]
     assert json.loads(called["function"]["arguments"]) == {"commands": ["ls"]}
+=======
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("path", PATHS)
+def test_calls_of_one_answer_come_together(path, stream):
+    script = "turns: [{command: ls, also: [{command: pwd}]}, {command: id}, {text: All done.}]"
+    with server(script) as (client, _):
+        first = client.post(path, json=request(path, stream=stream)).text
+        body = request(path, stream=stream)
+        body["input" if path == "/responses" else "messages"] += CALLED[path] * 2
+        second = client.post(path, json=body).text
+    assert ["ls" in first, "pwd" in first, "pwd" in second] == [True, True, False]
+    assert re.search(r'command\\*": ?\\*"id', second)
+
+
+@pytest.mark.parametrize(
+    "turn",
+    [
+        "{text: x, also: [{command: a}]}",
+        "{command: a, also: [{text: b}]}",
+        "{command: a, also: [{command: b, fault: cut}]}",
+    ],
+)
+def test_also_takes_calls_only(turn):
+    with pytest.raises(ScenarioFileError) as caught:
+        read_script(f"turns: [{turn}]".encode(), "script.yaml")
+    assert "lso`" in caught.value.problems[0].what
+>>>>>>> mcp2

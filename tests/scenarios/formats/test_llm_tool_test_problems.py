@@ -56,6 +56,8 @@ REFUSED = {
     "a server with two transports": (upload(changed("target:\n", "target:\n  mcp: {name: n, command: x, url: 'http://x/mcp'}\n")), 5, "target.mcp", "and not both.", "format/wrong-value"),
     "a server with a bad name": (upload(changed("target:\n", "target:\n  mcp: {name: My_Server, command: x}\n")), 5, "target.mcp", "lower-case letters, digits and hyphens.", "format/wrong-value"),
     "a server at no address": (upload(changed("target:\n", "target:\n  mcp: {name: n, url: 'ftp://x'}\n")), 5, "target.mcp", "begins with http:// or https://.", "format/wrong-value"),
+    "headers of a command": (upload(changed("target:\n", "target:\n  mcp: {name: n, command: x, headers: {A: b}}\n")), 5, "target.mcp", "`headers` and `transport` belong to a server with a `url`.", "format/wrong-value"),
+    "a header in two lines": (upload(changed("target:\n", "target:\n  mcp: {name: n, url: 'http://x', headers: {A: \"b\\nC: d\"}}\n")), 5, "target.mcp", "'A' can't be a header", "format/wrong-value"),
     "a bad JSONPath": (gate('{type: command_json_path, command: x, path: "$[", assertion: exists}'), 29, "evaluation.gates[1].path", "'$[' is not a JSONPath", "format/bad-json-path"),
     "a JSONPath with a pattern": (gate('{type: command_json_path, command: x, path: "$[?(@.a =~ \'(a+)+$\')]", assertion: exists}'), 29, "evaluation.gates[1].path", "is not allowed in a path.", "format/bad-json-path"),
     "a bad assertion": (gate('{type: command_json_path, command: x, path: "$", assertion: "len = 3"}'), 29, "evaluation.gates[1].assertion", "'len = 3' is not an assertion.", "format/bad-assertion"),
