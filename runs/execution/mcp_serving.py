@@ -82,7 +82,7 @@ def serving(
     if server is None:
         yield None
         return
-    _lay_out(folder)
+    lay_out(folder.server, folder.door)
     proxy = _Proxy(task, server, folder, workspace, env)
     if tool and server.command and lay(_fetched(task, tool, server), folder.server):
         proxy.take_packages()
@@ -112,15 +112,15 @@ def _fetched(task: Task, tool: Tool, server: McpServer) -> Path:
     return stored
 
 
-def _lay_out(folder: TrialFolder) -> None:
-    """Write the programs: the proxy's with its packages, and the agent's connection."""
-    for path in (folder.server, folder.door):
+def lay_out(server: Path, door: Path) -> None:
+    """Write the programs into new folders: the proxy's with its packages, and the agent's connection."""
+    for path in (server, door):
         path.mkdir()
     for module in _PROGRAM:
-        file = folder.server.joinpath(*module.__name__.split(".")).with_suffix(".py")
+        file = server.joinpath(*module.__name__.split(".")).with_suffix(".py")
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(_source(module))
-    (folder.door / "connect.py").write_bytes(_source(mcp_connect))
+    (door / "connect.py").write_bytes(_source(mcp_connect))
 
 
 def _source(module: ModuleType) -> bytes:

@@ -14,7 +14,8 @@ import pytest
 from runs.containment.process import run_process
 from runs.containment.profiles import AGENT
 from runs.containment.sandbox import Level
-from runs.sources import mcp_connect, mcp_face, mcp_messages, mcp_proxy
+from runs.execution.mcp_serving import lay_out
+from runs.sources import mcp_proxy
 from tests.runs.containments import containment
 
 SERVER = """while read -r line; do echo '{"jsonrpc":"2.0","id":7,"result":{}}'; done"""
@@ -32,13 +33,9 @@ def test_the_record_is_out_of_reach(tmp_path: Path, level: Level) -> None:
     workspace, scratch, server, door = (
         tmp_path / name for name in ("workspace", "scratch", "server", "door")
     )
-    for folder in (workspace, scratch, server, door):
+    for folder in (workspace, scratch):
         folder.mkdir()
-    for module in (mcp_proxy, mcp_face, mcp_messages):
-        file = server.joinpath(*module.__name__.split(".")).with_suffix(".py")
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(Path(str(module.__file__)).read_bytes())
-    (door / "connect.py").write_bytes(Path(mcp_connect.__file__).read_bytes())
+    lay_out(server, door)
     proxy = containment(level).around(workspace, server, profile=AGENT, writable=(door,))
     places = {"folder": proxy.inside(server), "door_folder": str(door), "workspace": proxy.inside(workspace)}
     (server / "settings.json").write_text(json.dumps({**places, "command": SERVER}))

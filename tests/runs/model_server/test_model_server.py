@@ -248,7 +248,6 @@ def test_every_documented_target_is_valid():
         assert read_targets(text.encode(), "providers.md")
 
 
-<<<<<<< HEAD
 GEMINI = "/v1beta/models/gemini-2.5-pro"
 
 
@@ -281,7 +280,8 @@ def test_a_shell_that_takes_several_commands_gets_one() -> None:
         body = {"messages": QUESTION, "model": "m", "tools": [tool]}
         (called,) = client.post("/chat/completions", json=body).json()["choices"][0]["message"]["tool_calls"]
     assert json.loads(called["function"]["arguments"]) == {"commands": ["ls"]}
-=======
+
+
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("path", PATHS)
 def test_calls_of_one_answer_come_together(path, stream):
@@ -307,4 +307,3 @@ def test_also_takes_calls_only(turn):
     with pytest.raises(ScenarioFileError) as caught:
         read_script(f"turns: [{turn}]".encode(), "script.yaml")
     assert "lso`" in caught.value.problems[0].what
->>>>>>> mcp2
