@@ -29,7 +29,7 @@ def junit_xml(documents: Iterable[Mapping[str, Any]], files: Files | None = None
     root = Element("testsuites")
     for document in documents:
         run = document["run"]
-        root.append(_suite(run, document["trials"], (files or {}).get(run["id"], {})))
+        root.append(_suite(run, document["trials"], (files or {}).get(run.get("id", 0), {})))
     indent(root)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(root, encoding="unicode") + "\n"
 
@@ -43,11 +43,12 @@ def _suite(run: Mapping[str, Any], trials: Iterable[Mapping[str, Any]], files: M
         "failures": str(found.count("failure")),
         "errors": str(found.count("error")),
         "skipped": str(found.count("skipped")),
-        "timestamp": _timestamp(run["started"] or run["created"]),
         "time": _time(run["seconds"]),
     }
+    if moment := run.get("started") or run.get("created"):
+        attributes["timestamp"] = _timestamp(moment)
     suite = Element("testsuite", attributes)
-    if run["state"] == "cancelled":
+    if run.get("state") == "cancelled":
         SubElement(SubElement(suite, "properties"), "property", name="state", value="cancelled")
     suite.extend(cases)
     return suite
@@ -66,7 +67,7 @@ def _case(run: Mapping[str, Any], trial: Mapping[str, Any], file: str) -> Elemen
         failed = failed_scores(trial["scores"])
         _add(case, "failure", "\n".join(trial_reasons(trial)), failed[0]["name"] if failed else "fail")
     elif trial["outcome"] == "error":
-        _add(case, "error", "\n".join(trial_reasons(trial)), trial["error_kind"] or "error")
+        _add(case, "error", "\n".join(trial_reasons(trial)), trial.get("error_kind") or "error")
     elif trial["outcome"] is None:
         if unmeasured := error_of_unmeasured(run, trial):
             _add(case, "error", unmeasured, "not_run")
