@@ -16,6 +16,8 @@ from pathlib import Path
 from django.conf import settings
 
 from evaluators.tool import Tool
+from runs.containment.trees import MOST_ENTRIES, files_beneath, remove
+from runs.errors import ProviderError
 from runs.models import Run
 from runs.models.run import OPEN
 from scenarios.hashing import content_hash
@@ -60,7 +62,7 @@ def store(fetched: Path, stored: Path) -> int:
     """Move fetched packages to where trials copy them from; return their bytes, 0 if there are none."""
     _remove_old(stored.parent)
     stored.parent.mkdir(parents=True, exist_ok=True)
-    shutil.rmtree(stored, ignore_errors=True)
+    remove(stored)
     if fetched.is_dir() and not fetched.is_symlink():
         shutil.move(fetched, stored)
     else:
@@ -70,14 +72,20 @@ def store(fetched: Path, stored: Path) -> int:
 
 def size_of(folder: Path) -> int:
     """Return the bytes of the files in a folder."""
-    return sum(path.lstat().st_size for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
+    return (
+        sum(state.st_size for _, state in files_beneath(folder, most=MOST_ENTRIES)) if folder.is_dir() else 0
+    )
 
 
 def lay(stored: Path, folder: Path) -> bool:
-    """Copy stored packages into a server's folder; return whether there are any."""
+    """Copy stored packages into a server's folder; return whether there are any. Raises `ProviderError` (kind `setup`)."""
     if not stored.is_dir() or not any(stored.iterdir()):
         return False
-    shutil.copytree(stored, folder / FOLDER, symlinks=True)
+    try:
+        shutil.copytree(stored, folder / FOLDER, symlinks=True)
+    except OSError as error:
+        why = str(error)[:300]
+        raise ProviderError(f"The packages of the MCP server can't be copied: {why}", kind="setup") from error
     return True
 
 
@@ -90,6 +98,6 @@ def _remove_old(root: Path) -> None:
         if int(path.name.partition("-")[0]) in running:
             continue
         if path.is_dir():
-            shutil.rmtree(path, ignore_errors=True)
+            remove(path)
         else:
             path.unlink(missing_ok=True)

@@ -49,6 +49,7 @@ ALLOWED = {
     "warehouse/kept_workspace.py": "an archive in the data directory",
     "warehouse/workspace_archive.py": "makes an archive in memory",
     "execution/mcp_serving.py": "copies modules of evalhub into folders that no agent can write to",
+    "execution/mcp_packages.py": "moves and copies packages without following links; no agent or trial can write to them",
     "sources/mcp_connect.py": "runs inside the sandbox",
     "sources/mcp_messages.py": "runs inside the sandbox",
     "sources/mcp_proxy.py": "runs inside the sandbox",
