@@ -48,6 +48,7 @@ ALLOWED = {
     "warehouse/backup.py": "the data directory",
     "warehouse/kept_workspace.py": "an archive in the data directory",
     "warehouse/workspace_archive.py": "makes an archive in memory",
+    "execution/protected_files.py": "keeps files in the worker's folder, and lays them below descriptors of real folders",
     "execution/mcp_serving.py": "copies modules of evalhub into folders that no agent can write to",
     "execution/mcp_packages.py": "moves and copies packages without following links; no agent or trial can write to them",
     "sources/mcp_connect.py": "runs inside the sandbox",
