@@ -39,8 +39,6 @@ class CaseResult(Struct, frozen=True):
     id: str
     description: str
     trials: tuple[TrialResult, ...]
-    scenario_hash: str = ""
-    """The content of its scenario; empty if unknown."""
 
     @property
     def passed(self) -> bool:
@@ -105,8 +103,8 @@ class SuiteRun(Struct, frozen=True):
     generated_hash: str | None = None
     """The description hash in the eval file."""
     baseline: Baseline | None = None
-    origin: Mapping[str, str | None] = {}
-    """What an import needs beyond the contract: suite, its format, the run's state, target, model and the hash of the guidance."""
+    origin: Mapping[str, Json] = {}
+    """What an import needs beyond the contract: suite, its format, the run's state, target, model, and hashes."""
 
     @property
     def comparison(self) -> Comparison:
@@ -246,7 +244,6 @@ def _case(case: CaseResult) -> dict[str, Json]:
         "assertionsSkipped": trial.assertions_skipped,
         **error,
         "details": details,
-        **({"scenarioHash": case.scenario_hash} if case.scenario_hash else {}),
     }
 
 

@@ -274,10 +274,14 @@ class Run(models.Model):
         return UUID(int=high << 64 | 0b10 << 62 | self.pk)
 
     @property
+    def imported_id(self) -> str:
+        """The id that it was imported under, which other programs choose; empty for other runs."""
+        return str((self.options.get("import") or {}).get("run_id") or "")
+
+    @property
     def shown_id(self) -> str:
-        """The run's id in exports: the one that it was imported under, else its UUID."""
-        imported = self.options.get("import") or {}
-        return str(imported.get("run_id") or self.uuid)
+        """The run's UUID in exports: the one that it was imported under, so that it is the same run everywhere."""
+        return self.imported_id if _is_uuid(self.imported_id) else str(self.uuid)
 
     @property
     def cost_per_success(self) -> float | None:
@@ -303,6 +307,14 @@ class Run(models.Model):
     def seconds(self) -> float | None:
         """Wall-clock time from the first trial's claim to the close, without breaks before retries; None if unknown."""
         return seconds_between(self.started, self.finished)
+
+
+def _is_uuid(text: str) -> bool:
+    try:
+        UUID(text)
+    except ValueError:
+        return False
+    return True
 
 
 def run_with_uuid(text: str) -> Run | None:

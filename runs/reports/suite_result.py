@@ -6,7 +6,7 @@ from typing import cast
 
 import msgspec
 
-from evaluators.model import Outcome, Score
+from evaluators.model import Json, Outcome, Score
 from evaluators.redaction import redact_json, redact_patterns
 from evaluators.suite_result import Baseline, CaseResult, SuiteRun, TrialResult, trial_result
 from runs.models import Run, Trial
@@ -37,6 +37,7 @@ def suite_run(run: Run) -> SuiteRun:
         generated_hash=staleness.get("generated_hash"),
         baseline=_baseline(run),
         origin={
+            "scenarios": _scenario_hashes(run),
             "suite": run.suite.slug,
             "format": run.suite.format,
             "state": run.state,
@@ -59,7 +60,10 @@ def _baseline(run: Run) -> Baseline | None:
     if run.baseline is None:
         return None
     return Baseline(
-        run.baseline.shown_id, passes(run.baseline.pk), incomparable(run.baseline, run), run.baseline.pk
+        run.baseline.imported_id or run.baseline.shown_id,
+        passes(run.baseline.pk),
+        incomparable(run.baseline, run),
+        run.baseline.pk,
     )
 
 
@@ -71,11 +75,16 @@ def _cases(run: Run) -> tuple[CaseResult, ...]:
     return tuple(_case(key, repeated) for key, repeated in by_key.items())
 
 
+def _scenario_hashes(run: Run) -> dict[str, Json]:
+    """Return the hash of each scenario's content by key. One query."""
+    rows = run.trial_set.filter(state=TrialState.FINISHED).order_by("position")
+    return dict(rows.values_list("scenario__key", "scenario_version__sha256"))
+
+
 def _case(key: str, trials: list[Trial]) -> CaseResult:
     description = redact_patterns(trials[0].scenario_version.content.get("description", ""))
     ordered = sorted(trials, key=lambda trial: trial.index)
-    sha256 = trials[0].scenario_version.sha256
-    return CaseResult(key, description, tuple(case_facts(trial) for trial in ordered), sha256)
+    return CaseResult(key, description, tuple(case_facts(trial) for trial in ordered))
 
 
 def case_facts(trial: Trial) -> TrialResult:

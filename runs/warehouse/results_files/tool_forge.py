@@ -41,7 +41,7 @@ def _suite_result(value: dict[str, Any], file: str) -> ExternalRun:
         format=format_of(own.get("format"), "tool_forge"),
         target=str(own.get("target") or value.get("agentEndpoint") or "imported"),
         model=str(own.get("model") or "")[:LONGEST_NAME],
-        trials=tuple(_in_turn([_case(case) for case in cases])),
+        trials=tuple(_in_turn([_case(case, object_of(own.get("scenarios"))) for case in cases])),
         external_id=str(value.get("runId") or ""),
         baseline=str(value.get("baselineRunId") or ""),
         started=moment_of(value.get("timestamp")),
@@ -65,17 +65,19 @@ def _in_turn(cases: Sequence[Sequence[ExternalTrial]]) -> Iterator[ExternalTrial
         yield from (trial for trial in turn if trial is not None)
 
 
-def _case(case: dict[str, Any]) -> list[ExternalTrial]:
+def _case(case: dict[str, Any], hashes: dict[str, Any]) -> list[ExternalTrial]:
     """Return a case's trials: those that evalhub lists in its details, else the case as one."""
     listed = [
         each for each in list_of(object_of(case.get("details")).get("trials")) if isinstance(each, dict)
     ]
     if not listed:
-        return [_trial(case, case, object_of(case.get("details")))]
-    return [_trial(case, each, each) for each in listed]
+        return [_trial(case, case, object_of(case.get("details")), hashes)]
+    return [_trial(case, each, each, hashes) for each in listed]
 
 
-def _trial(case: dict[str, Any], result: dict[str, Any], details: dict[str, Any]) -> ExternalTrial:
+def _trial(
+    case: dict[str, Any], result: dict[str, Any], details: dict[str, Any], hashes: dict[str, Any]
+) -> ExternalTrial:
     passed, error = result.get("passed") is True, str(result.get("error") or "")
     broken = not passed and (bool(details.get("infrastructure")) or error.startswith("agent error:"))
     outcome = "pass" if passed else ("error" if broken else "fail")
@@ -103,5 +105,5 @@ def _trial(case: dict[str, Any], result: dict[str, Any], details: dict[str, Any]
         scores=() if broken else (verdict,),
         tools_called=tuple(map(str, list_of(details.get("toolsCalled")))),
         error=error.removeprefix("agent error:").strip() if broken else "",
-        scenario_hash=str(case.get("scenarioHash") or ""),
+        scenario_hash=str(hashes.get(str(case["id"])) or ""),
     )
