@@ -372,5 +372,4 @@ def _in_json(line: str, matcher: Matcher) -> list[FoundCommand]:
     match = compile_pattern(matcher.pattern).search(line[:LONGEST_JSON_LINE])
     if match is None:
         return []
-    # Such a line may as well be the call as its result.
-    return [FoundCommand(match.text, match.sub)]
+    return [FoundCommand(match.text, match.sub, 0, end="estimated")]

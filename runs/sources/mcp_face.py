@@ -142,6 +142,11 @@ class Answer(NamedTuple):
                 self.socket.shutdown(socket.SHUT_RDWR)
         self.connection.close()
 
+    def discard(self) -> None:
+        """Close the connection and the response, which no other thread reads."""
+        self.response.close()
+        self.close()
+
 
 class Upstream:
     """A server's address with the headers of each request; it follows redirects within its origin."""
@@ -160,12 +165,12 @@ class Upstream:
             try:
                 target = moved_to(url, answer.response.status, answer.response.headers.get("location"))
             except UnusableAddress:
-                answer.close()
+                answer.discard()
                 raise
             if target is None:
                 self.url = url
                 return answer
-            answer.close()
+            answer.discard()
             url = target
         raise UnusableAddress("it redirects in a circle")
 

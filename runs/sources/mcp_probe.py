@@ -26,7 +26,7 @@ def probe_address(upstream: Upstream, seconds: float, hello: dict[str, Any], tra
             left = max(0.1, end - time.monotonic())
             if transport != "sse":
                 return _probe(upstream, left, hello, transport)
-            SsePeer(upstream, left).leave()
+            SsePeer(upstream, left).discard()
             return "sse"
         except RequestFailed as error:
             why: Exception = OSError(f"it can't be reached: {error}")
@@ -52,7 +52,7 @@ def _probe(upstream: Upstream, seconds: float, hello: dict[str, Any], transport:
         _end_session(upstream, answer.response.headers.get("mcp-session-id"))
         return "http"
     finally:
-        answer.close()
+        answer.discard()
 
 
 def _greets(answer: Answer) -> bool:
@@ -64,7 +64,7 @@ def _greets(answer: Answer) -> bool:
 
 def _is_older(upstream: Upstream, seconds: float) -> bool:
     try:
-        SsePeer(upstream, seconds).leave()
+        SsePeer(upstream, seconds).discard()
     except (*RequestFailed, UnusableAddress):
         return False
     return True
@@ -74,4 +74,4 @@ def _end_session(upstream: Upstream, session: str | None) -> None:
     if not session:
         return
     with suppress(*RequestFailed, UnusableAddress):  # it ends by itself, too
-        upstream.ask("DELETE", None, {"mcp-session-id": session}, 1.0).close()
+        upstream.ask("DELETE", None, {"mcp-session-id": session}, 1.0).discard()

@@ -24,7 +24,7 @@ class SsePeer:
             self._events = events_in(self._answer.response)
             self._endpoint = Upstream(self._wait_for_endpoint(upstream.url), upstream.headers)
         except BaseException:
-            self._answer.close()
+            self._answer.discard()
             raise
         if self._answer.socket is not None:
             # Between calls a server may be silent.
@@ -53,7 +53,7 @@ class SsePeer:
             if answer.response.status >= 400:
                 raise OSError(f"the server answers with HTTP status {answer.response.status}")
         finally:
-            answer.close()
+            answer.discard()
 
     def lines(self) -> Iterator[bytes]:
         """Yield the server's messages, each in one line."""
@@ -62,5 +62,9 @@ class SsePeer:
                 yield data.replace(b"\n", b" ") + b"\n"
 
     def leave(self) -> None:
-        """End the session."""
+        """End the session, also while another thread reads its lines."""
         self._answer.close()
+
+    def discard(self) -> None:
+        """End a session whose lines nobody reads."""
+        self._answer.discard()

@@ -19,6 +19,7 @@ from runs.warehouse.merged_shards import Archived, merged
 from runs.warehouse.results_files import read_results
 from runs.warehouse.store_results import store_results, stored_run
 from scenarios.archives import is_archive, read_members
+from scenarios.formats.problems import ScenarioFileError
 
 
 class ReadArchive(NamedTuple):
@@ -70,7 +71,11 @@ def archive_in(content: bytes, file: str) -> ReadArchive | None:
     """Return the runs of an archive of evalhub's; None for another file. Raises `RequestError`, `ScenarioFileError`."""
     if not is_archive(file, content):
         return None
-    members = {member.path: member.content for member in read_members(file, content)}
+    try:
+        members = {member.path: member.content for member in read_members(file, content)}
+    except ScenarioFileError:
+        # Such as a log of Inspect; the readers of results say what it is, or what is wrong with it.
+        return None
     runs = read_archive(members, file)
     return ReadArchive(runs, members) if runs else None
 

@@ -102,7 +102,7 @@ def test_ends_of_text_are_estimated() -> None:
 
 def test_a_pattern_is_sought_in_json_of_an_unknown_form() -> None:
     line = '{"type":"tool_use","part":{"input":{"command":"mt add A"}}}'
-    assert found(line, Tool(command_pattern=r"mt\s+(\w+)")) == [("add", None)]
+    assert found(line, Tool(command_pattern=r"mt\s+(\w+)")) == [("add", 0)]
     assert found(line) == []
 
 

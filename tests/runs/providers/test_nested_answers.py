@@ -28,6 +28,8 @@ def test_nested_arguments_of_a_call_stay_text():
 
 
 def test_a_nested_response_of_an_mcp_server_is_none():
-    answer = httpx.MockTransport(lambda _: httpx.Response(200, text=DEEP))
+    answer = httpx.MockTransport(
+        lambda _: httpx.Response(200, text=DEEP, headers={"content-type": "application/json"})
+    )
     with httpx.Client(transport=answer) as http, pytest.raises(NoAnswer, match="not JSON"):
         fetch_tools(http, "http://server.test/mcp")
