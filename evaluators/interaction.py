@@ -145,7 +145,8 @@ def analyse(
         # Their commands are missing: the rates would be those of a part.
         counted = msgspec.structs.replace(counted, error_rate=None, first_try_success_rate=None)
     if source == "transcript" and not counted.available:
-        counted = _without_commands(transcript, completed=completed)
+        is_complete = bool(transcript.events) or bool(tool and tool.mcp)
+        counted = _without_commands(transcript, is_complete=is_complete, completed=completed)
     if record is None or tool is None or tool.mcp:
         return _with_failures(counted) if tool and tool.mcp else counted
     return _recorded(record, paired, tool, counted)
@@ -156,12 +157,13 @@ def _counted(found: Found, source: Source, *, completed: bool) -> Interaction:
     return msgspec.structs.replace(counted, not_run=found.not_run, mentioned=found.mentioned)
 
 
-def _without_commands(transcript: Transcript, *, completed: bool) -> Interaction:
+def _without_commands(transcript: Transcript, *, is_complete: bool, completed: bool) -> Interaction:
     """Return the metrics of output in which no command was seen.
 
-    Events without a call say that there was none; text doesn't: it may be the answer alone.
+    Events without a call, and the record of an MCP server, say that there was none; text doesn't: it may be the answer
+    alone. `is_complete` is whether there are such events or records.
     """
-    if transcript.events and transcript.source != "transcript":
+    if is_complete and transcript.source != "transcript":
         return Interaction(source=transcript.source, completed=completed)
     return Interaction(completed=completed, error_rate=None, first_try_success_rate=None)
 

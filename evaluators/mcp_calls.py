@@ -174,7 +174,8 @@ def mark_calls(
         if each.tool not in _HELP_METHODS or each.tool in _READS:
             events += _added(f"mcp-{number}", each, server, surface, shown_as)
     plain = transcript.source in ("none", "transcript")
-    source: Source = "events" if pending.left and plain else transcript.source
+    # The record knows of every call, also that there was none.
+    source: Source = "events" if record is not None and plain else transcript.source
     return msgspec.structs.replace(transcript, events=tuple(events), source=source)
 
 

@@ -100,3 +100,13 @@ def test_a_call_that_evalhubs_time_limit_cut_is_unknown():
     content = b'{"number": 1, "request": {"method": "tools/call", "params": {"name": "put"}}}\n'
     assert [(call.ended, call.failure) for call in read_record(content, was_cut=True)] == [(False, "")]
     assert [(call.ended, call.failure) for call in read_record(content)] == [(True, "protocol")]
+
+
+def test_an_empty_record_says_that_nothing_was_called():
+    tool = McpServer(name="notes", command="server")
+    text = Transcript(text="Good morning.", source="transcript")
+    known, unknown = (
+        analyse(mark_calls(text, tool, None, record), Tool(mcp=tool), completed=True) for record in ((), None)
+    )
+    assert (known.source, known.total_commands, known.error_rate) == ("events", 0, 0.0)
+    assert (unknown.source, unknown.error_rate) == ("none", None)
