@@ -74,6 +74,8 @@ class DigestedTrial(Struct, array_like=True, frozen=True, gc=False):
     """Share of the tool's commands that succeeded at the first try; None if not measured."""
     commands: float | None = None
     """Number of the tool's commands."""
+    known: float | None = None
+    """How many of them have a known end; None in digests of older releases."""
 
     @property
     def is_finished(self) -> bool:
@@ -302,10 +304,10 @@ def judge_disagrees(scores: Sequence[ReadScore]) -> bool:
     return total > 0 and _judge(scores)[1] is (passed < total)
 
 
-def _interaction(scores: Iterable[ReadScore]) -> tuple[float | None, float | None]:
-    """Return layer 1's first-try rate and number of commands."""
+def _interaction(scores: Iterable[ReadScore]) -> tuple[float | None, float | None, float | None]:
+    """Return layer 1's first-try rate, its number of commands, and of those with a known end."""
     values = {score.name: score.value for score in scores if score.layer == "interaction"}
-    return values.get("first_try_success_rate"), values.get("total_commands")
+    return values.get("first_try_success_rate"), values.get("total_commands"), values.get("known")
 
 
 def _verdicts(scores: Iterable[ReadScore]) -> tuple[int, int]:

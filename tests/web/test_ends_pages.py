@@ -86,6 +86,25 @@ def test_below_three_known_ends_there_are_no_rates(signed_in, version):
     assert used.cell("Error rate").text == "n/a" and "2 known" in used.cell("Calls").text
 
 
+def test_scenarios_with_fewer_than_three_known_ends_have_no_rate(signed_in, version):
+    run = make_run(version)
+    for known in (2, 0):
+        own = [
+            score("interaction", name, value)
+            for name, value in (("first_try_success_rate", 1.0), ("total_commands", 2.0), ("known", known))
+        ]
+        make_trial(run, outcome="fail", scores=own, detail={"interaction": metrics(known=known)})
+    shown = parse(signed_in().get(f"/p/tools/runs/{close(run).pk}/")).region("Scenarios, table").text
+    assert shown.count("n/a") == 3 and "1.00" not in shown
+    make_trial(
+        run,
+        outcome="fail",
+        scores=[score("interaction", "first_try_success_rate", 1.0), score("interaction", "known", 3.0)],
+    )
+    shown = parse(signed_in().get(f"/p/tools/runs/{close(run).pk}/")).region("Scenarios, table").text
+    assert shown.count("n/a") == 2 and shown.count("1.00") == 2
+
+
 def test_what_is_not_counted_is_shown(signed_in, version):
     trial = trial_of(version, **OTHERS)
     page = run_page(signed_in(), trial).region("Layer 1, interaction")

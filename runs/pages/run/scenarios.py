@@ -39,6 +39,8 @@ class ScenarioRow:
     """Mean of the trials' shares."""
     commands: float | None
     """Mean number of the tool's commands."""
+    known: float | None
+    """How many commands of all its trials have a known end; None in digests of older releases."""
     seconds: float | None
     """Mean time."""
     cost: float | None
@@ -80,6 +82,7 @@ def _row(trials: tuple[DigestedTrial, ...], baseline: tuple[str, ...], strip: St
         judge=_mean([each.judge for each in trials]),
         first_try=_mean([each.first_try for each in trials]),
         commands=_mean([each.commands for each in trials]),
+        known=sum(known) if (known := [each.known for each in trials if each.known is not None]) else None,
         seconds=_mean([each.seconds for each in trials]),
         cost=sum(costs) if costs else None,
         change=_change(_rate(baseline), rate),
