@@ -228,10 +228,10 @@ def test_raw_output_is_read_again_with_what_was_cut() -> None:
 
 def test_the_command_says_what_it_did() -> None:
     old_run(PIPED, None)
-    done = call("recount_commands")
+    done = call("recompute")
     assert "Counted 1 trial of 1 run again by rules 2" in done.out
     assert "1 trial had no stored events" in done.out and "1 of 1 run." in done.err
-    assert call("recount_commands").out.strip() == "Every run is counted by rules 2."
+    assert "Every run is counted by rules 2." in call("recompute").out
 
 
 def _stored() -> Any:

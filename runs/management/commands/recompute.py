@@ -33,7 +33,7 @@ class Command(EvalhubCommand):
             "commands": {"rules": RULES_VERSION, **_json(commands)},
             "costs": {"rules": COST_RULES, **_json(costs)},
         }
-        return Result("\n".join((*commands_lines(commands), *_costs_lines(costs))), document)
+        return Result("\n".join((*_commands_lines(commands), *_costs_lines(costs))), document)
 
     def _progress(self, doing: str) -> Callable[[int, int], None]:
         def report(done: int, total: int) -> None:
@@ -47,7 +47,7 @@ def _json(done: Recomputed) -> dict[str, int]:
     return {"runs": done.runs, "trials": done.trials, "kept": done.kept, "compared": done.compared}
 
 
-def commands_lines(done: Recomputed) -> list[str]:
+def _commands_lines(done: Recomputed) -> list[str]:
     """Return what was counted again, in sentences."""
     if not done.behind:
         return [f"Every run is counted by rules {RULES_VERSION}."]
