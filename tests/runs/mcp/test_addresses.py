@@ -13,9 +13,9 @@ from runs.models import Artifact, Trial
 from runs.sources.mcp_face import Upstream
 from runs.sources.mcp_probe import probe_address
 from tests.kept_files import path_of
+from tests.runs.mcp.notes import commands, finished, suite
+from tests.runs.mcp.proxies import over_http
 from tests.runs.mcp.servers import serving as serving_notes
-from tests.runs.mcp.test_proxy import over_http
-from tests.runs.mcp.test_trials import _loopback, commands, finished, project, suite  # noqa: F401  # two are fixtures
 from tests.runs.servers import Reply, Request, serving
 
 CALLS: list[list[Any]] = [["search", {"query": "milk"}], ["prompt", "tidy"], ["create", {"titel": "Bread"}]]
@@ -30,7 +30,7 @@ SECRET = "tk-0123456789-secret"
     [("mcp", "/"), ("sse", ""), ("sse", "/"), ("sse", ", transport: sse"), ("mcp", ", transport: http")],
     ids=["redirected", "older, recognised", "older, redirected", "older", "as said"],
 )
-def test_an_agent_reaches_the_server(project, tmp_path, over, more):  # noqa: F811
+def test_an_agent_reaches_the_server(project, tmp_path, over, more):
     with serving_notes(tmp_path, over) as url:
         trial = Trial.objects.get(run=finished(suite(project, f"url: {url}{more}", CALLS, GATE)))
     assert (trial.run.error, trial.error, trial.outcome, commands(trial)) == ("", "", "pass", FOUND)
@@ -62,7 +62,7 @@ HEADERS = "headers: {Authorization: 'Bearer ${{ NOTES_TOKEN }}'}"
 
 
 @pytest.mark.django_db(transaction=True)
-def test_headers_reach_the_server_and_are_masked(project, monkeypatch, settings):  # noqa: F811
+def test_headers_reach_the_server_and_are_masked(project, monkeypatch, settings):
     settings.ENV_ALLOW = [f"{project.slug}:NOTES_TOKEN"]
     monkeypatch.setenv("NOTES_TOKEN", SECRET)
     with serving(mcp) as server:
@@ -77,7 +77,7 @@ def test_headers_reach_the_server_and_are_masked(project, monkeypatch, settings)
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("is_set", [True, False])
-def test_a_variable_that_the_project_may_not_use_is_named(project, monkeypatch, settings, is_set):  # noqa: F811
+def test_a_variable_that_the_project_may_not_use_is_named(project, monkeypatch, settings, is_set):
     settings.ENV_ALLOW = []
     if is_set:
         monkeypatch.setenv("NOTES_TOKEN", SECRET)
@@ -116,7 +116,7 @@ def status(code: int) -> Callable[[Request], Reply]:
     ],
     ids=["elsewhere", "page", "login", "nothing", "JSON", "picture"],
 )
-def test_an_address_that_cannot_be_used_says_what_it_is(project, answer, why):  # noqa: F811
+def test_an_address_that_cannot_be_used_says_what_it_is(project, answer, why):
     with serving(answer) as server:
         run = finished(suite(project, f"url: {server.url}/mcp", CALLS, GATE))
     assert f"{server.url}/mcp: the tools of the MCP server 'notes' could not be fetched: {why}" in run.error

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 from django.test import Client
@@ -51,12 +50,6 @@ evaluation:
     - {{type: mcp_called, tool: search}}
     - {{type: file_matches, path: seen.txt, pattern: '\\ATrue "a package"\\n'}}
 """
-
-
-@pytest.fixture(autouse=True)
-def _loopback(settings: Any) -> None:
-    """Let the server reach the registry on loopback."""
-    settings.EGRESS = "full"
 
 
 def finished(url: str) -> tuple[Run, Client]:
