@@ -54,14 +54,7 @@ def run_session(
     """
     given = stdin.encode("utf-8", "replace")
     printed, calls = PrintedLines(), CallsSoFar(parser)
-    version = program.version()
-    model = invocation.model or program.target.options.asked_model
-    limit = CostLimit(
-        parser,
-        math.inf if invocation.max_usd is None else invocation.max_usd,
-        model,
-        lambda name: known_price(program.target.prices, name),
-    )
+    version, limit = program.version(), _cost_limit(program, invocation, parser)
     invocation.watch(lambda: calls.read(printed.complete(), missed=printed.missed))
     result = program.run(
         arguments,
@@ -75,26 +68,44 @@ def run_session(
     )
     if limit.is_exceeded:
         result = replace(result, cancelled=invocation.cancelled())
-    recording = Recording(
-        raw=result.stdout,
+    recording = replace(
+        _recorded(result, program, limit, version),
         parser=parser,
+        logs={"log": log.content},
+        service_failure=repeating() if result.timed_out else "",
+    )
+    program.refuse_failure(result, broken_by(recording), invocation, log)
+    _refuse_silence(program, parser, result, invocation, log)
+    return recording
+
+
+def _cost_limit(program: AgentProgram, invocation: Invocation, parser: str) -> CostLimit:
+    limit = CostLimit(
+        parser,
+        math.inf if invocation.max_usd is None else invocation.max_usd,
+        invocation.model or program.target.options.asked_model,
+        lambda name: known_price(program.target.prices, name),
+    )
+    if invocation.max_usd is not None:
+        limit.look_up_price()
+    return limit
+
+
+def _recorded(result: ProcessResult, program: AgentProgram, limit: CostLimit, version: str) -> Recording:
+    return Recording(
+        raw=result.stdout,
         exit_code=result.exit_code,
         timed_out=result.timed_out,
         cancelled=result.cancelled,
         seconds=result.seconds,
         truncated=result.truncated,
         stderr=result.stderr.decode("utf-8", "replace"),
-        logs={"log": log.content},
         notes=tuple(filter(None, (result.error, limit.note, program.newer(version)))),
         version=version,
         program=program.about,
         was_stopped=bool(result.error or limit.is_exceeded),
-        service_failure=repeating() if result.timed_out else "",
         cost_limit=limit.note,
     )
-    program.refuse_failure(result, broken_by(recording), invocation, log)
-    _refuse_silence(program, parser, result, invocation, log)
-    return recording
 
 
 def prompt_of(invocation: Invocation, sandbox: Sandbox) -> str:
@@ -130,6 +141,10 @@ class CostLimit:
         self._split, self._lines = SplitLines(), bytearray()
         self._read, self._looked = 0, 0.0
         self.is_exceeded = False
+
+    def look_up_price(self) -> None:
+        """Look the model's price up before the session begins: litellm takes seconds to load."""
+        self._price_of(self._model)
 
     def take(self, stream: Literal["stdout", "stderr"], chunk: bytes) -> None:
         """Keep the lines that report something, as many as are read in the end."""
