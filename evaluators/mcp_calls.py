@@ -19,7 +19,7 @@ from evaluators.calls import MCP_MARK, Call, calls
 from evaluators.mcp_arguments import argument_problems
 from evaluators.mcp_output import output_problem
 from evaluators.mcp_record import RecordedCall
-from evaluators.mcp_surface import McpSurface, joined
+from evaluators.mcp_surface import McpSurface, join_surfaces
 from evaluators.model import Event, Json, Source, Transcript
 from evaluators.tool import McpServer
 from evaluators.tool_commands import HELP, Found, FoundCommand, number_commands
@@ -157,7 +157,7 @@ def mark_calls(
     """
     shown_as = server.name if has_others else ""
     paired = calls(transcript.events)
-    surface = joined(each.surface for each in record or () if each.surface) or surface
+    surface = join_surfaces(each.surface for each in record or () if each.surface) or surface
     events, pending = list(transcript.events), _Pending(record or (), paired)
     for call in paired:
         named = _named(call.event, server)

@@ -88,7 +88,7 @@ def _tool(each: Mapping[str, Json]) -> McpTool:
     )
 
 
-def joined(surfaces: Iterable[McpSurface]) -> McpSurface | None:
+def join_surfaces(surfaces: Iterable[McpSurface]) -> McpSurface | None:
     """Return all tools of several listings of a server, each as it was listed last; None without a listing."""
     found: McpSurface | None = None
     tools: dict[str, McpTool] = {}

@@ -76,7 +76,7 @@ def user_prompt(template: str, given: Mapping[str, str], *, with_trace: bool = F
 
 def _filled(found: re.Match[str], given: Mapping[str, str]) -> str:
     text = given.get(found[1], found[0])
-    return enclosed(text) if found[1] in given and found[1] in _ENCLOSED else text
+    return enclose(text) if found[1] in given and found[1] in _ENCLOSED else text
 
 
 def shows_answer(template: str) -> bool:
@@ -86,10 +86,10 @@ def shows_answer(template: str) -> bool:
 
 def section(name: str, text: str) -> str:
     """Return one named section of a prompt; text of the program under test is enclosed in tags."""
-    return f"[[ ## {name} ## ]]\n{enclosed(text) if name in _UNTRUSTED else text}"
+    return f"[[ ## {name} ## ]]\n{enclose(text) if name in _UNTRUSTED else text}"
 
 
-def enclosed(text: str) -> str:
+def enclose(text: str) -> str:
     """Return a text within tags that it cannot close; an empty one as it is."""
     if not text:
         return text

@@ -16,7 +16,7 @@ from evaluators.evidence import Evidence
 from evaluators.judges.checklist_judge import ChecklistJudge
 from evaluators.judges.code_judge import CodeJudge, run_judge_script
 from evaluators.judges.llm_judge import LlmJudge, ask_judge, result_of_judging
-from evaluators.judges.llm_judge_prompt import SYSTEM, enclosed, prompt_values, section
+from evaluators.judges.llm_judge_prompt import SYSTEM, enclose, prompt_values, section
 from evaluators.judges.rubric import hash_of
 from evaluators.model import Json, Score, Transcript
 from evaluators.statistics import weighted_mean
@@ -149,7 +149,7 @@ def _result(score: Score) -> dict[str, Json]:
 def _prompt(how: LlmAggregator, results: Json, case: Case, evidence: Evidence) -> str:
     encoded = json.dumps(results, indent=2, ensure_ascii=False)
     if _RESULTS in how.prompt:
-        return how.prompt.replace(_RESULTS, enclosed(encoded))
+        return how.prompt.replace(_RESULTS, enclose(encoded))
     given = prompt_values(case, evidence)
     parts = (how.prompt.strip() or _TEMPLATE, section("expected_outcome", given["expected_outcome"]))
     return "\n\n".join((*parts, section("evaluator_results", encoded)))

@@ -25,7 +25,7 @@ from runs.execution.context import RunContext
 from runs.execution.guidance import exposure, file_read_by
 from runs.execution.kept_files import KeptFiles, keep_files
 from runs.execution.mcp_server import marked
-from runs.execution.pricing import limited, priced
+from runs.execution.pricing import note_cost_limit, price_recording
 from runs.execution.protected_files import FileChanges, ProtectedFiles
 from runs.execution.task import Task, documents_for
 from runs.execution.tokenizer import chosen_tokenizer
@@ -74,8 +74,8 @@ def assess(
     except UnreadableTranscript as error:
         return unreadable(described, recording, error)
     transcript = marked(transcript, task, recording)
-    recording = priced(recording, transcript, task.context.target, task.context.model)
-    recording = limited(recording, task.spec.cost.max_usd)
+    recording = price_recording(recording, transcript, task.context.target, task.context.model)
+    recording = note_cost_limit(recording, task.spec.cost.max_usd)
     post: tuple[PostResult, ...] = ()
     if folder is not None and workspace is not None:
         if task.runs_commands:

@@ -7,7 +7,7 @@ from typing import Any
 
 from evaluators.mcp_calls import mark_calls, refused_calls
 from evaluators.mcp_record import listings, read_record
-from evaluators.mcp_surface import McpSurface, encoded, joined, surface_of
+from evaluators.mcp_surface import McpSurface, encoded, join_surfaces, surface_of
 from evaluators.model import Json, Transcript
 from evaluators.tool import Tool
 from evaluators.transcripts.nesting import without_deep_values
@@ -48,7 +48,9 @@ def shown_surface(task: Task, recording: Recording) -> McpSurface | None:
     tool = task.spec.criteria.tool
     if tool is None or tool.mcp is None:
         return None
-    return joined(listings(recording.logs.get(RECORD, b""))) or task.context.surfaces.get(tool.mcp.name)
+    return join_surfaces(listings(recording.logs.get(RECORD, b""))) or task.context.surfaces.get(
+        tool.mcp.name
+    )
 
 
 def store_surfaces(context: RunContext, listings: Mapping[str, Json]) -> dict[str, Json]:
@@ -67,7 +69,7 @@ def store_surfaces(context: RunContext, listings: Mapping[str, Json]) -> dict[st
         if not isinstance(listing, dict) or not isinstance(listing.get("tools"), list):
             raise RequestError(f"The MCP server '{name}' did not list its tools. Run its command by hand.")
         for method in ("initialize", "tools/list"):
-            listing = mcp_messages.overridden(method, listing, descriptions)
+            listing = mcp_messages.override_descriptions(method, listing, descriptions)
         surfaces.append((surface_of(name, listings[name]), surface_of(name, listing)))
     _check_names([before for before, _ in surfaces], descriptions)
     text = storable(encoded([after for _, after in surfaces]))

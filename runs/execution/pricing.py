@@ -17,7 +17,9 @@ AGENTS = frozenset(("codex", "claude_code", "opencode"))
 """Readers of agents' own streams, whose reported cost is compared with a computed one."""
 
 
-def priced(recording: Recording, transcript: Transcript, target: ResolvedTarget, model: str) -> Recording:
+def price_recording(
+    recording: Recording, transcript: Transcript, target: ResolvedTarget, model: str
+) -> Recording:
     """Return the recording with its cost and how it is known: reported by the agent, else by its tokens."""
     used = recording.usage or transcript.usage
     known = recording.cost_usd if recording.cost_usd is not None else transcript.cost_usd
@@ -64,7 +66,7 @@ def price_lookup(kind: str, prices: tuple[Price, ...], today: str = "") -> Calla
     return lambda model: look(prices, model, today=today)
 
 
-def limited(recording: Recording, max_usd: float | None) -> Recording:
+def note_cost_limit(recording: Recording, max_usd: float | None) -> Recording:
     """Return the recording with a note if it cost more than the scenario allows (llm-tool-test, cost.max_usd)."""
     cost = recording.cost_usd
     if recording.cost_limit or max_usd is None or cost is None or cost <= max_usd:

@@ -19,7 +19,7 @@ from evaluators.transcripts import PARSERS, UnreadableTranscript
 from runs.errors import ProviderError
 from runs.execution.assess import transcript_of
 from runs.execution.context import RunContext
-from runs.execution.pricing import priced
+from runs.execution.pricing import price_recording
 from runs.execution.task import Task
 from runs.execution.trial import record_in_folder
 from runs.execution.trial_folder import trial_folder
@@ -163,7 +163,7 @@ def _described(recording: Recording, context: RunContext) -> dict[str, Json]:
         return {**described, "error": str(error), "error_kind": "transcript", "notes": list(recording.notes)}
     if broken := broken_by(recording):
         described |= {"error": broken.sentence, "error_kind": broken.kind}
-    cost = priced(recording, transcript, context.target, context.model)
+    cost = price_recording(recording, transcript, context.target, context.model)
     usage = recording.usage or transcript.usage
     calls = [call.name for call in tool_calls(transcript)]
     answer = recording.answer if recording.answer is not None else transcript.answer

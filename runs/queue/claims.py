@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import dataclass
+from typing import Any
 
 from django.conf import settings
 from django.db import connection
@@ -34,6 +35,15 @@ MOST_PUT_BACK = 3
 """A trial or preparation requeued more often for a full disk is an error."""
 
 MOST_TRIES = MOST_PUT_BACK + 1
+_AS_QUEUED: dict[str, Any] = {
+    "state": TrialState.QUEUED,
+    "token": "",
+    "worker": "",
+    "activity": "",
+    "calls_so_far": None,
+    "activity_exit_code": None,
+}
+"""The columns of a trial that returns to the queue."""
 
 
 def new_token() -> str:
@@ -211,12 +221,7 @@ def put_back(claim: Claim) -> bool:
     def put() -> bool:
         with write_transaction():
             returned = held.filter(put_back__lt=MOST_PUT_BACK).update(
-                state=TrialState.QUEUED,
-                token="",
-                worker="",
-                activity="",
-                calls_so_far=None,
-                activity_exit_code=None,
+                **_AS_QUEUED,
                 started=None,
                 starts=F("starts") - 1,
                 put_back=F("put_back") + 1,
@@ -343,14 +348,7 @@ def requeue_lost_of(run_id: int) -> None:
 
 def _requeue(preparations: QuerySet[Run], trials: QuerySet[Trial]) -> None:
     preparations.update(state=RunState.QUEUED, token="")
-    trials.update(
-        state=TrialState.QUEUED,
-        token="",
-        worker="",
-        activity="",
-        calls_so_far=None,
-        activity_exit_code=None,
-    )
+    trials.update(**_AS_QUEUED)
 
 
 def halted_runs() -> QuerySet[Run]:

@@ -44,7 +44,7 @@ class Face(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers.get("content-length") or 0))
-        self.record.requested(body, self.number)
+        self.record.record_request(body, self.number)
         self._pass_on(body)
 
     def do_GET(self) -> None:
@@ -67,19 +67,21 @@ class Face(BaseHTTPRequestHandler):
         except UnusableAddress as error:
             self._fail(f"The server at {self.upstream.url} can't be used: {error}.")
         finally:
-            self.record.abandoned("The connection ended before the response.", self.number)
+            self.record.abandon("The connection ended before the response.", self.number)
             if answer is not None:
                 answer.close()
         return None
 
     def _fail(self, why: str) -> None:
-        self._reply(502, (self.record.abandoned(why, self.number) or [b"{}"])[0])
+        self._reply(502, (self.record.abandon(why, self.number) or [b"{}"])[0])
 
     def _pass_back(self, answer: http.client.HTTPResponse) -> None:
         if answer.headers.get_content_type() != "text/event-stream":
             content = answer.read()
             self._reply(
-                answer.status, self.record.responded(content, self.number) if content else content, answer
+                answer.status,
+                self.record.record_response(content, self.number) if content else content,
+                answer,
             )
             return
         self.send_response(answer.status)
@@ -95,7 +97,7 @@ class Face(BaseHTTPRequestHandler):
     def _event(self, lines: list[bytes]) -> bytes:
         """Return a server-sent event, with the messages in it overridden if need be."""
         data = field_of(lines, b"data")
-        changed = self.record.responded(data, self.number) if data else data
+        changed = self.record.record_response(data, self.number) if data else data
         if changed is not data:
             others = [line for line in lines if not line.startswith(b"data:")]
             lines = [*others, b"data: " + changed]

@@ -106,7 +106,9 @@ def is_response(message: Any) -> bool:
     return isinstance(message, dict) and "id" in message and "method" not in message
 
 
-def overridden(method: str, result: dict[str, Any], descriptions: dict[str, Any]) -> dict[str, Any]:
+def override_descriptions(
+    method: str, result: dict[str, Any], descriptions: dict[str, Any]
+) -> dict[str, Any]:
     """Return a result of `initialize` or `tools/list` with the descriptions put in place of the server's."""
     if method == "initialize" and descriptions.get("instructions") is not None:
         return {**result, "instructions": descriptions["instructions"]}
@@ -152,7 +154,7 @@ class Record:
         with self._lock:
             self._file.close()
 
-    def requested(self, content: bytes, connection: int) -> None:
+    def record_request(self, content: bytes, connection: int) -> None:
         """Record the agent's requests in a message, and those that it no longer waits for."""
         message = read_message(content)
         if message is None:
@@ -182,7 +184,7 @@ class Record:
             if found := self._open.get((connection, _key(id))):
                 self._write(connection, found[0], {"given_up": True})
 
-    def responded(self, content: bytes, connection: int) -> bytes:
+    def record_response(self, content: bytes, connection: int) -> bytes:
         """Record the server's responses in a message; return it, with the descriptions overridden if there are any."""
         message = read_message(content)
         if message is None:
@@ -203,7 +205,7 @@ class Record:
                 return message
             number, _, method, began = found
             if self._descriptions and isinstance(message.get("result"), dict):
-                result = overridden(method, message["result"], self._descriptions)
+                result = override_descriptions(method, message["result"], self._descriptions)
                 if result != message["result"]:
                     message = {**message, "result": result}
             seconds = round(time.monotonic() - began, 6)
@@ -212,21 +214,16 @@ class Record:
             )
             return message
 
-    def abandoned(self, why: str, connection: int) -> list[bytes]:
+    def abandon(self, why: str, connection: int) -> list[bytes]:
         """Record an error for requests that will have no response, and return the errors."""
+        error, closed = {"code": SERVER_ENDED, "message": why}, []
         with self._lock:
-            ids = [found[1] for (owner, _), found in self._open.items() if owner == connection]
-        error = {"code": SERVER_ENDED, "message": why}
-        closed = []
-        for id in ids:
-            message = {"jsonrpc": "2.0", "id": id, "error": error}
-            with self._lock:
-                found = self._open.pop((connection, _key(id)), None)
-                if found is None:  # another thread has answered it
-                    continue
-                seconds = round(time.monotonic() - found[3], 6)
-                self._write(connection, found[0], {"seconds": seconds, "response": message})
-            closed.append(json.dumps(message).encode())
+            for key in [key for key in self._open if key[0] == connection]:
+                number, id, _, began = self._open.pop(key)
+                message = {"jsonrpc": "2.0", "id": id, "error": error}
+                seconds = round(time.monotonic() - began, 6)
+                self._write(connection, number, {"seconds": seconds, "response": message})
+                closed.append(json.dumps(message).encode())
         return closed
 
     def _write(self, connection: int, number: int, entry: dict[str, Any]) -> None:

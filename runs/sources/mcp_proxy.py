@@ -187,23 +187,23 @@ class Session:
         self.agent.close()
 
     def _pass_request(self, line: bytes) -> None:
-        self.record.requested(line, self.number)
+        self.record.record_request(line, self.number)
         try:
             self.peer.send(line)
         except (*RequestFailed, ValueError, UnusableAddress):
             self._is_ended.set()
         if self._is_ended.is_set():
             # Its pipe may take a request that nobody reads any more.
-            self._send(self.record.abandoned("The server has ended.", self.number))
+            self._send(self.record.abandon("The server has ended.", self.number))
 
     def _pass_answers(self) -> None:
         with suppress(*RequestFailed, ValueError):
             for line in self.peer.lines():
                 if line.strip():
-                    self._send([self.record.responded(line, self.number)])
+                    self._send([self.record.record_response(line, self.number)])
         if not self._is_ended.is_set():
             self._is_ended.set()
-            self._send(self.record.abandoned("The server ended before its response.", self.number))
+            self._send(self.record.abandon("The server ended before its response.", self.number))
 
     def _send(self, lines: list[bytes]) -> None:
         with self._sending, suppress(OSError):

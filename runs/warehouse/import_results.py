@@ -15,7 +15,7 @@ from runs.errors import RequestError
 from runs.models import Launch, Run
 from runs.models.run import Trigger
 from runs.warehouse.import_archive import Members, read_archive, store_archived
-from runs.warehouse.merged_shards import Archived, merged
+from runs.warehouse.merged_shards import Archived, merge_shards
 from runs.warehouse.results_files import read_results
 from runs.warehouse.store_results import store_results, stored_run
 from scenarios.archives import is_archive, read_members
@@ -64,7 +64,7 @@ def import_merged(
         members |= archive.members
     sha256 = hashlib.sha256(b"".join(content for _, content in files)).hexdigest()
     names = ", ".join(file for file, _ in files)
-    return _store(project, merged(runs), members, names, sha256, by)
+    return _store(project, merge_shards(runs), members, names, sha256, by)
 
 
 def archive_in(content: bytes, file: str) -> ReadArchive | None:

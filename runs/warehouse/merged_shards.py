@@ -32,7 +32,7 @@ def shard_of(text: str) -> tuple[int, int]:
     return number, of
 
 
-def merged(runs: Sequence[Archived]) -> list[Archived]:
+def merge_shards(runs: Sequence[Archived]) -> list[Archived]:
     """Return the runs with those that are shards of one suite on one target and configuration merged.
 
     Raises `RequestError` unless each set of shards is whole.

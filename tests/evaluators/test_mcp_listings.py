@@ -12,7 +12,7 @@ from evaluators.calls import calls
 from evaluators.interaction import analyse
 from evaluators.mcp_calls import mark_calls
 from evaluators.mcp_record import listings, read_record
-from evaluators.mcp_surface import encoded, joined, surface_of
+from evaluators.mcp_surface import encoded, join_surfaces, surface_of
 from evaluators.model import Event, Transcript
 from evaluators.tool import McpServer, Tool
 
@@ -93,7 +93,7 @@ def test_arguments_are_checked_by_the_schema_that_the_agent_got():
     schema = {"name": "echo", "inputSchema": {"type": "object", "required": ["text"]}}
     record = Record().list(schema).call("echo", FAILED)
     assert found(record) == [("echo", "arguments")]
-    shown = joined(listings(record.content))
+    shown = join_surfaces(listings(record.content))
     assert shown is not None and shown.schema("echo") == schema["inputSchema"]
 
 

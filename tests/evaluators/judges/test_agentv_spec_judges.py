@@ -15,7 +15,7 @@ from evaluators.evaluate import evaluate
 from evaluators.evaluator import Case
 from evaluators.evidence import Evidence
 from evaluators.judges.llm_judge import read_judge_reply
-from evaluators.judges.llm_judge_prompt import enclosed
+from evaluators.judges.llm_judge_prompt import enclose
 from evaluators.model import CompletionError, Transcript
 from evaluators.scores import EVALUATORS
 from tests.evaluators.agentv_samples import Judge, called, judged, score_of
@@ -164,7 +164,7 @@ class TestPromptTemplates:
 
     def test_answer_and_reference_are_within_tags(self):
         prompt = self.prompt("A: {{candidate_answer}} B: {{reference_answer}} C: {{question}}")
-        answer, reference = (enclosed(text) for text in ("It is 42.", "42"))
+        answer, reference = (enclose(text) for text in ("It is 42.", "42"))
         assert prompt == f"A: {answer} B: {reference} C: What is six times seven?"
         assert answer.startswith("<data-") and ">\nIt is 42.\n</data-" in answer
 
