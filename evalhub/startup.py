@@ -1,4 +1,4 @@
-"""Start of the processes that are no command: a wrong setting ends them with its sentence, not a traceback."""
+"""Start servers and workers: a wrong setting ends them with one sentence, not a traceback."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ _WORDS = frozenset(
         "user",
     ]
 )
-"""Words of which agents compose the kinds of their events."""
+"""Words that agents use in the types of their events."""
 
 
 def is_agent_stream(text: str) -> bool:

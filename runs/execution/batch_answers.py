@@ -32,7 +32,7 @@ def row_of(trial_id: int, answer: BatchedAnswer, secrets: tuple[str, ...]) -> Ba
 
 
 def _packed(recording: Recording, secrets: tuple[str, ...]) -> bytes:
-    """Return the recording as JSON, without logs, which a batch has none of."""
+    """Return the recording as JSON, without logs, because a batch writes none."""
     return _encoder.encode(replace(masked(recording, secrets), logs={}))
 
 

@@ -35,7 +35,7 @@ def read_stored(run: Run, trial: Trial, parser: str) -> Transcript | None:
 
 
 def agent_parser(run: Run) -> str:
-    """Return the reader of an agent's raw output; empty if the target is no known agent and names none."""
+    """Return the reader of an agent's raw output; empty if the target names none and isn't a known agent."""
     is_named = run.target.provider in ("replay", "cli")
     name = str(definition_of(run).get("parser", "")) if is_named else run.target.provider
     return name if name in AGENTS else ""

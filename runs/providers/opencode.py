@@ -69,7 +69,7 @@ class Opencode:
         prompt = prompt_of(invocation, sandbox)
         env = self._env(model, _instructions(invocation, sandbox), invocation.mcp)
         if model.startswith(f"{UNNAMED}/"):
-            # opencode's own list has none of its models, and takes it a second to read.
+            # opencode's own list doesn't contain these models and takes a second to read.
             env["OPENCODE_MODELS_PATH"] = _without_models(invocation, sandbox)
         env["XDG_DATA_HOME"] = sandbox.inside(make_home(invocation.scratch, DATA))
         env |= self._options.env

@@ -9,7 +9,7 @@ CANCELLED = "Cancelled before it finished."
 
 
 def error_of_unmeasured(run: Mapping[str, Any], trial: Mapping[str, Any]) -> str:
-    """Return the error because of which a trial never ran, if its run measured nothing; else empty.
+    """Return the error that kept a trial from running, if its run measured nothing; else empty.
 
     A viewer shows skipped tests as green, which would hide that nothing was measured.
     """

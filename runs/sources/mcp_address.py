@@ -39,7 +39,7 @@ def _origin(url: str) -> tuple[str, str | None, int | None]:
 
 
 def unusable(status: int, content_type: str) -> UnusableAddress | None:
-    """Return why an answer to a message is none of an MCP server; None if it may be one."""
+    """Return why an answer can't come from an MCP server; None if it can."""
     kind = content_type.partition(";")[0].strip().lower()
     if status in _NO_LOGIN:
         why = f"it asks for a login (HTTP status {status}). Give it with target.mcp.headers"

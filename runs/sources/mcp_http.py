@@ -54,7 +54,7 @@ class _Address:
 
     @contextmanager
     def ask(self, method: str, message: Json = None) -> Iterator[httpx.Response]:
-        """Yield the answer to a message. Raises `NoAnswer` for one that is none of an MCP server."""
+        """Yield the answer to a message. Raises `NoAnswer` if it can't come from an MCP server."""
         for _ in range(MOST_REDIRECTS + 1):
             # A GET has no body.
             body = None if message is None else message

@@ -222,7 +222,7 @@ class _HttpServer(ThreadingHTTPServer):
         self.socket.bind(self.server_address)
 
     def get_request(self) -> tuple[Any, Any]:
-        """Return a connection with an address, which a Unix socket has none of."""
+        """Return a connection with an address, because a Unix socket has none."""
         return self.socket.accept()[0], ("agent", 0)
 
     def handle_error(self, request: object, client_address: object) -> None:

@@ -64,7 +64,7 @@ def hints_of_file(content: bytes, file: str) -> tuple[Problem, ...]:
 
 
 def hints_of(entry: Mapping[str, Json]) -> tuple[str, ...]:
-    """Return the lints of a stored entry, a sentence each; none of one that is no longer valid."""
+    """Return the lints of a stored entry, one sentence each; empty if the entry is no longer valid."""
     try:
         lints = define(entry).lints
     except ScenarioFileError:

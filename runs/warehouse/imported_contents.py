@@ -16,7 +16,7 @@ CONTENTS = "contents"
 """The key in the fingerprint of imported runs."""
 SHORTEST_HASH = 12
 _OF_CONTENT = frozenset(("task", "gates", "judge", "rubric", "pattern", "threshold", "time_limit"))
-"""Changed parts that an equal content rules out, or of which results say nothing."""
+"""Parts that can't have changed if the contents are equal, or that results files don't contain."""
 CHANGED: Reasons = ("task", "gates")
 """What may have changed where the contents differ."""
 

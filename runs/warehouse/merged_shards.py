@@ -28,7 +28,7 @@ def shard_of(text: str) -> tuple[int, int]:
     found = _SHARD.fullmatch(text)
     number, of = (int(found[1]), int(found[2])) if found else (0, 0)
     if not 1 <= number <= of:
-        raise ValueError(f"{text} is no shard. Give its number and how many there are, such as 1/3.")
+        raise ValueError(f"{text} is not a shard. Give its number and how many there are, such as 1/3.")
     return number, of
 
 

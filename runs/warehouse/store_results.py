@@ -83,10 +83,20 @@ def _store(launch: Launch, external: ExternalRun, sha256: str, chosen: SuiteVers
         name=external.target[:120],
         defaults={"provider": IMPORTED, "definition": {"url": external.target}, "accepted": False},
     )
+    run = _create_run(launch, external, version, target, sha256, by_id=chosen is not None)
+    _store_trials(run, scenarios, external.trials)
+    write_rollups(run, is_new=True)
+    comparison.compare_with_baseline(run, is_new=True)
+    return run
+
+
+def _create_run(
+    launch: Launch, external: ExternalRun, version: SuiteVersion, target: Target, sha256: str, *, by_id: bool
+) -> Run:
     now = timezone.now()
     outcomes = [trial.outcome for trial in external.trials]
     costs = [trial.cost_usd for trial in external.trials if trial.cost_usd is not None]
-    run = Run.objects.create(
+    return Run.objects.create(
         project=launch.project,
         launch=launch,
         suite_version=version,
@@ -105,7 +115,7 @@ def _store(launch: Launch, external: ExternalRun, sha256: str, chosen: SuiteVers
             CONTENTS: contents_json(
                 external.suite_hash,
                 [(trial.key, trial.scenario_hash) for trial in external.trials],
-                by_id=chosen is not None,
+                by_id=by_id,
             ),
         },
         guidance=_guidance(version.suite, external),
@@ -124,10 +134,6 @@ def _store(launch: Launch, external: ExternalRun, sha256: str, chosen: SuiteVers
         started=external.started or now,
         finished=_finished(external, external.started or now),
     )
-    _store_trials(run, scenarios, external.trials)
-    write_rollups(run, is_new=True)
-    comparison.compare_with_baseline(run, is_new=True)
-    return run
 
 
 def _outcome(external: ExternalRun) -> str:

@@ -134,7 +134,7 @@ def test_a_matrix_of_shards_is_one_run(tmp_path: Path, artifact: Path) -> None:
 def test_a_shard_that_is_none_is_wrong_use(tmp_path: Path, shard: str) -> None:
     ended = new_job(tmp_path, "job").run("--shard", shard)
     assert ended.code == 2
-    assert f"{shard} is no shard" in ended.err
+    assert f"{shard} is not a shard" in ended.err
 
 
 def test_a_shard_without_scenarios_is_refused(tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ def _is_row(value: Any) -> bool:
 
 
 def _rows_of_lines(given: ResultsFile) -> list[Any]:
-    """Return the values of JSON lines; none if the first is no result of promptfoo."""
+    """Return the values of JSON lines; empty unless the first is a promptfoo result."""
     if given.value is not None:
         return [given.value]
     lines = [line for line in given.text.splitlines() if line.strip()]

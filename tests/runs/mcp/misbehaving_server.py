@@ -1,4 +1,4 @@
-"""An MCP server on standard input and output that misbehaves as it is told to, and says on LOG_URL what it did with each call.
+"""An MCP server on standard input and output that misbehaves on demand and logs each call to LOG_URL.
 
 It needs nothing but the standard library, and shares no code with evalhub.
 """

@@ -20,7 +20,7 @@ SECONDS_A_TURN = 0.4
 
 
 def session(folder: Path, *, max_usd: float, says: str = "") -> Called:
-    """Run the case's session of 12 turns for 0.279 USD, of which its result says `says` more."""
+    """Run the case's session of 12 turns for 0.279 USD; its result reports `says` more."""
     program = folder / "fake-claude"
     text = (CASE / "fake-claude").read_text().replace("time.sleep(1.2)", f"time.sleep({SECONDS_A_TURN})")
     program.write_text(text.replace("total_cost_usd=cost", f"total_cost_usd=cost{says}"))
