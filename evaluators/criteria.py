@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -50,6 +50,8 @@ class Criteria(Value):
     """Paths of guideline files in the uploaded files."""
     protected: tuple[str, ...] | None = None
     """Patterns of the workspace's files that are not the task; None if the scenario doesn't say."""
+    git_config: Literal["clean", "keep"] = "clean"
+    """Whether Git settings of the agent that execute something are removed before gates."""
 
     @property
     def case(self) -> Case:

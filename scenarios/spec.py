@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from evaluators.criteria import Criteria
+from evaluators.gates.base_gate import CommandGate
 from evaluators.model import Json
 from evaluators.values import Value
 
@@ -85,6 +86,14 @@ class ScenarioSpec(Value):
     def worker_fixture(self) -> str:
         """The name of the fixture a worker needs, inside or next to the workspace."""
         return self.fixture or self.bundle or ""
+
+    @property
+    def commands_after_agent(self) -> list[str]:
+        """The commands of scripts and gates, which run in the workspace when the agent has ended."""
+        scripts = [script.command for script in self.post] + [
+            script.command for script in self.criteria.scripts
+        ]
+        return scripts + [gate.command for gate in self.criteria.gates if isinstance(gate, CommandGate)]
 
     @property
     def input_files(self) -> tuple[str, ...]:

@@ -119,6 +119,8 @@ class RunOut(RunRowOut):
     """What an open run waits for if no worker online may work on it, as a sentence."""
     fingerprint: dict[str, Any]
     warnings: list[str]
+    tampered: int
+    """Trials whose agent changed what decides its gates; their `warnings` say what."""
     cost_notes: list[str]
     """What its trials' costs are to be read with, such as cost limits that stopped agents; a sentence each."""
     regressions: list[str]

@@ -26,7 +26,7 @@ from runs.execution.guidance import exposure, file_read_by
 from runs.execution.kept_files import KeptFiles, keep_files
 from runs.execution.mcp_server import marked
 from runs.execution.pricing import note_cost_limit, price_recording
-from runs.execution.protected_files import FileChanges, ProtectedFiles
+from runs.execution.safeguards import Safeguards, Tampering
 from runs.execution.task import Task, documents_for
 from runs.execution.tokenizer import chosen_tokenizer
 from runs.execution.tool_recording import recorded_calls
@@ -54,7 +54,7 @@ def assess(
     recording: Recording,
     folder: TrialFolder | None = None,
     workspace: LocalWorkspace | None = None,
-    protected: ProtectedFiles | None = None,
+    safeguards: Safeguards | None = None,
 ) -> TrialResult:
     """Return the trial's result. Output that can't be parsed is an error; its files are stored.
 
@@ -65,9 +65,9 @@ def assess(
         hidden = task.spec.hidden
         start = [file for file in task.files if not any(matches(file.path, each) for each in hidden)]
         kept = keep_files(recording, folder, task.secrets, start if folder else ())
-    changes = protected.lay() if protected else FileChanges()
+    tampering = safeguards.after_agent(task.solution_changes) if safeguards else Tampering()
     described = describe(
-        recording, kept.rows, ({"workspace": kept.workspace} if kept.workspace else {}) | _protected(changes)
+        recording, kept.rows, ({"workspace": kept.workspace} if kept.workspace else {}) | tampering.as_json()
     )
     try:
         transcript = transcript_of(recording)
@@ -93,20 +93,13 @@ def assess(
         executes_tools=task.executes_tools,
         complete=task.context.complete,
         model=task.context.model,
-        protected_changes=changes.paths,
+        protected_changes=tampering.protected.paths,
     )
     laid = task.guidance_copies
     reached = exposure_detail(task.context, task.spec, transcript, laid=laid, in_folder=folder is not None)
     described = replace(described, detail=described.detail | reached)
     limits = task.context.thresholds
     return judged(described, task.criteria, evidence, recording, post, task.context.layers, limits)
-
-
-def _protected(changes: FileChanges) -> dict[str, Json]:
-    """Return the changes of protected files, for the trial's detail, with a warning; nothing without any."""
-    if not changes.paths:
-        return {}
-    return {"protected": changes.as_json(), "warnings": [changes.sentence]}
 
 
 def exposure_detail(

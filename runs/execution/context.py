@@ -33,6 +33,7 @@ from runs.providers.options import ResolvedTarget
 from runs.queue import statements
 from runs.targets.resolve import resolve_target
 from runs.warehouse.cut_offs import cut_offs
+from runs.warehouse.seals import solution_changes
 from runs.worker_settings import containment, variables_of
 from scenarios.formats.parsed import Fixture as FixtureFiles
 from scenarios.guidance import Guidance as GuidanceFiles
@@ -107,9 +108,14 @@ class RunContext:
         )
         return {each.server: each for each in decoded(stored.text)}
 
+    @cached_property
+    def solution_changes(self) -> Mapping[int, frozenset[str]]:
+        """Executed files that reference solutions change, by scenario version, as proofs found them."""
+        return solution_changes(self.run.suite_version)
+
     def prefetch(self) -> None:
         """Read from the database what trials use after their agent, while a lost connection can be retried."""
-        _ = self.thresholds, self.layers, self.surfaces
+        _ = self.thresholds, self.layers, self.surfaces, self.solution_changes
 
     @cached_property
     def shared_pattern(self) -> str:

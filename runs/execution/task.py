@@ -112,6 +112,11 @@ class Task:
         )
 
     @property
+    def solution_changes(self) -> frozenset[str]:
+        """Files that gates execute and the scenario's reference solution changes, as a proof found them."""
+        return self.context.solution_changes.get(self.claim.scenario_version_id, frozenset())
+
+    @property
     def bundle(self) -> tuple[FixtureFile, ...] | None:
         """The files beside the workspace; None if there are none."""
         return self._scenario_files if self.spec.bundle else None

@@ -19,7 +19,7 @@ from runs.execution.context import RunContext
 from runs.execution.mcp_server import shown_surface
 from runs.execution.mcp_serving import serving
 from runs.execution.offered_tools import tools_of
-from runs.execution.protected_files import ProtectedFiles
+from runs.execution.safeguards import Safeguards
 from runs.execution.task import Task, load_task
 from runs.execution.tool_help import with_confusions
 from runs.execution.tool_recording import record_for, with_record
@@ -93,27 +93,26 @@ def carry_out(load: Callable[[], Task], *, stopped: Callable[[], bool], name: st
 
 def _run_in_folder(task: Task, folder: TrialFolder) -> TrialResult:
     tool = task.spec.criteria.tool
-    recording, workspace, protected = record_in_folder(task, folder)
+    recording, workspace, safeguards = record_in_folder(task, folder)
     check_room_for_commands()
     if recording.cancelled or task.stopped():
         return CANCELLED
-    result = assess(task, recording, folder, workspace, protected)
+    result = assess(task, recording, folder, workspace, safeguards)
     if result.outcome != "pass":
         # Gates and scripts write, too.
         check_room_for_commands()
     return with_confusions(result, task.context, tool, task.files, shown_surface(task, recording))
 
 
-def record_in_folder(task: Task, folder: TrialFolder) -> tuple[Recording, LocalWorkspace, ProtectedFiles]:
-    """Prepare the workspace; return the target's recording without secrets, with workspace and protected files.
+def record_in_folder(task: Task, folder: TrialFolder) -> tuple[Recording, LocalWorkspace, Safeguards]:
+    """Prepare the workspace; return the target's recording without secrets, with workspace and safeguards.
 
     Raises `ProviderError`.
     """
     tool = task.spec.criteria.tool
     workspace = task.context.workspace(folder, tool, scenario=task.spec.key)
     workspace.run_setup(task.spec.setup, timeout_seconds=task.timeout_seconds)
-    protected = task.protected_files(folder)
-    protected.keep()
+    safeguards = Safeguards.before_agent(task, folder, workspace)
     own = {name: workspace.env[name] for name in (tool.env if tool else ())}
     with serving(task, folder, workspace, own) as served:
         record, why_not = record_for(task, folder, workspace, workspace.env)
@@ -124,7 +123,7 @@ def record_in_folder(task: Task, folder: TrialFolder) -> tuple[Recording, LocalW
             recording = with_record(recording, record, workspace.secrets)
         elif why_not:
             recording = replace(recording, notes=(*recording.notes, why_not))
-        return served.with_record(recording) if served else recording, workspace, protected
+        return served.with_record(recording) if served else recording, workspace, safeguards
 
 
 def _run_without_folder(task: Task) -> TrialResult:

@@ -145,11 +145,16 @@ def expected_outcomes() -> dict[str, Any]:
 
 
 def differing(document: dict[str, Any], expected: dict[str, Any]) -> list[str]:
-    """Return a sentence for each trial of a run document with an unexpected outcome."""
+    """Return a sentence for each trial of a run document with an unexpected outcome, or an agent that tampered."""
     run = document["run"]
     guidance = run["guidance_name"] or "none"
     outcomes = expected.get(run["suite"], {}).get(guidance, {})
-    return [
+    tampered = [
+        f"Unexpected warning: {run['suite']} on {run['target']}, {trial['scenario']}: {trial['warnings'][0]}"
+        for trial in document["trials"]
+        if run["tampered"] and trial["warnings"]
+    ]
+    return tampered + [
         f"Unexpected outcome: {run['suite']} on {run['target']}, guidance {guidance}, {trial['scenario']}: "
         f"{trial['outcome'] or trial['state']}. {trial['error']}".rstrip()
         for trial in document["trials"]

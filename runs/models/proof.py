@@ -89,6 +89,8 @@ class ScenarioProof(models.Model):
     """Whether something is wrong, not only missing."""
     held = models.JSONField(default=list)
     """Gates that hold before an agent starts, as sentences."""
+    changed = models.JSONField(default=list, db_default=models.Value([], models.JSONField()))
+    """Files that gates execute and the reference solution changes."""
 
     class Meta:
         ordering = ["pk"]

@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from evalhub.web.numbers import counted
 from evaluators import verdict_sentences
 from evaluators.comparability import named
 from evaluators.evaluator import LAYER as EVALUATORS
@@ -71,9 +72,17 @@ def summary(
             console.print(Text(line, style=style))
     if changed := named({key: tuple(why) for key, why in run["not_comparable"].items()}):
         console.print(Text(f"  ! {changed}", style="yellow"))
-    for warning in (*run["warnings"], *run["cost_notes"]):
+    tampered = [tampered_sentence(run["tampered"])] if run["tampered"] else []
+    for warning in (*tampered, *run["warnings"], *run["cost_notes"]):
         console.print(Text(f"  ⚠ {warning}", style="yellow"))
     return out.getvalue()
+
+
+def tampered_sentence(trials: int) -> str:
+    """Return a warning of trials whose agent changed what decides its gates."""
+    return (
+        f"In {counted(trials, 'trial')} the agent changed what decides its gates. See the trials' warnings."
+    )
 
 
 def verdict_lines(run: Mapping[str, Any]) -> list[str]:

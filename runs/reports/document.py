@@ -59,6 +59,7 @@ def run_json(run: Run) -> dict[str, Any]:
         "waits": waits(run) or None,
         "fingerprint": run.fingerprint,
         "warnings": run.warnings,
+        "tampered": len(digest.tampered) if (digest := digests_of([run.pk]).get(run.pk)) else 0,
         "cost_notes": run.cost_notes,
         "regressions": list(changes.regressions),
         "new_passes": list(changes.new_passes),
@@ -67,7 +68,7 @@ def run_json(run: Run) -> dict[str, Any]:
         "not_comparable": {key: list(why) for key, why in changes.not_comparable.items()},
         "measures": [change_json(change) for change in stored_changes(run.pk)],
         "counting": {"rules": rules_of_run(run.counting), "ends": ends_of_run(run.counting)},
-        "variance": variance_json(digest.variance if (digest := digests_of([run.pk]).get(run.pk)) else None),
+        "variance": variance_json(digest.variance if digest else None),
         "scenarios": scenarios_json(run.suite, run_strips(run)),
         "release_rule": result.as_json() if (result := release_result(run)) else None,
     }
@@ -106,6 +107,7 @@ def result_json(trial: Mapping[str, Any], judgings: Iterable[Mapping[str, Any]])
         "price_source": trial["detail"].get("price_source", ""),
         "cost": _cost_json(trial["detail"]),
         "warnings": [
+            *trial["detail"].get("integrity", []),
             *trial["detail"].get("warnings", []),
             *_contradictions(judgings),
             *filter(None, [trial["detail"].get("cost_limit")]),

@@ -114,6 +114,8 @@ class Digest(Struct, frozen=True):
 
     trials: list[DigestedTrial] = []
     """In execution order."""
+    tampered: list[int] = []
+    """Trials whose agent changed what decides its gates."""
     gates: list[GateKind] = []
     """Most failed first."""
     gate_trials: tuple[int, int] = (0, 0)
@@ -187,6 +189,7 @@ class ReadDetail(Struct, gc=False):
     messages: dict[int, str] = {}
     attempts: dict[str, Attempts] = {}
     notes: list[Any] = []
+    integrity: list[str] = []
 
 
 read_scores = msgspec.json.Decoder(list[ReadScore]).decode
@@ -244,6 +247,7 @@ def digest_of(run: Run) -> Digest:
     JSON columns are read as text and decoded with msgspec, which is ten times as fast.
     """
     trials, scores, diagnosed, used, totalled, values = [], [], [], [], [], []
+    tampered = []
     for *own, error, scores_text, detail_text in _rows(run.pk):
         decoded = read_scores(scores_text)
         trial = _trial(own, decoded, _lost(error, decoded, scores_text))
@@ -251,6 +255,8 @@ def digest_of(run: Run) -> Digest:
         if trial.is_finished:
             scores.append([score for score in decoded if is_single(score.layer, score.name)])
             detail = _detail.decode(detail_text)
+            if detail.integrity:
+                tampered.append(trial.pk)
             if trial.outcome != "error":
                 if detail.interaction:
                     failed = trial.outcome == "fail"
@@ -268,6 +274,7 @@ def digest_of(run: Run) -> Digest:
     limits = cut_offs(run.project if run.project_id else None, before=run.pk)
     return Digest(
         trials=trials,
+        tampered=tampered,
         gates=gate_kinds(scores),
         gate_trials=gate_trials(scores),
         issues=said.issues[:MOST_STATEMENTS],

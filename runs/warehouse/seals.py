@@ -15,7 +15,7 @@ from scenarios.hashing import solution_hash
 from scenarios.models import SuiteVersion
 
 NOT_PROVED_YET = "Not proved yet."
-_OF_SCENARIO = ("scenario_version_id", "solution", "seal", "reason", "is_failure", "held")
+_OF_SCENARIO = ("scenario_version_id", "solution", "seal", "reason", "is_failure", "held", "changed")
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,8 @@ class ScenarioSeal:
     is_failure: bool = False
     held: tuple[str, ...] = ()
     """Gates that hold before an agent starts, as sentences."""
+    changed: tuple[str, ...] = ()
+    """Files that gates execute and the reference solution changes."""
 
     @property
     def is_proved(self) -> bool:
@@ -66,6 +68,17 @@ def seals_of_proof(proof: SuiteProof) -> list[ScenarioSeal]:
     return [_seal(row.scenario_version.scenario.key, row) for row in rows]
 
 
+def solution_changes(version: SuiteVersion) -> dict[int, frozenset[str]]:
+    """Return the executed files that reference solutions change, by scenario version; none unless proved. Two queries."""
+    if not version.solutions:
+        return {}
+    entries = version.entries.values_list("scenario_version_id", "scenario_version__scenario__key")
+    solutions = {pk: solution_hash(version.solutions[key]) for pk, key in entries if key in version.solutions}
+    rows = ScenarioProof.objects.filter(scenario_version__in=solutions).exclude(changed=[]).order_by("pk")
+    found = rows.values_list("scenario_version_id", "solution", "changed")
+    return {pk: frozenset(changed) for pk, solution, changed in found if solution == solutions[pk]}
+
+
 def passing_without_agent(run: Run) -> list[str]:
     """Return the keys of a run's scenarios that pass without an agent. One query."""
     rows = ScenarioProof.objects.filter(
@@ -78,7 +91,7 @@ def passing_without_agent(run: Run) -> list[str]:
 
 
 def _seal(key: str, row: ScenarioProof) -> ScenarioSeal:
-    return ScenarioSeal(key, Seal(row.seal), row.reason, row.is_failure, tuple(row.held))
+    return ScenarioSeal(key, Seal(row.seal), row.reason, row.is_failure, tuple(row.held), tuple(row.changed))
 
 
 def sealed(seals: Iterable[ScenarioSeal]) -> str:

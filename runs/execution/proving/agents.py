@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -34,6 +34,11 @@ class ProofContext(RunContext):
 
     keeps_files: bool = False
     judge: Complete | None = None
+
+    @property
+    def solution_changes(self) -> Mapping[int, frozenset[str]]:
+        """Nothing: a proof finds out."""
+        return {}
 
     @cached_property
     def complete(self) -> Complete:

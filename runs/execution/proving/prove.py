@@ -53,10 +53,11 @@ def prove(scenario: Scenario, setting: Setting) -> ScenarioSeal:
         solved = _run(scenario, lambda: setting.solution(script, judged=True))
         if solved.outcome == "error":
             return ScenarioSeal(spec.key, Seal.UNPROVED, reason_of(solved), False, held)
+    changed = tuple(solved.detail.get("executed_changes", ()))
     if solved.outcome == "pass":
-        return ScenarioSeal(spec.key, Seal.PROVED, "", False, held)
+        return ScenarioSeal(spec.key, Seal.PROVED, "", False, held, changed)
     if _only_judge_is_missing(solved):
-        return ScenarioSeal(spec.key, Seal.PROVED, "The judge was not asked.", False, held)
+        return ScenarioSeal(spec.key, Seal.PROVED, "The judge was not asked.", False, held, changed)
     return ScenarioSeal(spec.key, Seal.SOLUTION_FAILS, reason_of(solved), True, held)
 
 

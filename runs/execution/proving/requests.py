@@ -142,6 +142,7 @@ def _store(proof: SuiteProof, each: StoredScenario, made: ScenarioSeal) -> None:
         "reason": storable(made.reason),
         "is_failure": made.is_failure,
         "held": [storable(sentence) for sentence in made.held],
+        "changed": [storable(path) for path in made.changed],
     }
 
     def store() -> None:

@@ -114,6 +114,7 @@ def run_detail(request: ProjectRequest, pk: int) -> HttpResponseBase:
         "aa": aa_rates(run.suite_id, run.target_id) if run.verdict else None,
         "may_run": request.access.may("run"),
         "variance": [] if run.is_open else variance_bars(read.digest.variance or ()),
+        "tampered": [each for each in read.digest.trials if each.pk in set(read.digest.tampered)],
         "fingerprint": fingerprint_parts(run),
         "pins": pins_of(run) if vars(run)["is_pinned"] else [],
         "exports": EXPORTS,

@@ -33,6 +33,7 @@ class Draft:
     tool: Tool | None
     commands: Sequence[str]
     source: str
+    protected: Sequence[str] | None = None
 
     @property
     def label(self) -> str:
@@ -44,7 +45,7 @@ class Draft:
         """Return the file's text, written when it is shown."""
         lines = [redact_patterns(each) for each in self.commands]
         prompt = redact_patterns(self.prompt)[:LONGEST_PROMPT]
-        return draft_scenario(self.name, prompt, self.tool, lines, self.source)
+        return draft_scenario(self.name, prompt, self.tool, lines, self.source, self.protected)
 
 
 def draft_scenarios(trial: Trial) -> list[Draft]:
@@ -53,6 +54,7 @@ def draft_scenarios(trial: Trial) -> list[Draft]:
     content = trial.scenario_version.content
     given = content.get("criteria", {}).get("tool")
     tool = Tool.model_validate(given) if given else None
+    protected = content.get("criteria", {}).get("protected")
     own = "" if trial.run.suite.has_sessions else str(content.get("prompt", ""))
     said = [] if own or record is None else _said(record.unpack())
     drafts = []
@@ -62,7 +64,7 @@ def draft_scenarios(trial: Trial) -> list[Draft]:
         name = slugify(f"{first.subcommand or 'draft'}-trial-{trial.pk}-{number}")
         prompt = own or _message_before(said, first.event)
         lines = [each.line for each in stretch[:MOST_COMMANDS]]
-        drafts.append(Draft(name, prompt, tool, lines, f"trial {trial.pk}"))
+        drafts.append(Draft(name, prompt, tool, lines, f"trial {trial.pk}", protected))
     return drafts
 
 

@@ -10,7 +10,7 @@ from evaluators.model import Json
 from evaluators.patterns import PatternError, compile_pattern
 from evaluators.tool import Tool
 from scenarios.formats.llm_tool_test.rates import RateOf, rate_hints
-from scenarios.formats.llm_tool_test.scenario_models import ProtectedChanged, SettingsFile, Target
+from scenarios.formats.llm_tool_test.scenario_models import GitConfig, ProtectedChanged, SettingsFile, Target
 from scenarios.formats.positions import Document, Location
 from scenarios.formats.problems import Problem, ScenarioFileError
 from scenarios.formats.secrets import is_credential
@@ -34,6 +34,7 @@ class Settings:
     protected: tuple[str, ...] | None = None
     hidden: tuple[str, ...] = ()
     protected_changed: ProtectedChanged = "warn"
+    git_config: GitConfig = "clean"
     kept: Mapping[str, Json] = field(default_factory=dict)
     """Tools, profiles and prices, for `ParsedSuite.settings`."""
 
@@ -161,6 +162,7 @@ def _settings(found: SettingsFile) -> Settings:
         protected=None if found.protected is None else tuple(found.protected),
         hidden=tuple(found.hidden or ()),
         protected_changed=found.protected_changed or "warn",
+        git_config=found.git_config or "clean",
         kept=kept,
     )
 

@@ -24,8 +24,21 @@ def _text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
 _Dumper.add_representer(str, _text)
 
 
-def draft_scenario(name: str, prompt: str, tool: Tool | None, commands: Sequence[str], source: str) -> str:
-    """Return a scenario in YAML with the prompt, the tool and a gate to fill in; `commands` become comments."""
+_PROTECTED = "# Files that gates execute and that are not the task:\n# protected: [check.sh, 'tests/**']\n"
+
+
+def draft_scenario(
+    name: str,
+    prompt: str,
+    tool: Tool | None,
+    commands: Sequence[str],
+    source: str,
+    protected: Sequence[str] | None = None,
+) -> str:
+    """Return a scenario in YAML with the prompt, the tool and a gate to fill in; `commands` become comments.
+
+    `protected` has the patterns of the scenario that it is drafted from; None writes a comment instead.
+    """
     fields = tool.model_dump(mode="json") if tool else {}
     document: dict[str, Any] = {
         "name": name,
@@ -42,9 +55,11 @@ def draft_scenario(name: str, prompt: str, tool: Tool | None, commands: Sequence
         },
         "tags": ["draft"],
     }
+    if protected is not None:
+        document["protected"] = list(protected)
     if not document["target"]:
         del document["target"]
     seen = "".join(f"#   {' '.join(line.split())}\n" for line in commands)
     head = f"# The agent's commands that failed, up to the one that worked:\n{seen}" if seen else ""
     body = yaml.dump(document, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100)
-    return head + body
+    return head + body + (_PROTECTED if protected is None else "")

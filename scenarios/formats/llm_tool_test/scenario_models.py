@@ -37,6 +37,8 @@ def _prompt_alone(value: Json) -> Json:
 
 ProtectedChanged = Literal["warn", "fail"]
 """What a trial is whose agent changed protected files: with a warning, or failed."""
+GitConfig = Literal["clean", "keep"]
+"""Whether Git settings of the agent that execute something are removed before gates."""
 Environment = Annotated[dict[str, str], BeforeValidator(_scalars_as_text)]
 
 
@@ -167,6 +169,7 @@ class ScenarioFile(Mirror):
     protected: list[Text] | None = None
     hidden: list[Text] | None = None
     protected_changed: ProtectedChanged | None = None
+    git_config: GitConfig | None = None
 
 
 class RubricCriterion(Mirror):
@@ -223,5 +226,6 @@ class SettingsFile(Mirror):
     protected: list[Text] | None = None
     hidden: list[Text] | None = None
     protected_changed: ProtectedChanged | None = None
+    git_config: GitConfig | None = None
     fixtures_path: str = ""
     results_path: str = ""

@@ -16,6 +16,7 @@ from scenarios.formats.llm_tool_test.gate_reader import read_gates
 from scenarios.formats.llm_tool_test.rubric_reader import read_judge
 from scenarios.formats.llm_tool_test.scenario_lints import lints
 from scenarios.formats.llm_tool_test.scenario_models import ScenarioFile
+from scenarios.formats.llm_tool_test.unprotected_files import unprotected_lints
 from scenarios.formats.positions import Document, Location
 from scenarios.formats.problems import Problem
 from scenarios.formats.upload import UploadedFiles
@@ -57,6 +58,8 @@ def read_scenario(document: Document, upload: UploadedFiles, settings: Settings)
     if found is not None:
         reading.problems += lints(found, criteria, document)
         reading.spec = _spec(found, criteria, document, settings)
+        fixture = upload.below(reading.fixture_folder) if reading.fixture_folder is not None else ()
+        reading.problems += unprotected_lints(reading.spec, fixture, document)
     return reading
 
 
@@ -136,6 +139,7 @@ def _criteria(
         if found.evaluation.composite
         else None,
         protected=settings.protected if found.protected is None else tuple(found.protected),
+        git_config=found.git_config or settings.git_config,
     )
 
 

@@ -96,7 +96,7 @@ def test_what_the_agent_changed_is_laid_again(project, prompt, restored, aside, 
     trial = carried(project, work + prompt, PROTECTED)
     assert trial.outcome == ("pass" if honest else "fail"), (trial.error, trial.scores)
     assert trial.detail["protected"] == {"restored": restored, "set_aside": aside}
-    sentence = trial.detail["warnings"][0]
+    sentence = trial.detail["integrity"][0]
     assert sentence.startswith("Changed by the agent: ")
     assert all(f"{path} (restored)" in sentence for path in restored)
     assert all(f"{path} (set aside)" in sentence for path in aside)
@@ -113,7 +113,7 @@ def test_the_workspace_is_stored_as_the_agent_left_it(project):
 
 def test_an_honest_trial_has_no_warning(project):
     trial = carried(project, "echo rug >> order.csv", PROTECTED)
-    assert (trial.outcome, trial.detail.get("warnings"), trial.detail.get("protected")) == (
+    assert (trial.outcome, trial.detail.get("integrity"), trial.detail.get("protected")) == (
         "pass",
         None,
         None,

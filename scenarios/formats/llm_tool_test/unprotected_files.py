@@ -1,0 +1,63 @@
+"""Suggest which files of a fixture to protect: those that gates execute."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from evaluators.executed_files import find_executed
+from scenarios.formats.parsed import Fixture
+from scenarios.formats.positions import Document
+from scenarios.formats.problems import Problem
+from scenarios.spec import ScenarioSpec
+from scenarios.tool_files import is_tool_file
+
+_MOST_OF_FOLDER = 2
+"""Files of a folder that are named one by one."""
+
+
+def unprotected_lints(spec: ScenarioSpec, fixture: Fixture, document: Document) -> list[Problem]:
+    """Return the lint of a scenario that doesn't say whether the files that its gates execute are the task."""
+    if spec.criteria.protected is not None:
+        return []
+    patterns = suggest_protected(spec, fixture)
+    if not patterns:
+        return []
+    return [
+        document.problem(
+            ("evaluation", "gates"),
+            f"Gates execute files that the agent can change: {', '.join(patterns)}.",
+            fix=f"Add `protected: [{', '.join(map(_quoted, patterns))}]`, or `protected: []` if they are the task.",
+            id="format/unprotected",
+            lint=True,
+        )
+    ]
+
+
+def suggest_protected(spec: ScenarioSpec, fixture: Fixture) -> list[str]:
+    """Return patterns for the fixture's files that scripts and gates execute, without the tool's own files."""
+    texts = {file.path: file.content for file in fixture}
+    executed = find_executed(
+        spec.commands_after_agent,
+        lambda path: texts[path].decode("utf-8", "replace") if path in texts else None,
+        path=spec.criteria.tool.env.get("PATH", "") if spec.criteria.tool else "",
+    )
+    found = [
+        path
+        for path in sorted(texts)
+        if (path in executed.files or executed.collects(path)) and not is_tool_file(path, spec.criteria.tool)
+    ]
+    return list(_as_patterns(found))
+
+
+def _as_patterns(paths: list[str]) -> Iterable[str]:
+    """Return paths, those of a folder with many as one pattern."""
+    folders = Counter(path.split("/")[0] for path in paths if "/" in path)
+    patterns = (
+        f"{folder}/**" if folders[folder := path.split("/")[0]] > _MOST_OF_FOLDER else path for path in paths
+    )
+    return dict.fromkeys(patterns)
+
+
+def _quoted(pattern: str) -> str:
+    return f"'{pattern}'" if "*" in pattern else pattern
