@@ -7,11 +7,14 @@ thread waits: the kernel's parent-death signal of a sandbox belongs to the threa
 
 from __future__ import annotations
 
+import os
 import secrets
+import socket
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -79,6 +82,7 @@ def run_process(
     sandbox: Wrapper | None = None,
     grace_seconds: float = 0.25,
     record: ToolRecord | None = None,
+    stdout_socket: bool = False,
 ) -> ProcessResult:
     """Run a list of arguments, or a text through the shell, and return how it ended.
 
@@ -86,7 +90,8 @@ def run_process(
     Timeout and cancellation send SIGTERM and, `grace_seconds` later, SIGKILL to all of it; limits send both at once.
     `env` is the whole environment. Raises `ProviderError`: of kind `start` where nothing could be started, of
     kind `memory` where it was ended because the commands of this worker together used too much, of kind `recording`
-    where `record`, which gets the executions of the tool, could not be kept.
+    where `record`, which gets the executions of the tool, could not be kept. With `stdout_socket` standard output is
+    a socket, which no other process can open through /proc and write to.
     """
     argv = (SHELL, "-c", command) if isinstance(command, str) else tuple(command)
     spawn = sandbox.wrap(argv, cwd=cwd, env=env) if sandbox else Spawn(argv, cwd, env)
@@ -96,7 +101,8 @@ def run_process(
     if record is not None:
         asked, died = cancelled, record
         cancelled = lambda: died.has_died or (asked is not None and asked())  # noqa: E731
-    with _start(spawn, record, piped_stdin=stdin is not None, merge_stderr=merge_stderr) as begun:
+    start = partial(_start, spawn, record, piped_stdin=stdin is not None, merge_stderr=merge_stderr)
+    with start(stdout_socket=stdout_socket) as begun:
         conversation = Conversation(
             begun.process,
             marker=marker,
@@ -117,7 +123,7 @@ def run_process(
 
 @contextmanager
 def _start(
-    spawn: Spawn, record: ToolRecord | None, *, piped_stdin: bool, merge_stderr: bool
+    spawn: Spawn, record: ToolRecord | None, *, piped_stdin: bool, merge_stderr: bool, stdout_socket: bool
 ) -> Iterator[Started]:
     if not spawn.cwd.is_dir():
         raise ProviderError(
@@ -125,13 +131,14 @@ def _start(
             "Create it on the worker or correct `cwd`."
         )
     with ExitStack() as stack:
+        pair = [stack.enter_context(each) for each in socket.socketpair()] if stdout_socket else []
         try:
             begun = stack.enter_context(
                 start_command(
                     spawn,
                     record,
                     stdin=subprocess.PIPE if piped_stdin else subprocess.DEVNULL,
-                    stdout=subprocess.PIPE,
+                    stdout=pair[1] if pair else subprocess.PIPE,
                     stderr=subprocess.STDOUT if merge_stderr else subprocess.PIPE,
                     start_new_session=True,
                     bufsize=0,
@@ -139,6 +146,9 @@ def _start(
             )
         except (OSError, ValueError) as error:
             raise ProviderError(_cannot_start(spawn.argv[0], error)) from error
+        if pair:
+            pair[1].close()
+            begun.process.stdout = os.fdopen(pair[0].detach(), "rb", 0)
         yield begun
 
 

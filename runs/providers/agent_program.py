@@ -116,6 +116,8 @@ class AgentProgram:
                 sandbox=sandbox,
                 grace_seconds=GRACE_SECONDS,
                 record=invocation.record,
+                # What an agent starts can't add events to its stream.
+                stdout_socket=self.facts is not None,
             )
 
     def limit(self, invocation: Invocation) -> float:

@@ -39,6 +39,7 @@ if TYPE_CHECKING:  # runs.containment.sandbox imports this package
     from runs.containment.sandbox import Containment, Sandbox
 
 DEFAULT_SECONDS = 30.0
+_OWN_OUTPUT = "/dev/stdout"
 GRACE_SECONDS = 2.0
 LONGEST_SHOWN = 2000
 """Characters of a command shown in its error."""
@@ -138,6 +139,8 @@ class Cli:
                 sandbox=sandbox,
                 grace_seconds=GRACE_SECONDS,
                 record=invocation.record,
+                # What an agent starts can't add events to its stream; a command may itself open its output by name.
+                stdout_socket=self._options.parser is not None and _OWN_OUTPUT not in command,
             )
             self._refuse_failure(result, invocation, ran)
             recording = self._recording(result, invocation, files)
