@@ -96,6 +96,8 @@ class Interaction(Struct, frozen=True):
     """Indirect calls by the program that made them."""
     mentioned: int = 0
     """Shell commands that name the tool and have no command of it; not among the commands."""
+    unrecorded: int = 0
+    """Successful calls that the agent's stream states and the record doesn't have."""
     ends: End = "unknown"
     """The source of ends: recorded, reported or estimated; `unknown` without commands."""
     rules: int = RULES_VERSION
@@ -154,7 +156,9 @@ def analyse(
 
 def _counted(found: Found, source: Source, *, completed: bool) -> Interaction:
     counted = metrics(found.commands, source=source, completed=completed)
-    return msgspec.structs.replace(counted, not_run=found.not_run, mentioned=found.mentioned)
+    return msgspec.structs.replace(
+        counted, not_run=found.not_run, mentioned=found.mentioned, unrecorded=found.unrecorded
+    )
 
 
 def _without_commands(transcript: Transcript, *, is_complete: bool, completed: bool) -> Interaction:
@@ -185,8 +189,15 @@ def _recorded(
         not_run=counted.not_run,
         indirect=sum(found.indirect_by.values()),
         indirect_by=dict(found.indirect_by),
+        unrecorded=_unrecorded(counted.commands, found.commands) if paired else 0,
         reported=msgspec.structs.replace(counted, commands=()) if paired else None,
     )
+
+
+def _unrecorded(stated: Sequence[Command], recorded: Sequence[Command]) -> int:
+    """Return how many commands the agent's events state as successful beyond the recorded ones of their subcommand."""
+    successes = Counter(each.subcommand for each in stated if each.exit_code == 0 and each.end == "reported")
+    return (successes - Counter(each.subcommand for each in recorded)).total()
 
 
 def _found(transcript: Transcript, paired: Sequence[Call], tool: Tool | None) -> Found | None:

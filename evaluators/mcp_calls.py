@@ -79,6 +79,8 @@ class McpCall(Struct, frozen=True, omit_defaults=True):
     """0 or 1; None if the result is unknown."""
     message: str = ""
     """What is wrong, where evalhub itself found it."""
+    unrecorded: bool = False
+    """Whether the agent's events state a success that the proxy didn't see; its end is unknown then."""
 
     @property
     def line(self) -> str:
@@ -109,7 +111,9 @@ def arguments_of(line: str) -> dict[str, Json]:
 def find_mcp_calls(paired: Sequence[Call], server: McpServer) -> Found:
     """Return the server's calls as commands: the tool is the subcommand, its arguments are the flags."""
     not_run = sum(never_ran(call) and _named(call.event, server) is not None for call in paired)
-    return Found(number_commands(_commands(paired, server)), not_run)
+    marks = [call.event.metadata.get(MCP_MARK) for call in paired]
+    unrecorded = sum(isinstance(mark, Mapping) and bool(mark.get("unrecorded")) for mark in marks)
+    return Found(number_commands(_commands(paired, server)), not_run, unrecorded=unrecorded)
 
 
 def never_ran(call: Call) -> bool:
@@ -282,6 +286,8 @@ def _judged(
         return None
     if isinstance(recorded, RecordedCall):
         return _recorded(named, surface, recorded)
+    if recorded is False and call.exit_code == 0 and not named.help:
+        return msgspec.structs.replace(named, unrecorded=True)
     failure = _failure(call, reached=recorded is not False or named.help)
     return _ended(named, surface, named.tool, failure, call.exit_code is not None)
 

@@ -136,6 +136,8 @@ class Found(Struct, frozen=True):
     """Calls of the tool that never ran."""
     mentioned: int = 0
     """Shell calls that name the tool and have no command of it."""
+    unrecorded: int = 0
+    """Successful calls of an MCP server that its proxy didn't see."""
 
 
 class Matcher(Struct, frozen=True, cache_hash=True):

@@ -36,6 +36,8 @@ TEMPLATE = (
     "other words, and another way to the same result, are as good."
 )
 
+_SECTION, _ESCAPED_SECTION = "[[ ##", "[[ \\##"
+"""How a section begins, and how one that a text imitates is written."""
 _INPUTS = ("expected_outcome", "question", "reference_answer", "candidate_answer")
 _PLACEHOLDER = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 _UNTRUSTED = frozenset(("candidate_answer", "trace_summary", "evaluator_results"))
@@ -94,6 +96,7 @@ def enclose(text: str) -> str:
     if not text:
         return text
     # The tag is a hash of the text, so the text cannot contain its closing tag.
+    text = text.replace(_SECTION, _ESCAPED_SECTION)
     mark = f"data-{hashlib.sha256(text.encode('utf-8', 'replace')).hexdigest()[:16]}"
     return f"<{mark}>\n{text}\n</{mark}>"
 

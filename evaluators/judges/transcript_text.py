@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import msgspec
@@ -13,6 +14,10 @@ MAX_CHARACTERS = 60_000
 """Characters of transcript in a judge's prompt."""
 MAX_EVENT_CHARACTERS = 4_000
 """Characters of one event, so that one long output leaves room for the rest."""
+
+
+_IMITATION = re.compile(r"^(\s*)\[", re.MULTILINE)
+_ESCAPED = r"\1\\["
 
 
 def render_transcript(transcript: Transcript, *, longest: int = MAX_CHARACTERS) -> str:
@@ -32,7 +37,8 @@ def cut_middle(text: str, longest: int) -> str:
 
 def _line(event: Event) -> str:
     text = cut_middle("\n".join(_parts(event)), MAX_EVENT_CHARACTERS)
-    return f"[{_label(event)}] {text}" if text else ""
+    # Printed lines that imitate events stay part of the event that printed them.
+    return f"[{_label(event)}] {_IMITATION.sub(_ESCAPED, text)}" if text else ""
 
 
 def _label(event: Event) -> str:

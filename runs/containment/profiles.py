@@ -56,6 +56,8 @@ class Profile:
     network: bool
     nested: bool
     """Whether it may create namespaces: agents sandbox what they run."""
+    fresh_home: bool
+    """Whether each command has an empty home of its own, which no earlier command wrote to."""
     file_bytes: int
     open_files: int
     tmp_bytes: int
@@ -90,6 +92,7 @@ class Profile:
 AGENT = Profile(
     network=True,
     nested=True,
+    fresh_home=False,
     file_bytes=4096 * _MB,
     open_files=4096,
     tmp_bytes=2048 * _MB,
@@ -134,6 +137,7 @@ def _refuse_above(name: str, asked: int | None, cap: int, setting: str) -> None:
 COMMAND = Profile(
     network=False,
     nested=False,
+    fresh_home=True,
     file_bytes=64 * _MB,
     open_files=256,
     tmp_bytes=64 * _MB,

@@ -7,6 +7,7 @@ resource limits alone. Settings come in as values.
 from __future__ import annotations
 
 import os
+import secrets
 import shutil
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -342,11 +343,18 @@ class Sandbox:
     def base_env(self) -> dict[str, str]:
         """Return the variables of every command. Raises `ProviderError` if its home can't be made."""
         home, temporary = HOME, "/tmp"  # noqa: S108  # the sandbox's own
-        if self.level is Level.OFF:
+        # Namespaces make both anew for each command.
+        if not self._bwrap:
+            own = f"-{secrets.token_hex(6)}" if self.profile.fresh_home else ""
             home = str(Path.home())
-        elif not self._bwrap:
-            home, temporary = str(self._own("home")), str(self._own("tmp"))
-        return {"PATH": self.containment.path, "HOME": home, "TMPDIR": temporary, "LANG": "C.UTF-8"}
+            if own or self.level is not Level.OFF:
+                home, temporary = str(self._own(f"home{own}")), str(self._own(f"tmp{own}"))
+        return {"PATH": self._path, "HOME": home, "TMPDIR": temporary, "LANG": "C.UTF-8"}
+
+    @property
+    def _path(self) -> str:
+        """Return PATH without relative folders, which would lie in the workspace."""
+        return ":".join(folder for folder in self.containment.path.split(":") if folder.startswith("/"))
 
     def own_home(self) -> dict[str, str]:
         """Return variables of a home of the trial's own where the sandbox has none."""

@@ -8,6 +8,7 @@ from itertools import islice
 
 from msgspec import structs
 
+from evalhub.web.numbers import counted
 from evaluators.assertions import tool_calls
 from evaluators.attempts import attempts
 from evaluators.costs import usage_parts
@@ -203,7 +204,7 @@ def judged(
         cost_usd=cost,
         answer=evidence.answer,
         detail=described.detail
-        | _detail(evidence, evaluation, recording, post, limits)
+        | _detail(evidence, evaluation, recording, post, limits, described.detail.get("integrity", ()))
         | {name: value for name, value in paid.items() if value},
     )
 
@@ -266,6 +267,17 @@ def _warnings(evidence: Evidence, recording: Recording) -> list[str]:
     return found
 
 
+def _contradictions(evidence: Evidence) -> list[str]:
+    """Return where the agent's stream states what evalhub's record of the tool doesn't have."""
+    calls = evidence.interaction.unrecorded
+    if not calls:
+        return []
+    return [
+        f"The agent's stream states {counted(calls, 'successful call')} of the tool that evalhub's record doesn't have. "
+        "The record counts."
+    ]
+
+
 def _error_kind(evaluation: Evaluation) -> str:
     """Return the layer that failed, as the kind of error."""
     return next((score.layer for score in evaluation.scores if score.error), "") if evaluation.error else ""
@@ -277,11 +289,14 @@ def _detail(
     recording: Recording,
     post: tuple[PostResult, ...],
     limits: Thresholds,
+    tampered: Sequence[str],
 ) -> dict[str, Json]:
     """Return the details of a trial beside its scores, as JSON."""
     messages = messages_of(evidence.transcript, evidence.interaction)
     warnings = _warnings(evidence, recording)
+    integrity = [*tampered, *_contradictions(evidence)]
     return {
+        **({"integrity": integrity} if integrity else {}),
         **({"warnings": warnings} if warnings else {}),
         "interaction": evidence.interaction.as_json(),
         "attempts": json_of(attempts(evidence.transcript, evidence.interaction.commands)),

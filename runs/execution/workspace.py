@@ -23,6 +23,8 @@ from scenarios.spec import PostScript
 
 OUTPUT_LIMIT = 1 << 20
 SETUP_SECONDS = 300.0
+_FOR_GATES = {"GIT_CONFIG_NOSYSTEM": "1"}
+"""What commands other than setup have in addition; their home is empty, so Git has no configuration of a user."""
 
 
 def fresh_folder(root: Path, prefix: str) -> Path:
@@ -117,7 +119,7 @@ class LocalWorkspace:
 
     @cached_property
     def _place(self) -> Sandbox:
-        return self.containment.around(self.path, self.scratch)
+        return self.containment.around(self.path, self.scratch, profile=AGENT)
 
     def run_setup(self, commands: Sequence[str], *, timeout_seconds: float = SETUP_SECONDS) -> None:
         """Run the commands before the agent, with its limits and network.
@@ -166,7 +168,7 @@ class LocalWorkspace:
             result = run_process(
                 command,
                 cwd=self.path,
-                env={**self.env, **(env or {})},
+                env={**(_FOR_GATES if profile is COMMAND else {}), **self.env, **(env or {})},
                 timeout_seconds=timeout_seconds,
                 stdin=None if stdin is None else stdin.encode(),
                 output_limit=OUTPUT_LIMIT,

@@ -13,7 +13,7 @@ def proof_lines(seals: Sequence[ScenarioSeal]) -> list[str]:
     lines = []
     for each in seals:
         sign = "✓" if each.is_proved else ("✗" if each.is_failure else "–")
-        lines.append(f"{sign} {each.key}: {each.seal.label}")
+        lines.append(f"{sign} {each.key}: {each.label}")
         lines += [f"    {note}" for note in each.notes]
     return [*lines, f"{sealed(seals)}." if seals else "No scenarios."]
 
@@ -27,6 +27,9 @@ def seals_json(seals: Sequence[ScenarioSeal]) -> list[dict[str, Any]]:
             "reason": each.reason,
             "is_failure": each.is_failure,
             "held": list(each.held),
+            "cheating": each.cheating.value,
+            "attacks": each.attacks,
+            "fooled": each.fooled,
         }
         for each in seals
     ]

@@ -10,12 +10,15 @@ from django.db.models import F
 
 from evalhub.web.numbers import counted
 from runs.models import Run, Trial
-from runs.models.proof import ScenarioProof, Seal, SuiteProof
+from runs.models.proof import Cheating, ScenarioProof, Seal, SuiteProof
 from scenarios.hashing import solution_hash
 from scenarios.models import SuiteVersion
 
 NOT_PROVED_YET = "Not proved yet."
-_OF_SCENARIO = ("scenario_version_id", "solution", "seal", "reason", "is_failure", "held", "changed")
+_OF_SCENARIO = (
+    *("scenario_version_id", "solution", "seal", "reason", "is_failure", "held", "changed"),
+    *("cheating", "attacks", "fooled"),
+)
 
 
 @dataclass(frozen=True)
@@ -30,16 +33,37 @@ class ScenarioSeal:
     """Gates that hold before an agent starts, as sentences."""
     changed: tuple[str, ...] = ()
     """Files that gates execute and the reference solution changes."""
+    cheating: Cheating = Cheating.UNTRIED
+    attacks: int = 0
+    """Answers that tried to pass the judge without the task."""
+    fooled: int = 0
+    """How many of them it passed."""
 
     @property
     def is_proved(self) -> bool:
         return self.seal is Seal.PROVED
 
     @property
+    def label(self) -> str:
+        """Return the seal, and against what it holds."""
+        if not self.is_proved or not self.cheating:
+            return self.seal.label
+        return (
+            f"{self.seal.label}, {self.cheating.label}"
+            if self.cheating is not Cheating.FAILED
+            else self.cheating.label
+        )
+
+    @property
     def notes(self) -> list[str]:
         """Return everything a reader should know, as sentences."""
         gates = [f"Holds before an agent starts: {gate}" for gate in self.held]
-        return [*([self.reason] if self.reason else []), *gates]
+        judge = (
+            f"The judge passed {self.fooled} of {counted(self.attacks, 'planted verdict')}."
+            if self.attacks
+            else ""
+        )
+        return [*filter(None, [self.reason, judge]), *gates]
 
 
 def seals_of(
@@ -91,7 +115,17 @@ def passing_without_agent(run: Run) -> list[str]:
 
 
 def _seal(key: str, row: ScenarioProof) -> ScenarioSeal:
-    return ScenarioSeal(key, Seal(row.seal), row.reason, row.is_failure, tuple(row.held), tuple(row.changed))
+    return ScenarioSeal(
+        key,
+        Seal(row.seal),
+        row.reason,
+        row.is_failure,
+        tuple(row.held),
+        tuple(row.changed),
+        Cheating(row.cheating),
+        row.attacks,
+        row.fooled,
+    )
 
 
 def sealed(seals: Iterable[ScenarioSeal]) -> str:
@@ -103,6 +137,8 @@ def sealed(seals: Iterable[ScenarioSeal]) -> str:
         Seal.NO_AGENT: "passing without an agent",
     }
     parts = [f"{counts[seal]} {word}" for seal, word in named.items() if counts[seal]]
+    if cheated := counts[Seal.CHEATED]:
+        parts.append(f"{cheated} passing a cheating agent")
     if failing := counts[Seal.SOLUTION_FAILS]:
         parts.append(counted(failing, "failing solution"))
     return ", ".join(parts)

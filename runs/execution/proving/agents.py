@@ -1,4 +1,4 @@
-"""The two agents of a proof, as targets of a run: one that does nothing, and a script that solves the task."""
+"""The agents of a proof, as targets of a run: one that does nothing, and scripts that solve the task or cheat."""
 
 from __future__ import annotations
 
@@ -23,9 +23,11 @@ from scenarios.models import SuiteVersion
 NOT_ASKED = "A proof without a budget asks no judge."
 NONSENSE = "Purple seventeen, the kettle of Tuesday sleeps under nine quiet forks."
 """An answer to no question, which no judge may pass."""
-_SCRIPT = "solution.sh"
+_SCRIPT = "agent.sh"
+_START = f'sh {{options}} "$LLM_TOOL_TEST_RESULTS_DIR"/{_SCRIPT}'
 # The shell prints each command after "$ ", so that a solution has a transcript even if its tools are silent.
-_COMMAND = f"PS4='$ ' EVENTS_FILE={{EVENTS_FILE}} sh -x \"$LLM_TOOL_TEST_RESULTS_DIR\"/{_SCRIPT}"
+_SOLUTION = f"PS4='$ ' EVENTS_FILE={{EVENTS_FILE}} {_START.format(options='-x')}"
+_CHEAT = f"EVENTS_FILE={{EVENTS_FILE}} {_START.format(options='')}"
 
 
 @dataclass(frozen=True)
@@ -79,8 +81,8 @@ class JudgeBudget:
         return answer
 
 
-class ReferenceSolution:
-    """Runs a solution's script in the workspace, as `cli` runs an agent's program.
+class ScriptAgent:
+    """Runs a shell script in the workspace, as `cli` runs an agent's program.
 
     Its standard output is the answer. It may write structured events to `$EVENTS_FILE`.
     """
@@ -112,6 +114,8 @@ class Setting:
     fixture_names: frozenset[str] = frozenset()
     judge: JudgeBudget | None = None
     """Asked where nothing else decides; None asks no judge."""
+    attacks_judge: bool = False
+    """Whether the judge grades answers that try to pass it without the task."""
 
     def idle_agent(self, answer: str = "", *, judged: bool = False) -> RunContext:
         """Return the context of an agent that does nothing and gives this answer."""
@@ -120,8 +124,13 @@ class Setting:
 
     def solution(self, script: str, *, judged: bool = False) -> RunContext:
         """Return the context of a reference solution."""
-        target = ResolvedTarget("reference solution", "cli", CliOptions(command_template=_COMMAND))
-        return self._context(target, lambda limits: ReferenceSolution(script, target, limits), judged=judged)
+        target = ResolvedTarget("reference solution", "cli", CliOptions(command_template=_SOLUTION))
+        return self._context(target, lambda limits: ScriptAgent(script, target, limits), judged=judged)
+
+    def cheating_agent(self, script: str) -> RunContext:
+        """Return the context of an agent that cheats with this script; no judge is asked."""
+        target = ResolvedTarget("cheating agent", "cli", CliOptions(command_template=_CHEAT))
+        return self._context(target, lambda limits: ScriptAgent(script, target, limits), judged=False)
 
     def _context(
         self, target: ResolvedTarget, make: Callable[[Containment], Provider], *, judged: bool

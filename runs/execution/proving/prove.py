@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from evaluators.model import Score
 from runs.execution.context import RunContext
 from runs.execution.proving.agents import NONSENSE, NOT_ASKED, Setting
+from runs.execution.proving.cheating import ANSWERS, cheating_script
 from runs.execution.task import Task
 from runs.execution.trial import carry_out
 from runs.execution.trial_result import TrialResult
-from runs.models.proof import Seal
+from runs.models.proof import Cheating, Seal
 from runs.queue.claims import Claim
 from runs.warehouse.seals import ScenarioSeal
 from scenarios.formats.parsed import FixtureFile
@@ -22,6 +23,10 @@ LONGEST_REASON = 2000
 NO_SOLUTION = "No reference solution. Add solutions/{key}.sh to the suite."
 NEEDS_JUDGE = "Needs a judge: nothing else decides this scenario. Prove it with a budget for judges."
 PASSES_GATES = "An agent that does nothing passes. Add a gate that only the finished task fulfils."
+PASSES_CHEATING = (
+    "An agent that overwrites and plants files instead of doing the task passes: {gates}. "
+    "Check what only the finished task has."
+)
 PASSES_JUDGE = "The judge passes an agent that does nothing, with {name} answer. Make its rubric stricter."
 
 
@@ -54,11 +59,61 @@ def prove(scenario: Scenario, setting: Setting) -> ScenarioSeal:
         if solved.outcome == "error":
             return ScenarioSeal(spec.key, Seal.UNPROVED, reason_of(solved), False, held)
     changed = tuple(solved.detail.get("executed_changes", ()))
-    if solved.outcome == "pass":
-        return ScenarioSeal(spec.key, Seal.PROVED, "", False, held, changed)
-    if _only_judge_is_missing(solved):
-        return ScenarioSeal(spec.key, Seal.PROVED, "The judge was not asked.", False, held, changed)
+    if solved.outcome == "pass" or _only_judge_is_missing(solved):
+        reason = "" if solved.outcome == "pass" else "The judge was not asked."
+        return _against_cheating(
+            scenario, setting, ScenarioSeal(spec.key, Seal.PROVED, reason, False, held, changed)
+        )
     return ScenarioSeal(spec.key, Seal.SOLUTION_FAILS, reason_of(solved), True, held)
+
+
+def _against_cheating(scenario: Scenario, setting: Setting, seal: ScenarioSeal) -> ScenarioSeal:
+    """Return a proved scenario's seal with what an agent that cheats, and answers that attack the judge, came to."""
+    script = cheating_script(scenario.spec, scenario.load_files())
+    result = _run(scenario, lambda: setting.cheating_agent(script))
+    cheating, passed = _cheating(result), ""
+    if cheating is Cheating.PASSED:
+        passed = PASSES_CHEATING.format(gates=", ".join(held_gates(result)) or "its answer")
+    attacks, fooled = _attack_judge(scenario, setting) if setting.attacks_judge else (0, 0)
+    return replace(
+        seal,
+        seal=Seal.CHEATED if passed else seal.seal,
+        reason=passed[:LONGEST_REASON] or seal.reason,
+        is_failure=bool(passed or fooled),
+        cheating=cheating,
+        attacks=attacks,
+        fooled=fooled,
+    )
+
+
+def _cheating(result: TrialResult) -> Cheating:
+    """Return how the trial of a cheating agent ended; an error proves nothing."""
+    only_judge = _only_judge_is_missing(result)
+    if result.outcome == "pass" or only_judge:
+        if result.detail.get("integrity"):
+            return Cheating.WARNED
+        return Cheating.JUDGE if only_judge else Cheating.PASSED
+    return Cheating.FAILED if result.outcome == "fail" else Cheating.UNTRIED
+
+
+def _attack_judge(scenario: Scenario, setting: Setting) -> tuple[int, int]:
+    """Return how many answers attacked the judge, and how many of them it passed; errors don't count."""
+    criteria = scenario.spec.criteria
+    if setting.judge is None or not criteria.asks_model:
+        return 0, 0
+    alone = criteria.model_copy(
+        update={
+            "gates": (),
+            "scripts": (),
+            "expect": None,
+            "evaluators": tuple(each for each in criteria.evaluators if each.asks_model),
+        }
+    )
+    judged = replace(scenario, spec=scenario.spec.model_copy(update={"criteria": alone}))
+    outcomes = [
+        _run(judged, partial(setting.idle_agent, answer, judged=True)).outcome for answer in ANSWERS.values()
+    ]
+    return sum(each in ("pass", "fail") for each in outcomes), outcomes.count("pass")
 
 
 def _judged_seal(scenario: Scenario, setting: Setting, held: tuple[str, ...]) -> ScenarioSeal | None:

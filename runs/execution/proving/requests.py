@@ -53,26 +53,28 @@ def request_proof(version: SuiteVersion, *, by: User | None, max_usd: float | No
     return proof
 
 
-def prove_here(version: SuiteVersion, *, by: User | None, max_usd: float | None = None) -> SuiteProof:
+def prove_here(
+    version: SuiteVersion, *, by: User | None, max_usd: float | None = None, attacks_judge: bool = False
+) -> SuiteProof:
     """Prove a suite version in this process, store the result and return it.
 
-    Raises `RequestError` if proofs can't run here.
+    With `attacks_judge`, the judge also grades answers that try to pass it without the task. Raises `RequestError` if proofs can't run here.
     """
     proof = _create(version, by, max_usd=max_usd)
-    run_proof(proof.pk)
+    run_proof(proof.pk, attacks_judge=attacks_judge)
     proof.refresh_from_db()
     if proof.error:
         raise RequestError(proof.error)
     return proof
 
 
-def run_proof(proof_id: int) -> None:
+def run_proof(proof_id: int, *, attacks_judge: bool = False) -> None:
     """Make a requested proof, once; a failure becomes its result."""
     token = new_token()
     proof = SuiteProof.take(proof_id, worker_name(), token=token, lease_until=lease_end())
     if proof is not None:
         with heartbeat.holding(token, "request"):
-            _make(proof)
+            _make(proof, attacks_judge=attacks_judge)
 
 
 def _create(version: SuiteVersion, by: User | None, *, max_usd: float | None = None) -> SuiteProof:
@@ -82,13 +84,13 @@ def _create(version: SuiteVersion, by: User | None, *, max_usd: float | None = N
     return proof
 
 
-def _make(proof: SuiteProof) -> None:
+def _make(proof: SuiteProof, *, attacks_judge: bool) -> None:
     version = proof.suite_version
     setting = None
     # Kept if this process is stopped.
     proof.error = "The proof was interrupted. Prove the suite again."
     try:
-        setting = setting_of(version, proof.max_usd)
+        setting = replace(setting_of(version, proof.max_usd), attacks_judge=attacks_judge)
         for each in retry_when_lost(lambda: list(stored_scenarios(version))):
             _store(proof, each, prove(each.scenario, setting))
         proof.error = ""
@@ -143,6 +145,9 @@ def _store(proof: SuiteProof, each: StoredScenario, made: ScenarioSeal) -> None:
         "is_failure": made.is_failure,
         "held": [storable(sentence) for sentence in made.held],
         "changed": [storable(path) for path in made.changed],
+        "cheating": made.cheating,
+        "attacks": made.attacks,
+        "fooled": made.fooled,
     }
 
     def store() -> None:
