@@ -120,6 +120,16 @@ def test_recorded_calls_are_not_counted_twice():
     assert [command.subcommand for command in found.commands].count("create") == 3
 
 
+def test_a_success_that_the_record_lacks_is_unknown_and_counted():
+    record = [RecordedCall("search", {"query": "milk"}, ended=True)]
+    found = analysed(stream("opencode"), record=record)
+    successes = [command for command in found.commands if command.exit_code == 0 and not command.help]
+    assert [command.subcommand for command in successes] == ["search"]
+    # The agent's events state three successes: two calls of search or create, and the one that is recorded.
+    assert found.unrecorded == 1
+    assert analysed(stream("opencode")).unrecorded == 0
+
+
 def searches(queries: Iterable[int]) -> Transcript:
     """One call of `search` for each query."""
     events = [

@@ -83,7 +83,8 @@ def test_only_what_the_model_asked_for_counts(
     interaction = trial.detail["interaction"]
     found = [*CommandRecord.objects.filter(trial=trial).order_by("n").values_list("subcommand", "exit_code")]
     assert found == OWN, interaction["indirect_by"]
-    assert interaction["ends"] == "recorded"
+    assert (interaction["ends"], interaction["unrecorded"]) == ("recorded", 0)
+    assert "integrity" not in trial.detail
     assert interaction["indirect_by"].get("make") == 1
     assert interaction["indirect_by"].get("check.sh") == 1
     if kind == "claude_code":
