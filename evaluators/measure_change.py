@@ -15,6 +15,7 @@ class ChangeVerdict(StrEnum):
 
     REGRESSED = "regressed"
     IMPROVED = "improved"
+    SMALL = "small_change"
     EQUIVALENT = "equivalent"
     NO_EVIDENCE = "no_evidence"
     TOO_LITTLE = "too_little"
@@ -29,6 +30,7 @@ class ChangeVerdict(StrEnum):
 _LABELS = {
     ChangeVerdict.REGRESSED: "Regressed",
     ChangeVerdict.IMPROVED: "Improved",
+    ChangeVerdict.SMALL: "Small change",
     ChangeVerdict.EQUIVALENT: "Equivalent",
     ChangeVerdict.NO_EVIDENCE: "No evidence of change",
     ChangeVerdict.TOO_LITTLE: "Too little data",
@@ -51,6 +53,7 @@ class ComparisonTest(StrEnum):
     NONE = ""
     SIGN_FLIP = "sign_flip"
     WITHIN_SCENARIOS = "within_scenarios"
+    WITHIN_MOMENTS = "within_moments"
     MCNEMAR = "mcnemar"
     BOSCHLOO = "boschloo"
 
@@ -104,7 +107,9 @@ class MeasureChange:
     test: ComparisonTest = ComparisonTest.NONE
     p: float | None = None
     corrected: float | None = None
-    """p after the correction for all headline measures (Holm)."""
+    """p after the correction for everything that is tested together: below 0.05 it is significant."""
+    p_elsewhere: float | None = None
+    """The p of flipped signs over scenarios: whether other scenarios like these would change, too; None for few."""
     detectable: float | None = None
     """The smallest effect that this comparison finds in 80 % of cases; None without a test."""
     more_trials: int | None = None
@@ -114,6 +119,10 @@ class MeasureChange:
     """The change is significant and smaller than the smallest effect of interest."""
     delta: float | None = None
     """Cliff's delta of the scenarios' means."""
+    broke: tuple[str, ...] = ()
+    """Of the suite's pass rate, the scenarios whose own pass rate regressed, by key."""
+    mended: tuple[str, ...] = ()
+    """Of the suite's pass rate, the scenarios whose own pass rate improved, by key."""
 
     @property
     def magnitude(self) -> str:
@@ -123,4 +132,4 @@ class MeasureChange:
     @property
     def is_about_these_scenarios(self) -> bool:
         """Whether the p says nothing about other scenarios."""
-        return self.test in (ComparisonTest.WITHIN_SCENARIOS, ComparisonTest.BOSCHLOO)
+        return self.test not in (ComparisonTest.NONE, ComparisonTest.SIGN_FLIP, ComparisonTest.MCNEMAR)

@@ -8,8 +8,8 @@ from math import sqrt
 from statistics import fmean
 
 from evaluators.aggregate import RunAggregate
-from evaluators.regression import FEWEST_TRIALS
-from evaluators.significance import FEWEST_DIFFERENCES, Arms, within_scenario_p
+from evaluators.regression import PASS_RATE_SHARE
+from evaluators.significance import FEWEST_DIFFERENCES, Arms, boschloo_p, within_scenario_p
 from evaluators.statistics import student_quantile
 
 POWER = 0.8
@@ -70,12 +70,11 @@ def smallest_change(spread: Spread, scenarios: int, trials: int) -> float:
 def can_show_regression(scenarios: int, trials: int) -> bool:
     """Return whether losing every trial of every scenario would be a regression, given as many trials before.
 
-    The smallest reachable p of the pass rate's test must be below `ALPHA`: of the tests that
-    `evaluators.regression` chooses from.
+    The smallest reachable p of the pass rate's test must be below its part of the error.
     """
     if scenarios == 0:
         return False
     lost = Arms(trials, trials, 0, trials)
     if scenarios == 1:
-        return trials >= FEWEST_TRIALS
-    return within_scenario_p([lost] * min(scenarios, FEWEST_DIFFERENCES)) < ALPHA
+        return boschloo_p(lost) < PASS_RATE_SHARE
+    return within_scenario_p([lost] * min(scenarios, FEWEST_DIFFERENCES), mid=True) < PASS_RATE_SHARE

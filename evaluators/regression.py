@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from math import ceil, expm1, log, log1p, sqrt
@@ -19,48 +19,96 @@ from evaluators.measure_change import (
 from evaluators.significance import (
     FEWEST_DIFFERENCES,
     Arms,
+    Values,
     benjamini_hochberg,
     boschloo_p,
     cliffs_delta,
     holm,
     jeffreys_variance,
-    mcnemar_p,
     mean_and_error,
     sign_flip_p,
-    t_interval,
     t_quantile,
+    within_moments_p,
     within_scenario_p,
 )
 from evaluators.statistics import mean_difference
 
 ALPHA = 0.05
-"""The share of false alarms over all headline measures together."""
+"""The share of false alarms of a comparison as a whole."""
+PASS_RATE_SHARE, SCENARIOS_SHARE, OTHERS_SHARE = 0.03, 0.05, 0.005
+"""The levels of its tests: of the suite's pass rate, of the table of scenarios (Benjamini and Hochberg), and of the
+other headline measures (Holm), which have the pass rate's level as well once that is significant (Bretz et al. 2009).
+
+Together they stay at `ALPHA`, because the table's exact test raises at most 1 % at its level
+(`tests/evaluators/test_regression.py` simulates both false alarms and what is found).
+"""
 POWER = 0.8
 """The share of comparisons that find a change of the detectable size."""
 CONFIDENCE = 0.95
 FEWEST_FOR_EQUIVALENCE = 10
 """The fewest scenarios of which runs can be called equivalent."""
-FEWEST_TRIALS = 5
-"""The fewest trials on each side for a test of one scenario."""
+_MANY = 1_000_000
+"""Degrees of freedom of a normal distribution."""
+_ENOUGH_SCENARIOS = 8
+"""Scenarios that lose every trial; with them, any number of trials reaches a verdict."""
 MOST_TRIALS = 1_000
 """More trials of each scenario than this are no advice."""
 
 
-def compare_measures(
+def compare_headline(
     measures: Sequence[tuple[MeasureRule, Mapping[str, Sample], Mapping[str, Sample]]],
-    correction: Callable[[Sequence[float]], list[float]] = holm,
 ) -> list[MeasureChange]:
-    """Return each measure's change, corrected for all of them together.
+    """Return the change of each headline measure, with one error for all of them and the table of scenarios.
 
-    Takes each measure's samples before and after by scenario; only scenarios that can be compared may be among
-    them. A scenario that one side lacks is left out.
+    Takes the pass rate first, and each measure's samples before and after by scenario; only scenarios that can be
+    compared may be among them. A scenario that one side lacks is left out. The pass rate's change names the scenarios
+    that broke.
     """
     changes = [_tested(rule, _pairs(before, after)) for rule, before, after in measures]
-    tested = [change for change in changes if change.p is not None]
-    corrected = iter(correction([change.p for change in tested if change.p is not None]))
-    family = max(1, len(tested))
+    first = changes[0].p if changes and changes[0].rule.is_outcome else None
+    others = changes[1:] if first is not None else changes
+    is_passed_on = first is not None and first < PASS_RATE_SHARE
+    share = OTHERS_SHARE + (PASS_RATE_SHARE if is_passed_on else 0.0)
+    tested = [p for p in (change.p for change in others) if p is not None]
+    corrected = iter([_scaled(p, share) for p in holm(tested)])
+    shares = [PASS_RATE_SHARE] if first is not None else []
+    shares += [share / max(1, len(tested))] * len(others)
+    ps: list[float | None] = [] if first is None else [_scaled(first, PASS_RATE_SHARE)]
+    ps += [next(corrected) if change.p is not None else None for change in others]
+    found = [
+        _judged(change, _pairs(before, after), p, own)
+        for change, (_, before, after), p, own in zip(changes, measures, ps, shares, strict=True)
+    ]
+    if first is not None:
+        found[0] = _with_scenarios(found[0], compare_scenarios(*measures[0]))
+    return found
+
+
+def _scaled(p: float, share: float) -> float:
+    """Return a p so that 0.05 decides where `share` does."""
+    return min(1.0, p * ALPHA / share)
+
+
+def _with_scenarios(change: MeasureChange, scenarios: Mapping[str, MeasureChange]) -> MeasureChange:
+    def named(verdict: ChangeVerdict) -> tuple[str, ...]:
+        return tuple(key for key, each in scenarios.items() if each.verdict is verdict)
+
+    return replace(change, broke=named(ChangeVerdict.REGRESSED), mended=named(ChangeVerdict.IMPROVED))
+
+
+def compare_measures(
+    measures: Sequence[tuple[MeasureRule, Mapping[str, Sample], Mapping[str, Sample]]],
+) -> list[MeasureChange]:
+    """Return each further measure's change, corrected for the share of false discoveries.
+
+    Takes the samples as `compare_headline` does.
+    """
+    changes = [_tested(rule, _pairs(before, after)) for rule, before, after in measures]
+    tested = [change.p for change in changes if change.p is not None]
+    corrected = iter(benjamini_hochberg(tested))
+    share = ALPHA / max(1, len(tested))
     return [
-        _judged(change, _pairs(before, after), next(corrected) if change.p is not None else None, family)
+        _judged(change, _pairs(before, after), next(corrected) if change.p is not None else None, share)
         for change, (_, before, after) in zip(changes, measures, strict=True)
     ]
 
@@ -68,16 +116,14 @@ def compare_measures(
 def compare_scenarios(
     rule: MeasureRule, before: Mapping[str, Sample], after: Mapping[str, Sample]
 ) -> dict[str, MeasureChange]:
-    """Return the change of each scenario's pass rate, corrected over all of them (Benjamini and Hochberg).
-
-    A scenario with fewer than `FEWEST_TRIALS` on a side has too little data.
-    """
+    """Return the change of each scenario's pass rate, corrected over all of them (Benjamini and Hochberg)."""
     changes = {key: _tested(rule, [(before[key], after[key])]) for key in after if key in before}
     tested = [key for key, change in changes.items() if change.p is not None]
-    corrected = benjamini_hochberg([changes[key].p or 0.0 for key in tested])
-    by_key = dict(zip(tested, corrected, strict=True))
+    ps = benjamini_hochberg([changes[key].p or 0.0 for key in tested])
+    by_key = {key: _scaled(p, SCENARIOS_SHARE) for key, p in zip(tested, ps, strict=True)}
+    share = SCENARIOS_SHARE / max(1, len(tested))
     return {
-        key: _judged(change, [(before[key], after[key])], by_key.get(key), max(1, len(tested)))
+        key: _judged(change, [(before[key], after[key])], by_key.get(key), share)
         for key, change in changes.items()
     }
 
@@ -85,12 +131,14 @@ def compare_scenarios(
 def overall(changes: Sequence[MeasureChange]) -> ChangeVerdict:
     """Return the verdict of a whole comparison from its headline measures, the pass rate first.
 
-    Regressed where any regressed, else improved where any improved, else the verdict of the first measure.
+    Regressed where any scenario broke or any measure regressed, else improved where any improved, else the verdict of
+    the first measure.
     """
     verdicts = [change.verdict for change in changes]
-    for verdict in (ChangeVerdict.REGRESSED, ChangeVerdict.IMPROVED):
-        if verdict in verdicts:
-            return verdict
+    if any(change.broke for change in changes) or ChangeVerdict.REGRESSED in verdicts:
+        return ChangeVerdict.REGRESSED
+    if any(change.mended for change in changes) or ChangeVerdict.IMPROVED in verdicts:
+        return ChangeVerdict.IMPROVED
     return verdicts[0] if verdicts else ChangeVerdict.NOT_COMPARABLE
 
 
@@ -113,7 +161,7 @@ def detectable_with(
         (old._replace(n=old.n + trials), new._replace(n=new.n + trials)) if key in keys else (old, new)
         for key, (old, new) in zip(shared, pairs, strict=True)
     ]
-    power = _Power(change, pairs, _differences(change.rule, pairs), 1)
+    power = _Power(change, pairs, _differences(change.rule, pairs), ALPHA)
     return change.detectable * power.factor(grown)
 
 
@@ -127,6 +175,7 @@ def _tested(rule: MeasureRule, pairs: Pairs) -> MeasureChange:
         return MeasureChange(rule, ChangeVerdict.NOT_COMPARABLE, 0)
     differences = _differences(rule, pairs)
     test, p = _test(rule, pairs, differences)
+    has_signs = sum(each != 0 for each in differences) >= FEWEST_DIFFERENCES
     effect = _shown(rule, pairs, sum(differences) / len(differences))
     lower, upper = _interval(rule, pairs, differences, test)
     sign = -1.0 if rule.better == "lower" else 1.0
@@ -144,6 +193,7 @@ def _tested(rule: MeasureRule, pairs: Pairs) -> MeasureChange:
         upper=upper,
         test=test,
         p=p,
+        p_elsewhere=sign_flip_p(differences) if has_signs else None,
         delta=cliffs_delta([old.mean for old, _ in pairs], [new.mean for _, new in pairs]),
     )
 
@@ -169,19 +219,22 @@ def _test(
     rule: MeasureRule, pairs: Pairs, differences: Sequence[float]
 ) -> tuple[ComparisonTest, float | None]:
     """Return the test that fits the data and its p; none where no test can reach a verdict."""
-    if rule.is_outcome and len(pairs) > 1 and all(old.n == new.n == 1 for old, new in pairs):
-        worse, better = sum(each < 0 for each in differences), sum(each > 0 for each in differences)
-        return ComparisonTest.MCNEMAR, mcnemar_p(worse, better)
-    if sum(each != 0 for each in differences) >= FEWEST_DIFFERENCES:
-        return ComparisonTest.SIGN_FLIP, sign_flip_p(differences)
-    if not rule.is_outcome:
+    if rule.is_outcome:
+        arms = [_arms(old, new) for old, new in pairs]
+        if len(arms) > 1:
+            return ComparisonTest.WITHIN_SCENARIOS, within_scenario_p(arms, mid=True)
+        return ComparisonTest.BOSCHLOO, boschloo_p(arms[0])
+    values = [_values(rule, old, new) for old, new in pairs]
+    if sum(each.n_before + each.n_after for each in values) - len(values) < 2:
         return ComparisonTest.NONE, None
-    arms = [_arms(old, new) for old, new in pairs]
-    if len(arms) > 1:
-        return ComparisonTest.WITHIN_SCENARIOS, within_scenario_p(arms)
-    if min(arms[0].trials_before, arms[0].trials_after) < FEWEST_TRIALS:
-        return ComparisonTest.NONE, None
-    return ComparisonTest.BOSCHLOO, boschloo_p(arms[0])
+    return ComparisonTest.WITHIN_MOMENTS, within_moments_p(values)
+
+
+def _values(rule: MeasureRule, old: Sample, new: Sample) -> Values:
+    """Return a scenario's values in both runs, on the relative scale as shares of their common mean."""
+    n = old.n + new.n
+    unit = 1.0 if rule.scale is Scale.POINTS else abs(old.mean * old.n + new.mean * new.n) / n or 1.0
+    return Values(old.n, old.mean / unit, old.m2 / unit**2, new.n, new.mean / unit, new.m2 / unit**2)
 
 
 def _arms(old: Sample, new: Sample) -> Arms:
@@ -191,21 +244,33 @@ def _arms(old: Sample, new: Sample) -> Arms:
 def _interval(
     rule: MeasureRule, pairs: Pairs, differences: Sequence[float], test: ComparisonTest
 ) -> tuple[float | None, float | None]:
-    """Return the effect's 95 % interval: of these scenarios where the test is about them, else Student's.
-
-    It is unknown for one scenario of a measure without pass or fail.
-    """
-    if rule.is_outcome and (test is ComparisonTest.WITHIN_SCENARIOS or len(pairs) == 1):
+    """Return the effect's 95 % interval, of these scenarios; unknown where nothing says how much trials vary."""
+    if len(pairs) == 1 and rule.is_outcome:
         return mean_difference([_counts(pair) for pair in pairs])
-    if len(pairs) == 1:
+    variance, freedom = _within(rule, pairs)
+    if test is ComparisonTest.NONE or freedom < 1 or variance <= 0.0:
         return None, None
-    low, high = t_interval(differences, CONFIDENCE)
+    mean = sum(differences) / len(differences)
+    half = t_quantile((1 + CONFIDENCE) / 2, freedom) * sqrt(variance)
+    low, high = mean - half, mean + half
     if rule.scale is Scale.POINTS:
         low, high = max(-1.0, low), min(1.0, high)
     elif not _has_logarithms(pairs):
         # A count, a cost or a time falls by all of it at most.
         low = max(-1.0, low)
     return _shown(rule, pairs, low), _shown(rule, pairs, high)
+
+
+def _within(rule: MeasureRule, pairs: Pairs) -> tuple[float, int]:
+    """Return the variance of the mean difference that comes from trials, and its degrees of freedom."""
+    unit = None if _has_logarithms(pairs) else sum(abs(old.mean) for old, _ in pairs) / len(pairs)
+    freedom = _MANY if rule.is_outcome else sum(old.n + new.n - 2 for old, new in pairs)
+    if freedom < 1 and len(pairs) > 1:
+        # Single trials vary only between scenarios.
+        return mean_and_error(_differences(rule, pairs))[1] ** 2, len(pairs) - 1
+    trial = _trial_variances(rule, pairs, unit)
+    each = zip(trial, pairs, strict=True)
+    return sum(own * (1 / old.n + 1 / new.n) for own, (old, new) in each) / len(pairs) ** 2, freedom
 
 
 def _counts(pair: tuple[Sample, Sample]) -> tuple[int, int, int, int]:
@@ -219,15 +284,18 @@ def _shown(rule: MeasureRule, pairs: Pairs, difference: float) -> float:
     return expm1(min(difference, 700.0)) if is_log else difference
 
 
-def _judged(change: MeasureChange, pairs: Pairs, corrected: float | None, family: int) -> MeasureChange:
-    """Return the change with its verdict, in the order: regressed or improved, equivalent, too little, no evidence."""
+def _judged(change: MeasureChange, pairs: Pairs, corrected: float | None, share: float) -> MeasureChange:
+    """Return the change with its verdict, in the order: regressed or improved, equivalent, small, too little, no evidence.
+
+    `share` is the part of the error that its test has.
+    """
     if not pairs:
         return change
     rule, differences = change.rule, _differences(change.rule, pairs)
     mean = sum(differences) / len(differences)
     is_significant = corrected is not None and corrected < ALPHA
     is_large = abs(mean) >= _threshold(rule, pairs) - 1e-12
-    power = _Power(change, pairs, differences, family)
+    power = _Power(change, pairs, differences, share)
     detectable = power.detectable
     change = replace(
         change,
@@ -246,7 +314,7 @@ def _verdict(change: MeasureChange, mean: float, is_change: bool, power: _Power)
     if power.is_equivalent():
         return ChangeVerdict.EQUIVALENT
     if change.below_threshold:
-        return ChangeVerdict.NO_EVIDENCE
+        return ChangeVerdict.SMALL
     detectable = power.detectable
     if detectable is None or detectable > power.threshold:
         return ChangeVerdict.TOO_LITTLE
@@ -260,81 +328,80 @@ def _threshold(rule: MeasureRule, pairs: Pairs) -> float:
 
 
 class _Power:
-    """What a comparison can show: its standard error without any change, and the sizes that follow from it."""
+    """What a comparison can show: the standard error that comes from trials, and the sizes that follow from it."""
 
     def __init__(
-        self, change: MeasureChange, pairs: Pairs, differences: Sequence[float], family: int
+        self, change: MeasureChange, pairs: Pairs, differences: Sequence[float], share: float
     ) -> None:
-        self.change, self.pairs, self.differences, self.family = change, pairs, differences, family
+        self.change, self.pairs, self.differences, self.share = change, pairs, differences, share
         self.threshold = _threshold(change.rule, pairs)
         unit = None if _has_logarithms(pairs) else sum(abs(old.mean) for old, _ in pairs) / len(pairs)
-        self._trial = [_trial_variance(change.rule, old, new, unit) for old, new in pairs]
+        self._trial = _trial_variances(change.rule, pairs, unit)
+        self.variance = _within(change.rule, pairs)[0]
 
     def is_equivalent(self) -> bool:
         """Return whether the 90 % interval lies within the smallest effect (two one-sided tests, Schuirmann 1987).
 
         The variance is at least that of trials, because equal results of few trials prove nothing.
         """
-        if len(self.pairs) < FEWEST_FOR_EQUIVALENCE or not self.floor:
+        if len(self.pairs) < FEWEST_FOR_EQUIVALENCE or not self.variance:
             return False
-        mean, error = mean_and_error(self.differences, self.floor)
+        mean, error = mean_and_error(self.differences, self.variance)
         half = t_quantile(0.95, len(self.pairs) - 1) * error
         return abs(mean) + half < self.threshold
 
     @cached_property
     def detectable(self) -> float | None:
-        """The smallest detectable difference after the correction; None without a test."""
-        if self.change.test is ComparisonTest.NONE:
+        """The smallest detectable difference after the correction; None without a test that can reach a verdict."""
+        if self.change.test is ComparisonTest.NONE or not self._can_reach_verdict():
             return None
-        return self._quantiles * sqrt(self._variance)
+        return self._quantiles * sqrt(self.variance)
+
+    def _can_reach_verdict(self) -> bool:
+        """Return whether losing every trial of every scenario would be significant."""
+        if not self.change.rule.is_outcome:
+            return True
+        lost = [Arms(old.n, old.n, 0, new.n) for old, new in self.pairs[:_ENOUGH_SCENARIOS]]
+        p = boschloo_p(lost[0]) if len(lost) == 1 else within_scenario_p(lost, mid=True)
+        return p < self.share
 
     def more_trials(self) -> int | None:
         """Return how many more trials each scenario needs in both runs; None where they can't be enough."""
         scenarios = len(self.pairs)
         fewest = min(min(old.n, new.n) for old, new in self.pairs)
-        variance = (self.threshold / self._quantiles) ** 2
         trial = sum(self._trial) / scenarios**2
-        between = 0.0 if self._is_within() else max(0.0, self._variance - self.floor)
-        if trial == 0.0 or variance <= between:
+        if trial == 0.0:
             return None
-        needed = ceil(2 * trial / (variance - between))
+        needed = ceil(2 * trial / (self.threshold / self._quantiles) ** 2)
         return max(0, needed - fewest) if needed <= MOST_TRIALS else None
 
     def factor(self, grown: Pairs) -> float:
         """Return the detectable difference with these trials instead, as a share of the present one."""
-        variance = self._variance
-        left = (
-            max(0.0, variance - self.floor) + _Power(self.change, grown, self.differences, self.family).floor
-        )
-        return sqrt(left / variance) if variance else 1.0
-
-    def _is_within(self) -> bool:
-        return self.change.is_about_these_scenarios or len(self.pairs) < 2
-
-    @cached_property
-    def floor(self) -> float:
-        """The variance of the mean difference that comes from trials alone."""
-        each = zip(self._trial, self.pairs, strict=True)
-        return sum(variance * (1 / old.n + 1 / new.n) for variance, (old, new) in each) / len(self.pairs) ** 2
-
-    @cached_property
-    def _variance(self) -> float:
-        return self.floor if self._is_within() else mean_and_error(self.differences, self.floor)[1] ** 2
+        return sqrt(_within(self.change.rule, grown)[0] / self.variance) if self.variance else 1.0
 
     @cached_property
     def _quantiles(self) -> float:
-        freedom = 1_000_000 if self._is_within() else len(self.pairs) - 1
-        return t_quantile(1 - ALPHA / 2 / self.family, freedom) + t_quantile(POWER, freedom)
+        return t_quantile(1 - self.share / 2, _MANY) + t_quantile(POWER, _MANY)
 
 
-def _trial_variance(rule: MeasureRule, old: Sample, new: Sample, unit: float | None) -> float:
-    """Return the variance of one trial on the scale of the differences.
+def _trial_variances(rule: MeasureRule, pairs: Pairs, unit: float | None) -> list[float]:
+    """Return the variance of one trial of each scenario on the scale of the differences.
 
-    A rate or score between 0 and 1 varies at most as passes do. On the relative scale the variance within both runs
-    is divided by the squared unit, which for logarithms is the mean (delta method).
+    A pass varies by its rate. Other values vary as those of all scenarios do within their runs, because few trials of
+    one say little. On the relative scale that is divided by the squared unit, which for logarithms is the mean of
+    each scenario (delta method).
     """
-    n, mean = old.n + new.n, (old.mean * old.n + new.mean * new.n) / (old.n + new.n)
-    if rule.scale is Scale.POINTS:
-        return jeffreys_variance(min(max(mean, 0.0), 1.0) * n, n)
-    unit = mean if unit is None else unit
-    return (old.m2 + new.m2) / (n - 2) / unit**2 if n > 2 and unit else 0.0
+    if rule.is_outcome:
+        rates = [
+            ((old.mean * old.n + new.mean * new.n) / (old.n + new.n), old.n + new.n) for old, new in pairs
+        ]
+        return [jeffreys_variance(min(max(rate, 0.0), 1.0) * n, n) for rate, n in rates]
+    freedom = sum(old.n + new.n - 2 for old, new in pairs)
+    if freedom < 1:
+        return [0.0] * len(pairs)
+    units = [unit if unit and rule.scale is Scale.RELATIVE else 1.0] * len(pairs)
+    if rule.scale is Scale.RELATIVE and unit is None:
+        units = [(old.mean * old.n + new.mean * new.n) / (old.n + new.n) for old, new in pairs]
+    squares = sum((old.m2 + new.m2) / own**2 for (old, new), own in zip(pairs, units, strict=True))
+    # One more value, as far off as the smallest effect: equal values of few trials don't mean that nothing varies.
+    return [(squares + rule.smallest**2) / (freedom + 1)] * len(pairs)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from itertools import combinations
 from math import comb, lcm, sqrt
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,6 +27,8 @@ _LONGEST_LATTICE = 200_000
 """The most points of an exact distribution; above it, permutations are drawn."""
 _MOST_CHOICES = 20_000
 """The most choices of one scenario's trials that are listed to draw from; above it, its trials are shuffled."""
+_FARTHEST_T = 1e6
+"""Where every value of one arm is equal, and differs from every one of the other."""
 _TOLERANCE = 1e-9
 """Two statistics closer than this are equal, because sums of floats depend on their order."""
 
@@ -100,12 +102,14 @@ class Arms:
         return passes * (n - passes) * n / (n - 1) / (a * b) / n
 
 
-def within_scenario_p(scenarios: Sequence[Arms], tail: Tail = "both") -> float:
+def within_scenario_p(scenarios: Sequence[Arms], tail: Tail = "both", *, mid: bool = False) -> float:
     """Return the p of the mean difference by permuting trials between the arms within each scenario.
 
     The passes of the second arm then follow the hypergeometric distribution (Fisher 1935), and the sum over
     scenarios its convolution, counted exactly. Tests these scenarios only, because nothing varies between them.
     Where trial counts differ so much that the exact distribution is too long, `DRAWS` permutations are drawn.
+    With `mid`, results as extreme as the observed one count half (mid-p, Lancaster 1961): few trials have few results,
+    which makes the exact p too large.
     """
     import numpy as np
 
@@ -113,7 +117,7 @@ def within_scenario_p(scenarios: Sequence[Arms], tail: Tail = "both") -> float:
         return 1.0
     scale = lcm(*(n for each in scenarios for n in (each.trials_before, each.trials_after)))
     if 2 * scale * len(scenarios) > _LONGEST_LATTICE:
-        return _drawn_within_p(scenarios, tail)
+        return _drawn_within_p(scenarios, tail, mid=mid)
     distribution, lowest, observed = np.ones(1), 0, 0
     for each in scenarios:
         steps, chances = _hypergeometric(each, scale)
@@ -122,8 +126,12 @@ def within_scenario_p(scenarios: Sequence[Arms], tail: Tail = "both") -> float:
         distribution, lowest = np.convolve(distribution, one), lowest + steps[0]
         observed += _step(each, each.after, scale)
     sums = np.arange(distribution.size) + lowest
-    far = sums <= observed if tail == "lower" else np.abs(sums) >= abs(observed)
-    return min(1.0, float(distribution[far].sum()))
+    if tail == "lower":
+        far, equal = sums <= observed, sums == observed
+    else:
+        far, equal = np.abs(sums) >= abs(observed), np.abs(sums) == abs(observed)
+    p = float(distribution[far].sum())
+    return min(1.0, p - (float(distribution[equal].sum()) / 2 if mid else 0.0))
 
 
 def _hypergeometric(arms: Arms, scale: int) -> tuple[list[int], list[float]]:
@@ -182,7 +190,7 @@ def _choices(n: int, count: int) -> NDArray[np.uint16]:
     return np.array(list(combinations(range(n), count)), dtype=np.uint16)
 
 
-def _drawn_within_p(scenarios: Sequence[Arms], tail: Tail) -> float:
+def _drawn_within_p(scenarios: Sequence[Arms], tail: Tail, *, mid: bool) -> float:
     import numpy as np
 
     generator = np.random.default_rng(SEED)
@@ -192,17 +200,50 @@ def _drawn_within_p(scenarios: Sequence[Arms], tail: Tail) -> float:
         after = generator.hypergeometric(passes, n - passes, each.trials_after, DRAWS)
         sums += after / each.trials_after - (passes - after) / each.trials_before
     observed = sum(each.difference for each in scenarios)
-    return (_extreme(sums, observed, tail) + 1) / (DRAWS + 1)
+    far = _extreme(sums, observed, tail) + 1.0
+    if mid:
+        slack = _TOLERANCE * max(1.0, abs(observed))
+        off = sums - observed if tail == "lower" else np.abs(sums) - abs(observed)
+        far -= (np.count_nonzero(np.abs(off) <= slack) + 1) / 2
+    return far / (DRAWS + 1)
 
 
-def mcnemar_p(worse: int, better: int) -> float:
-    """Return the exact two-sided p of scenarios with one trial in each arm (McNemar 1947).
+class Values(NamedTuple):
+    """The values of one scenario in both arms: number, mean and sum of squared differences from the mean."""
 
-    Takes how many scenarios passed only before (`worse`) and only after (`better`).
+    n_before: int
+    mean_before: float
+    m2_before: float
+    n_after: int
+    mean_after: float
+    m2_after: float
+
+    @property
+    def permuted_variance(self) -> float:
+        """The variance of the difference of means when values are permuted between the arms."""
+        n = self.n_before + self.n_after
+        apart = (self.mean_after - self.mean_before) ** 2 * self.n_before * self.n_after / n
+        return (self.m2_before + self.m2_after + apart) / (n - 1) * (1 / self.n_before + 1 / self.n_after)
+
+
+def within_moments_p(scenarios: Sequence[Values], tail: Tail = "both") -> float:
+    """Return the p of the mean difference of values by permuting trials between the arms within each scenario.
+
+    The distribution over all permutations is not counted, but approximated by Student's t with its exact mean and
+    variance (Pitman 1937), so that counts, means and variances are enough. Returns 1 where nothing varies.
     """
-    n = worse + better
-    tail = sum(comb(n, k) for k in range(min(worse, better) + 1)) / float(2**n)
-    return min(1.0, 2 * tail)
+    from scipy.special import stdtr
+
+    variance = sum(each.permuted_variance for each in scenarios)
+    difference = sum(each.mean_after - each.mean_before for each in scenarios)
+    freedom = sum(each.n_before + each.n_after for each in scenarios) - len(scenarios) - 1
+    if variance <= 0.0 or freedom < 1:
+        return 1.0
+    squared = difference**2 / variance
+    left = freedom + 1 - squared
+    t = sqrt(squared * freedom / left) if left > _TOLERANCE else _FARTHEST_T
+    lower = float(stdtr(freedom, -t if difference < 0 else t))
+    return lower if tail == "lower" else 2 * min(lower, 1 - lower)
 
 
 def boschloo_p(arms: Arms) -> float:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from evaluators.measure_change import ChangeVerdict, ComparisonTest, MeasureChange, Scale
-from evaluators.regression import FEWEST_TRIALS
-from evaluators.significance import FEWEST_DIFFERENCES
 
 MINUS = "\u2212"
 TESTS = {
     ComparisonTest.NONE: "no test",
     ComparisonTest.SIGN_FLIP: "sign-flip permutation over scenarios",
     ComparisonTest.WITHIN_SCENARIOS: "permutation of trials within each scenario",
+    ComparisonTest.WITHIN_MOMENTS: "permutation of trials within each scenario, by its moments",
     ComparisonTest.MCNEMAR: "McNemar's exact test",
     ComparisonTest.BOSCHLOO: "Boschloo's exact test",
 }
@@ -61,14 +60,35 @@ def explanation(change: MeasureChange, *, dollars_a_trial: float | None = None) 
     """
     if change.verdict is ChangeVerdict.NOT_COMPARABLE:
         return "No scenario of both runs can be compared."
+    if change.broke or change.mended:
+        return _named_scenarios(change)
     if change.verdict in (ChangeVerdict.REGRESSED, ChangeVerdict.IMPROVED):
         scope = " This is about these scenarios only." if change.is_about_these_scenarios else ""
         return f"p {sign_of_p(change.corrected)} after correction, {TESTS[change.test]}.{scope}"
     if change.verdict is ChangeVerdict.EQUIVALENT:
         return f"The change is smaller than {_smallest(change)} either way."
     if change.below_threshold:
-        return f"Changed by less than your threshold of {_smallest(change)}."
+        limits = f" (95 % interval {interval(change)})" if interval(change) else ""
+        return f"The change is real{limits}, and smaller than your threshold of {_smallest(change)}."
     return f"{could_show(change)} {_more(change, dollars_a_trial)}".strip()
+
+
+_MOST_NAMED = 5
+
+
+def _named_scenarios(change: MeasureChange) -> str:
+    """Return which scenarios broke or improved, and whether the whole suite's pass rate changed, too."""
+    parts = [
+        f"{len(keys)} scenario{'' if len(keys) == 1 else 's'} {word}: {', '.join(keys[:_MOST_NAMED])}"
+        + (f" and {len(keys) - _MOST_NAMED} more" if len(keys) > _MOST_NAMED else "")
+        for keys, word in ((change.broke, "broke"), (change.mended, "improved"))
+        if keys
+    ]
+    whole = {
+        ChangeVerdict.REGRESSED: "The suite's pass rate fell.",
+        ChangeVerdict.IMPROVED: "The suite's pass rate rose.",
+    }
+    return " ".join(filter(None, (f"{'; '.join(parts)}.", whole.get(change.verdict, ""))))
 
 
 def could_show(change: MeasureChange) -> str:
@@ -100,9 +120,9 @@ def sign_of_p(p: float | None) -> str:
 
 
 def _no_test(change: MeasureChange) -> str:
-    if change.rule.is_outcome:
-        return f"A single scenario needs {FEWEST_TRIALS} trials in each run to be compared."
-    return f"A verdict needs at least {FEWEST_DIFFERENCES} scenarios that differ."
+    if change.test is ComparisonTest.NONE:
+        return "A verdict needs at least three trials."
+    return "So few trials can't reach a verdict, whatever they show."
 
 
 def _smallest(change: MeasureChange) -> str:

@@ -14,6 +14,7 @@ STATES: dict[str, tuple[str, str]] = {
     "regressed": ("is-regressed", "regressed"),
     "improved": ("is-improved", "improved"),
     "equivalent": ("is-equal", "equivalent"),
+    "small_change": ("is-same", "small change"),
     "no_evidence": ("is-same", "no evidence of change"),
     "too_little": ("is-little", "too little data"),
     "not_comparable": ("is-stale", "not comparable"),

@@ -39,6 +39,9 @@ class MeasureChangeOut(Schema):
     test: ComparisonTest
     p: float | None
     p_corrected: float | None
+    """Below 0.05 it is significant: corrected for everything that is tested together."""
+    p_elsewhere: float | None
+    """Whether other scenarios like these would change, too, by flipping signs over scenarios; null for few."""
     detectable: float | None
     """The smallest effect that the comparison finds in 80 % of cases."""
     more_trials: int | None
@@ -47,6 +50,10 @@ class MeasureChangeOut(Schema):
     delta: float | None
     """Cliff's delta of the scenarios' means."""
     magnitude: str
+    broke: list[str] = []
+    """Of the suite's pass rate, the scenarios whose own pass rate regressed."""
+    mended: list[str] = []
+    """Of the suite's pass rate, the scenarios whose own pass rate improved."""
 
 
 class ScenarioClassOut(Schema):

@@ -26,7 +26,7 @@ from runs.warehouse.causes import changed_factors
 CONTROL = ""
 """The arm of the run's own configuration."""
 RELATED = ("project", "suite_version__suite", "suite", "target", "target_version", "guidance", "launch")
-_UNCHANGED = (ChangeVerdict.EQUIVALENT, ChangeVerdict.NO_EVIDENCE)
+_UNCHANGED = (ChangeVerdict.EQUIVALENT, ChangeVerdict.NO_EVIDENCE, ChangeVerdict.SMALL)
 
 
 @dataclass(frozen=True)

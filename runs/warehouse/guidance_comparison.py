@@ -10,8 +10,7 @@ from django.db.models import Case, F, IntegerField, Q, Sum, When
 from evaluators.comparability import Reasons, parts_of
 from evaluators.interaction import COUNTS, RATES
 from evaluators.measure_change import MeasureChange, Sample
-from evaluators.regression import compare_measures, compare_scenarios
-from evaluators.significance import benjamini_hochberg
+from evaluators.regression import compare_headline, compare_measures, compare_scenarios
 from runs.models import Run, RunMeasure
 from runs.warehouse.comparability import parts_changed_since
 from runs.warehouse.counting import counted_by_events
@@ -50,10 +49,8 @@ def compare_chosen(chosen: ChosenRuns) -> RunComparison:
         layer, _, own = name.partition("/")
         unit, better = unit_of(layer, own)
         named[name] = (rule_of(chosen.after[0].project, layer, own, unit, better), before[name], after[name])
-    headline = compare_measures([named[name] for name in HEADLINE if name in named])
-    others = compare_measures(
-        [each for name, each in named.items() if name not in HEADLINE], benjamini_hochberg
-    )
+    headline = compare_headline([named[name] for name in HEADLINE if name in named])
+    others = compare_measures([each for name, each in named.items() if name not in HEADLINE])
     scenarios = compare_scenarios(*named[PASS]) if PASS in named else {}
     common = before.get(PASS, {}).keys() & after.get(PASS, {}).keys()
     reasons = {key: why for each in changed.values() for key, why in each.items()}

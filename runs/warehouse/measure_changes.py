@@ -13,8 +13,7 @@ from django.db.models import Q
 from evalhub.teams.models import Project
 from evaluators.comparability import Reasons, outcome_reasons, parts_of
 from evaluators.measure_change import ChangeVerdict, ComparisonTest, MeasureChange, MeasureRule, Sample, Scale
-from evaluators.regression import compare_measures, compare_scenarios, overall
-from evaluators.significance import benjamini_hochberg
+from evaluators.regression import compare_headline, compare_measures, compare_scenarios, overall
 from runs.models import Change, Measure, Run, RunMeasure
 from runs.models.run import ERRORS
 from runs.warehouse.comparability import gates_changed_since, parts_changed_since
@@ -148,10 +147,8 @@ def _compared(
 ) -> RunComparison:
     usable = [_comparable(each, reasons, gates) for each in measured]
     named = {each.rule.name: (each.rule, each.before, each.after) for each in usable}
-    headline = compare_measures([named[name] for name in HEADLINE if name in named])
-    others = compare_measures(
-        [each for name, each in named.items() if name not in HEADLINE], benjamini_hochberg
-    )
+    headline = compare_headline([named[name] for name in HEADLINE if name in named])
+    others = compare_measures([each for name, each in named.items() if name not in HEADLINE])
     passes = next((each for each in measured if each.rule.name == PASS), None)
     return RunComparison(
         tuple(headline),
@@ -287,11 +284,14 @@ def change_json(change: MeasureChange) -> dict[str, Any]:
         "test": change.test.value,
         "p": change.p,
         "p_corrected": change.corrected,
+        "p_elsewhere": change.p_elsewhere,
         "detectable": change.detectable,
         "more_trials": change.more_trials,
         "below_threshold": change.below_threshold,
         "delta": change.delta,
         "magnitude": change.magnitude,
+        "broke": list(change.broke),
+        "mended": list(change.mended),
     }
 
 
@@ -310,6 +310,10 @@ def change_from_json(stored: Mapping[str, Any]) -> MeasureChange:
         trials=(stored["trials"][0], stored["trials"][1]),
         test=ComparisonTest(stored["test"]),
         corrected=stored["p_corrected"],
+        # Older releases didn't store these.
+        p_elsewhere=stored.get("p_elsewhere"),
+        broke=tuple(stored.get("broke", ())),
+        mended=tuple(stored.get("mended", ())),
         **{name: stored[name] for name in _SAME},
     )
 

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import combinations, product
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import stats
 
 from evaluators.significance import (
     Arms,
+    Values,
     benjamini_hochberg,
     boschloo_p,
     cliffs_delta,
     holm,
     jeffreys_variance,
     magnitude,
-    mcnemar_p,
     sign_flip_p,
     t_interval,
+    within_moments_p,
     within_scenario_p,
 )
 from evaluators.statistics import mean_difference, newcombe
@@ -100,10 +103,67 @@ def test_single_trials_are_compared_as_mcnemar_does(worse, better):
     from statsmodels.stats.contingency_tables import mcnemar
 
     expected = mcnemar([[10, worse], [better, 4]], exact=True).pvalue
-    assert mcnemar_p(worse, better) == pytest.approx(expected)
-    assert within_scenario_p([Arms(1, 1, 0, 1)] * worse + [Arms(0, 1, 1, 1)] * better) == pytest.approx(
-        expected
+    single = [Arms(1, 1, 0, 1)] * worse + [Arms(0, 1, 1, 1)] * better
+    assert within_scenario_p(single) == pytest.approx(expected)
+
+
+def test_a_result_as_extreme_counts_half_in_the_mid_p():
+    arms = [Arms(5, 5, 2, 5), Arms(4, 5, 3, 5)]
+    chances = [stats.hypergeom(10, 7, 5), stats.hypergeom(10, 7, 5)]
+    found = {}
+    for first in range(2, 6):
+        for second in range(2, 6):
+            sum_of = first + second - (7 - first) - (7 - second)
+            found[sum_of] = found.get(sum_of, 0.0) + chances[0].pmf(first) * chances[1].pmf(second)
+    observed = (2 - 5) + (3 - 4)
+    lower = sum(p for each, p in found.items() if each < observed) + found[observed] / 2
+    assert within_scenario_p(arms, "lower", mid=True) == pytest.approx(lower)
+    both = sum(p for each, p in found.items() if abs(each) > abs(observed))
+    both += sum(p for each, p in found.items() if abs(each) == abs(observed)) / 2
+    assert within_scenario_p(arms, mid=True) == pytest.approx(both)
+
+
+def test_thousands_of_single_trials_have_a_p():
+    assert within_scenario_p([Arms(1, 1, 0, 1)] * 515 + [Arms(0, 1, 1, 1)] * 520, mid=True) > 0.8
+
+
+VALUES = st.lists(st.floats(0, 1), min_size=2, max_size=5)
+
+
+@given(st.lists(st.tuples(VALUES, VALUES), min_size=1, max_size=4))
+def test_moments_are_those_of_all_permutations(scenarios):
+    variance = 0.0
+    for before, after in scenarios:
+        pooled = [*before, *after]
+        chosen = [sum(each) for each in combinations(pooled, len(after))]
+        differences = [each / len(after) - (sum(pooled) - each) / len(before) for each in chosen]
+        variance += float(np.var(differences))
+    found = sum(values(*each).permuted_variance for each in scenarios)
+    assert found == pytest.approx(variance, abs=1e-9)
+
+
+def values(before, after):
+    return Values(
+        *(len(before), float(np.mean(before)), float(np.var(before)) * len(before)),
+        *(len(after), float(np.mean(after)), float(np.var(after)) * len(after)),
     )
+
+
+def test_one_scenario_of_values_is_compared_as_student_does():
+    before, after = [0.1, 0.4, 0.35, 0.8], [0.9, 0.7, 0.85]
+    expected = stats.ttest_ind(before, after).pvalue
+    assert within_moments_p([values(before, after)]) == pytest.approx(expected)
+    lower = stats.ttest_ind(after, before, alternative="less").pvalue
+    assert within_moments_p([values(before, after)], "lower") == pytest.approx(lower)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "p"),
+    [([0.5, 0.5], [0.5, 0.5], 1.0), ([0.5], [0.9], 1.0), ([0.0, 0.0], [1.0, 1.0], 0.0)],
+)
+def test_values_that_dont_vary(before, after, p):
+    assert within_moments_p([values(before, after)]) == pytest.approx(p, abs=1e-9)
+    assert within_moments_p([]) == 1.0
 
 
 def test_one_scenario_is_compared_as_boschloo_does():

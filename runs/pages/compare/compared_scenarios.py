@@ -51,7 +51,7 @@ class ComparedScenario:
         return bool(self.base and self.new and not self.changed)
 
     @property
-    def is_noise(self) -> bool:
+    def is_not_significant(self) -> bool:
         """Return whether its pass rates differ by no more than chance explains, or by an unknown measure of it."""
         decided = (ChangeVerdict.REGRESSED, ChangeVerdict.IMPROVED)
         return self.kind in ("worse", "better") and not (self.change and self.change.verdict in decided)

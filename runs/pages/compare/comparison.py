@@ -70,8 +70,8 @@ class MeasureRow:
         return "=" if self.base == self.new else "<" if self.base < self.new else ">"
 
     @property
-    def is_noise(self) -> bool:
-        """Return whether chance alone explains the difference."""
+    def is_not_significant(self) -> bool:
+        """Return whether chance can explain the difference."""
         return bool(
             self.change and self.change.change.effect and self.change.verdict in ("no_evidence", "too_little")
         )

@@ -37,7 +37,7 @@ def _measure(row: MeasureRow) -> tuple[Cell, ...]:
 
 SCENARIO_COLUMNS = (
     *("scenario", "base_passed", "base_failed", "base_errors", "new_passed", "new_failed", "new_errors"),
-    *("difference", "change", "comparable", "changed", "noise", "first_difference"),
+    *("difference", "change", "comparable", "changed", "not_significant", "first_difference"),
 )
 
 
@@ -53,7 +53,7 @@ def _scenario(each: ComparedScenario) -> tuple[Cell, ...]:
     apart = each.diverging.divergence if each.diverging else None
     return (
         *(each.key, *sides, difference, each.kind, each.is_comparable, " ".join(each.changed)),
-        *(each.is_noise, apart.label if apart else None),
+        *(each.is_not_significant, apart.label if apart else None),
     )
 
 
