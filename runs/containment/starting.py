@@ -21,12 +21,12 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from runs.containment import landlock
+from runs.containment.call_filter import call_filter
 from runs.containment.cgroups import ControlGroup, GroupLimits, group
 from runs.containment.egress import Allowed
 from runs.containment.filtered_network import FilteredNetwork, filtered_network
 from runs.containment.helpers import HELPER_ENV, memory_file
 from runs.containment.recording.record import ToolRecord
-from runs.containment.socket_filter import socket_filter
 
 OOM_SCORE = 500
 """When memory runs out, the kernel kills commands before the worker."""
@@ -133,7 +133,7 @@ def _start_in_bubblewrap(
             resolver = stack.enter_context(memory_file(network.resolver.encode()))
             options += _network_options(network, resolver.fileno())
             inherited.append(resolver.fileno())
-        if around.filters_sockets and (program := socket_filter()):
+        if program := call_filter(sockets=around.filters_sockets):
             rules = stack.enter_context(memory_file(program))
             options += ["--seccomp", str(rules.fileno())]
             inherited.append(rules.fileno())
@@ -169,6 +169,7 @@ def _start_through_starter(
         "env": dict(spawn.env),
         "limits": list(around.limits.items()),
         "rules": around.rules,
+        "filter": call_filter(sockets=False).hex(),
         "oom_score": OOM_SCORE,
     }
     with ExitStack() as stack:
