@@ -16,7 +16,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
-from runs.containment import bubblewrap, filtered_network, landlock
+from runs.containment import bubblewrap, filtered_network, landlock, user_namespaces
 from runs.containment.beneath import make_folder_beneath
 from runs.containment.cgroups import GroupLimits
 from runs.containment.egress import Allowed, Egress
@@ -174,6 +174,13 @@ class Containment:
         if self.level is not Level.BWRAP:
             return "there is no bubblewrap"
         return filtered_network.problem() if self.egress is Egress.INTERNET else ""
+
+    @cached_property
+    def shared_counts(self) -> str:
+        """Return why a command may take all inotify instances of the worker's user, without a full stop; empty if not."""
+        if self.level is not Level.BWRAP:
+            return "there is no bubblewrap" if self.level is not Level.OFF else ""
+        return user_namespaces.problem(self.machine.bwrap)
 
     def _egress(self, *, network: bool) -> Egress:
         """Return a command's egress. Raises `ProviderError` if it can't be enforced."""
@@ -366,7 +373,6 @@ class Sandbox:
     def _bubblewrap(self, cwd: Path) -> Bubblewrap:
         options = bubblewrap.options(
             network=self.egress is not Egress.NONE,
-            nested=self.profile.nested,
             tmp_bytes=self.profile.tmp_bytes,
             readable=(*self.containment.readable_folders(), *self.readable),
             writable={**{str(path): str(path) for path in self.writable}, **self._places},
@@ -377,8 +383,9 @@ class Sandbox:
         return Bubblewrap(
             self.containment.machine.bwrap,
             options,
-            self._resource_limits,
-            allowed,
+            nested=self.profile.nested,
+            limits=self._resource_limits,
+            allowed=allowed,
             filters_sockets=self.egress is not Egress.FULL,
             group=self._group,
         )
