@@ -6,6 +6,7 @@ resource limits alone. Settings come in as values.
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import sys
@@ -29,6 +30,8 @@ from runs.containment.target_roots import PathRefused, TargetRoots
 from runs.containment.variables import refuse_loader_variables
 from runs.errors import ProviderError
 
+logger = logging.getLogger(__name__)
+
 
 @cache
 def readable_folders(path: str, read: tuple[Path, ...]) -> tuple[Path, ...]:
@@ -47,7 +50,11 @@ def _with_what_it_starts(folder: Path) -> Path:
 
 def _is_further(folder: Path) -> bool:
     known = folder == Path("/") or str(folder) in bubblewrap.SYSTEM or folder.is_relative_to("/usr")
-    return not known and folder.is_dir()
+    try:
+        return not known and folder.is_dir()
+    except OSError as error:
+        logger.warning("%s on PATH or among the readable folders is left out: %s", folder, error.strerror)
+        return False
 
 
 HOME = bubblewrap.HOME
