@@ -55,6 +55,11 @@ class ModelAccess:
         """Return the model's name without its provider."""
         return self.model.partition("/")[2]
 
+    @property
+    def hint(self) -> str:
+        """Return a sentence on a key that is sent unencrypted; empty if it isn't."""
+        return self.outbound.hint(str(self.connection.get("api_base", "")))
+
     def check_address(self) -> None:
         """Raise `AddressRefused` if this worker may not call the target's address."""
         host = urlsplit(str(self.connection.get("api_base", ""))).hostname or ""
@@ -89,8 +94,15 @@ def resolve_access(
         timeout_seconds=options.timeout_seconds,
         prices=target.prices,
         secrets=target.secrets,
-        outbound=outbound or Outbound(),
+        outbound=_reachable(outbound or Outbound(), connection),
     )
+
+
+def _reachable(outbound: Outbound, connection: Mapping[str, Json]) -> Outbound:
+    # Without a key of the target, litellm reads credentials itself.
+    if connection.get("api_key") == NO_KEY:
+        return outbound
+    return outbound.with_key(str(connection.get("api_base", "")))
 
 
 def with_key(target: ResolvedTarget, variables: Mapping[str, str]) -> ResolvedTarget:

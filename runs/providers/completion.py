@@ -210,7 +210,7 @@ def _answer(access: ModelAccess, response: Any, asking: Asking) -> Answer:
         cost_usd=cost,
         price=price,
         seconds=asking.patience.passed,
-        notes=(*notes, *([price_note(price)] if price else [])),
+        notes=(*notes, *filter(None, [access.hint, price_note(price) if price else ""])),
         cut_off=choice.finish_reason == "length",
     )
 
