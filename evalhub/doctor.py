@@ -123,6 +123,13 @@ def _sandbox() -> Iterator[Finding]:
     else:
         advice = "Install bubblewrap and allow user namespaces to hide the worker from agents."
         yield Finding("sandbox", State.WARNING, f"{found.level}: {MEANING[found.level]}", advice)
+    if why := found.shared_counts:
+        yield Finding(
+            "sandbox",
+            State.WARNING,
+            f"One trial can take all inotify instances and namespaces of the worker's user: {why}.",
+            "Allow the worker's user to create user namespaces and to write their limits in /proc/sys/user.",
+        )
 
 
 def _recording() -> Iterator[Finding]:

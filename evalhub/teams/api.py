@@ -158,8 +158,12 @@ def create_token(request: ApiRequest, given: TokenIn) -> Status[dict[str, Any]]:
 
 @tokens.delete("/tokens/{token_id}", auth=Bearer(), response=answers(None, status=204))
 def revoke(request: ApiRequest, token_id: Path[Key]) -> Status[None]:
-    """Revoke a token at once: your own, or as an admin any token of the project."""
-    if not revoke_token(request.access, token_id):
+    """Revoke a token at once: your own, or as an admin any of the project; its role can't be above your token's."""
+    try:
+        found = revoke_token(request.access, token_id, within=request.token.role)
+    except TokenRefused as error:
+        raise ApiError(403, str(error), id="token/too-much") from error
+    if not found:
         raise not_found("token", token_id)
     return Status(204, None)
 

@@ -11,11 +11,11 @@ from django.utils import timezone
 from evalhub.teams import audit
 from evalhub.teams.access import Access
 from evalhub.teams.models import ApiToken
-from evalhub.teams.roles import lesser
+from evalhub.teams.roles import Role, lesser
 
 
 class TokenRefused(Exception):
-    """A token that would exceed its owner's rights; the message says what to do."""
+    """A token that would exceed its owner's rights, or another's that is above; the message says what to do."""
 
 
 def tokens_of(access: Access) -> QuerySet[ApiToken]:
@@ -45,11 +45,19 @@ def issue_token(
 
 
 @transaction.atomic
-def revoke_token(access: Access, token_id: int) -> bool:
-    """Revoke a token at once; return False if the user can't revoke such a token."""
+def revoke_token(access: Access, token_id: int, *, within: str = Role.ADMIN.value) -> bool:
+    """Revoke a token at once; return False if the user can't revoke such a token.
+
+    `within` is the role of the token that asks for it. Raises `TokenRefused` for a token above it.
+    """
     token = tokens_of(access).filter(pk=token_id).first()
     if token is None:
         return False
+    if lesser(token.role, within) != token.role:
+        raise TokenRefused(
+            f"This token's role is {within}, so it can't revoke a token that is {token.role}. "
+            "Use a token of that role, or the page of your tokens."
+        )
     if ApiToken.objects.filter(pk=token.pk, revoked=None).update(revoked=timezone.now()):
         audit.record(access.project, access.user, "token.revoke", token)
     return True

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from functools import wraps
+from itertools import islice
 from typing import Any
 from urllib.parse import quote
 
@@ -18,6 +19,9 @@ from jinja2.runtime import Context
 
 from evalhub.web import drawing, numbers, states
 from evalhub.web import sanitize as hostile
+
+MOST_LISTED = 200
+"""Most entries of a list whose length an agent, a file or a model decides."""
 
 
 def _known(value: Any) -> Any:
@@ -70,6 +74,17 @@ def visible(text: Any) -> str:
 def cut(text: Any, characters: int = hostile.LONGEST) -> hostile.Cut:
     """Return as much of a text as a page shows."""
     return hostile.cut(str(text), characters=characters)
+
+
+def few(items: Any) -> list[Any]:
+    """Return the entries of a list, or the items of a mapping, that a page lists; nothing for a missing one."""
+    found = _known(items) or ()
+    return list(islice(found.items() if isinstance(found, Mapping) else found, MOST_LISTED))
+
+
+def left_out(items: Any) -> int:
+    """Return how many entries `few` leaves out."""
+    return max(0, len(_known(items) or ()) - MOST_LISTED)
 
 
 def line(text: Any) -> str:

@@ -51,20 +51,19 @@ def find() -> str:
 def options(
     *,
     network: bool,
-    nested: bool,
     tmp_bytes: int,
     readable: tuple[Path, ...],
     writable: Mapping[str, str],
     cwd: str,
     etc: Path | None = None,
 ) -> tuple[str, ...]:
-    """Return the options, all but the command's variables.
+    """Return the options, all but the command's variables and its user namespace.
 
     `writable` maps folders of the host to their places inside; `readable` are seen where they are. `etc` replaces /etc.
     """
     if _of_etc(map(str, readable)) or _of_etc(writable.values()):
         etc = None
-    words = [*_isolation(network=network, nested=nested), *_system(etc), *_fresh(tmp_bytes)]
+    words = [*_isolation(network=network), *_system(etc), *_fresh(tmp_bytes)]
     for folder in sorted(readable):
         words += ["--ro-bind-try", str(folder), str(folder)]
     for path, place in writable.items():
@@ -78,14 +77,12 @@ def _of_etc(paths: Iterable[str]) -> bool:
     return any(path == "/etc" or path.startswith("/etc/") for path in paths)
 
 
-def _isolation(*, network: bool, nested: bool) -> list[str]:
-    words = ["--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-uts"]
+def _isolation(*, network: bool) -> list[str]:
+    words = ["--unshare-ipc", "--unshare-pid", "--unshare-uts"]
     words += ["--unshare-cgroup-try", "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
     words += ["--hostname", "sandbox"]
     if not network:
         words.append("--unshare-net")
-    if not nested:
-        words.append("--disable-userns")
     return words
 
 
@@ -119,8 +116,10 @@ def _packaged() -> str:
 
 def _works(program: str) -> bool:
     """Return whether it works here: containers often forbid namespaces, older versions lack options."""
-    words = options(network=False, nested=False, tmp_bytes=1 << 20, readable=(), writable={}, cwd="/")
-    spawn = Spawn(("/bin/true",), Path("/"), {}, Bubblewrap(program, words, filters_sockets=True))
+    words = options(network=False, tmp_bytes=1 << 20, readable=(), writable={}, cwd="/")
+    spawn = Spawn(
+        ("/bin/true",), Path("/"), {}, Bubblewrap(program, words, nested=False, filters_sockets=True)
+    )
     try:
         with start_command(spawn, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as begun:
             return begun.process.wait(timeout=10) == 0

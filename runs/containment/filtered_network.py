@@ -30,6 +30,7 @@ from runs.containment.egress import (
     worker_addresses,
 )
 from runs.containment.helpers import HELPER_ENV, memory_file
+from runs.containment.user_namespaces import NAMESPACES, setting_limits
 from runs.errors import ProviderError
 
 PROGRAMS = ("slirp4netns", "nft", "ip", "unshare", "nsenter")
@@ -39,6 +40,8 @@ _RESOLVER = Path("/etc/resolv.conf")
 # Load the rules before adding the device. Without IPv6 in the kernel the sandbox has none either.
 _SCRIPT = f"""
 set -e
+# Where /proc/sys can't be written, `doctor` says so. bubblewrap takes one namespace itself.
+({setting_limits(NAMESPACES + 1)}) 2> /dev/null || true
 ip link set lo up
 nft -f "/proc/self/fd/$1"
 echo ready

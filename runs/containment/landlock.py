@@ -1,7 +1,8 @@
 """Limit this process, confine it with Landlock and seccomp, then execute another program.
 
 Run as a separate program, `python -IS landlock.py DESCRIPTOR PROGRAM ARGUMENT…`. From the descriptor it reads JSON:
-`cwd`, `env`, `limits` as pairs, `oom_score`, and `rules`: null or `{"read": [paths], "write": [paths], "network": bool}`.
+`cwd`, `env`, `limits` as pairs, `oom_score`, `filter`, a seccomp program as hexadecimal digits or empty, and `rules`: null
+or `{"read": [paths], "write": [paths], "network": bool}`.
 It imports the standard library only, so that it starts in a few milliseconds.
 """
 
@@ -16,6 +17,7 @@ import signal
 import struct
 import sys
 from collections.abc import Iterable
+from contextlib import nullcontext, suppress
 from pathlib import Path
 
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
@@ -59,7 +61,7 @@ def confine(*, read: Iterable[str], write: Iterable[str], network: bool) -> None
             _allow(ruleset, path, _READING)
         for path in write:
             _allow(ruleset, path, _all_rights(abi))
-        _libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+        _give_up_privileges()
         _checked(_libc.syscall(_RESTRICT_SELF, ruleset, 0), "restrict")
     finally:
         os.close(ruleset)
@@ -82,9 +84,20 @@ def _refuse_sockets() -> None:
         (_RETURN, 0, 0, _ALLOW),
         (_RETURN, 0, 0, _REFUSE),
     )
-    code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *each) for each in program))
-    given = ctypes.create_string_buffer(struct.pack("HP", len(program), ctypes.addressof(code)))
-    _checked(_libc.prctl(_PR_SET_SECCOMP, _FILTER, given, 0, 0), "refuse sockets")
+    install_filter(b"".join(struct.pack("HBBI", *each) for each in program))
+
+
+def install_filter(program: bytes) -> None:
+    """Install a seccomp program in this process and its children. Raises `OSError`."""
+    _give_up_privileges()
+    code = ctypes.create_string_buffer(program)
+    given = ctypes.create_string_buffer(struct.pack("HP", len(program) // 8, ctypes.addressof(code)))
+    _checked(_libc.prctl(_PR_SET_SECCOMP, _FILTER, given, 0, 0), "install a filter")
+
+
+def _give_up_privileges() -> None:
+    """Without this, only root may restrict a process; programs can't gain privileges afterwards."""
+    _libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
 
 
 def _all_rights(abi: int) -> int:
@@ -136,6 +149,10 @@ def main(descriptor: int, command: list[str]) -> None:
     os.chdir(given["cwd"])
     if rules := given["rules"]:
         confine(read=rules["read"], write=rules["write"], network=rules["network"])
+    if program := bytes.fromhex(given["filter"]):
+        # Limits alone promise nothing: they also work on a kernel without seccomp.
+        with suppress(OSError) if not rules else nullcontext():
+            install_filter(program)
     # Python ignores them, and so would the command.
     for ignored in (signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(ignored, signal.SIG_DFL)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
+from urllib.parse import urlsplit
 
 from runs.errors import ProviderError
 
@@ -63,6 +64,8 @@ class Outbound:
     """Names that may be called at any address outside `NEVER`."""
     networks: tuple[str, ...] = ()
     """Networks that may be called, as CIDR."""
+    sends_key_openly: bool = False
+    """Whether requests carry a key over plain http: then public addresses may be called only if they are listed."""
 
     @classmethod
     def of(cls, allow: Iterable[str], *, loopback: bool) -> Outbound:
@@ -86,20 +89,44 @@ class Outbound:
                     f"{_describe(host, address)} is not public, and it is not allowed here. "
                     "Add the host or its network to EVALHUB_HTTP_ALLOW on the worker."
                 )
+            if self.sends_key_openly and _is_public(each) and not self._lists(host, each):
+                return (
+                    f"{_describe(host, address)} is public, and http would send the key unencrypted. "
+                    "Use https, or add the host or its network to EVALHUB_HTTP_ALLOW on the worker."
+                )
         return ""
 
     def _allows(self, host: str, address: Address) -> bool:
         if address.is_loopback and self.loopback:
             return True
-        if host.lower().rstrip(".") in self.hosts or _within(address, map(ip_network, self.networks)):
-            return True
-        return _is_public(address)
+        return self._lists(host, address) or _is_public(address)
+
+    def _lists(self, host: str, address: Address) -> bool:
+        return host.lower().rstrip(".") in self.hosts or _within(address, map(ip_network, self.networks))
+
+    def with_key(self, url: str) -> Outbound:
+        """Return what requests with a key to a URL may call."""
+        return replace(self, sends_key_openly=urlsplit(url).scheme.lower() == "http")
+
+    def hint(self, url: str) -> str:
+        """Return a sentence on a key that leaves the machine unencrypted; empty if none does."""
+        host = urlsplit(url).hostname or ""
+        if not self.sends_key_openly or (self.loopback and _is_loopback(host)):
+            return ""
+        return f"The key is sent to {host} unencrypted, by http. Use https if the service has it."
 
 
 def _is_public(address: Address) -> bool:
     if isinstance(address, IPv6Address) and not _within(address, _PUBLIC6):
         return False
     return address.is_global and not _within(address, _RESERVED)
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def _network(word: str) -> str:

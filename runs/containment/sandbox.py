@@ -6,6 +6,7 @@ resource limits alone. Settings come in as values.
 
 from __future__ import annotations
 
+import logging
 import os
 import secrets
 import shutil
@@ -17,7 +18,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
-from runs.containment import bubblewrap, filtered_network, landlock
+from runs.containment import bubblewrap, filtered_network, landlock, user_namespaces
 from runs.containment.beneath import make_folder_beneath
 from runs.containment.cgroups import GroupLimits
 from runs.containment.egress import Allowed, Egress
@@ -29,6 +30,8 @@ from runs.containment.system_files import system_folder
 from runs.containment.target_roots import PathRefused, TargetRoots
 from runs.containment.variables import refuse_loader_variables
 from runs.errors import ProviderError
+
+logger = logging.getLogger(__name__)
 
 
 @cache
@@ -48,7 +51,11 @@ def _with_what_it_starts(folder: Path) -> Path:
 
 def _is_further(folder: Path) -> bool:
     known = folder == Path("/") or str(folder) in bubblewrap.SYSTEM or folder.is_relative_to("/usr")
-    return not known and folder.is_dir()
+    try:
+        return not known and folder.is_dir()
+    except OSError as error:
+        logger.warning("%s on PATH or among the readable folders is left out: %s", folder, error.strerror)
+        return False
 
 
 HOME = bubblewrap.HOME
@@ -175,6 +182,13 @@ class Containment:
         if self.level is not Level.BWRAP:
             return "there is no bubblewrap"
         return filtered_network.problem() if self.egress is Egress.INTERNET else ""
+
+    @cached_property
+    def shared_counts(self) -> str:
+        """Return why a command may take all inotify instances of the worker's user, without a full stop; empty if not."""
+        if self.level is not Level.BWRAP:
+            return "there is no bubblewrap" if self.level is not Level.OFF else ""
+        return user_namespaces.problem(self.machine.bwrap)
 
     def _egress(self, *, network: bool) -> Egress:
         """Return a command's egress. Raises `ProviderError` if it can't be enforced."""
@@ -374,7 +388,6 @@ class Sandbox:
     def _bubblewrap(self, cwd: Path) -> Bubblewrap:
         options = bubblewrap.options(
             network=self.egress is not Egress.NONE,
-            nested=self.profile.nested,
             tmp_bytes=self.profile.tmp_bytes,
             readable=(*self.containment.readable_folders(), *self.readable),
             writable={**{str(path): str(path) for path in self.writable}, **self._places},
@@ -385,8 +398,9 @@ class Sandbox:
         return Bubblewrap(
             self.containment.machine.bwrap,
             options,
-            self._resource_limits,
-            allowed,
+            nested=self.profile.nested,
+            limits=self._resource_limits,
+            allowed=allowed,
             filters_sockets=self.egress is not Egress.FULL,
             group=self._group,
         )

@@ -21,12 +21,13 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from runs.containment import landlock
+from runs.containment.call_filter import call_filter
 from runs.containment.cgroups import ControlGroup, GroupLimits, group
 from runs.containment.egress import Allowed
 from runs.containment.filtered_network import FilteredNetwork, filtered_network
 from runs.containment.helpers import HELPER_ENV, memory_file
 from runs.containment.recording.record import ToolRecord
-from runs.containment.socket_filter import socket_filter
+from runs.containment.user_namespaces import NAMESPACES, limited_namespace
 
 OOM_SCORE = 500
 """When memory runs out, the kernel kills commands before the worker."""
@@ -40,7 +41,9 @@ class Bubblewrap:
 
     program: str
     options: tuple[str, ...]
-    """All but the variables."""
+    """All but the variables and the user namespace."""
+    nested: bool = True
+    """Whether the command may create namespaces."""
     limits: Mapping[int, int] = field(default_factory=dict)
     """Resource limits by their number in `resource`."""
     allowed: tuple[Allowed, ...] | None = None
@@ -87,6 +90,16 @@ class Started:
         return self.group is not None and self.group.out_of_memory
 
 
+@dataclass(frozen=True)
+class _Place:
+    """The namespaces that a sandbox is started in; None for the worker's own."""
+
+    network: FilteredNetwork | None
+    """With a user namespace of its own."""
+    user: int | None
+    """A descriptor."""
+
+
 _Launch = tuple[tuple[str, ...], tuple[int, ...]]
 """Words before a command, and the descriptors that they need."""
 
@@ -114,8 +127,13 @@ def start_command(spawn: Spawn, record: ToolRecord | None = None, **pipes: Any) 
             launch = words, (needed,)
         if isinstance(through, Starter):
             yield Started(_start_through_starter(spawn, through, pipes, held, launch), held)
-        else:
-            yield Started(_start_in_bubblewrap(spawn, through, pipes, held, network, launch), held)
+            return
+        user = None
+        if network is None:
+            namespaces = NAMESPACES if through.nested else 0
+            user = until_end.enter_context(limited_namespace(through.program, namespaces))
+        place = _Place(network, user)
+        yield Started(_start_in_bubblewrap(spawn, through, pipes, held, place, launch), held)
 
 
 def _start_in_bubblewrap(
@@ -123,17 +141,24 @@ def _start_in_bubblewrap(
     around: Bubblewrap,
     pipes: Mapping[str, Any],
     held: ControlGroup | None,
-    network: FilteredNetwork | None,
+    place: _Place,
     launch: _Launch,
 ) -> subprocess.Popen[bytes]:
     with ExitStack() as stack:
         options = [*around.options, *_set_variables(spawn.env)]
         inherited = []
+        network = place.network
+        if place.user is not None:
+            # `--sync-fd` keeps the descriptor in the sandbox's first process, and closes it in the command.
+            options += ["--userns", str(place.user), "--sync-fd", str(place.user)]
+            inherited.append(place.user)
+        else:
+            options += ["--unshare-user", *(() if around.nested else ("--disable-userns",))]
         if network:
             resolver = stack.enter_context(memory_file(network.resolver.encode()))
             options += _network_options(network, resolver.fileno())
             inherited.append(resolver.fileno())
-        if around.filters_sockets and (program := socket_filter()):
+        if program := call_filter(sockets=around.filters_sockets):
             rules = stack.enter_context(memory_file(program))
             options += ["--seccomp", str(rules.fileno())]
             inherited.append(rules.fileno())
@@ -169,6 +194,7 @@ def _start_through_starter(
         "env": dict(spawn.env),
         "limits": list(around.limits.items()),
         "rules": around.rules,
+        "filter": call_filter(sockets=False).hex(),
         "oom_score": OOM_SCORE,
     }
     with ExitStack() as stack:

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from evaluators.model import Json
-from evaluators.redaction import mask_values_in_bytes
+from evaluators.redaction import mask_values, mask_values_in_bytes
 from runs.containment.beneath import read_beneath
 from runs.containment.trees import is_empty
 from runs.execution.trial_folder import TrialFolder
@@ -57,14 +57,17 @@ def keep_files(
 def _keep_workspace(folder: TrialFolder, secrets: tuple[str, ...], start: Sequence[FixtureFile]) -> KeptFiles:
     if is_empty(folder.workspace):
         # An empty workspace is recorded as such, unlike files deleted since.
-        return KeptFiles(workspace=_changes(folder, start) | {"empty": True})
+        return KeptFiles(workspace=_changes(folder, start, secrets) | {"empty": True})
     packed = archive(folder.workspace, secrets=secrets)
     row = keep("workspace", packed.content, "application/gzip")
-    return KeptFiles((row,), _changes(folder, start, packed.left_out))
+    return KeptFiles((row,), _changes(folder, start, secrets, packed.left_out))
 
 
 def _changes(
-    folder: TrialFolder, start: Sequence[FixtureFile], left_out: tuple[str, ...] = ()
+    folder: TrialFolder,
+    start: Sequence[FixtureFile],
+    secrets: tuple[str, ...],
+    left_out: tuple[str, ...] = (),
 ) -> dict[str, Json]:
     before = {file.path: file.content for file in start}
     every = changed_files(folder.workspace, start)
@@ -73,7 +76,7 @@ def _changes(
     counts: dict[str, Json] = {name: kinds[name] for name in KINDS}
     counts["git"] = len(every) - len(changed)
     counted = (_counted(each, folder.workspace, before.get(each.path, b"")) for each in changed[:MOST_NAMED])
-    named = [asdict(each) for each in counted]
+    named = [asdict(each) | {"path": mask_values(each.path, secrets)} for each in counted]
     return counts | {"files": named, "left_out": list(left_out[:MOST_LEFT_OUT])}
 
 

@@ -18,38 +18,10 @@ from runs.providers.litellm import (
     LitellmOptions,
     ModelOptions,
 )
+from runs.providers.model_services import SERVICES, Service, service_of
 from runs.providers.options import ResolvedTarget
 from runs.providers.retry import Backoff
 
-_WATSONX = ("WATSONX_TOKEN", "WATSONX_ZENAPIKEY", "WATSONX_PROJECT_ID", "WX_PROJECT_ID", "PROJECT_ID")
-_KEYS: Mapping[str, str] = {
-    "bedrock": "AWS_ACCESS_KEY_ID",
-    "bedrock_mantle": "AWS_ACCESS_KEY_ID",
-    "sagemaker": "AWS_ACCESS_KEY_ID",
-    "sagemaker_chat": "AWS_ACCESS_KEY_ID",
-    "sagemaker_nova": "AWS_ACCESS_KEY_ID",
-    "vertex_ai": "GOOGLE_APPLICATION_CREDENTIALS",
-    "vertex_ai_beta": "GOOGLE_APPLICATION_CREDENTIALS",
-    "together_ai": "TOGETHERAI_API_KEY",
-}
-"""Key variables of providers that don't use `<PROVIDER>_API_KEY`."""
-_IGNORE_KEY = frozenset(("sagemaker", "sagemaker_chat", "sagemaker_nova", "vertex_ai", "vertex_ai_beta"))
-"""Providers for which litellm uses the worker's own credentials although it is given a key."""
-_VERTEX = ("VERTEXAI_CREDENTIALS", "VERTEX_CREDENTIALS")
-_EXTRA_CREDENTIALS: Mapping[str, tuple[str, ...]] = {
-    "gigachat": ("GIGACHAT_ACCESS_TOKEN", "GIGACHAT_CREDENTIALS"),
-    "sap": ("AICORE_CLIENT_ID", "AICORE_CLIENT_SECRET", "AICORE_SERVICE_KEY", "VCAP_SERVICES"),
-    "vertex_ai": _VERTEX,
-    "vertex_ai_beta": _VERTEX,
-    "watsonx": _WATSONX,
-    "watsonx_text": _WATSONX,
-}
-"""Variables that litellm sends to these providers although it is given a key."""
-_UNCHECKED_TOKENS: Mapping[str, tuple[str, ...]] = {
-    "databricks": ("DATABRICKS_CLIENT_ID", "DATABRICKS_CLIENT_SECRET"),
-}
-"""Variables with which litellm gets a token at the target's address, by a client of its own that checks nothing."""
-_WITHOUT_KEY = frozenset(("ollama", "ollama_chat", "lm_studio"))
 NO_KEY = "none"
 """Placeholder key for self-hosted servers: clients require one."""
 
@@ -82,6 +54,11 @@ class ModelAccess:
     def bare_model(self) -> str:
         """Return the model's name without its provider."""
         return self.model.partition("/")[2]
+
+    @property
+    def hint(self) -> str:
+        """Return a sentence on a key that is sent unencrypted; empty if it isn't."""
+        return self.outbound.hint(str(self.connection.get("api_base", "")))
 
     def check_address(self) -> None:
         """Raise `AddressRefused` if this worker may not call the target's address."""
@@ -117,37 +94,44 @@ def resolve_access(
         timeout_seconds=options.timeout_seconds,
         prices=target.prices,
         secrets=target.secrets,
-        outbound=outbound or Outbound(),
+        outbound=_reachable(outbound or Outbound(), connection),
     )
 
 
+def _reachable(outbound: Outbound, connection: Mapping[str, Json]) -> Outbound:
+    # Without a key of the target, litellm reads credentials itself.
+    if connection.get("api_key") == NO_KEY:
+        return outbound
+    return outbound.with_key(str(connection.get("api_base", "")))
+
+
 def with_key(target: ResolvedTarget, variables: Mapping[str, str]) -> ResolvedTarget:
-    """Return a `litellm` target; add the key from its provider's usual variable if it has none.
+    """Return a model's target; add the key from its service's usual variable to a `litellm` target that has none.
 
     litellm would search the whole environment; a project may use only its allowed variables.
     Raises `ProviderError` (kind `configuration`) naming the variable.
     """
     options = target.options
     if not isinstance(options, LitellmOptions):
+        if target.kind in SERVICES:
+            _refuse_unchecked(f"{target.kind}/{options.asked_model}", SERVICES[target.kind].unchecked)
         return target
-    provider = options.model.partition("/")[0]
-    _refuse_hidden(options.model, _EXTRA_CREDENTIALS.get(provider, ()), variables)
-    _refuse_unchecked(options.model, _UNCHECKED_TOKENS.get(provider, ()))
-    if options.api_key and provider not in _IGNORE_KEY:
+    service = service_of(_checked(options.model, target.name))
+    _refuse_hidden(options.model, service.added, variables)
+    _refuse_unchecked(options.model, service.unchecked)
+    _refuse_without_address(options, service)
+    if options.api_key and not service.ignores_key:
         return target
-    if _KEYS.get(provider) == "AWS_ACCESS_KEY_ID":
-        _refuse_hidden(options.model, ("AWS_BEARER_TOKEN_BEDROCK",), variables)
-    variable = _KEYS.get(provider, f"{provider.upper().replace('-', '_')}_API_KEY")
-    key = variables.get(variable, "").strip()
-    # Credentials of several values: litellm reads them itself, also for a server of one's own.
-    reads_itself = provider in _KEYS and not variable.endswith("_API_KEY")
-    if key and reads_itself:
+    _refuse_hidden(options.model, service.added_without_key, variables)
+    key = next((found for name in service.keys if (found := variables.get(name, "").strip())), "")
+    # Also for a server of one's own.
+    if key and service.reads_itself:
         return target
-    needs_key = provider not in _WITHOUT_KEY and (reads_itself or not options.base_url)
+    needs_key = not service.is_optional and (service.reads_itself or not options.base_url)
     if not key and needs_key:
         raise ProviderError(
-            f"The model '{options.model}' needs the variable {variable}, and it is not set, or this project may not "
-            "use it. Set it on the worker and allow it in EVALHUB_ENV_ALLOW, or give the target an `api_key`.",
+            f"The model '{options.model}' needs the variable {service.keys[0]}, and it is not set, or this project may "
+            "not use it. Set it on the worker and allow it in EVALHUB_ENV_ALLOW, or give the target an `api_key`.",
             kind="configuration",
         )
     keyed = options.model_copy(update={"api_key": key or NO_KEY})
@@ -167,19 +151,31 @@ def _refuse_hidden(model: str, names: tuple[str, ...], variables: Mapping[str, s
 def _refuse_unchecked(model: str, names: tuple[str, ...]) -> None:
     if names and all(os.environ.get(name) for name in names):
         raise ProviderError(
-            f"The model '{model}' would send the worker's {' and '.join(names)} to the target's address, by a "
-            "connection that isn't checked. Unset them on the worker, and give the target an `api_key`.",
+            f"The model '{model}' would send the worker's {', '.join(names[:-1])} and {names[-1]}, or a token for them, "
+            "to the target's address, by a connection that isn't checked. Unset them on the worker, and give the target "
+            "an `api_key`.",
+            kind="configuration",
+        )
+
+
+def _refuse_without_address(options: LitellmOptions, service: Service) -> None:
+    if service.address and not (options.base_url or os.environ.get(service.address)):
+        raise ProviderError(
+            f"The model '{options.model}' has no address: '{service.name}' is a server of your own. Give the target a "
+            f"`base_url`, or set {service.address} on the worker.",
             kind="configuration",
         )
 
 
 def _checked(id: str, name: str) -> str:
+    """Return a model's id if it names a service that evalhub calls. Raises `ProviderError`."""
     provider, slash, model = id.partition("/")
     if not (provider and slash and model):
         raise ProviderError(
             f"The target '{name}' names the model '{id}' without a provider. Use both, such as 'openai/{id}'.",
             kind="configuration",
         )
+    service_of(id)
     return id
 
 

@@ -51,7 +51,8 @@ def request_body(litellm: Any, access: ModelAccess, invocation: Invocation) -> d
     where = {name: value for name, value in access.connection.items() if name != "api_key"}
     messages = [dict(message) for message in messages_of(invocation)]
     tools = tool_parameters(schemas_of(invocation.tools))
-    asked_for = {"model": access.model, "messages": messages, **where, **access.settings, **tools}
+    asked_for: dict[str, Json] = {"model": access.model, "custom_llm_provider": access.provider}
+    asked_for |= {"messages": messages, **where, **access.settings, **tools}
     written = litellm.utils.return_raw_request(CallTypes.completion, asked_for)
     if not written.get("raw_request_body"):
         raise ValueError(f"litellm can't build the request: {written.get('error')}")

@@ -174,6 +174,8 @@ def ask(
     def request(litellm: Any) -> Any:
         return litellm.completion(
             model=access.model,
+            # Otherwise litellm guesses, and takes the worker's key of the service that it guesses.
+            custom_llm_provider=access.provider,
             messages=[dict(message) for message in messages],
             timeout=max(asking.patience.left, 0.01),
             # evalhub retries itself, so that every attempt is noted.
@@ -208,7 +210,7 @@ def _answer(access: ModelAccess, response: Any, asking: Asking) -> Answer:
         cost_usd=cost,
         price=price,
         seconds=asking.patience.passed,
-        notes=(*notes, *([price_note(price)] if price else [])),
+        notes=(*notes, *filter(None, [access.hint, price_note(price) if price else ""])),
         cut_off=choice.finish_reason == "length",
     )
 

@@ -72,12 +72,15 @@ class Http:
         self._target = target
         self._options = target.options
         self._outbound = containment.outbound
+        if self._sends_key:
+            self._outbound = self._outbound.with_key(target.options.url)
 
     def check(self) -> Availability:
         """Return whether the address is valid; only trials call it, and they report failures."""
         parts = urlsplit(self._options.url)
         if parts.scheme in ("http", "https") and parts.hostname:
-            return Availability(True, "The first trial calls the address.", tried=False)
+            sentence = " ".join(filter(None, ("The first trial calls the address.", self._hint)))
+            return Availability(True, sentence, tried=False)
         return Availability(False, f"{self._about()} has no address: give `url` as http://host:port/path.")
 
     def invoke(self, invocation: Invocation) -> Recording:
@@ -97,6 +100,18 @@ class Http:
         except Stopped:
             return Recording(cancelled=True, seconds=time.monotonic() - began)
         return self._recording(body, time.monotonic() - began)
+
+    @property
+    def _sends_key(self) -> bool:
+        options = self._options
+        values = options.headers.values()
+        return bool(options.api_key) or any(
+            secret in each for secret in self._target.secrets for each in values
+        )
+
+    @property
+    def _hint(self) -> str:
+        return self._outbound.hint(self._options.url)
 
     def _about(self) -> str:
         return f"The endpoint of the target '{self._target.name}'"
@@ -194,6 +209,7 @@ class Http:
             usage=found.usage,
             cost_usd=found.cost_usd,
             seconds=seconds,
+            notes=tuple(filter(None, [self._hint])),
         )
 
 

@@ -48,7 +48,8 @@ class LanguageModel:
             self._access.check_address()
         except AddressRefused as error:
             return Availability(False, str(error))
-        return Availability(True, "The first trial calls the model.", tried=False)
+        sentence = " ".join(filter(None, ("The first trial calls the model.", self._access.hint)))
+        return Availability(True, sentence, tried=False)
 
     def invoke(self, invocation: Invocation) -> Recording:
         """Return the model's answer. Raises `ProviderError` (kind `endpoint`, or `timeout` without a workspace)."""

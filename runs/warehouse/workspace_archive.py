@@ -7,12 +7,13 @@ import io
 import os
 import stat
 import tarfile
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from evaluators.redaction import mask_values_in_bytes
+from evaluators.redaction import mask_values, mask_values_in_bytes
 from runs.containment.beneath import open_beneath, read_beneath
 from runs.containment.trees import files_beneath
 from scenarios.formats.parsed import FixtureFile
@@ -77,10 +78,11 @@ def archive(
     max_bytes: int = MAX_ARCHIVE_BYTES,
     secrets: tuple[str, ...] = (),
 ) -> Archive:
-    """Return the regular files of a workspace as tar.gz, these values masked in them.
+    """Return the regular files of a workspace as tar.gz, these values masked in them and in their paths.
 
     Files over the size limits are listed instead.
     """
+    names = _MaskedNames(secrets)
     buffer = io.BytesIO()
     left_out: list[str] = []
     total = 0
@@ -89,15 +91,31 @@ def archive(
             fits = total + state.st_size <= max_bytes
             content = _content(workspace, path, max_file_bytes) if fits else None
             if content is None:
-                left_out.append(path)
+                left_out.append(names.of(path))
                 continue
             total += len(content)
             content = mask_values_in_bytes(content, secrets)
-            entry = tarfile.TarInfo(path)
+            entry = tarfile.TarInfo(names.of(path))
             entry.size = len(content)
             entry.mode = 0o755 if state.st_mode & stat.S_IXUSR else 0o644
             tar.addfile(entry, io.BytesIO(content))
     return Archive(buffer.getvalue(), tuple(left_out))
+
+
+class _MaskedNames:
+    """Paths without secret values; two that become the same are numbered."""
+
+    def __init__(self, secrets: tuple[str, ...]) -> None:
+        self._secrets = secrets
+        self._used: Counter[str] = Counter()
+
+    def of(self, path: str) -> str:
+        masked = mask_values(path, self._secrets)
+        if masked == path:
+            return path
+        self._used[masked] += 1
+        count = self._used[masked]
+        return masked if count == 1 else f"{masked}.{count}"
 
 
 def _content(workspace: Path, path: str, limit: int) -> bytes | None:

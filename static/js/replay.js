@@ -22,7 +22,7 @@ if (place) {
     }
   }
   async function seek(step) {
-    const wanted = Math.min(Math.max(step, 0), steps.length - 1);
+    const wanted = Math.min(Math.max(step, 0), Number(place.dataset.steps) - 1);
     await player.pause();
     await player.seek({ marker: wanted });
     mark(wanted);

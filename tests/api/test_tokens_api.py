@@ -87,6 +87,22 @@ def test_a_token_cannot_make_a_greater_one(api, project, role):
     assert f"Your role here is {role}" in response.json()["detail"]
 
 
+@pytest.mark.parametrize("role", ["viewer", "runner", "author"])
+def test_a_token_cannot_revoke_a_greater_one(api, project, role):
+    admin = make_member(project, "admin")
+    above, _ = ApiToken.issue(project, admin, name="deploy", role="admin")
+    equal, _ = ApiToken.issue(project, admin, name="ci", role=role)
+    leaked = api(role, owner=admin)
+    refused = leaked.delete(f"/tokens/{above.pk}")
+    assert refused.status_code == 403
+    assert (
+        f"This token's role is {role}, so it can't revoke a token that is admin." in refused.json()["detail"]
+    )
+    assert leaked.delete(f"/tokens/{equal.pk}").status_code == 204
+    above.refresh_from_db()
+    assert above.revoked is None
+
+
 def test_a_token_cannot_outlive_the_one_that_made_it(api, project):
     end = timezone.now() + timedelta(days=1)
     made = api(expires=end).post("/tokens", {"name": "x"})

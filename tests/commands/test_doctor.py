@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def doctor(folder: Path, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
+def doctor(
+    folder: Path, *words: str, before: tuple[str, ...] = (), **more: str
+) -> subprocess.CompletedProcess[str]:
     left = ("DATABASE_URL", "EVALHUB_BROKER_URL", "DJANGO_SETTINGS_MODULE", "OPENAI_API_KEY")
     env = {name: value for name, value in os.environ.items() if name not in left}
-    argv = [sys.executable, "manage.py", "doctor", *words]
+    argv = [*before, sys.executable, "manage.py", "doctor", *words]
     return subprocess.run(
         argv,
         cwd=ROOT,
@@ -58,6 +63,19 @@ def test_it_names_each_part_and_what_to_do(tmp_path: Path) -> None:
     )
     assert uvx[0] == "ok" and uvx[1].startswith("uvx: ")
     assert {"clock", "sandbox", "disk", "files"} <= found.keys()
+
+
+WITHOUT_NAMESPACES = 'echo 0 > /proc/sys/user/max_user_namespaces && exec "$@"'
+
+
+@pytest.mark.skipif(not shutil.which("unshare"), reason="unshare is not installed")
+def test_it_says_where_a_trial_can_take_everything_that_the_workers_user_may(tmp_path: Path) -> None:
+    enter = ("unshare", "--user", "--map-root-user", "--", "sh", "-c", WITHOUT_NAMESPACES, "sh")
+    if subprocess.run([*enter, "true"], check=False, capture_output=True).returncode:
+        pytest.skip("this machine allows no user namespaces")
+    limited = doctor(tmp_path, "--json", before=enter, EVALHUB_EGRESS="full")
+    sentence = "One trial can take all inotify instances and namespaces of the worker's user: there is no bubblewrap."
+    assert sentence in [each["sentence"] for each in json.loads(limited.stdout)["findings"]]
 
 
 def test_a_database_that_is_away_is_a_problem_and_the_rest_goes_on(tmp_path: Path) -> None:

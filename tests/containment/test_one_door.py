@@ -28,6 +28,7 @@ ALLOWED = {
     "containment/filtered_network.py": "reads the system's resolver",
     "containment/starting.py": "opens namespaces under /proc",
     "containment/cgroups.py": "the control groups of the system",
+    "containment/user_namespaces.py": "opens namespaces under /proc, and looks at bubblewrap",
     "containment/sandbox.py": "looks at the folders of PATH",
     "containment/system_files.py": "copies the system's /etc to the data directory",
     "containment/process_tree.py": "reads /proc",

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import gzip
+import io
+import tarfile
 
 import pytest
 
 from evalhub.teams.models import Project
 from runs.models import Artifact, Target, Trial
+from runs.warehouse.workspace_archive import archive
 from tests.kept_files import path_of
 from tests.runs.carried import one, shell_project
 
@@ -56,6 +59,31 @@ def test_a_secret_is_masked_wherever_it_is_stored(project, monkeypatch):
     assert b"[REDACTED]" in stored
     assert secret.encode() not in stored
     assert {"events", "transcript", "workspace"} <= set(trial.artifacts.values_list("name", flat=True))
+
+
+def test_a_secret_in_a_files_name_is_masked(project, monkeypatch):
+    secret = "hunter2-and-more"
+    monkeypatch.setenv("TOOL_KEY", secret)
+    script = (
+        'mkdir "in-$TOOL_KEY"; echo 1 > "in-$TOOL_KEY/file"; echo 2 > "$TOOL_KEY"; '
+        'head -c 6000000 /dev/zero > "large-$TOOL_KEY"'
+    )
+    criteria = {"tool": {"binary": "git", "env": {"TOOL_KEY": "${TOOL_KEY}"}}}
+    trial = one(project, prompt=script, criteria=criteria)
+    stored = everything_stored(trial)
+    assert secret.encode() not in stored
+    archive = trial.artifacts.get(name="workspace")
+    with tarfile.open(path_of(archive.sha256), "r:gz") as packed:
+        assert packed.getnames() == ["[REDACTED]", "in-[REDACTED]/file"]
+    assert trial.detail["workspace"]["left_out"] == ["large-[REDACTED]"]
+
+
+def test_files_that_differ_in_their_secrets_only_are_all_kept(tmp_path):
+    for name in ("key-hunter2", "key-hunter3", "key"):
+        (tmp_path / name).write_text(name)
+    packed = archive(tmp_path, secrets=("hunter2", "hunter3"))
+    with tarfile.open(fileobj=io.BytesIO(packed.content)) as opened:
+        assert opened.getnames() == ["key", "key-[REDACTED]", "key-[REDACTED].2"]
 
 
 def test_a_secret_in_an_error_is_masked(project, monkeypatch):

@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,16 @@ def test_it_works(folders, level):
     assert result.stdout.decode().split() == ["yes", sandbox.inside(folders[0])]
     assert (folders[0] / "made").read_text() == "hi\n"
     assert sandbox.level == level
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_folder_on_path_that_cannot_be_looked_at_is_left_out(folders, level, caplog):
+    # Its name is too long for any user; a folder in one that others may not enter fails alike.
+    unreadable = "/opt/" + "x" * 300
+    here = replace(containment(level), path=f"{unreadable}:{PATH}")
+    assert run(here.around(*folders), "echo works").stdout == b"works\n"
+    if level in CONTAINED:
+        assert f"{unreadable} on PATH or among the readable folders is left out" in caplog.text
 
 
 @pytest.mark.parametrize("level", CONTAINED)

@@ -221,9 +221,23 @@ def test_a_secret_is_not_sent_by_a_client_that_checks_nothing(monkeypatch, model
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     for allowed in ({}, variables):
-        with pytest.raises(ProviderError, match="DATABRICKS_CLIENT_SECRET to the target's address"):
+        with pytest.raises(
+            ProviderError, match=r"DATABRICKS_CLIENT_ID and DATABRICKS_CLIENT_SECRET.*to the target's address"
+        ):
             LanguageModel(with_key(target, allowed), CONTAINMENT).invoke(asked())
     assert models.script.seen == []
+
+
+@pytest.mark.parametrize("kind", ["azure", "litellm"])
+def test_azure_is_not_called_with_a_token_for_the_workers_password(monkeypatch, models, kind):
+    """litellm prefers it to the target's key."""
+    changes = {"model": "azure/gpt-4o"} if kind == "litellm" else {}
+    target = target_of(models, kind, **changes)
+    assert with_key(target, {}) == target
+    for name in ("AZURE_USERNAME", "AZURE_PASSWORD", "AZURE_CLIENT_ID"):
+        monkeypatch.setenv(name, "of-the-worker")
+    with pytest.raises(ProviderError, match="a token for them, to the target's address"):
+        with_key(target, {})
 
 
 IGNORE_KEY = [

@@ -17,17 +17,27 @@ pytestmark = [pytest.mark.django_db, pytest.mark.hostile]
 
 
 @pytest.fixture
-def trial_with(client):
-    """Return a function that stores a trial whose agent left this value."""
+def stored(client):
+    """Return a function that stores a trial whose agent printed these events."""
     project = make_project()
     client.force_login(make_member(project))
 
-    def store(value: str):
+    def store(lines: str):
         trial = make_trial(make_run(make_suite(project)), "create")
-        lines = f'{{"type": "tool_call", "id": "1", "name": "x", "input": {{"a": {value}}}}}\n'
-        lines += f'{{"type": "tool_result", "id": "1", "output": {value}}}\n'
         statements.insert(TranscriptRecord, [transcript_row(trial.pk, parse("trace", lines.encode()))])
         return trial
+
+    return store
+
+
+@pytest.fixture
+def trial_with(stored):
+    """Return a function that stores a trial whose agent left this value."""
+
+    def store(value: str):
+        lines = f'{{"type": "tool_call", "id": "1", "name": "x", "input": {{"a": {value}}}}}\n'
+        lines += f'{{"type": "tool_result", "id": "1", "output": {value}}}\n'
+        return stored(lines)
 
     return store
 
@@ -36,6 +46,45 @@ def trial_with(client):
 def test_deep_values_are_shown(client, trial_with, part):
     trial = trial_with("[" * 920 + "0" + "]" * 920)
     assert client.get(address(trial, part)).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("part", "listed", "rest"),
+    [("", "<dt><code>tool_", 199_800), ("replay/", 'data-do="seek" data-step', 199_800)],
+    ids=["page", "replay"],
+)
+def test_many_tool_names_do_not_fill_a_page(client, stored, part, listed, rest):
+    call = '{{"type": "tool_call", "id": "{0}", "name": "tool_{0}", "input": {{}}}}'
+    trial = stored("\n".join(call.format(number) for number in range(200_000)))
+    shown = client.get(address(trial, part)).content.decode()
+    assert len(shown) < 500_000
+    assert shown.count(listed) == 200
+    assert f"… and {rest:,} more" in shown
+
+
+def test_every_list_of_a_trial_has_an_end(client, stored):
+    trial = stored("[]")
+    many = [f"entry {number}" for number in range(5_000)]
+    trial.detail |= {
+        "warnings": many,
+        "notes": many,
+        "scripts": many,
+        "diagnosis": [{"pattern": "x", "sentence": "s", "evidence": many}],
+    }
+    score = {"value": 1.0, "passed": True, "message": "m", "detail": {}}
+    trial.scores = [
+        *({**score, "layer": "gates", "name": each} for each in many),
+        {
+            **score,
+            "layer": "scripts",
+            "name": "s",
+            "detail": {"metrics": dict.fromkeys(many, 1), "warnings": many},
+        },
+    ]
+    trial.save()
+    shown = client.get(address(trial)).content.decode()
+    assert len(shown) < 1_000_000
+    assert shown.count("… and 4,800 more") == 6
 
 
 def test_long_lists_are_shown_quickly(client, trial_with):
