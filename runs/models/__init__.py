@@ -5,6 +5,7 @@ from runs.models.check import TargetCheck
 from runs.models.comparison import Alert, Baseline, Change
 from runs.models.grading import GradeRequest
 from runs.models.judging import JudgingRecord, Review
+from runs.models.lease_check import LeaseCheck
 from runs.models.measure import GuidanceComparison, Measure, RunDigest, RunMeasure, SubcommandMeasure
 from runs.models.notification import Channel, Delivery, Notification
 from runs.models.price import ModelPrice
@@ -46,6 +47,7 @@ __all__ = [
     "JudgeCalibration",
     "JudgingRecord",
     "Launch",
+    "LeaseCheck",
     "Measure",
     "ModelPrice",
     "Notification",
