@@ -7,6 +7,7 @@ from runs.models.grading import GradeRequest
 from runs.models.judging import JudgingRecord, Review
 from runs.models.lease_check import LeaseCheck
 from runs.models.measure import GuidanceComparison, Measure, RunDigest, RunMeasure, SubcommandMeasure
+from runs.models.metric_counter import MetricCounter
 from runs.models.notification import Channel, Delivery, Notification
 from runs.models.price import ModelPrice
 from runs.models.proof import ScenarioProof, SuiteProof
@@ -49,6 +50,7 @@ __all__ = [
     "Launch",
     "LeaseCheck",
     "Measure",
+    "MetricCounter",
     "ModelPrice",
     "Notification",
     "Overrule",
