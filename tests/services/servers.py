@@ -185,6 +185,46 @@ def _accepts(url: str) -> bool:
     return True
 
 
+def pgbouncer_program() -> str:
+    """Return the path of PgBouncer. Raises `NotHere`."""
+    found = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
+    if found is None:
+        raise NotHere(
+            "There is no PgBouncer here: pgbouncer was not found. Debian has a package of that name."
+        )
+    return found
+
+
+@contextmanager
+def pgbouncer(server: PostgresServer, *, pool_mode: str, pool_size: int) -> Iterator[Path]:
+    """Run a PgBouncer before a server; give the folder of its socket, port 6432. Raises `NotHere`."""
+    program, folder = pgbouncer_program(), _folder("evalhub-pool-")
+    config, log = folder / "pgbouncer.ini", folder / "log"
+    config.write_text(
+        f"[databases]\n* = host={server.folder} user=evalhub\n[pgbouncer]\nlisten_addr =\nlisten_port = 6432\n"
+        f"unix_socket_dir = {folder}\nauth_type = any\npool_mode = {pool_mode}\ndefault_pool_size = {pool_size}\n"
+        "max_client_conn = 500\n"
+    )
+    try:
+        started = _unprivileged(folder)
+        with log.open("ab") as stream:
+            process = subprocess.Popen(
+                [program, str(config)],
+                stdout=stream,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                **started,
+            )
+        try:
+            address = f"postgresql://evalhub@/postgres?host={folder}&port=6432"
+            _until(lambda: _accepts(address), process, log)
+            yield folder
+        finally:
+            _ended(process, signal.SIGINT)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 def new_database(url: str, name: str, template: str = "") -> str:
     """Make another database on the server of a DATABASE_URL, empty or a copy, and return its address."""
     before, _, after = url.rpartition("/postgres?")
