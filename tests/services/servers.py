@@ -81,12 +81,20 @@ def _ended(process: subprocess.Popen[bytes], signum: int) -> None:
 class PostgresServer:
     """A private PostgreSQL that can be stopped and started again; the data stay."""
 
-    def __init__(self, folder: Path, port: int = 0, primary: PostgresServer | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        port: int = 0,
+        primary: PostgresServer | None = None,
+        *,
+        superuser: str = "evalhub",
+    ) -> None:
         """Make the server's files: an empty cluster, or a standby of `primary`. Raises `NotHere`.
 
         With a port the server listens on loopback, too.
         """
         self.folder = folder
+        self.superuser = superuser
         self.port = port
         self._programs = postgres_programs()
         self._data, self._log = folder / "data", folder / "log"
@@ -96,7 +104,7 @@ class PostgresServer:
             **_unprivileged(folder),
         }
         self._process: subprocess.Popen[bytes] | None = None
-        init = [self._programs / "initdb", "-D", self._data, "-U", "evalhub", "-A", "trust"]
+        init = [self._programs / "initdb", "-D", self._data, "-U", superuser, "-A", "trust"]
         init += ["-E", "UTF8", "--no-sync"]
         if primary is not None:
             init = [_base_backup(), "-D", self._data, "-U", "evalhub", "-h", primary.folder]
@@ -107,7 +115,7 @@ class PostgresServer:
     def url(self) -> str:
         """The address as DATABASE_URL takes it."""
         port = f"&port={self.port}" if self.port else ""
-        return f"postgresql://evalhub@/postgres?host={self.folder}{port}"
+        return f"postgresql://{self.superuser}@/postgres?host={self.folder}{port}"
 
     def start(self) -> None:
         """Start the server and wait until it answers."""
@@ -156,11 +164,13 @@ def _base_backup() -> Path:
 
 
 @contextmanager
-def postgres_server(port: int = 0, primary: PostgresServer | None = None) -> Iterator[PostgresServer]:
+def postgres_server(
+    port: int = 0, primary: PostgresServer | None = None, *, superuser: str = "evalhub"
+) -> Iterator[PostgresServer]:
     """Run a PostgreSQL that can be restarted, or a standby of another one. Raises `NotHere`."""
     folder = _folder("evalhub-pg-")
     try:
-        server = PostgresServer(folder, port, primary)
+        server = PostgresServer(folder, port, primary, superuser=superuser)
         try:
             server.start()
             yield server
