@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
 import pytest
 
-from tests.faults.test_database_restarts import start_run
+from tests.faults.test_database_restarts import SCENARIO, TARGETS, start_run
 from tests.services.servers import PostgresServer
-from tests.worker.stand import Stand
+from tests.worker.stand import ROOT, Stand
 
 LEASE_SECONDS = 6
 AWAY_SECONDS = 15.0
@@ -46,7 +48,7 @@ def test_results_wait_for_a_database_that_is_away_for_longer_than_a_lease(
     stand.until(lambda: stand.one("SELECT state FROM runs_run") == "finished", 60)
     assert stand.rows("SELECT passed, errors, open FROM runs_run") == [(6, 0, 0)]
     assert stand.rows("SELECT starts, count(*) FROM runs_trial GROUP BY starts") == [(1, 6)]
-    assert kept_results(stand) == []
+    stand.until(lambda: kept_results(stand) == [], 10)
     log = (tmp_path / "worker.log").read_text()
     assert "Traceback" not in log, log
     about_it = [line for line in log.splitlines() if "The database is away" in line]
@@ -72,4 +74,36 @@ def test_a_worker_that_starts_again_records_what_it_kept(
     stand.until(lambda: stand.one("SELECT state FROM runs_run") == "finished", 60)
     assert stand.rows("SELECT passed, errors, open FROM runs_run") == [(3, 0, 0)]
     assert stand.rows("SELECT starts, count(*) FROM runs_trial GROUP BY starts") == [(1, 3)]
-    assert kept_results(stand) == []
+    stand.until(lambda: kept_results(stand) == [], 10)
+
+
+@pytest.mark.starts_first
+def test_a_command_waits_with_its_results(stand: Stand, tmp_path: Path, database_server: PostgresServer):
+    stand.env["EVALHUB_LEASE_SECONDS"] = str(LEASE_SECONDS)
+    suite = tmp_path / "slow"
+    suite.mkdir()
+    (suite / "one.yaml").write_text(SCENARIO.format(name="one", seconds=4))
+    (tmp_path / "targets.yaml").write_text(TARGETS)
+    words = ["--targets", str(tmp_path / "targets.yaml"), "--target", "shell", "--trials", "3"]
+    command = subprocess.Popen(
+        [sys.executable, "manage.py", "run_scenarios", str(suite), *words, "--concurrency", "3", "--now"],
+        cwd=ROOT,
+        env=stand.env,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        process_group=0,
+    )
+    stand.processes.append(command)
+    stand.until(lambda: stand.one("SELECT count(*) FROM runs_trial WHERE state = 'running'") == 3, 60)
+    stand.forget_connection()
+    time.sleep(1)
+    database_server.stop()
+    time.sleep(AWAY_SECONDS)
+    assert command.poll() is None
+    database_server.start()
+    output, _ = command.communicate(timeout=60)
+    assert command.returncode == 0, output
+    assert stand.rows("SELECT passed, errors, open FROM runs_run") == [(3, 0, 0)]
+    assert stand.one("SELECT max(starts) FROM runs_trial") == 1
+    stand.until(lambda: kept_results(stand) == [], 10)
+    assert b"Traceback" not in output
