@@ -11,6 +11,7 @@ from django.conf import settings
 from kombu import Queue
 
 from evalhub.broker import broker_address
+from evalhub.polling import Polling
 from evalhub.reconnecting import Reconnecting
 from evalhub.startup import set_up
 from runs.labels import ordered, queue_of
@@ -91,6 +92,7 @@ class Lanes(bootsteps.StartStopStep):
 
 
 app.steps["worker"].add(Lanes)
+app.steps["worker"].add(Polling)
 app.steps["consumer"].add(Reconnecting)
 
 

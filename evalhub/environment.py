@@ -143,6 +143,15 @@ def _prepare_threshold(value: str) -> int | None:
     return int(value)
 
 
+def _pools_transactions(value: str) -> bool:
+    """Return whether a pooler may give each transaction another session of the server."""
+    if value not in ("session", "transaction"):
+        raise ImproperlyConfigured(
+            f"pool_mode of DATABASE_URL is '{value}'. Give it session or transaction, as PgBouncer has it."
+        )
+    return value == "transaction"
+
+
 DATABASE_HOST = re.compile(r"(\[[^]]*\]|[^:]*)(?::(\d*))?")
 """A host of DATABASE_URL, an IPv6 address in brackets, and perhaps its port."""
 
@@ -185,7 +194,9 @@ def database(url: str) -> dict[str, Any]:
         }
     if parts.scheme in ("postgres", "postgresql"):
         options: dict[str, Any] = dict(parse_qsl(parts.query))
-        options["prepare_threshold"] = _prepare_threshold(options.get("prepare_threshold", "5"))
+        in_transactions = _pools_transactions(options.pop("pool_mode", "session"))
+        kept = options.get("prepare_threshold", "none" if in_transactions else "5")
+        options["prepare_threshold"] = _prepare_threshold(kept)
         # Statements can only be prepared where the server binds their parameters.
         options["server_side_binding"] = True
         hosts, ports = _database_hosts(parts.netloc)
@@ -198,6 +209,8 @@ def database(url: str) -> dict[str, Any]:
             "PORT": options.pop("port", "") or ports,
             "CONN_MAX_AGE": 60,
             "CONN_HEALTH_CHECKS": True,
+            # Cursors and prepared statements belong to a session, which is another one after each transaction.
+            "DISABLE_SERVER_SIDE_CURSORS": in_transactions,
             "OPTIONS": options,
         }
     raise ImproperlyConfigured(

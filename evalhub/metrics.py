@@ -1,14 +1,15 @@
 """Metrics for a monitoring system: `/metrics` in the text format that Prometheus reads.
 
-Every request counts from the database, so all web processes report the same.
+Every request counts from the database, so all web processes report the same. What lowers a count is stored, so that
+counters only grow.
 No name of a project, suite or target is in it.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.conf import settings
@@ -21,14 +22,17 @@ from django.views.decorators.http import require_safe
 
 from evalhub import health
 from evalhub.operators import may_read
-from runs.models import Alert, Run, Trial
+from runs.models import Alert, MetricCounter, Run, Trial
 from runs.models.comparison import AlertState
 from runs.models.run import RunState
 from runs.models.trial import TrialState
 from runs.queue.disk import free_bytes
+from runs.queue.transactions import write_transaction
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 OPEN = (RunState.QUEUED, RunState.PREPARING, RunState.RUNNING)
+COST_DIGITS = 6
+"""Digits of a dollar; the database may add the same costs in another order."""
 SEEN_LATELY = 60.0
 """Seconds after which a silent worker is not counted as working."""
 
@@ -44,12 +48,17 @@ class Metric:
 
     def __str__(self) -> str:
         lines = [f"# HELP {self.name} {self.help}", f"# TYPE {self.name} {self.kind}"]
-        lines += [f"{self.name}{label} {value:g}" for label, value in self.samples]
+        lines += [f"{self.name}{label} {_number(value)}" for label, value in self.samples]
         return "\n".join(lines) + "\n"
 
 
+def _number(value: float) -> str:
+    """Return a number with all of its digits, whole ones without a point."""
+    return f"{value:.0f}" if float(value).is_integer() else repr(float(value))
+
+
 def collected() -> Iterator[Metric]:
-    """Yield every metric. Seven queries."""
+    """Yield every metric. Eight queries, and a few more when a counter changed."""
     now = timezone.now()
     queue, workers = health.queue(now), health.workers(now)
     yield Metric("evalhub_info", "gauge", "Version.", [(f'{{version="{settings.VERSION}"}}', 1)])
@@ -101,10 +110,43 @@ def _runs() -> Iterator[Metric]:
         cost=Sum("cost_usd"),
         closed=Count("pk", filter=~Q(state__in=OPEN)),
     )
-    yield Metric("evalhub_runs_closed_total", "counter", "Runs that are over.", [("", sums["closed"])])
-    samples = [(f'{{outcome="{name}"}}', float(sums[name] or 0)) for name in counters]
-    yield Metric("evalhub_trials_total", "counter", "Trials that are over.", samples)
-    yield Metric("evalhub_cost_usd_total", "counter", "Known cost of all runs.", [("", sums["cost"] or 0.0)])
+    cost = round(sums["cost"] or 0.0, COST_DIGITS)
+    yield from _counters(
+        Metric("evalhub_runs_closed_total", "counter", "Runs that are over.", [("", sums["closed"])]),
+        Metric(
+            "evalhub_trials_total",
+            "counter",
+            "Trials that are over.",
+            [(f'{{outcome="{name}"}}', float(sums[name] or 0)) for name in counters],
+        ),
+        Metric("evalhub_cost_usd_total", "counter", "Known cost of all runs.", [("", cost)]),
+    )
+
+
+def _counters(*metrics: Metric) -> Iterator[Metric]:
+    """Yield counters that never go down, although a retry, a removal or new prices lower what they count."""
+    counted = {f"{each.name}{label}": value for each in metrics for label, value in each.samples}
+    known = {row.sample: row for row in MetricCounter.objects.filter(sample__in=counted)}
+    if any(sample not in known or known[sample].counted != value for sample, value in counted.items()):
+        known = _stored(counted)
+    for each in metrics:
+        samples = [(label, value + known[f"{each.name}{label}"].lowered) for label, value in each.samples]
+        yield replace(each, samples=samples)
+
+
+def _stored(counted: Mapping[str, float]) -> dict[str, MetricCounter]:
+    """Store what was counted now, and by how much it is lower than before; return the rows by sample."""
+    with write_transaction():
+        rows = [MetricCounter(sample=sample, counted=value) for sample, value in counted.items()]
+        MetricCounter.objects.bulk_create(rows, ignore_conflicts=True)
+        # Locked, because several web processes may be read at once.
+        locked = MetricCounter.objects.select_for_update().filter(sample__in=counted).order_by("pk")
+        known = {row.sample: row for row in locked}
+        for sample, row in known.items():
+            row.lowered = round(row.lowered + max(0.0, row.counted - counted[sample]), COST_DIGITS)
+            row.counted = counted[sample]
+        MetricCounter.objects.bulk_update(known.values(), ["counted", "lowered"])
+    return known
 
 
 @never_cache

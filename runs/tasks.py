@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from threading import BoundedSemaphore
+from typing import ParamSpec
 
 from celery import shared_task
 from django.conf import settings
+from django.db import Error
 from django.utils import timezone
 
 from runs.execution import batches, preparation
@@ -20,10 +23,30 @@ from runs.execution.trying import run_try
 from runs.models import GradeRequest, Reassessment, SuiteProof, TargetCheck, TargetTry
 from runs.notifications import delivery, digest
 from runs.queue import wakeups
+from runs.queue.outage import outage
+from runs.queue.retry import is_connection_lost
 from runs.targets.check import run_check
 
+P = ParamSpec("P")
 
-@shared_task(name="runs.tasks.prepare")
+
+def task(work: Callable[P, None]) -> Callable[P, None]:
+    """Make a function a task. It ends without a traceback while the database is away: the tick asks for it again."""
+
+    @wraps(work)
+    def run(*args: P.args, **kwargs: P.kwargs) -> None:
+        try:
+            work(*args, **kwargs)
+        except Error as error:
+            if not is_connection_lost(error):
+                raise
+            outage.note(error)
+
+    made: Callable[P, None] = shared_task(name=f"runs.tasks.{work.__name__}")(run)
+    return made
+
+
+@task
 def prepare(run_id: int) -> None:
     """Prepare a run, this one or another that is next by fair share, and wake lanes for it."""
     if (prepared := preparation.prepare_next(run_id)) is not None:
@@ -31,13 +54,13 @@ def prepare(run_id: int) -> None:
         wakeups.lanes(prepared)
 
 
-@shared_task(name="runs.tasks.wake_lanes")
+@task
 def wake_lanes() -> None:
     """Wake this worker's free lanes."""
     lane_pool.wake()
 
 
-@shared_task(name="runs.tasks.check_batch")
+@task
 def check_batch(run_id: int) -> None:
     """Check a run's batch with its provider; start its trials when the batch has ended."""
     if not batches.must_wait(run_id):
@@ -58,43 +81,43 @@ def _long_task(work: Callable[[int], None], key: int) -> None:
             long_tasks.release()
 
 
-@shared_task(name="runs.tasks.grade")
+@task
 def grade(request_id: int) -> None:
     """Grade a stored request, with commands."""
     _long_task(run_request, request_id)
 
 
-@shared_task(name="runs.tasks.prove")
+@task
 def prove(proof_id: int) -> None:
     """Make a requested proof of a suite."""
     _long_task(run_proof, proof_id)
 
 
-@shared_task(name="runs.tasks.reassess")
+@task
 def reassess(key: int) -> None:
     """Judge or grade a run's stored trials again."""
     _long_task(run_reassessment, key)
 
 
-@shared_task(name="runs.tasks.check_target")
+@task
 def check_target(check_id: int) -> None:
     """Check whether a target works on this machine."""
     run_check(check_id)
 
 
-@shared_task(name="runs.tasks.try_target")
+@task
 def try_target(try_id: int) -> None:
     """Try a target with a prompt on this machine."""
     _long_task(run_try, try_id)
 
 
-@shared_task(name="runs.tasks.deliver")
+@task
 def deliver(channel_id: int) -> None:
     """Send what is due for a channel."""
     delivery.deliver_channel(channel_id)
 
 
-@shared_task(name="runs.tasks.digests")
+@task
 def digests() -> None:
     """Store the digests of last week that are missing, and remove old notifications."""
     now = timezone.now()
@@ -102,11 +125,11 @@ def digests() -> None:
     delivery.remove_old(now=now)
 
 
-@shared_task(name="runs.tasks.tick")
+@task
 def tick() -> None:
     """Requeue the work of lost workers, close finished runs, and resend wake-ups for waiting work."""
-    reap()
-    take_abandoned()
+    if reap():
+        take_abandoned()
     wakeups.prepare_queued()
     for run_id in batches.due_runs():
         wakeups.check_batch(run_id)

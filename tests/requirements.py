@@ -9,7 +9,7 @@ import pytest
 
 
 def required() -> frozenset[str]:
-    """Return what may not be missing here: any of agents, browser, postgres, programs, redis, sandbox."""
+    """Return what may not be missing here: any of agents, browser, pgbouncer, postgres, programs, redis, sandbox."""
     return frozenset(
         word.strip() for word in os.environ.get("EVALHUB_TEST_REQUIRE", "").split(",") if word.strip()
     )

@@ -15,6 +15,7 @@ from runs.models.price import prices_of
 from runs.models.run_options import RunOptions
 from runs.providers import MODELS
 from runs.providers.options import ResolvedTarget
+from runs.queue.outage import outage
 from runs.queue.retry import retry_when_lost
 from runs.targets.resolve import resolve_target
 from runs.targets.versions import version_of
@@ -38,7 +39,8 @@ def judge_of(run: Run, target: ResolvedTarget, options: RunOptions, variables: M
                 "judge_target, or in the project's settings."
             )
         if name not in made:
-            made[name] = retry_when_lost(lambda: _make(run, name, variables))
+            # The agent's work is done and not recorded yet.
+            made[name] = retry_when_lost(lambda: _make(run, name, variables), may_wait=outage.may_wait)
         return made[name](request)
 
     return ask

@@ -12,6 +12,8 @@ from runs.execution import lanes
 from runs.queue import fair_share
 from runs.queue.claims import Place
 from runs.queue.disk import room
+from runs.queue.outage import outage
+from runs.queue.retry import is_connection_lost
 
 logger = logging.getLogger(__name__)
 
@@ -59,10 +61,11 @@ class LanePool:
         while not self._stopping.is_set():
             self._news.clear()
             try:
+                lanes.record_kept()
                 self._fill()
             except Error as error:
                 # The database may be away for a minute; the next check finds the remaining work.
-                logger.warning("lanes: %s", error)
+                outage.note(error)
                 connections.close_all()
             self._news.wait(POLL_SECONDS)
         connections.close_all()
@@ -83,9 +86,12 @@ class LanePool:
     def _work(self, place: Place) -> None:
         try:
             lanes.work_from(place)
-        except Exception:
+        except Exception as error:
             # Broad because the pool must survive any error in a lane; the trial is requeued when its lease expires.
-            logger.exception("a lane of run %s ended", place.run_id)
+            if is_connection_lost(error):
+                outage.note(error)
+            else:
+                logger.exception("a lane of run %s ended", place.run_id)
         finally:
             connections.close_all()
             self._free.release()

@@ -8,9 +8,9 @@ import time
 from collections.abc import Callable
 from functools import cached_property
 
-from django.db import DataError, connections
+from django.db import DEFAULT_DB_ALIAS, DataError, Error, connections
 
-from runs.execution import batches, recording
+from runs.execution import batches, recording, unrecorded
 from runs.execution.context import RunContext, load_run
 from runs.execution.trial import execute
 from runs.execution.trial_result import TrialResult
@@ -19,7 +19,8 @@ from runs.models.run import RunState
 from runs.queue import claims, fair_share
 from runs.queue.disk import CannotStore, room
 from runs.queue.heartbeat import heartbeat
-from runs.queue.retry import retry_when_lost
+from runs.queue.outage import outage
+from runs.queue.retry import is_connection_lost, retry_when_lost
 
 logger = logging.getLogger(__name__)
 
@@ -27,13 +28,16 @@ UNSTORABLE = (DataError, ValueError, OverflowError, RecursionError)
 """What the database and its driver raise for values that no column takes."""
 FAIR_SHARE_SECONDS = 1.0
 """Interval at which a lane checks whether to move to another run."""
+KEPT_AFTER_SECONDS = 1.0
+"""How long a result waits in memory alone: SQLite is locked for moments, and a server restarts in a second."""
 
 _stopping = threading.Event()
 
 
 def stop() -> None:
-    """Stop every lane of this process after its current trial."""
+    """Stop every lane of this process after its current trial; none waits for a database that is away."""
     _stopping.set()
+    outage.end_waiting()
 
 
 def run_lane(run_id: int, *, until: float | None = None) -> bool:
@@ -60,8 +64,10 @@ def work_from(place: claims.Place, *, launch_id: int | None = None, until: float
         try:
             with heartbeat.holding(place.token, "place"):
                 _work_in(_Turn(place, launch_id, until))
-        except BaseException:
-            claims.release_place(place)
+        except BaseException as error:
+            # While the database is away, the place's lease ends by itself.
+            if not is_connection_lost(error):
+                claims.release_place(place)
             raise
         time_is_over = until is not None and time.monotonic() >= until
         if time_is_over or _stopping.is_set() or room.problem():
@@ -110,7 +116,15 @@ class _Turn:
         self._checked = time.monotonic()
         if room.problem():
             return True
-        return retry_when_lost(lambda: fair_share.should_give_way(self.place, launch_id=self._launch_id))
+        try:
+            return fair_share.should_give_way(self.place, launch_id=self._launch_id)
+        except Error as error:
+            # Asked before a result is recorded, which must not wait for an answer.
+            if not is_connection_lost(error):
+                raise
+            outage.note(error)
+            connections[DEFAULT_DB_ALIAS].close()
+            return True
 
 
 def _work_in(turn: _Turn) -> None:
@@ -156,16 +170,50 @@ def return_or_fail(
     return _record(claim, result, is_over=is_over)
 
 
+def record_kept() -> None:
+    """Record the results that ended processes kept because the database was away. Raises its error if it still is."""
+    for path in unrecorded.left():
+        with unrecorded.taken(path) as kept:
+            if kept is not None:
+                logger.warning("trial %s: its result was kept in %s", kept.claim.trial_id, path)
+                _store(kept.claim, kept.result, is_over=lambda: True, may_wait=lambda: False)
+
+
 def _record(claim: claims.Claim, result: TrialResult, *, is_over: Callable[[], bool]) -> claims.Claim | None:
+    """Record a result, and wait as long as the database is away; meanwhile the result is on disk."""
+    waiting = unrecorded.WaitingResult(claim, result)
+
+    began = time.monotonic()
+
+    def may_wait() -> bool:
+        goes_on = outage.may_wait()
+        if not goes_on or time.monotonic() - began >= KEPT_AFTER_SECONDS:
+            waiting.keep()
+        return goes_on
+
+    try:
+        following = _store(claim, result, is_over=is_over, may_wait=may_wait)
+    except Error as error:
+        if not (waiting.is_kept and is_connection_lost(error)):
+            waiting.drop()
+        raise
+    waiting.drop()
+    return following
+
+
+def _store(
+    claim: claims.Claim, result: TrialResult, *, is_over: Callable[[], bool], may_wait: Callable[[], bool]
+) -> claims.Claim | None:
+    """Store a result, or that it can't be stored; return the claim of the next trial unless the turn is over."""
     try:
         if is_over():
-            recorded, following = recording.record(claim, result), None
+            recorded, following = recording.record(claim, result, may_wait=may_wait), None
         else:
-            recorded, following = recording.record_and_claim(claim, result)
+            recorded, following = recording.record_and_claim(claim, result, may_wait=may_wait)
     except UNSTORABLE as error:
         # Otherwise the trial would run again and again, because each lease would expire.
         logger.exception("trial %s: its result can't be stored", claim.trial_id)
-        recorded, following = recording.record(claim, _unstorable(error)), None
+        recorded, following = recording.record(claim, _unstorable(error), may_wait=may_wait), None
     if not recorded:
         logger.warning("trial %s: the claim was lost, its result is discarded", claim.trial_id)
     return following

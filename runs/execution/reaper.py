@@ -13,7 +13,7 @@ from runs.execution import recording
 from runs.models import Run
 from runs.models.run import RunState
 from runs.planning.confirmation import start_waiting
-from runs.queue import claims, request_leases, worker_registry
+from runs.queue import claims, lease_checks, request_leases, worker_registry
 from runs.queue.retry import is_connection_lost
 from runs.queue.transactions import write_transaction
 from runs.warehouse.confirmation import conclude, overdue_confirmations, waiting_alerts
@@ -28,18 +28,16 @@ LOST_PREPARATION = (
 )
 
 
-def reap() -> None:
-    """Requeue lost work, record work lost too often as errors, and close cancelled or finished runs. Safe to repeat."""
-    for trial_id in claims.requeue_lost():
-        recording.record_lost(
-            trial_id,
-            f"Its worker was lost {claims.MOST_STARTS} times. Look at what the trial does to its worker.",
-        )
-    for run_id, token in claims.doomed_preparations():
-        recording.fail_run(run_id, token, LOST_PREPARATION, [])
+def reap() -> bool:
+    """Requeue lost work, record work lost too often as errors, and close cancelled or finished runs. Safe to repeat.
+
+    Return False if nothing counts as lost now, because workers may not have had time to renew their leases.
+    """
+    may_take = lease_checks.may_take_expired()
+    if may_take:
+        _take_lost_work()
     for run_id in claims.halted_runs().values_list("pk", flat=True):
         recording.cancel_run(run_id)
-    request_leases.end_lost()
     worker_registry.remove_silent()
     claims.remove_slots_of_closed_runs()
     for run_id in Run.objects.filter(state=RunState.RUNNING, open=0).values_list("pk", flat=True):
@@ -50,6 +48,18 @@ def reap() -> None:
     for alert in waiting_alerts():
         start_waiting(alert)
     _follow_closed_runs()
+    return may_take
+
+
+def _take_lost_work() -> None:
+    for trial_id in claims.requeue_lost():
+        recording.record_lost(
+            trial_id,
+            f"Its worker was lost {claims.MOST_STARTS} times. Look at what the trial does to its worker.",
+        )
+    for run_id, token in claims.doomed_preparations():
+        recording.fail_run(run_id, token, LOST_PREPARATION, [])
+    request_leases.end_lost()
 
 
 def _follow_closed_runs() -> None:

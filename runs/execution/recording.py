@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from django.conf import settings
@@ -53,24 +53,29 @@ RETRY_FAILED = "The retry could not start:"
 """How the reasons of trials begin that were cancelled because of errors."""
 
 
-def record(claim: Claim, result: TrialResult) -> bool:
+def record(claim: Claim, result: TrialResult, *, may_wait: Callable[[], bool] | None = None) -> bool:
     """Store a trial's result, exactly once; return False if the claim was lost and the result is discarded.
 
-    Closes the run after its last trial. Retries while the database is away.
+    Closes the run after its last trial. Retries while the database is away, for the length of a lease or as long as
+    `may_wait` returns True.
     """
-    recorded, _ = _record(claim, result, following="")
+    recorded, _ = _record(claim, result, following="", may_wait=may_wait)
     return recorded
 
 
-def record_and_claim(claim: Claim, result: TrialResult) -> tuple[bool, Claim | None]:
+def record_and_claim(
+    claim: Claim, result: TrialResult, *, may_wait: Callable[[], bool] | None = None
+) -> tuple[bool, Claim | None]:
     """Store a trial's result as `record` does, and claim the run's next trial in the same transaction.
 
     The claim is None if no trial could be claimed.
     """
-    return _record(claim, result, following=claims.new_token())
+    return _record(claim, result, following=claims.new_token(), may_wait=may_wait)
 
 
-def _record(claim: Claim, result: TrialResult, *, following: str) -> tuple[bool, Claim | None]:
+def _record(
+    claim: Claim, result: TrialResult, *, following: str, may_wait: Callable[[], bool] | None
+) -> tuple[bool, Claim | None]:
     """Store a result and claim the next trial under the token `following`; an empty one claims nothing."""
     values = columns(result)
 
@@ -91,7 +96,7 @@ def _record(claim: Claim, result: TrialResult, *, following: str) -> tuple[bool,
             return None
         return True, True, claims.held_claim(claim.run_id, following) if following else None
 
-    recorded, may_close, claimed = retry_when_lost(store, committed=stored)
+    recorded, may_close, claimed = retry_when_lost(store, committed=stored, may_wait=may_wait)
     if may_close:
         retry_when_lost(lambda: _close_or_stop(claim.run_id))
     return recorded, claimed

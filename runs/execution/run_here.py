@@ -18,6 +18,7 @@ from runs.models.run import OPEN
 from runs.queue import holds
 from runs.queue.disk import room
 from runs.queue.heartbeat import heartbeat
+from runs.queue.outage import outage
 from runs.queue.retry import retry_when_lost
 
 logger = logging.getLogger(__name__)
@@ -56,7 +57,9 @@ class EndNotifier:
         if self._ended is None:
             return
         over = self._launch.runs.exclude(state__in=OPEN).exclude(pk__in=self._notified).order_by("pk")
-        for run_id in retry_when_lost(lambda: list(over.values_list("pk", flat=True))):
+        for run_id in retry_when_lost(
+            lambda: list(over.values_list("pk", flat=True)), may_wait=outage.may_wait
+        ):
             self._ended(run_id)
             self._notified.add(run_id)
 
@@ -90,6 +93,7 @@ def _run_here(
     notifier = EndNotifier(launch, ended, polled)
     warned = False
     try:
+        lanes.record_kept()
         while waiting := _open_numbers(launch):
             for run_id in waiting:
                 preparation.prepare_run(run_id)
@@ -100,7 +104,7 @@ def _run_here(
                 warned = _warn_of_problem(warned)
                 # Another process uses the target's slots, or lost a trial.
                 time.sleep(POLL_SECONDS)
-                retry_when_lost(reap)
+                retry_when_lost(reap, may_wait=outage.may_wait)
     except KeyboardInterrupt:
         # The interrupt may have come within a transaction: continue on a fresh connection.
         connection.close()
@@ -156,9 +160,9 @@ def _warn_of_problem(warned: bool) -> bool:
 
 
 def _open_numbers(launch: Launch) -> list[int]:
-    """Return the numbers of the launch's open runs; retries while the database restarts."""
+    """Return the numbers of the launch's open runs; waits while the database is away."""
     numbers = open_runs(launch).order_by("pk").values_list("pk", flat=True)
-    return retry_when_lost(lambda: list(numbers))
+    return retry_when_lost(lambda: list(numbers), may_wait=outage.may_wait)
 
 
 def exit_code(runs: Sequence[Run]) -> int:

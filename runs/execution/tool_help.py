@@ -22,6 +22,7 @@ from runs.execution.trial_result import TrialResult
 from runs.execution.workspace import LocalWorkspace
 from runs.models import ToolHelp
 from runs.models.trial import json_of
+from runs.queue.outage import outage
 from runs.queue.retry import retry_when_lost
 from runs.queue.statements import storable
 from scenarios.formats.parsed import Fixture
@@ -66,7 +67,8 @@ def _pages(context: RunContext, tool: Tool, files: Fixture, names: Iterable[str]
         "tool_version": context.run.tool_version,
     }
     rows = ToolHelp.objects.filter(**key, subcommand__in=names).values_list("subcommand", "text")
-    texts = retry_when_lost(lambda: dict(rows.all()))
+    # The agent's work is done and not recorded yet.
+    texts = retry_when_lost(lambda: dict(rows.all()), may_wait=outage.may_wait)
     missing = [name for name in names if name not in texts]
     for name, text in _read(context, tool, files, missing).items():
         _store(key | {"subcommand": name}, text)
@@ -75,7 +77,9 @@ def _pages(context: RunContext, tool: Tool, files: Fixture, names: Iterable[str]
 
 
 def _store(key: dict[str, Any], text: str) -> None:
-    retry_when_lost(lambda: ToolHelp.objects.get_or_create(**key, defaults={"text": text}))
+    retry_when_lost(
+        lambda: ToolHelp.objects.get_or_create(**key, defaults={"text": text}), may_wait=outage.may_wait
+    )
 
 
 def _read(context: RunContext, tool: Tool, files: Fixture, names: list[str]) -> dict[str, str]:

@@ -29,6 +29,7 @@ from runs.execution.workspace import LocalWorkspace
 from runs.providers.base import Invocation, Look, Recording
 from runs.queue.claims import Claim
 from runs.queue.disk import cannot_store, check_room_for_commands
+from runs.queue.outage import outage
 from runs.queue.retry import is_connection_lost, retry_when_lost
 
 logger = logging.getLogger(__name__)
@@ -60,11 +61,11 @@ def carry_out(load: Callable[[], Task], *, stopped: Callable[[], bool], name: st
     """Run a task and return its result, as `execute` does; `name` is what the log calls it."""
     secrets: tuple[str, ...] = ()
     try:
-        task = retry_when_lost(load)
+        task = retry_when_lost(load, may_wait=outage.may_wait)
         secrets = task.secrets
         if not task.needs_folder:
             return _run_without_folder(task)
-        files, bundle = retry_when_lost(lambda: (task.files, task.bundle))
+        files, bundle = retry_when_lost(lambda: (task.files, task.bundle), may_wait=outage.may_wait)
         with trial_folder(settings.WORK_DIR, files, bundle) as folder:
             return _run_in_folder(task, folder)
     except ProviderError as error:

@@ -5,7 +5,9 @@ from runs.models.check import TargetCheck
 from runs.models.comparison import Alert, Baseline, Change
 from runs.models.grading import GradeRequest
 from runs.models.judging import JudgingRecord, Review
+from runs.models.lease_check import LeaseCheck
 from runs.models.measure import GuidanceComparison, Measure, RunDigest, RunMeasure, SubcommandMeasure
+from runs.models.metric_counter import MetricCounter
 from runs.models.notification import Channel, Delivery, Notification
 from runs.models.price import ModelPrice
 from runs.models.proof import ScenarioProof, SuiteProof
@@ -46,7 +48,9 @@ __all__ = [
     "JudgeCalibration",
     "JudgingRecord",
     "Launch",
+    "LeaseCheck",
     "Measure",
+    "MetricCounter",
     "ModelPrice",
     "Notification",
     "Overrule",

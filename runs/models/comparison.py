@@ -37,7 +37,8 @@ class Baseline(models.Model):
 class Change(models.Model):
     """A verdict of a run compared with its baseline: for a measure over the run, or for one scenario."""
 
-    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="changes")
+    # `one_change_each` begins with it.
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="changes", db_index=False)
     baseline = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="+")
     measure = models.ForeignKey(Measure, on_delete=models.PROTECT, related_name="+")
     scenario = models.ForeignKey("scenarios.Scenario", on_delete=models.CASCADE, null=True, related_name="+")

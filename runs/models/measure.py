@@ -64,7 +64,8 @@ class RunMeasure(models.Model):
 class SubcommandMeasure(models.Model):
     """Results of one subcommand of the tool over a scenario's trials, or over the run."""
 
-    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="subcommands")
+    # `one_subcommand_each` begins with it.
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="subcommands", db_index=False)
     scenario = models.ForeignKey("scenarios.Scenario", on_delete=models.CASCADE, null=True, related_name="+")
     subcommand = models.CharField(max_length=200)
     calls = models.PositiveIntegerField(default=0)

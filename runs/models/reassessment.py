@@ -89,7 +89,10 @@ class Reassessment(models.Model):
 class ReassessedTrial(models.Model):
     """The new scores of one trial, beside its stored ones."""
 
-    reassessment = models.ForeignKey(Reassessment, on_delete=models.CASCADE, related_name="trials")
+    # `one_reassessment_a_trial` begins with it.
+    reassessment = models.ForeignKey(
+        Reassessment, on_delete=models.CASCADE, related_name="trials", db_index=False
+    )
     trial = models.ForeignKey(Trial, on_delete=models.CASCADE, related_name="reassessed")
     scores = models.JSONField(default=list)
     """Every layer's scores with the new ones in place."""

@@ -330,7 +330,8 @@ def run_with_uuid(text: str) -> Run | None:
 class RunSlot(models.Model):
     """A slot for one parallel trial of a run."""
 
-    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="slots")
+    # `one_lane_a_number` begins with it.
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="slots", db_index=False)
     n = models.PositiveIntegerField()
     token = models.CharField(max_length=32, blank=True)
     lease_until = models.FloatField(default=0.0)

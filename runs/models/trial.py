@@ -146,7 +146,8 @@ def _compressed(content: bytes) -> bytes:
 class CommandRecord(models.Model):
     """One command of the tool under test; `n` is its order."""
 
-    trial = models.ForeignKey(Trial, on_delete=models.CASCADE, related_name="commands")
+    # `one_command_a_number` begins with it.
+    trial = models.ForeignKey(Trial, on_delete=models.CASCADE, related_name="commands", db_index=False)
     n = models.PositiveIntegerField()
     line = models.TextField()
     subcommand = models.CharField(max_length=200, blank=True)
@@ -176,7 +177,8 @@ class CommandRecord(models.Model):
 class Artifact(models.Model):
     """A stored file of a trial; equal content is stored once, in the data directory."""
 
-    trial = models.ForeignKey(Trial, on_delete=models.CASCADE, related_name="artifacts")
+    # `one_artifact_a_name` begins with it.
+    trial = models.ForeignKey(Trial, on_delete=models.CASCADE, related_name="artifacts", db_index=False)
     name = models.CharField(max_length=60)
     sha256 = models.CharField(max_length=64)
     size = models.BigIntegerField()
@@ -185,6 +187,8 @@ class Artifact(models.Model):
     class Meta:
         ordering = ["name"]
         constraints = [models.UniqueConstraint(fields=["trial", "name"], name="one_artifact_a_name")]
+        # `prune` asks which contents are named.
+        indexes = [models.Index(fields=["sha256"], name="artifact_by_content")]
 
     def __str__(self) -> str:
         return self.name

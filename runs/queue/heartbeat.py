@@ -15,6 +15,7 @@ from django.db import Error, connections
 
 from evaluators.transcripts.latest import LatestCalls
 from runs.queue import claims, holds, request_leases, statements
+from runs.queue.outage import outage
 from runs.queue.transactions import write_transaction
 
 logger = logging.getLogger(__name__)
@@ -119,7 +120,7 @@ class Heartbeat:
                     self.store_activity()
             except Error as error:
                 # The database may be away for a minute: the leases last longer, and the next beat retries.
-                logger.warning("heartbeat: %s", error)
+                outage.note(error)
                 connections.close_all()
             self._pause()
         connections.close_all()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import logging
+import math
 import random
 import time
 from collections.abc import Callable
@@ -13,8 +13,7 @@ from django.db import DEFAULT_DB_ALIAS, Error, InterfaceError, OperationalError,
 
 from evalhub.web.disk_errors import is_database_full
 from runs.queue.disk import cannot_store, room
-
-logger = logging.getLogger(__name__)
+from runs.queue.outage import outage
 
 FIRST_PAUSE_SECONDS = 0.05
 LONGEST_PAUSE_SECONDS = 2.0
@@ -40,34 +39,42 @@ def is_connection_lost(error: BaseException) -> bool:
     return state is None or state.startswith(RETRIED_STATES)
 
 
-def retry_when_lost(work: Callable[[], T], *, committed: Callable[[], T | None] = lambda: None) -> T:
+def retry_when_lost(
+    work: Callable[[], T],
+    *,
+    committed: Callable[[], T | None] = lambda: None,
+    may_wait: Callable[[], bool] | None = None,
+) -> T:
     """Return what `work` returns; run it again while the connection is lost, for the length of a lease.
 
     `work` must be one transaction, or safe to repeat. A server can commit and fail before it answers, so `committed` is called
     before each retry: it returns what an earlier attempt stored, or None. After a lease's length the error is
     raised, because another worker may have the work. While the database's disk is full there is no limit: no other
     worker can claim anything.
+    With `may_wait` there is no limit either: it is called before each wait, and the error is raised once it returns False.
     """
     if connections[DEFAULT_DB_ALIAS].in_atomic_block:
         # The caller's transaction is lost with the connection: only the caller can retry.
         return work()
-    deadline = time.monotonic() + settings.LEASE_SECONDS
+    deadline = math.inf if may_wait else time.monotonic() + settings.LEASE_SECONDS
     pause = FIRST_PAUSE_SECONDS
     try:
         return work()
     except Error as error:
-        _give_up_or_wait(error, deadline, pause)
+        _give_up_or_wait(error, deadline, pause, may_wait)
     while True:
         pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
         try:
             earlier = committed()
             return work() if earlier is None else earlier
         except Error as error:
-            _give_up_or_wait(error, deadline, pause)
+            _give_up_or_wait(error, deadline, pause, may_wait)
 
 
-def _give_up_or_wait(error: Error, deadline: float, pause: float) -> None:
-    """Close this thread's connection and wait. Raises the error after the deadline."""
+def _give_up_or_wait(
+    error: Error, deadline: float, pause: float, may_wait: Callable[[], bool] | None
+) -> None:
+    """Close this thread's connection and wait. Raises the error after the deadline, or if it may not wait."""
     is_full = is_database_full(error)
     if not (is_full or is_connection_lost(error)):
         raise error
@@ -76,6 +83,8 @@ def _give_up_or_wait(error: Error, deadline: float, pause: float) -> None:
         room.note(full)
     elif time.monotonic() + pause > deadline:
         raise error
-    logger.warning("the database is away, retrying: %s", error)
+    if may_wait and not may_wait():
+        raise error
+    outage.note(error)
     # Many lanes wait for the same server: jitter spreads their retries.
     time.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311 (no secret)

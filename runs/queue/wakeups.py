@@ -1,9 +1,14 @@
-"""Wake-up messages to workers. A lost one only costs the time until the next tick."""
+"""Wake-up messages to workers. A lost one only costs the time until the next tick.
+
+While the broker is away, workers find the same work by polling and do it themselves.
+"""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 from django.conf import settings
 from django.db import transaction
@@ -13,7 +18,7 @@ from django.utils.module_loading import import_string
 from runs.models import Run, TargetCheck, TargetTry
 from runs.models.run import RunState
 from runs.queue.holds import is_ours
-from runs.queue.labels import labels_online, queue_for, with_labels
+from runs.queue.labels import labels_online, own_labels, queue_for, with_labels
 from runs.queue.worker_registry import labels_of_free_workers
 
 logger = logging.getLogger(__name__)
@@ -23,8 +28,26 @@ MOST_WOKEN = 100
 """Most runs whose preparation is requested at once."""
 
 
+Carrier = Callable[..., object]
+"""Takes the name of a task and its arguments."""
+_carrier: ContextVar[Carrier | None] = ContextVar("carrier", default=None)
+
+
+@contextmanager
+def carried_by(carrier: Carrier) -> Iterator[None]:
+    """Pass wake-ups of this thread to `carrier` instead of the broker, those that this worker has the labels for."""
+    token = _carrier.set(carrier)
+    try:
+        yield
+    finally:
+        _carrier.reset(token)
+
+
 def _send(task: str, *args: int, times: int = 1, queue: str = "") -> bool:
     """Send a task so often; return False if the broker is away."""
+    if carrier := _carrier.get():
+        carrier(task, *args)
+        return True
     # Imported here because the command line runs trials in its own process without Celery.
     from kombu.exceptions import OperationalError
 
@@ -43,6 +66,8 @@ def _queue(labels: Sequence[str], online: Sequence[Sequence[str]]) -> str | None
 
     A message that nobody consumes would stay with the broker; the tick asks again.
     """
+    if _carrier.get():
+        return "" if with_labels(labels, [own_labels()]) else None
     return (queue_for(labels, online) or None) if labels else ""
 
 

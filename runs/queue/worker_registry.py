@@ -18,6 +18,7 @@ from runs.models.trial import TrialState
 from runs.queue.disk import least_free_bytes, room, shortage
 from runs.queue.heartbeat import heartbeat as process_heartbeat
 from runs.queue.labels import own_labels, with_labels
+from runs.queue.outage import outage
 from runs.queue.worker_names import own_name, worker_name
 from runs.worker_settings import containment
 
@@ -115,13 +116,13 @@ def _loop(stop: threading.Event, capacity: int, store: _StoreId) -> None:
             heartbeat(capacity, reported)
         except Error as error:
             # The database may be away for a minute; the lanes go on.
-            logger.warning("worker registry: %s", error)
+            outage.note(error)
             connections.close_all()
         _wait_for_next(stop, store, reported)
     try:
         remove()
     except Error as error:
-        logger.warning("worker registry: %s", error)
+        outage.note(error)
     connections.close_all()
 
 

@@ -19,6 +19,7 @@ from rich.text import Text
 from evalhub.web.numbers import counted
 from runs.models import Launch, Trial
 from runs.models.trial import TrialState
+from runs.queue.outage import outage
 from runs.queue.retry import retry_when_lost
 from runs.reports.console import MARKS, STYLES
 
@@ -131,7 +132,7 @@ class Progress:
             self._updated = time.monotonic()
 
     def _show(self) -> None:
-        totals = retry_when_lost(lambda: read_totals(self._launch))
+        totals = retry_when_lost(lambda: read_totals(self._launch), may_wait=outage.may_wait)
         if self._lines:
             for trial in self._newly_finished():
                 self._print(trial, totals)
@@ -155,7 +156,9 @@ class Progress:
             self._write(f"{count} {trial.outcome} {trial.scenario}{number}{seconds}")
 
     def _newly_finished(self) -> Iterator[FinishedTrial]:
-        for trial in retry_when_lost(lambda: list(_finished(self._launch, self._last))):
+        for trial in retry_when_lost(
+            lambda: list(_finished(self._launch, self._last)), may_wait=outage.may_wait
+        ):
             if trial.pk not in self._printed:
                 self._printed.add(trial.pk)
                 self._last = max(self._last or trial.finished, trial.finished)
@@ -164,7 +167,7 @@ class Progress:
     def _running(self) -> list[str]:
         rows = Trial.objects.filter(run__launch=self._launch, state=TrialState.RUNNING).order_by("pk")
         fields = rows.values_list("scenario__key", "index", "activity")
-        running = retry_when_lost(lambda: list(fields[:MOST_RUNNING]))
+        running = retry_when_lost(lambda: list(fields[:MOST_RUNNING]), may_wait=outage.may_wait)
         return [
             f"{key}{f' #{index + 1}' if index else ''}{f': {activity}' if activity else ''}"
             for key, index, activity in running

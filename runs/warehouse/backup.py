@@ -63,10 +63,7 @@ def back_up(folder: Path) -> Copied:
 
 def _copy_files(folder: Path) -> list[int]:
     """Copy the secret key and every stored file that the folder lacks; return the sizes of these files."""
-    secret = Path(settings.DATA_DIR) / SECRET_FILE
-    if secret.exists():
-        shutil.copyfile(secret, folder / SECRET_FILE)
-        (folder / SECRET_FILE).chmod(0o600)
+    _write_secret(folder / SECRET_FILE)
     try:
         copied = [_copy_file(name, folder / "artifacts") for name in _kept_names()]
     except store_errors() as error:
@@ -74,6 +71,15 @@ def _copy_files(folder: Path) -> list[int]:
             f"{folder}: the files could not be copied: {reason_of(error)}. Check free space and permissions."
         ) from error
     return [size for size in copied if size is not None]
+
+
+def _write_secret(path: Path) -> None:
+    """Write the key that signs sessions, wherever evalhub has it from; only its owner may read it."""
+    part = path.with_suffix(".part")
+    part.unlink(missing_ok=True)
+    with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(settings.SECRET_KEY)
+    part.replace(path)
 
 
 def _kept_names() -> Iterator[str]:

@@ -10,7 +10,8 @@ from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Count, QuerySet, Sum
+from django.db.models.functions import Length
 
 from evalhub.teams import audit
 from evalhub.teams.models import Project
@@ -20,6 +21,7 @@ from runs.warehouse.artifacts import folders, is_missing, store, store_errors
 
 RUNS_AT_ONCE = 50
 """Runs per transaction, so that writers never wait long."""
+HASH_LENGTH = 64
 YOUNGEST_SECONDS = 3600
 """Seconds in which a new file may still get its row."""
 
@@ -31,8 +33,11 @@ class Pruned:
     runs: int = 0
     transcripts: int = 0
     artifacts: int = 0
+    transcript_bytes: int = 0
+    """Bytes of the transcripts in the database."""
     files: int = 0
     bytes: int = 0
+    """Bytes of the files."""
 
     def __add__(self, other: Pruned) -> Pruned:
         return Pruned(
@@ -76,7 +81,13 @@ def _prune_some(keys: list[int], *, dry_run: bool) -> Pruned:
     transcripts = TranscriptRecord.objects.filter(trial__run__in=keys)
     artifacts = Artifact.objects.filter(trial__run__in=keys)
     counted = Run.objects.filter(pk__in=_touched(transcripts) | _touched(artifacts)).count()
-    pruned = Pruned(runs=counted, transcripts=transcripts.count(), artifacts=artifacts.count())
+    sizes = transcripts.order_by().aggregate(n=Count("pk"), bytes=Sum(Length("data")))
+    pruned = Pruned(
+        runs=counted,
+        transcripts=sizes["n"],
+        artifacts=artifacts.count(),
+        transcript_bytes=sizes["bytes"] or 0,
+    )
     if not dry_run:
         transcripts.delete()
         artifacts.delete()
@@ -95,7 +106,9 @@ def unreferenced(now: float, let_go: datetime | None = None) -> Iterator[str]:
     kept = store()
     for folder in sorted(folders()):
         # A folder has few enough names for one query.
-        naming = Artifact.objects.filter(sha256__startswith=folder)
+        # As a range, because no database finds a prefix by a plain index.
+        within = (folder.ljust(HASH_LENGTH, "0"), folder.ljust(HASH_LENGTH, "f"))
+        naming = Artifact.objects.filter(sha256__range=within)
         if let_go is not None:
             naming = naming.exclude(trial__run__in=prunable(let_go).order_by())
         named = set(naming.values_list("sha256", flat=True))

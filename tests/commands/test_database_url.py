@@ -16,6 +16,8 @@ from evalhub.teams.models import Project
         ("postgresql://evalhub@db/evalhub", 5),
         ("postgresql://evalhub@db/evalhub?prepare_threshold=0", 0),
         ("postgresql://evalhub@db/evalhub?prepare_threshold=none", None),
+        ("postgresql://evalhub@db/evalhub?pool_mode=transaction", None),
+        ("postgresql://evalhub@db/evalhub?pool_mode=session", 5),
     ],
 )
 def test_statements_are_prepared_unless_a_pooler_keeps_none(url: str, prepare_threshold: int | None) -> None:
@@ -47,3 +49,17 @@ def test_the_server_prepares_a_repeated_query() -> None:
     with connection.cursor() as cursor:
         cursor.execute("SELECT statement FROM pg_prepared_statements")
         assert any("teams_project" in statement for (statement,) in cursor.fetchall())
+
+
+@pytest.mark.parametrize(
+    ("option", "disabled"), [("", False), ("?pool_mode=session", False), ("?pool_mode=transaction", True)]
+)
+def test_a_pool_of_transactions_gets_no_cursors(option: str, disabled: bool) -> None:
+    found = database(f"postgresql://evalhub@db/evalhub{option}")
+    assert found["DISABLE_SERVER_SIDE_CURSORS"] is disabled
+    assert "pool_mode" not in found["OPTIONS"]
+
+
+def test_a_pool_mode_that_is_none_is_refused() -> None:
+    with pytest.raises(ImproperlyConfigured, match="pool_mode of DATABASE_URL is 'statement'"):
+        database("postgresql://evalhub@db/evalhub?pool_mode=statement")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import time
 from typing import Any
@@ -13,11 +14,14 @@ from django.core.management import get_commands
 
 from runs.containment.filtered_network import PACKAGES
 from tests.docker.stack import DOCKER, ROOT, compose, env_file
+from tests.operations.test_operations_page import settings_documented
 from tests.services.servers import redis_program
 
 WORKERS = ("worker", "worker-2", "worker-3")
-OWN = ("migrate", "web", *WORKERS, "beat", "bucket")
+OWN = ("migrate", "web", *WORKERS, "beat", "bucket", "backup")
 LASTING = ("web", *WORKERS, "beat", "postgres", "redis", "store")
+OF_COMPOSE = frozenset(("DATABASE_URL", "EVALHUB_BROKER_URL", "EVALHUB_SECRET_KEY", "EVALHUB_METRICS_TOKEN"))
+"""Read from files in secrets/."""
 PROFILE = ["worker-2", "worker-3", "store", "bucket"]
 
 
@@ -40,23 +44,25 @@ def test_own_services_have_a_read_only_root_and_no_capability(services, name):
     assert service["read_only"] is True
     assert service["cap_drop"] == ["ALL"]
     assert service["tmpfs"] == ["/tmp"]
-    assert [volume.rpartition(":")[2] for volume in service["volumes"]] == ["/data"]
+    mounted = [volume.rpartition(":")[2] for volume in service["volumes"]]
+    assert mounted == (["/data", "/backup"] if name == "backup" else ["/data"])
 
 
 def test_web_and_workers_share_a_disk_where_there_is_no_store(services):
-    shared = {name for name in services if services[name]["volumes"] == ["data:/data"]}
-    assert shared == {"migrate", "web", "worker", "beat"}
+    shared = {name for name in services if "data:/data" in services[name]["volumes"]}
+    assert shared == {"migrate", "web", "worker", "beat", "backup"}
 
 
 def test_with_a_store_no_two_services_share_a_disk():
     services = compose(**env_file("three-workers.env"))["services"]
     disks = [volume.split(":")[0] for service in services.values() for volume in service["volumes"]]
-    assert len(disks) == len(set(disks)) == len(services)
+    # The backup has one for its own, too.
+    assert len(disks) == len(set(disks)) == len(services) + 1
 
 
 def test_the_profile_adds_two_workers_and_a_store(services):
     assert [name for name in services if services[name].get("profiles") == ["three-workers"]] == PROFILE
-    assert not any("profiles" in services[name] for name in services if name not in PROFILE)
+    assert [name for name in services if "profiles" in services[name] and name not in PROFILE] == ["backup"]
 
 
 def test_one_worker_of_the_profile_is_labelled():
@@ -162,9 +168,38 @@ def test_the_image_is_not_root_and_has_what_the_lock_names():
     assert any("--require-hashes --requirement requirements.lock" in line for line in lines)
     assert any("collectstatic" in line for line in lines)
     assert [line for line in lines if line.startswith("FROM")] == [
-        "FROM python:3.11-slim AS build",
-        "FROM python:3.11-slim",
+        "FROM python:3.11.14-slim-bookworm AS build",
+        "FROM python:3.11.14-slim-bookworm",
     ]
+
+
+def test_every_image_is_pinned_to_a_release(services):
+    images = {service["image"] for name, service in services.items() if name not in OWN}
+    assert len(images) == 3
+    for image in images:
+        assert re.search(r":(\d+\.\d+|RELEASE\.)", image), image
+
+
+def test_the_image_dumps_the_database_that_compose_starts(services):
+    (client,) = re.findall(r"postgresql-client-(\d+)", (DOCKER / "Dockerfile").read_text())
+    assert services["postgres"]["image"].startswith(f"postgres:{client}.")
+    assert services["backup"]["command"] == ["python", "manage.py", "backup", "/backup"]
+
+
+@pytest.mark.parametrize("name", OWN)
+@pytest.mark.parametrize("setting", sorted(settings_documented() - OF_COMPOSE))
+def test_every_documented_setting_reaches_every_service(name, setting):
+    """One line of .env is enough, which an engine also reads for the variables in compose.yaml."""
+    service = compose(**{setting: "chosen"})["services"][name]
+    assert {"path": ".env", "required": False} in service["env_file"]
+    if setting == "EVALHUB_WORKER_LABELS" and name == "worker-3":
+        return
+    assert service["environment"].get(setting, "chosen") == "chosen"
+
+
+def test_only_workers_get_the_keys_of_providers(services):
+    given = {name for name in OWN for each in services[name]["env_file"] if each["path"] == "providers.env"}
+    assert given == set(WORKERS)
 
 
 def test_the_image_starts_what_the_web_service_starts(services):

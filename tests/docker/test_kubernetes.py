@@ -33,6 +33,11 @@ PODS = {
     for _, manifest in ALL
     if manifest["kind"] in ("Deployment", "Job")
 }
+PODS |= {
+    manifest["metadata"]["name"]: manifest["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+    for _, manifest in ALL
+    if manifest["kind"] == "CronJob"
+}
 WORKERS = ("evalhub-worker", "evalhub-worker-gpu")
 
 
@@ -98,6 +103,7 @@ def test_secrets_have_the_names_of_the_compose_secrets():
         ("evalhub-worker-gpu", "worker"),
         ("evalhub-beat", "beat"),
         ("evalhub-migrate", "migrate"),
+        ("evalhub-backup", "backup"),
     ],
 )
 def test_pods_run_the_commands_of_the_compose_services(pod, service):
@@ -106,7 +112,7 @@ def test_pods_run_the_commands_of_the_compose_services(pod, service):
 
 def test_every_command_of_evalhub_exists():
     named_commands = set(re.findall(r"manage\.py[, ]+(\w+)", "".join(path.read_text() for path in FILES)))
-    assert named_commands == {"migrate", "worker_health"}
+    assert named_commands == {"backup", "migrate", "worker_health"}
     assert named_commands <= set(get_commands())
 
 
@@ -184,7 +190,8 @@ def test_pods_run_as_the_user_of_the_image(name):
 @pytest.mark.parametrize("name", PODS)
 def test_pods_share_no_disk(name):
     kinds = [set(volume) - {"name"} for volume in PODS[name]["volumes"]]
-    assert kinds == [{"secret"}, {"emptyDir"}, {"emptyDir"}]
+    own = [{"persistentVolumeClaim"}] if name == "evalhub-backup" else []
+    assert kinds == [{"secret"}, {"emptyDir"}, {"emptyDir"}, *own]
     assert named("ConfigMap", "evalhub")["data"]["EVALHUB_STORE"].startswith("s3://")
 
 

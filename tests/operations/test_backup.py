@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 import resource
+import shutil
 import sqlite3
 import subprocess
 import sys
-import uuid
 from collections.abc import Iterator
 from contextlib import closing
 from io import StringIO
 from pathlib import Path
 
+import psycopg
 import pytest
 from django.core.management import call_command
 from django.db import connection
@@ -109,40 +110,75 @@ def test_a_backup_that_breaks_off_leaves_the_earlier_one(tmp_path):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_the_secret_is_for_its_owner_only(tmp_path):
+def test_the_secret_is_in_it_for_its_owner_only(tmp_path, settings):
+    # As on a server, where no file of the data directory holds it.
+    (settings.DATA_DIR / "secret_key").unlink()
     backup(tmp_path / "safe")
     secret = tmp_path / "safe/secret_key"
-    assert secret.read_text() == "the secret"
+    assert secret.read_text() == settings.SECRET_KEY
     assert secret.stat().st_mode & 0o077 == 0
 
 
+@pytest.fixture
+def fresh_cluster() -> Iterator[PostgresServer]:
+    """Give a server on which nobody but its superuser is known."""
+    try:
+        with postgres_server(superuser="postgres") as server:
+            yield server
+    except NotHere as error:
+        missing("postgres", str(error))
+
+
+def documented_restore() -> str:
+    """Return the commands of the page that restore on PostgreSQL."""
+    page = (ROOT / "docs/operations.md").read_text()
+    return page.split("On PostgreSQL, as a superuser")[1].split("```sh\n")[1].split("```")[0]
+
+
+@pytest.mark.own_servers
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.skipif(connection.vendor != "postgresql", reason="There is a server on PostgreSQL only.")
-def test_the_documented_commands_restore_a_database_server(tmp_path, new_name):
+def test_the_documented_commands_restore_into_a_fresh_cluster(tmp_path, fresh_cluster):
     make_project("tools")
-    assert f"Copied the database to {tmp_path / 'safe/evalhub.dump'}." in backup(tmp_path / "safe")
+    kept = keep("transcript", b"raw")
+    safe = tmp_path / "safe"
+    assert f"Copied the database to {safe / 'evalhub.dump'}." in backup(safe)
     make_project("later")
-    for word in ("createdb evalhub", "pg_restore --no-owner --dbname evalhub FOLDER/evalhub.dump"):
-        assert word in (ROOT / "docs/operations.md").read_text()
-        command = word.replace("evalhub", new_name, 1).replace("FOLDER", str(tmp_path / "safe"))
-        subprocess.run(command.split(), env=clients(), check=True)
-    params = {**connection.get_connection_params(), "dbname": new_name}
-    with closing(connection.get_new_connection(params)) as restored:
-        assert restored.execute("SELECT slug FROM teams_project").fetchall() == [("tools",)]
-
-
-@pytest.fixture
-def new_name() -> Iterator[str]:
-    name = f"restored_{uuid.uuid4().hex[:12]}"
-    yield name
-    subprocess.run(["dropdb", "--if-exists", name], env=clients(), check=True)
-
-
-def clients() -> dict[str, str]:
-    """The environment of PostgreSQL's programs, which reach the tests' server by it."""
-    known = connection.settings_dict
-    names = {"PGHOST": "HOST", "PGPORT": "PORT", "PGUSER": "USER", "PGPASSWORD": "PASSWORD"}
-    return {**os.environ, **{key: str(known[name]) for key, name in names.items() if known[name]}}
+    env = {**os.environ, "PGHOST": str(fresh_cluster.folder), "PGUSER": "postgres"}
+    done = subprocess.run(
+        ["sh", "-e", "-c", documented_restore().replace("FOLDER", str(safe))],
+        env=env,
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    # What is left of the page: files and the key.
+    data = tmp_path / "restored"
+    shutil.copytree(safe / "artifacts", data / "artifacts")
+    restored = {
+        **os.environ,
+        "EVALHUB_DATA": str(data),
+        "DATABASE_URL": f"postgresql://evalhub@/evalhub?host={fresh_cluster.folder}",
+        "EVALHUB_BROKER_URL": "redis://127.0.0.1:1/0",
+        "EVALHUB_SECRET_KEY": (safe / "secret_key").read_text(),
+        "DJANGO_SETTINGS_MODULE": "evalhub.settings",
+    }
+    for words in (["migrate", "-v0"], ["create_user", "ada", "--role", "admin", "--project", "tools"]):
+        ended = subprocess.run(
+            [sys.executable, "manage.py", *words],
+            cwd=ROOT,
+            env=restored,
+            input="correct horse battery staple\n",
+            capture_output=True,
+            text=True,
+        )
+        assert ended.returncode == 0, ended.stderr + ended.stdout
+    assert (data / "artifacts" / kept.sha256[:2] / kept.sha256).read_bytes() == b"raw"
+    with psycopg.connect(restored["DATABASE_URL"]) as asked:
+        assert asked.execute("SELECT slug FROM teams_project").fetchall() == [("tools",)]
+        assert asked.execute("SELECT rolsuper, rolcreatedb FROM pg_roles WHERE rolname = 'evalhub'").fetchone() == (False, False)  # fmt: skip
+        owners = "SELECT DISTINCT tableowner FROM pg_tables WHERE schemaname = 'public'"
+        assert asked.execute(owners).fetchall() == [("evalhub",)]
 
 
 @pytest.fixture(scope="module")

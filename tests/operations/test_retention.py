@@ -18,9 +18,21 @@ from django.db import connection
 from django.utils import timezone
 
 from evalhub.teams.models import AuditEvent
-from runs.models import Artifact, Baseline, Run, TranscriptRecord, Trial
+from runs.models import (
+    Artifact,
+    Baseline,
+    Change,
+    CommandRecord,
+    ReassessedTrial,
+    Run,
+    RunSlot,
+    SubcommandMeasure,
+    TranscriptRecord,
+    Trial,
+)
 from runs.warehouse.artifacts import keep
 from runs.warehouse.retention import RUNS_AT_ONCE
+from runs.warehouse.space import space_taken
 from tests.builders import make_project, make_run, make_suite, make_trial
 from tests.kept_files import path_of
 from tests.shell_events import shell
@@ -76,7 +88,52 @@ def test_a_dry_run_reports_the_same_and_removes_nothing():
     assert (dry["transcripts"], dry["artifacts"], dry["files"], dry["bytes"]) == (1, 1, 1, 3)
     assert TranscriptRecord.objects.exists() and Artifact.objects.exists()
     assert not AuditEvent.objects.filter(action="retention.prune").exists()
+    assert dry.pop("space")["stored files"] == 3
+    assert dry["transcript_bytes"] == len(TranscriptRecord.objects.get().data)
     assert prune("--older-than", "90") == {**dry, "dry_run": False}
+
+
+def test_a_dry_run_says_in_bytes_what_would_go_and_what_takes_the_space():
+    run = old_run(content=b"raw" * 500)
+    old_run(content=b"raw" * 500, project=run.project, days=1)
+    out = StringIO()
+    call_command("prune", "--older-than", "90", "--dry-run", stdout=out)
+    first, heading, *largest = out.getvalue().splitlines()
+    size = len(TranscriptRecord.objects.first().data)
+    assert first == (
+        f"Would delete 1 transcript ({size} B in the database) and 1 artifact of 1 run, and 0 unused files (0 B)."
+    )
+    assert heading == "Space is taken by:"
+    assert "     1.5 kB  stored files" in largest
+
+
+def test_tables_have_their_size_where_the_database_knows_it():
+    old_run()
+    sizes = space_taken()
+    if connection.vendor == "sqlite" and len(sizes) == 1:
+        pytest.skip("This SQLite was built without dbstat.")
+    assert sizes["runs_transcriptrecord"] > 0
+    assert list(sizes.values()) == sorted(sizes.values(), reverse=True)
+
+
+@pytest.mark.parametrize(
+    "model", [Artifact, CommandRecord, SubcommandMeasure, Change, ReassessedTrial, RunSlot, TranscriptRecord]
+)
+def test_no_index_of_a_large_table_begins_another_one(model):
+    with connection.cursor() as cursor:
+        found = connection.introspection.get_constraints(cursor, model._meta.db_table)
+    indexes = [
+        each["columns"] for each in found.values() if (each["index"] or each["unique"]) and each["columns"]
+    ]
+    begun = [(a, b) for a in indexes for b in indexes if a is not b and b[: len(a)] == a]
+    assert begun == []
+
+
+def test_contents_are_found_by_an_index():
+    if connection.vendor != "sqlite":
+        pytest.skip("PostgreSQL's plan depends on what the tables hold.")
+    named = Artifact.objects.filter(sha256__range=("a" * 64, "b" * 64)).values_list("sha256")
+    assert any("artifact_by_content" in step for step in named.explain().splitlines())
 
 
 def test_a_dry_run_leaves_out_files_that_other_runs_name():

@@ -81,12 +81,20 @@ def _ended(process: subprocess.Popen[bytes], signum: int) -> None:
 class PostgresServer:
     """A private PostgreSQL that can be stopped and started again; the data stay."""
 
-    def __init__(self, folder: Path, port: int = 0, primary: PostgresServer | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        port: int = 0,
+        primary: PostgresServer | None = None,
+        *,
+        superuser: str = "evalhub",
+    ) -> None:
         """Make the server's files: an empty cluster, or a standby of `primary`. Raises `NotHere`.
 
         With a port the server listens on loopback, too.
         """
         self.folder = folder
+        self.superuser = superuser
         self.port = port
         self._programs = postgres_programs()
         self._data, self._log = folder / "data", folder / "log"
@@ -96,7 +104,7 @@ class PostgresServer:
             **_unprivileged(folder),
         }
         self._process: subprocess.Popen[bytes] | None = None
-        init = [self._programs / "initdb", "-D", self._data, "-U", "evalhub", "-A", "trust"]
+        init = [self._programs / "initdb", "-D", self._data, "-U", superuser, "-A", "trust"]
         init += ["-E", "UTF8", "--no-sync"]
         if primary is not None:
             init = [_base_backup(), "-D", self._data, "-U", "evalhub", "-h", primary.folder]
@@ -107,7 +115,7 @@ class PostgresServer:
     def url(self) -> str:
         """The address as DATABASE_URL takes it."""
         port = f"&port={self.port}" if self.port else ""
-        return f"postgresql://evalhub@/postgres?host={self.folder}{port}"
+        return f"postgresql://{self.superuser}@/postgres?host={self.folder}{port}"
 
     def start(self) -> None:
         """Start the server and wait until it answers."""
@@ -156,11 +164,13 @@ def _base_backup() -> Path:
 
 
 @contextmanager
-def postgres_server(port: int = 0, primary: PostgresServer | None = None) -> Iterator[PostgresServer]:
+def postgres_server(
+    port: int = 0, primary: PostgresServer | None = None, *, superuser: str = "evalhub"
+) -> Iterator[PostgresServer]:
     """Run a PostgreSQL that can be restarted, or a standby of another one. Raises `NotHere`."""
     folder = _folder("evalhub-pg-")
     try:
-        server = PostgresServer(folder, port, primary)
+        server = PostgresServer(folder, port, primary, superuser=superuser)
         try:
             server.start()
             yield server
@@ -183,6 +193,46 @@ def _accepts(url: str) -> bool:
     except psycopg.OperationalError:
         return False
     return True
+
+
+def pgbouncer_program() -> str:
+    """Return the path of PgBouncer. Raises `NotHere`."""
+    found = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
+    if found is None:
+        raise NotHere(
+            "There is no PgBouncer here: pgbouncer was not found. Debian has a package of that name."
+        )
+    return found
+
+
+@contextmanager
+def pgbouncer(server: PostgresServer, *, pool_mode: str, pool_size: int) -> Iterator[Path]:
+    """Run a PgBouncer before a server; give the folder of its socket, port 6432. Raises `NotHere`."""
+    program, folder = pgbouncer_program(), _folder("evalhub-pool-")
+    config, log = folder / "pgbouncer.ini", folder / "log"
+    config.write_text(
+        f"[databases]\n* = host={server.folder} user=evalhub\n[pgbouncer]\nlisten_addr =\nlisten_port = 6432\n"
+        f"unix_socket_dir = {folder}\nauth_type = any\npool_mode = {pool_mode}\ndefault_pool_size = {pool_size}\n"
+        "max_client_conn = 500\n"
+    )
+    try:
+        started = _unprivileged(folder)
+        with log.open("ab") as stream:
+            process = subprocess.Popen(
+                [program, str(config)],
+                stdout=stream,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                **started,
+            )
+        try:
+            address = f"postgresql://evalhub@/postgres?host={folder}&port=6432"
+            _until(lambda: _accepts(address), process, log)
+            yield folder
+        finally:
+            _ended(process, signal.SIGINT)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def new_database(url: str, name: str, template: str = "") -> str:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+
 import pytest
 
-from runs.models import Alert, Target, Worker
+from runs.execution.retrying import Again, run_again
+from runs.models import Alert, Run, Target, Worker
 from tests.builders import make_project, make_run, make_suite, make_trial
 
 pytestmark = pytest.mark.django_db
@@ -55,6 +59,45 @@ def test_it_counts_workers_and_queued_trials_of_each_label(client):
         assert f'evalhub_label_trials_queued{{label="{label}"}} {queued}' in lines
 
 
+def value_of(client, sample: str) -> float:
+    (value,) = (line.split()[-1] for line in text(client).splitlines() if line.startswith(f"{sample} "))
+    return float(value)
+
+
+def test_counters_grow_when_errors_are_retried(client):
+    errors, closed = 'evalhub_trials_total{outcome="errors"}', "evalhub_runs_closed_total"
+    run = make_run(make_suite(make_project()), cost_usd=0.75)
+    for _ in range(2):
+        make_trial(run, outcome="error")
+    assert (value_of(client, errors), value_of(client, closed)) == (2, 1)
+    assert run_again(run, Again.RETRY, by=None) == 2
+    assert (value_of(client, errors), value_of(client, closed)) == (2, 1)
+    Run.objects.filter(pk=run.pk).update(errors=1, passed=1, cost_usd=0.5, state="finished")
+    assert (value_of(client, errors), value_of(client, closed)) == (3, 2)
+    assert value_of(client, "evalhub_cost_usd_total") == 0.75
+    Run.objects.filter(pk=run.pk).update(cost_usd=0.6)
+    assert value_of(client, "evalhub_cost_usd_total") == 0.85
+
+
+def test_large_numbers_have_all_of_their_digits(client):
+    run = make_run(make_suite(make_project()), cost_usd=1234567.25)
+    Run.objects.filter(pk=run.pk).update(passed=12_345_678)
+    lines = text(client).splitlines()
+    assert 'evalhub_trials_total{outcome="passed"} 12345678' in lines
+    assert "evalhub_cost_usd_total 1234567.25" in lines
+    assert not any("e+" in line for line in lines)
+
+
+@pytest.mark.skipif(shutil.which("promtool") is None, reason="There is no promtool here.")
+def test_prometheus_has_nothing_to_say_of_them(client):
+    make_trial(make_run(make_suite(make_project())), outcome="pass")
+    Worker.objects.create(name="w1", labels=["gpu"], free_bytes=5)
+    checked = subprocess.run(
+        ["promtool", "check", "metrics"], input=text(client), text=True, capture_output=True
+    )
+    assert (checked.returncode, checked.stdout + checked.stderr) == (0, "")
+
+
 def test_it_names_no_project(client):
     make_run(make_suite(make_project("secret-plans"), name="Secret suite"))
     assert "ecret" not in text(client)
@@ -98,5 +141,6 @@ def test_it_makes_as_many_queries_for_many_runs_as_for_none(client, django_asser
     version = make_suite(make_project())
     for _ in range(3):
         make_run(version)
-    with django_assert_max_num_queries(7):
+    text(client)
+    with django_assert_max_num_queries(8):
         text(client)

@@ -106,6 +106,13 @@ class Stand:
 
     def rows(self, query: str) -> list[tuple[Any, ...]]:
         """Ask the database, from outside."""
+        return list(self._connection().execute(query).fetchall())
+
+    def execute(self, statement: str) -> None:
+        """Change the database, from outside."""
+        self._connection().execute(statement)
+
+    def _connection(self) -> Any:
         if self._asked is None:
             # One connection for all: tests ask twenty times a second, and the workers need the processor.
             self._asked = (
@@ -113,7 +120,7 @@ class Stand:
                 if self.on_postgres
                 else sqlite3.connect(self.data / "evalhub.sqlite3", timeout=20, isolation_level=None)
             )
-        return self._asked.execute(query).fetchall()
+        return self._asked
 
     def forget_connection(self) -> None:
         """Close the connection that `rows` keeps, because its server is about to go."""

@@ -5,15 +5,20 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from dataclasses import asdict
 from datetime import timedelta
+from itertools import islice
 from typing import Any
 
 from django.utils import timezone
 
 from evalhub.web.commands import number_of_days
-from evalhub.web.numbers import file_size
+from evalhub.web.numbers import counted, file_size
 from runs.warehouse.artifacts import reason_of, store_errors
 from runs.warehouse.retention import Pruned, prune_files, prune_runs
+from runs.warehouse.space import FILES, space_taken
 from scenarios.commands import EvalhubCommand, Refused, Result, acting_user
+
+MOST_TABLES = 12
+"""Most tables of which is said what space they take."""
 
 
 class Command(EvalhubCommand):
@@ -34,7 +39,9 @@ class Command(EvalhubCommand):
             help="prune runs older than this many days (default: none)",
         )
         parser.add_argument(
-            "--dry-run", action="store_true", help="print what would be deleted, delete nothing"
+            "--dry-run",
+            action="store_true",
+            help="print what would be deleted and what takes the space, delete nothing",
         )
 
     def work(self, options: dict[str, Any]) -> Result:
@@ -51,7 +58,14 @@ class Command(EvalhubCommand):
             ) from error
         verb = "Would delete" if dry_run else "Deleted"
         text = (
-            f"{verb} {done.transcripts} transcripts and {done.artifacts} artifacts of {done.runs} runs, "
-            f"and {done.files} unused files ({file_size(done.bytes)})."
+            f"{verb} {counted(done.transcripts, 'transcript')} ({file_size(done.transcript_bytes)} in the database) and "
+            f"{counted(done.artifacts, 'artifact')} of {counted(done.runs, 'run')}, "
+            f"and {counted(done.files, 'unused file')} ({file_size(done.bytes)})."
         )
-        return Result(text, {**asdict(done), "dry_run": dry_run})
+        document = {**asdict(done), "dry_run": dry_run}
+        if not dry_run:
+            return Result(text, document)
+        taken = space_taken()
+        tables = islice(((name, size) for name, size in taken.items() if name != FILES), MOST_TABLES)
+        largest = [f"  {file_size(size):>9}  {name}" for name, size in ((FILES, taken[FILES]), *tables)]
+        return Result("\n".join([text, "Space is taken by:", *largest]), {**document, "space": taken})

@@ -116,6 +116,19 @@ def test_the_time_limit_holds_over_all_attempts(models):
     assert time.monotonic() - began < 5
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_model_that_has_too_many_requests_until_the_time_limit_failed(models, kind):
+    """A trial in a workspace would else be left to its gates, which fail it."""
+    models.script.turns = [Failure(429)] * 999
+    waits = {"retry_initial_delay_ms": 100, "retry_backoff_factor": 1}
+    with pytest.raises(ProviderError, match=r"HTTP 429.* the time limit of 1\.5 s") as raised:
+        provider_of(models, kind, max_retries=999, **waits).invoke(
+            asked(timeout_seconds=1.5, in_workspace=True)
+        )
+    assert raised.value.kind == "endpoint"
+    assert len(models.script.seen) > 2
+
+
 @pytest.mark.parametrize("in_workspace", [True, False])
 @pytest.mark.parametrize("status", [408, 429, 500, 503])
 @pytest.mark.parametrize("kind", KINDS)

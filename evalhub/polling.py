@@ -1,0 +1,101 @@
+"""Does in a worker what messages ask for, while no message arrives because the broker is away."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from celery import bootsteps
+from django.conf import settings
+from django.db import connections
+
+logger = logging.getLogger(__name__)
+
+POLL_SECONDS = 5.0
+"""Interval at which the broker is asked whether it answers; that of beat's ticks."""
+
+
+class Poller:
+    """Asks whether the broker answers; while it doesn't, looks for work in the database and does it in own threads."""
+
+    def __init__(self, app: Any) -> None:
+        self._app = app
+        self._ending = threading.Event()
+        self._lock = threading.Lock()
+        self._waiting: set[tuple[Any, ...]] = set()
+        self._is_away = False
+        self._threads = ThreadPoolExecutor(settings.TASK_THREADS, thread_name_prefix="polled")
+        self._thread = threading.Thread(target=self._poll, name="poller", daemon=True)
+
+    def start(self) -> None:
+        """Start to poll."""
+        self._thread.start()
+
+    def stop(self, *, wait: bool) -> None:
+        """Look for no more work; with `wait`, return when what was begun has ended."""
+        self._ending.set()
+        self._threads.shutdown(wait=wait, cancel_futures=True)
+
+    def _poll(self) -> None:
+        # Imported here because a worker needs no page before it starts.
+        from evalhub.health import broker_problem
+
+        while not self._ending.wait(POLL_SECONDS):
+            problem = broker_problem()
+            if bool(problem) != self._is_away:
+                self._is_away = bool(problem)
+                logger.warning(
+                    "%s Work is found by polling until it does."
+                    if problem
+                    else "The broker answers again.%s",
+                    problem,
+                )
+            if problem:
+                self.submit("tick")
+
+    def submit(self, task: str, *args: int) -> None:
+        """Do a task in a thread, unless the same one waits already."""
+        key = (task, *args)
+        with self._lock:
+            if key in self._waiting or self._ending.is_set():
+                return
+            self._waiting.add(key)
+        self._threads.submit(self._do, key)
+
+    def _do(self, key: tuple[Any, ...]) -> None:
+        from runs.queue import wakeups
+
+        with self._lock:
+            self._waiting.discard(key)
+        task, *args = key
+        try:
+            with wakeups.carried_by(self.submit):
+                self._app.tasks[f"runs.tasks.{task}"](*args)
+        except Exception:
+            # Broad because the next poll asks for it again, as after a task of Celery.
+            logger.exception("%s%s failed", task, tuple(args))
+        finally:
+            connections.close_all()
+
+
+class Polling(bootsteps.StartStopStep):
+    """Polls beside Celery's consumer, which waits for the broker."""
+
+    requires = ("celery.worker.components:Pool",)
+
+    def include_if(self, parent: Any) -> bool:
+        """Poll only in workers that do short tasks."""
+        return parent.app.conf.task_default_queue in parent.app.amqp.queues.consume_from
+
+    def start(self, parent: Any) -> None:
+        self._poller = Poller(parent.app)
+        self._poller.start()
+
+    def stop(self, parent: Any) -> None:
+        """Wait for the tasks that are running now, as for Celery's own."""
+        self._poller.stop(wait=True)
+
+    def terminate(self, parent: Any) -> None:
+        self._poller.stop(wait=False)
