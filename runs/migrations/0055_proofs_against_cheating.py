@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('runs', '0051_cached_prices'),
+        ('runs', '0054_artifacts_by_content'),
     ]
 
     operations = [
