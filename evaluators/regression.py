@@ -132,9 +132,11 @@ def overall(changes: Sequence[MeasureChange]) -> ChangeVerdict:
     """Return the verdict of a whole comparison from its headline measures, the pass rate first.
 
     Regressed where any scenario broke or any measure regressed, else improved where any improved, else the verdict of
-    the first measure.
+    the first measure. Not comparable where the pass rate isn't.
     """
     verdicts = [change.verdict for change in changes]
+    if verdicts[:1] == [ChangeVerdict.NOT_COMPARABLE]:
+        return ChangeVerdict.NOT_COMPARABLE
     if any(change.broke for change in changes) or ChangeVerdict.REGRESSED in verdicts:
         return ChangeVerdict.REGRESSED
     if any(change.mended for change in changes) or ChangeVerdict.IMPROVED in verdicts:

@@ -27,6 +27,7 @@ from tests.builders import (
     make_suite,
     make_target,
     make_trials,
+    scores_of,
 )
 
 pytestmark = pytest.mark.django_db
@@ -194,7 +195,7 @@ def test_comparing_again_replaces_what_was_found_before(version: SuiteVersion) -
     run = closed(version, {"create": FAILS})
     compare_with_baseline(run)
     assert Alert.objects.get().run == run
-    run.trial_set.update(outcome="pass")
+    run.trial_set.update(outcome="pass", scores=scores_of("pass"))
     close(run)
     compare_with_baseline(run)
     changes = run.changes.filter(measure__name="pass")

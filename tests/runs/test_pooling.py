@@ -44,5 +44,5 @@ def test_more_trials_of_more_scenarios_show_smaller_changes():
 
 
 def test_without_a_test_more_trials_have_no_forecast():
-    change = compare_measures([(MeasureRule("judge/judge"), {"a": Sample(3, 0.5)}, {"a": Sample(3, 0.6)})])[0]
-    assert detectable_with(change, {"a": Sample(3, 0.5)}, {"a": Sample(3, 0.6)}, 5, ["a"]) is None
+    change = compare_measures([(MeasureRule("judge/judge"), {"a": Sample(1, 0.5)}, {"a": Sample(1, 0.6)})])[0]
+    assert detectable_with(change, {"a": Sample(1, 0.5)}, {"a": Sample(1, 0.6)}, 5, ["a"]) is None
