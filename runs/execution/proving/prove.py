@@ -27,6 +27,7 @@ PASSES_CHEATING = (
     "An agent that overwrites and plants files instead of doing the task passes: {gates}. "
     "Check what only the finished task has."
 )
+UNPROVED_JUDGE = "Unproved against the judge: no planted verdict was tried (--judge-attacks)."
 PASSES_JUDGE = "The judge passes an agent that does nothing, with {name} answer. Make its rubric stricter."
 
 
@@ -75,10 +76,11 @@ def _against_cheating(scenario: Scenario, setting: Setting, seal: ScenarioSeal) 
     if cheating is Cheating.PASSED:
         passed = PASSES_CHEATING.format(gates=", ".join(held_gates(result)) or "its answer")
     attacks, fooled = _attack_judge(scenario, setting) if setting.attacks_judge else (0, 0)
+    untried = UNPROVED_JUDGE if scenario.spec.criteria.asks_model and not attacks else ""
     return replace(
         seal,
         seal=Seal.CHEATED if passed else seal.seal,
-        reason=passed[:LONGEST_REASON] or seal.reason,
+        reason=passed[:LONGEST_REASON] or " ".join(filter(None, [seal.reason, untried])),
         is_failure=bool(passed or fooled),
         cheating=cheating,
         attacks=attacks,

@@ -10,7 +10,7 @@ import pytest
 
 from evaluators.model import Complete, Completion, CompletionRequest
 from runs.execution.proving.agents import JudgeBudget
-from runs.execution.proving.prove import prove
+from runs.execution.proving.prove import UNPROVED_JUDGE, prove
 from runs.execution.proving.requests import prove_here, setting_of, stored_scenarios
 from runs.execution.work_area import own_area
 from runs.models import Run, ScenarioProof, SuiteProof, Target, Trial
@@ -113,7 +113,7 @@ def test_what_only_a_judge_decides_needs_a_judge(suite_folder):
 
 def test_gates_prove_a_scenario_that_is_judged_too(suite_folder):
     seal = proved(upload(suite_folder, greeting(EXISTS) + JUDGE, HELLO))
-    assert (seal.seal, seal.reason) == (Seal.PROVED, "The judge was not asked.")
+    assert (seal.seal, seal.reason) == (Seal.PROVED, f"The judge was not asked. {UNPROVED_JUDGE}")
 
 
 def test_a_solution_has_the_environment_of_an_agent(suite_folder):
@@ -144,7 +144,7 @@ def test_a_solution_answers_an_eval_case_with_its_calls(suite_folder):
     (suite_folder / "solutions/greet.sh").write_text(ANSWER)
     (imported,) = import_files(read_path(suite_folder), project=make_project(), by=None)
     seal = proved(imported.version)
-    assert (seal.seal, seal.reason) == (Seal.PROVED, "The judge was not asked.")
+    assert (seal.seal, seal.reason) == (Seal.PROVED, f"The judge was not asked. {UNPROVED_JUDGE}")
 
 
 def test_a_changed_solution_needs_another_proof(suite_folder):
