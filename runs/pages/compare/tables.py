@@ -12,7 +12,7 @@ from runs.warehouse.rates import Rate
 
 MEASURE_COLUMNS = (
     *("measure", "unit", "base", "new", "difference", "low_95", "high_95", "scale", "verdict", "magnitude"),
-    *("scenarios", "base_trials", "new_trials", "worse", "better", "p", "p_corrected", "delta"),
+    *("scenarios", "base_trials", "new_trials", "worse", "better", "p", "p_corrected", "p_elsewhere", "delta"),
     *("detectable", "test"),
 )
 
@@ -26,12 +26,12 @@ def measure_table(compared: ComparedRuns) -> Table:
 def _measure(row: MeasureRow) -> tuple[Cell, ...]:
     shared = (str(row.measure), row.measure.unit, row.base, row.new)
     if row.change is None:
-        return (*shared, *[None] * 4, "not_comparable", *[None] * 11)
+        return (*shared, *[None] * 4, "not_comparable", *[None] * 12)
     change = row.change.change
     return (
         *(*shared, change.effect, change.lower, change.upper, change.rule.scale.value, change.verdict.value),
         *(change.magnitude, change.scenarios, *change.trials, change.worse, change.better, change.p),
-        *(change.corrected, change.delta, change.detectable, change.test.value),
+        *(change.corrected, change.p_elsewhere, change.delta, change.detectable, change.test.value),
     )
 
 
