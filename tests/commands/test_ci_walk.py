@@ -98,7 +98,7 @@ def test_an_interrupted_job_leaves_what_it_has_and_is_no_baseline(tmp_path: Path
     began = time.monotonic()
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=60)
-    assert (process.returncode, time.monotonic() - began < 5) == (143, True)
+    assert (process.returncode, time.monotonic() - began < 20) == (143, True)
     assert "### Cancelled: `evals` v1 on `recorded`" in job.summary
     assert (job.junit.get("tests"), job.junit.get("skipped")) == ("4", "3")
     assert (job.folder / "results" / "runs.zip").exists()
