@@ -135,7 +135,9 @@ def _more(change: MeasureChange, dollars: float | None) -> str:
     if change.detectable is None or change.more_trials == 0:
         return ""
     if change.more_trials is None:
-        return f"To show {_smallest(change)} takes over {MOST_TRIALS:,} trials of each scenario. Add scenarios."
+        return (
+            f"To show {_smallest(change)} takes over {MOST_TRIALS:,} trials of each scenario. Add scenarios."
+        )
     price = "" if not dollars else f", about ${2 * change.more_trials * change.scenarios * dollars:.2f}"
     noun = "trial" if change.more_trials == 1 else "trials"
     return f"{change.more_trials} more {noun} of each scenario in both runs would show {_smallest(change)}{price}."

@@ -63,7 +63,7 @@ def assess(
     """
     kept = KeptFiles()
     if task.context.keeps_files:
-        hidden = task.spec.hidden
+        hidden = task.hidden
         start = [file for file in task.files if not any(matches(file.path, each) for each in hidden)]
         kept = keep_files(recording, folder, task.secrets, start if folder else ())
     tampering = safeguards.after_agent(task.solution_changes) if safeguards else Tampering()

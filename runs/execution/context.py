@@ -12,6 +12,7 @@ import msgspec
 from evaluators.criteria import Criteria
 from evaluators.diagnosis import Thresholds
 from evaluators.evaluate import LAYERS, Layer
+from evaluators.judges.rubric import Rubric as RubricCriteria
 from evaluators.mcp_surface import McpSurface, decoded
 from evaluators.model import Complete, Json
 from evaluators.staleness import Registry
@@ -20,6 +21,7 @@ from runs.containment.outbound import Outbound
 from runs.execution.batch_answers import batched
 from runs.execution.judge_rule import layers_for
 from runs.execution.judges import judge_of
+from runs.execution.judging_files import Judging, named_by_judging
 from runs.execution.tool_variables import refuse_missing, trial_variables
 from runs.execution.trial_folder import TrialFolder
 from runs.execution.workspace import LocalWorkspace
@@ -38,7 +40,7 @@ from runs.worker_settings import containment, variables_of
 from scenarios.formats.parsed import Fixture as FixtureFiles
 from scenarios.guidance import Guidance as GuidanceFiles
 from scenarios.hashing import files_hash, joint_hash
-from scenarios.models import Fixture
+from scenarios.models import Fixture, Rubric, ScenarioVersion
 from scenarios.spec import ScenarioSpec
 from scenarios.storing import guidance_files, unpack
 from scenarios.tool_files import split_tool
@@ -112,6 +114,25 @@ class RunContext:
     def solution_changes(self) -> Mapping[int, frozenset[str]]:
         """Executed files that reference solutions change, by scenario version, as proofs found them."""
         return solution_changes(self.run.suite_version)
+
+    @cached_property
+    def judging(self) -> Judging:
+        """What the scenarios of the suite's upload name to judge with."""
+        version = self.run.suite_version
+        if version.pk is None:
+            return Judging()
+        found = version.scenario_versions.all()
+        if version.source_id is not None:
+            found = ScenarioVersion.objects.filter(suite_versions__source=version.source_id)
+        files = frozenset(found.values_list("content__file", flat=True))
+        contents = found.filter(content__bundle__isnull=False).values_list(
+            "content__criteria__evaluators", "content__criteria__expected_messages"
+        )
+        named, scripts = named_by_judging(part for row in contents for part in row)
+        rubrics = Rubric.objects.filter(pk__in=found.exclude(rubric=None).values("rubric"))
+        return Judging(
+            named | files, scripts, tuple(RubricCriteria.model_validate(each.content) for each in rubrics)
+        )
 
     def prefetch(self) -> None:
         """Read from the database what trials use after their agent, while a lost connection can be retried."""

@@ -14,6 +14,7 @@ from evaluators.scores.composite_evaluator import without_models
 from evaluators.transcripts.latest import LatestCalls
 from runs.execution.context import RunContext, load_fixture, load_scenario
 from runs.execution.guidance import copies
+from runs.execution.judging_files import commands_of, judging_files, may_be_rubric, rubric_files
 from runs.execution.offered_tools import tools_of
 from runs.execution.protected_files import ProtectedFiles
 from runs.execution.trial_folder import TrialFolder
@@ -106,10 +107,18 @@ class Task:
             folder.workspace,
             folder.kept,
             protected=self.spec.criteria.protected or (),
-            hidden=self.spec.hidden,
+            hidden=self.hidden,
             tool=self.spec.criteria.tool,
             guidance={file.path for file in (*self.documents, *self.guidance_copies)},
         )
+
+    @cached_property
+    def hidden(self) -> tuple[str, ...]:
+        """Patterns of the workspace's files that the agent must not see: the scenario's, and rubrics."""
+        files = () if self.spec.bundle else self._scenario_files
+        # To read the suite's rubrics is for the few fixtures that could contain one.
+        asked = self.context.judging.rubrics if any(map(may_be_rubric, files)) else ()
+        return (*self.spec.hidden, *sorted(rubric_files(files, asked)))
 
     @property
     def solution_changes(self) -> frozenset[str]:
@@ -118,8 +127,29 @@ class Task:
 
     @property
     def bundle(self) -> tuple[FixtureFile, ...] | None:
-        """The files beside the workspace; None if there are none."""
-        return self._scenario_files if self.spec.bundle else None
+        """The files beside the workspace that the agent may see; None if there are none."""
+        if not self.spec.bundle:
+            return None
+        return tuple(file for file in self._scenario_files if file.path not in self._judging_paths)
+
+    @property
+    def judging_files(self) -> tuple[FixtureFile, ...]:
+        """The files beside the workspace that judge, laid when the agent has ended."""
+        if not self.spec.bundle:
+            return ()
+        return tuple(file for file in self._scenario_files if file.path in self._judging_paths)
+
+    @cached_property
+    def _judging_paths(self) -> frozenset[str]:
+        spec, run = self.spec, self.context.run
+        definition = (run.target_version or run.target).definition
+        return judging_files(
+            self._scenario_files,
+            self.context.judging,
+            folder=spec.folder,
+            given=(*spec.input_files, *spec.guidelines),
+            target=commands_of(definition, spec.folder),
+        )
 
     @property
     def guidelines(self) -> str:

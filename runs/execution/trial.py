@@ -65,8 +65,10 @@ def carry_out(load: Callable[[], Task], *, stopped: Callable[[], bool], name: st
         secrets = task.secrets
         if not task.needs_folder:
             return _run_without_folder(task)
-        files, bundle = retry_when_lost(lambda: (task.files, task.bundle), may_wait=outage.may_wait)
-        with trial_folder(settings.WORK_DIR, files, bundle) as folder:
+        files, bundle, _ = retry_when_lost(
+            lambda: (task.files, task.bundle, task.hidden), may_wait=outage.may_wait
+        )
+        with trial_folder(settings.WORK_DIR, files, bundle, inside=task.spec.folder) as folder:
             return _run_in_folder(task, folder)
     except ProviderError as error:
         if stopped():
@@ -98,6 +100,7 @@ def _run_in_folder(task: Task, folder: TrialFolder) -> TrialResult:
     check_room_for_commands()
     if recording.cancelled or task.stopped():
         return CANCELLED
+    folder.lay_judging(task.judging_files)
     result = assess(task, recording, folder, workspace, safeguards)
     if result.outcome != "pass":
         # Gates and scripts write, too.

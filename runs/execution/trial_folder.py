@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+import os
+import stat
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +29,7 @@ class TrialFolder:
     workspace: Path
     scratch: Path
     bundle: Path
-    """Files of a scenario outside the workspace: attachments, guidelines, judge scripts."""
+    """Files of a scenario outside the workspace: attachments, guidelines; judges' scripts after the agent."""
     record: Path
     """Written by the worker after the agent, for commands that read it."""
     server: Path
@@ -60,14 +62,40 @@ class TrialFolder:
         write_beneath(self.record, self.transcript.name, raw)
         write_beneath(self.record, self.events.name, events or b"")
 
+    def lay_judging(self, files: Sequence[FixtureFile]) -> None:
+        """Lay the bundle's files that judge when the agent has ended. Raises `ProviderError` if their place is taken."""
+        for path in (file.path for file in files):
+            if os.path.lexists(self.bundle / path) or not _is_real(self.bundle, path.rpartition("/")[0]):
+                raise ProviderError(
+                    f"The trial wrote to {self.bundle.name}/{path}, where only evalhub writes. "
+                    "Run it in a sandbox (EVALHUB_SANDBOX).",
+                    kind="command",
+                )
+        fill(self.bundle, files)
+
+
+def _is_real(root: Path, folder: str) -> bool:
+    """Return whether each step to a folder is a folder itself, as far as it exists."""
+    while folder:
+        state = (root / folder).lstat() if os.path.lexists(root / folder) else None
+        if state and not stat.S_ISDIR(state.st_mode):
+            return False
+        folder = folder.rpartition("/")[0]
+    return True
+
 
 @contextmanager
 def trial_folder(
-    root: Path, files: tuple[FixtureFile, ...], bundle: tuple[FixtureFile, ...] | None = None
+    root: Path,
+    files: tuple[FixtureFile, ...],
+    bundle: tuple[FixtureFile, ...] | None = None,
+    *,
+    inside: str = "",
 ) -> Iterator[TrialFolder]:
     """Create the directories with these files in workspace and bundle; remove them in the end.
 
-    Without a bundle (None) it has no directory, and `write_record` makes that of the record.
+    Without a bundle (None) it has no directory, and `write_record` makes that of the record. `inside` is the bundle's
+    folder where commands start, which may have no files yet.
     """
     base = fresh_folder(own_area(root), "trial-")
     folder = TrialFolder(*(base / name for name in _NAMES))
@@ -76,7 +104,7 @@ def trial_folder(
         folder.scratch.mkdir()
         fill(folder.workspace, files)
         if bundle is not None:
-            folder.bundle.mkdir()
+            (folder.bundle / inside).mkdir(parents=True)
             fill(folder.bundle, bundle)
         yield folder
     finally:

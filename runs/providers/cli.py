@@ -189,7 +189,7 @@ class Cli:
         return seconds if own is None else min(seconds, own)
 
     def _sandbox(self, invocation: Invocation, cwd: Path) -> Sandbox:
-        # The bundle contains the judges' scripts: read-only.
+        # Judges' scripts are laid among the bundle's files later: read-only.
         bundle = [invocation.bundle] if invocation.bundle else []
         own = (invocation.workspace, *bundle)
         elsewhere = cwd not in own and not any(cwd.is_relative_to(folder) for folder in own)

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import NamedTuple
 from xml.etree.ElementTree import Element, parse
 
+from tests.embedded_data import make_data
+
 ROOT = Path(__file__).resolve().parents[2]
 FILES = ROOT / "tests" / "files" / "ci_jobs"
 PAID = "  - {name: paid, provider: litellm, model: openai/gpt-4o-mini, api_key: '${{ AGENT_API_KEY }}'}\n"
@@ -27,6 +29,7 @@ class Job:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         shutil.copytree(FILES / "evals", folder / "evals")
+        make_data(folder / "data")
         with (folder / "evals" / "targets.yaml").open("a") as targets:
             targets.write(PAID)
 

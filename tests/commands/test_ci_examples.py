@@ -14,6 +14,8 @@ from xml.etree.ElementTree import parse
 import pytest
 import yaml
 
+from tests.embedded_data import make_data
+
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "scenarios" / "examples"
 EXPRESSION = re.compile(r"\$\{\{[^}]*\}\}")
@@ -44,6 +46,7 @@ def checkout(tmp_path: Path) -> Path:
     """Return a folder as CI has it: evalhub in `.evalhub`, with its environment."""
     programs = tmp_path / ".evalhub" / ".venv" / "bin"
     programs.mkdir(parents=True)
+    make_data(tmp_path / ".evalhub-data")
     (programs / "python").write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
     (programs / "python").chmod(0o755)
     (tmp_path / ".evalhub" / "manage.py").symlink_to(ROOT / "manage.py")

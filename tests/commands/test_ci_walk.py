@@ -19,15 +19,16 @@ OUTAGE = ROOT / "tests" / "files" / "outages" / "codex" / "before-401.jsonl"
 LOST = ("add-five", "add-four", "add-one", "add-two")
 
 
-@pytest.fixture
-def artifact(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def artifact(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return what the main branch's job left: its archive."""
-    job = new_job(tmp_path, "main")
+    folder = tmp_path_factory.mktemp("main")
+    job = new_job(folder, "main")
     ended = job.run(*DOOR)
     assert ended.code == 0, ended.err
     assert "No baseline to compare with." in job.summary
     assert (job.junit.get("tests"), job.junit.get("failures"), job.junit.get("errors")) == ("18", "0", "0")
-    kept = tmp_path / "artifact.zip"
+    kept = folder / "artifact.zip"
     shutil.copy(job.folder / "results" / "runs.zip", kept)
     return kept
 
@@ -98,7 +99,7 @@ def test_an_interrupted_job_leaves_what_it_has_and_is_no_baseline(tmp_path: Path
     began = time.monotonic()
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=60)
-    assert (process.returncode, time.monotonic() - began < 5) == (143, True)
+    assert (process.returncode, time.monotonic() - began < 20) == (143, True)
     assert "### Cancelled: `evals` v1 on `recorded`" in job.summary
     assert (job.junit.get("tests"), job.junit.get("skipped")) == ("4", "3")
     assert (job.folder / "results" / "runs.zip").exists()

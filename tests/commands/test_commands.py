@@ -16,6 +16,7 @@ from runs.reports.junit import junit_xml
 from scenarios.models import Suite, SuiteVersion
 from tests.builders import make_project, make_run, make_suite, make_target, make_trial
 from tests.commands.calling import call
+from tests.embedded_data import make_data
 
 ROOT = Path(__file__).resolve().parents[2]
 GOOD = """name: good
@@ -230,7 +231,7 @@ def test_one_trial_from_the_command_line_imports_nothing_heavy(tmp_path, files):
     done = subprocess.run(
         [sys.executable, "-c", program],
         cwd=ROOT,
-        env={**env, "EVALHUB_DATA": str(tmp_path / "data")},
+        env={**env, "EVALHUB_DATA": str(make_data(tmp_path / "data"))},
         capture_output=True,
         text=True,
         timeout=60,

@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from tests.embedded_data import make_data
+
 ROOT = Path(__file__).resolve().parents[2]
 Start = Callable[..., "subprocess.Popen[str]"]
 
@@ -27,7 +29,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
     env = {
         **inherited,
         "DJANGO_SETTINGS_MODULE": "evalhub.settings",
-        "EVALHUB_DATA": str(tmp_path / "data"),
+        "EVALHUB_DATA": str(make_data(tmp_path / "data")),
     }
     started: list[subprocess.Popen[str]] = []
 

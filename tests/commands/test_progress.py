@@ -13,6 +13,7 @@ import pytest
 
 from runs.reports.progress import Totals, totals_line
 from tests.commands.calling import call
+from tests.embedded_data import make_data
 
 ROOT = Path(__file__).resolve().parents[2]
 SUITE = "name: plain\ndescription: Nothing to do.\ntask: {prompt: Say hello.}\nevaluation: {gates: []}\n"
@@ -51,7 +52,7 @@ def test_on_a_terminal_a_bar_shows_the_running_trials(tmp_path: Path, arguments:
     ours, theirs = pty.openpty()
     left = ("DATABASE_URL", "EVALHUB_BROKER_URL", "DJANGO_SETTINGS_MODULE", "NO_COLOR")
     env = {name: value for name, value in os.environ.items() if name not in left}
-    env |= {"EVALHUB_DATA": str(tmp_path / "data"), "TERM": "xterm", "COLUMNS": "100"}
+    env |= {"EVALHUB_DATA": str(make_data(tmp_path / "data")), "TERM": "xterm", "COLUMNS": "100"}
     argv = [sys.executable, "manage.py", *arguments, "--verbose"]
     process = subprocess.Popen(argv, cwd=ROOT, env=env, stdout=subprocess.DEVNULL, stderr=theirs)
     os.close(theirs)

@@ -24,6 +24,7 @@ from evaluators.patterns import (
 )
 from runs.containment.pattern_processes import PatternProcesses, run_pattern
 from scenarios.formats.toml_text import read_toml
+from tests.linear_time import assert_linear_time, quarter
 
 pytestmark = pytest.mark.hostile
 
@@ -205,10 +206,11 @@ def test_a_helper_sees_no_variables(monkeypatch):
 
 
 def test_names_in_a_json_path_take_linear_time():
-    gate = CommandJsonPath(command="true", path='$."' + "[," * 900 + '"', assertion="exists")
-    began = time.thread_time()
-    gate.judge_output("{}")
-    assert time.thread_time() - began < 1
+    def judge(number):
+        gate = CommandJsonPath(command="true", path='$."' + "[," * number + '"', assertion="exists")
+        gate.judge_output("{}")
+
+    assert_linear_time(judge, 225, 900)
 
 
 def test_a_long_json_path_is_refused():
@@ -218,6 +220,7 @@ def test_a_long_json_path_is_refused():
 
 @pytest.mark.parametrize("line", ["[" + " " * 20_000, " " * 20_000 + "[", "a" * 20_000, "[a" * 10_000])
 def test_lines_of_a_toml_file_take_linear_time(line):
-    began = time.thread_time()
-    read_toml(f"text = '''\n{line}\n'''\n".encode(), "settings.toml")
-    assert time.thread_time() - began < 2
+    def read(line):
+        read_toml(f"text = '''\n{line}\n'''\n".encode(), "settings.toml")
+
+    assert_linear_time(read, quarter(line), line)

@@ -33,7 +33,7 @@ def test_a_call_that_ignores_the_limits_signal(place: Place) -> None:
     place.write("bin/mt", f"#!/bin/sh\ntrap '' TERM\nwhile :; do sleep 0.05; done; : {seconds}\n")
     result, calls = place.run("trap '' TERM; bin/mt; :", timeout_seconds=0.5, grace_seconds=0.3)
     assert result.timed_out
-    assert 0.7 < result.seconds < 2
+    assert 0.7 < result.seconds < 8
     assert [(call.exit, call.signal) for call in calls] == [(None, None)]
     assert nothing_left(seconds)
 

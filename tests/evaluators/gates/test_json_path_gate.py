@@ -128,7 +128,7 @@ def test_a_path_that_multiplies_what_it_finds_is_stopped(stdout: str, path: str)
     score = on_json(stdout, path, "exists")
     assert not score.passed
     assert "values of its output more than once; 200,000 are allowed." in score.message
-    assert time.thread_time() - started < 2
+    assert time.thread_time() - started < 10
 
 
 @pytest.mark.parametrize(

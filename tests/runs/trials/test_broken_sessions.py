@@ -20,7 +20,7 @@ OUTAGES = Path(__file__).parents[2] / "files/outages"
 STREAMS = Path(__file__).parents[2] / "files/streams"
 KINDS = ["codex", "claude_code", "opencode"]
 AGENT = """#!/bin/sh
-if [ "$*" = --version ]; then echo "1.2.3"; exit 0; fi
+case "$1" in --version) echo "1.2.3"; exit 0;; export) exit 1;; esac
 cat > /dev/null
 echo done > out.txt
 {script}

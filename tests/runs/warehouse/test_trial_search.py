@@ -218,7 +218,7 @@ def test_phrases_of_repeated_words_are_ranked_in_linear_time(run):
     spent = process_time() - began
     assert len(hits) == 20
     assert trial.pk not in hits
-    assert spent < 1
+    assert spent < 5
 
 
 @pytest.mark.parametrize("q", ["sta*", '"stage file"', "stage", "größe"])

@@ -188,7 +188,7 @@ def test_hostile_yaml_in_a_field_is_answered_soon(signed_in, field, text):
     given = {"view": "form", "kind": "cli", "name": "x", "command_template": "true", "base": "", field: text}
     started = time.thread_time()
     assert signed_in().post(NEW, given).status_code in (302, 422)
-    assert time.thread_time() - started < 2
+    assert time.thread_time() - started < 5
 
 
 def test_a_date_stays_text_between_form_and_yaml(signed_in):
