@@ -11,7 +11,8 @@ import os
 import select
 import stat
 import subprocess
-from collections import defaultdict
+import time
+from collections import defaultdict, deque
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -26,8 +27,11 @@ _PATIENCE = 20.0
 # As the namespace's owner, with the capabilities that only its first process has.
 _HOLD = ("unshare", "--user", "--map-current-user", "--keep-caps", "--", "/bin/sh", "-c")
 
-_free: dict[int, list[int]] = defaultdict(list)
-"""Descriptors of namespaces that no command uses, by how many namespaces may be below."""
+_IDLE_SECONDS = 0.5
+"""The kernel takes back what a killed command had in a namespace a moment later."""
+
+_free: dict[int, deque[tuple[float, int]]] = defaultdict(deque)
+"""Namespaces that no command uses, by how many may be below: since when, and their descriptors."""
 
 
 def setting_limits(namespaces: int) -> str:
@@ -52,7 +56,7 @@ def limited_namespace(program: str, namespaces: int) -> Iterator[int | None]:
         yield found
     finally:
         if found is not None:
-            _free[namespaces].append(found)
+            _free[namespaces].append((time.monotonic(), found))
 
 
 @cache
@@ -61,7 +65,7 @@ def problem(program: str) -> str:
     try:
         if Path(program).stat().st_mode & stat.S_ISUID:
             return "bubblewrap is setuid"
-        _free[NAMESPACES].append(_make(NAMESPACES))
+        _free[NAMESPACES].append((0.0, _make(NAMESPACES)))
     except OSError as error:
         return f"a namespace for them can't be made: {error}".rstrip(".")
     return ""
@@ -70,9 +74,13 @@ def problem(program: str) -> str:
 def _take(namespaces: int) -> int:
     try:
         # Atomic, because commands start in several threads.
-        return _free[namespaces].pop()
+        since, found = _free[namespaces].popleft()
     except IndexError:
         return _make(namespaces)
+    if time.monotonic() - since >= _IDLE_SECONDS:
+        return found
+    _free[namespaces].appendleft((since, found))
+    return _make(namespaces)
 
 
 def _make(namespaces: int) -> int:

@@ -74,8 +74,8 @@ def test_a_confirmation_starts_and_says_what_it_can_show(api, alerts):
     assert api("viewer").post(address).status_code == 403
     answer = api("runner").post(address)
     body = answer.json()
-    assert (answer.status_code, body["trials"], body["warning"]) == (202, 4, "")
-    assert body["plan"].startswith("2 scenarios × 2 trials on the new configuration: 4 trials.")
+    assert (answer.status_code, body["trials"], body["warning"]) == (202, 6, "")
+    assert body["plan"].startswith("2 scenarios × 3 trials on the new configuration: 6 trials.")
     assert list(Run.objects.filter(launch=body["launch"]).values_list("pk", flat=True)) == body["runs"]
     again = api("runner").post(address)
     assert (again.status_code, again.json()["id"]) == (422, "alert/unconfirmable")

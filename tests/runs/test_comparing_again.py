@@ -31,11 +31,11 @@ def test_runs_of_an_older_release_get_their_verdict(lost):
 
 
 def test_a_larger_smallest_effect_takes_verdict_and_alert_back(lost):
-    Project.objects.update(smallest_effects={"trial/pass": 0.9})
+    Project.objects.update(smallest_effects={"trial/pass": 1.1, "judge/judge": 1.1})
     assert call("compare_again", "--project", "tools", "--json").document == {"project": "tools", "runs": 2}
     lost.refresh_from_db()
     change = lost.changes.get(measure__name="pass", scenario=None)
-    assert (lost.verdict, change.detail["below_threshold"]) == ("no_evidence", True)
+    assert (lost.verdict, change.detail["below_threshold"]) == ("small_change", True)
     assert not Alert.objects.exists()
 
 

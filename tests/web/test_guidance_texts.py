@@ -162,7 +162,7 @@ def test_an_overruled_score_changes_a_stored_comparison(signed_in, pair, compare
 def test_a_changed_threshold_changes_a_stored_comparison(signed_in, pair, compared, project):
     client, address = signed_in(), f"{LIST}{pair[0].pk}/against/{pair[1].pk}/"
     assert "Improved" in parse(client.get(address)).region("Verdict")
-    project.smallest_effects = {"trial/pass": 2.0}
+    project.smallest_effects = {"trial/pass": 2.0, "judge/judge": 2.0}
     project.save()
     assert "Improved" not in parse(client.get(address)).region("Verdict")
 

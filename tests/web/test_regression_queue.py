@@ -192,11 +192,11 @@ def test_a_button_starts_the_confirmation(signed_in, version, alerts):
     make_earlier = Alert.objects.get(run=make_compared(version, dict.fromkeys(KEYS, "fail"), trials=6))
     client = signed_in("runner")
     page = parse(client.get(f"{ADDRESS}{make_earlier.pk}/confirm/"))
-    assert "2 scenarios × 2 trials on the new configuration: 4 trials." in page
+    assert "2 scenarios × 3 trials on the new configuration: 6 trials." in page
     response = client.post(f"{ADDRESS}{make_earlier.pk}/confirm/")
     assert response.url.endswith(f"#alert-{make_earlier.pk}")
     run = Run.objects.get(trigger="confirm")
-    assert (fresh(make_earlier).evidence, run.trials) == ("confirming", 4)
+    assert (fresh(make_earlier).evidence, run.trials) == ("confirming", 6)
     shown = client.get(f"{ADDRESS}{make_earlier.pk}/evidence/")
     assert (shown.status_code, "0 of 4 fresh trials" in parse(shown)) == (200, True)
     assert f"run {make_earlier.run_id}" in parse(client.get(f"/p/tools/runs/{run.pk}/"))

@@ -47,7 +47,7 @@ def test_it_works(folders, level):
 @pytest.mark.parametrize("level", LEVELS)
 def test_a_folder_on_path_that_cannot_be_looked_at_is_left_out(folders, level, caplog):
     # Its name is too long for any user; a folder in one that others may not enter fails alike.
-    unreadable = "/opt/" + "x" * 300
+    unreadable = f"/opt/{level}{'x' * 300}"
     here = replace(containment(level), path=f"{unreadable}:{PATH}")
     assert run(here.around(*folders), "echo works").stdout == b"works\n"
     if level in CONTAINED:
@@ -85,9 +85,9 @@ def test_it_has_the_network_only_when_asked(folders, level, network):
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_it_has_its_own_home_unless_it_is_off(folders, level):
+def test_an_agent_has_its_own_home_unless_it_is_off(folders, level):
     result = run(
-        containment(level).around(*folders),
+        containment(level).around(*folders, profile=AGENT),
         'echo "$HOME"; ls -A "$HOME" | wc -l; test -w "$HOME" && echo writable',
     )
     path, entries, writable = result.stdout.decode().split()

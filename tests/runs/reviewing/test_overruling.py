@@ -233,6 +233,9 @@ def test_the_verdict_against_the_baseline_follows(project: Any, ada: Any) -> Non
 
 
 def test_later_runs_are_compared_again(project: Any, ada: Any) -> None:
+    # Overruling its verdict leaves a judge's score as it is.
+    project.smallest_effects = {"judge/judge": 1.0}
+    project.save()
     version = make_suite(project, ("create",))
     base = make_compared(version, {"create": "fail"}, trials=6)
     run = make_compared(version, {"create": "pass"}, trials=6, options={"baseline": str(base.pk)})
