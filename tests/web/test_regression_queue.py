@@ -198,7 +198,7 @@ def test_a_button_starts_the_confirmation(signed_in, version, alerts):
     run = Run.objects.get(trigger="confirm")
     assert (fresh(make_earlier).evidence, run.trials) == ("confirming", 6)
     shown = client.get(f"{ADDRESS}{make_earlier.pk}/evidence/")
-    assert (shown.status_code, "0 of 4 fresh trials" in parse(shown)) == (200, True)
+    assert (shown.status_code, "0 of 6 fresh trials" in parse(shown)) == (200, True)
     assert f"run {make_earlier.run_id}" in parse(client.get(f"/p/tools/runs/{run.pk}/"))
     client.post(f"{ADDRESS}{make_earlier.pk}/confirm/")
     assert Run.objects.filter(trigger="confirm").count() == 1
