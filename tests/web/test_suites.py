@@ -227,5 +227,5 @@ def test_a_suites_page_makes_few_queries(signed_in, project, django_assert_max_n
     set_baseline(run, by=None)
     client = signed_in()
     client.get("/p/tools/suites/basics/")
-    with django_assert_max_num_queries(12):
+    with django_assert_max_num_queries(13):
         client.get("/p/tools/suites/basics/")
