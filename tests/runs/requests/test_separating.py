@@ -24,6 +24,7 @@ from tests.builders import (
     score,
 )
 from tests.evaluators.simulated_aa_pairs import BASELINES, covered
+from tests.evaluators.simulated_separations import shares
 
 pytestmark = pytest.mark.django_db
 KEYS = tuple(f"task-{number}" for number in range(10))
@@ -84,7 +85,7 @@ def test_parts_that_only_one_run_knows_are_no_cause():
     [
         ("fail", "pass", "point at: guidance"),
         ("pass", "pass", "did not regress, so the regression may be chance"),
-        ("fail", "fail", "point at: tool. Setting back guidance changes nothing."),
+        ("fail", "fail", "point at: tool. With the baseline's guidance, the results still regress."),
     ],
     ids=["what helps", "chance", "what is left"],
 )
@@ -99,6 +100,40 @@ def test_fresh_runs_point_at_a_cause(version, control, arm, conclusion, first):
     for each, outcome in ends if first == "control" else ends[::-1]:
         finish(each, outcome)
     assert conclusion in separation_of(run).conclusion
+
+
+def test_too_few_trials_beside_the_control_still_show_a_cause_that_is_left(version):
+    run = regressed(version)
+    same, older = request_separation(run.pk, by=None, trigger=Trigger.WEB)
+    finish(same, "fail")
+    finish(older, "fail")
+    # What small runs read beside their control, where nothing was found.
+    Run.objects.filter(pk=older.pk).update(verdict="too_little")
+    found = separation_of(run)
+    assert found.against_baseline == {"": "regressed", "guidance": "regressed"}
+    assert "point at: tool" in found.conclusion
+
+
+def test_what_helps_and_still_regresses_is_not_the_only_cause(version):
+    run = regressed(version)
+    same, older = request_separation(run.pk, by=None, trigger=Trigger.WEB)
+    finish(same, "fail")
+    finish(older, "fail")
+    Run.objects.filter(pk=older.pk).update(verdict="improved")
+    assert "There may be more than one cause: with the baseline's guidance" in separation_of(run).conclusion
+
+
+@pytest.mark.simulation
+def test_a_cause_that_no_run_sets_back_is_found():
+    now, earlier = shares(10, 5, "tool", -0.3, separations=60)
+    assert now["tool"] > 0.75 and earlier["tool"] < 0.1
+
+
+@pytest.mark.simulation
+@pytest.mark.parametrize(("cause", "innocent"), [("tool", "guidance"), ("guidance", "tool")])
+def test_an_innocent_cause_is_not_blamed(cause, innocent):
+    # 2 %, and three standard errors of 100 separations.
+    assert shares(10, 5, cause, -0.3, separations=100)[0][innocent] <= 0.06
 
 
 def test_an_older_definition_of_the_target_is_set_back(version):
