@@ -148,7 +148,7 @@ def versions_of(project: Project) -> list[JudgeVersion]:
 
 
 def calibration_of(project: Project, version: JudgeVersion, repeated: Repeated) -> Calibrated:
-    """Return a judge version's calibration. Four queries."""
+    """Return a judge version's calibration. Three queries."""
     known = _labels(project, version)
     whole = calibrate(known.whole, known.sizes)
     return Calibrated(
@@ -169,7 +169,7 @@ def _judged_runs(
 ) -> tuple[JudgedRun, ...]:
     newest = Run.objects.filter(project=project).order_by("-pk").values_list("pk", flat=True)
     judgings = JudgingRecord.objects.filter(
-        trial__run__in=list(newest[: 5 * MOST_RUNS]),
+        trial__run__in=newest[: 5 * MOST_RUNS],
         counts=True,
         passed__isnull=False,
         model=version.model,
