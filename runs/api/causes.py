@@ -34,6 +34,8 @@ class ArmOut(Schema):
     state: str
     verdict: str | None
     """Of the control against the baseline, of the others against the control."""
+    verdict_against_baseline: str | None
+    """Where all others still regress against it, a factor that can't be set back is the cause."""
 
 
 class CausesOut(Schema):
@@ -80,8 +82,11 @@ def _causes_json(run: Run) -> dict[str, Any]:
                 "factor": arm.factor or None,
                 "state": arm.run.state,
                 "verdict": arm.run.verdict or None,
+                "verdict_against_baseline": found.against_baseline.get(arm.factor) or None,
             }
-            for arm in (found.arms if found else ())
-        ],
+            for arm in found.arms
+        ]
+        if found
+        else [],
         "conclusion": found.conclusion if found else "",
     }

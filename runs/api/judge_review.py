@@ -97,6 +97,17 @@ class AgreementOut(Schema):
     kappa: KappaOut | None
 
 
+class JudgedRunOut(Schema):
+    """How often a judge passed a run's trials, before overrules."""
+
+    run: int
+    judged_pass_rate: RateOut
+    """As the judge answered, with Wilson's interval."""
+    corrected_pass_rate: RateOut | None
+    """Corrected for the judge's TPR and TNR (Rogan and Gladen 1978); null without labels of both answers, or where
+    they don't show the judge to be better than chance."""
+
+
 class CalibrationOut(Schema):
     """One judge version compared with people's labels of random samples."""
 
@@ -108,6 +119,8 @@ class CalibrationOut(Schema):
     criteria: dict[str, AgreementOut]
     right_among_disagreements: RateOut
     flip_rate: RateOut
+    runs: list[JudgedRunOut]
+    """The newest 10 runs that it judged, newest first."""
 
 
 class ReassessIn(Given):

@@ -129,6 +129,8 @@ class AaRatesOut(Schema):
     differing: int
     alarms: int
     """Comparisons that read Regressed or Improved."""
+    independent: float
+    """What the pairs count as in the intervals: those of one baseline share its luck."""
     sentence: str
 
 

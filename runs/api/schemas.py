@@ -62,6 +62,12 @@ class ScenarioClassOut(Schema):
     scenario: str
     scenario_class: str
     """solid, fixed, flaky, broken or new."""
+    class_probability: float | None
+    """That the true pass rate is in the class's range, given the trials; null for new."""
+    class_trials: int
+    """The trials that it rests on: those since the change that explains the class, else all without errors."""
+    too_few_trials: bool
+    """Whether the class is less than 80 % sure."""
     passed: int
     trials: int
     """Without errors."""

@@ -1,7 +1,8 @@
 """Set the possible causes of a regression apart: fresh runs, each with one factor as in the baseline.
 
 One-factor-at-a-time: a fresh run of the same configuration is the control, and every other run differs from it in one
-factor. So a regression that was chance doesn't point at anything.
+factor. So a regression that was chance doesn't point at anything. A run that is still regressed against the baseline,
+with a factor set back, doesn't owe it to that factor.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ from runs.models.run import RunState, Trigger
 from runs.models.run_options import RunOptions, Selection
 from runs.planning.request import Request, plan, request_runs
 from runs.warehouse.causes import changed_factors
+from runs.warehouse.measure_changes import compare_run_measures
 
 CONTROL = ""
 """The arm of the run's own configuration."""
 RELATED = ("project", "suite_version__suite", "suite", "target", "target_version", "guidance", "launch")
-_UNCHANGED = (ChangeVerdict.EQUIVALENT, ChangeVerdict.NO_EVIDENCE, ChangeVerdict.SMALL)
 
 
 @dataclass(frozen=True)
@@ -93,6 +94,15 @@ class Separation:
     def is_open(self) -> bool:
         return any(arm.run.is_open for arm in self.arms)
 
+    @cached_property
+    def against_baseline(self) -> dict[str, str]:
+        """Return each finished fresh run's verdict against the baseline, by factor. Up to three queries for each."""
+        finished = [arm for arm in self.arms if arm.run.state == RunState.FINISHED and arm.run.verdict]
+        return {
+            arm.factor: arm.run.verdict if arm.factor == CONTROL else _compare(self.baseline, arm.run)
+            for arm in finished
+        }
+
     @property
     def conclusion(self) -> str:
         """Say which cause the fresh runs point at; empty before they have finished."""
@@ -102,18 +112,29 @@ class Separation:
         tried = [arm for arm in self.arms if arm.factor != CONTROL]
         if any(arm.run.state != RunState.FINISHED or not arm.run.verdict for arm in self.arms):
             return "Not every fresh run has results, so they point at nothing. See their pages."
-        if helped := [arm.factor for arm in tried if arm.run.verdict == ChangeVerdict.IMPROVED]:
+        against = self.against_baseline
+        still = [arm.factor for arm in tried if against[arm.factor] == ChangeVerdict.REGRESSED]
+        helped = [arm.factor for arm in tried if arm.run.verdict == ChangeVerdict.IMPROVED]
+        if alone := [factor for factor in helped if factor not in still]:
+            return f"The fresh runs point at: {' and '.join(alone)}. As in the baseline, the results improve."
+        if helped:
             return (
-                f"The fresh runs point at: {' and '.join(helped)}. As in the baseline, the results improve."
+                f"There may be more than one cause: with the baseline's {' or '.join(helped)}, the results improve and "
+                "still regress against the baseline. Repeat the fresh runs with more trials."
             )
         if control.verdict != ChangeVerdict.REGRESSED:
             return "The fresh run of the same configuration did not regress, so the regression may be chance."
-        if self.others and all(arm.run.verdict in _UNCHANGED for arm in tried):
+        if self.others and len(still) == len(tried):
             return (
-                f"The fresh runs point at: {' or '.join(self.others)}. Setting back "
-                f"{' or '.join(arm.factor for arm in tried)} changes nothing."
+                f"The fresh runs point at: {' or '.join(self.others)}. With the baseline's "
+                f"{' or '.join(arm.factor for arm in tried)}, the results still regress."
             )
         return "The fresh runs don't show which cause it is. Repeat them with more trials."
+
+
+def _compare(before: Run, after: Run) -> str:
+    verdict = compare_run_measures(before, after).verdict
+    return "" if verdict is None else verdict.value
 
 
 def separation_of(run: Run) -> Separation | None:

@@ -38,6 +38,9 @@ def scenarios_json(suite: Suite, found: Mapping[str, Strip]) -> list[dict[str, A
         {
             "scenario": key,
             "scenario_class": strip.kind.value,
+            "class_probability": (evidence := strip.evidence).probability,
+            "class_trials": evidence.n,
+            "too_few_trials": not evidence.is_enough,
             "passed": strip.rate.passed,
             "trials": strip.rate.n,
             "k": k,

@@ -8,23 +8,29 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 import msgspec
-from django.db.models import Exists, OuterRef
+from django.db.models import Count, Exists, OuterRef, Q
 
 from evalhub.teams.models import Project
 from evaluators.calibration import (
     Calibration,
     Label,
+    Sizes,
     WeightedRate,
     calibrate,
+    corrected_pass_rate,
     flip_rate,
     missing_labels,
+    posterior_of,
     weighted_rate,
 )
-from runs.models import JudgeCalibration, JudgingRecord, Resolution, RoundItem, Trial
+from runs.models import JudgeCalibration, JudgingRecord, Resolution, RoundItem, Run, Trial
 from runs.models.review import Right
 
 MOST_REPEATED = 500
 """Flip rates and drift are computed from the newest trials, and from the newest judgings made again."""
+
+MOST_RUNS = 10
+"""Newest runs of a judge whose pass rate is corrected, among five times as many of the project."""
 
 
 class JudgeVersion(NamedTuple):
@@ -48,6 +54,20 @@ class JudgeVersion(NamedTuple):
         return cls(model, rubric) if colon else None
 
 
+class JudgedRun(NamedTuple):
+    """How often a judge passed a run's trials, before overrules."""
+
+    run: int
+    passed: int
+    judged: int
+    corrected: WeightedRate | None
+    """The pass rate corrected for the judge's TPR and TNR; None where the labels don't allow it."""
+
+    @property
+    def rate(self) -> WeightedRate:
+        return weighted_rate([(n < self.passed, 1.0) for n in range(self.judged)])
+
+
 @dataclass(frozen=True)
 class Calibrated:
     """A judge version with everything that people's answers say of it."""
@@ -61,6 +81,8 @@ class Calibrated:
     among_disagreements: WeightedRate = field(default_factory=lambda: WeightedRate(0))
     """How often the judge was right where it disagreed with gates; not a random sample."""
     flips: WeightedRate = field(default_factory=lambda: WeightedRate(0))
+    runs: tuple[JudgedRun, ...] = ()
+    """The newest runs that it judged, newest first."""
 
     @property
     def needs(self) -> str:
@@ -76,7 +98,8 @@ class Calibrated:
 
 def recalibrate(project: Project, version: JudgeVersion) -> None:
     """Rewrite the stored calibration of a judge version. Requires a transaction; two queries."""
-    whole = calibrate(_labels(project, version)[0])
+    known = _labels(project, version)
+    whole = calibrate(known.whole, known.sizes)
     JudgeCalibration.objects.update_or_create(
         project=project,
         model=version.model,
@@ -89,21 +112,33 @@ def recalibrate(project: Project, version: JudgeVersion) -> None:
     )
 
 
-def _labels(project: Project, version: JudgeVersion) -> tuple[list[Label], dict[str, list[Label]]]:
-    """Return the labels of the whole judgment, and those of each criterion. Only random samples count."""
+class _Labels(NamedTuple):
+    whole: list[Label]
+    criteria: dict[str, list[Label]]
+    sizes: Sizes
+    """Judgings that each stratum of the rounds represents, labelled or not."""
+
+
+def _labels(project: Project, version: JudgeVersion) -> _Labels:
+    """Return the labels of the whole judgment, and those of each criterion. Only random samples count. One query."""
     rows = RoundItem.objects.filter(
-        round__project=project, round__model=version.model, round__rubric=version.rubric, at__isnull=False
+        round__project=project, round__model=version.model, round__rubric=version.rubric
     )
     whole: list[Label] = []
     criteria: defaultdict[str, list[Label]] = defaultdict(list)
-    columns = ("passed", "judge_passed", "criteria", "judge_criteria", "weight")
-    for passed, judge, by_person, by_judge, weight in rows.values_list(*columns):
+    sizes: defaultdict[bool | None, float] = defaultdict(float)
+    columns = ("passed", "judge_passed", "criteria", "judge_criteria", "weight", "round__is_stratified", "at")
+    for passed, judge, by_person, by_judge, weight, is_stratified, at in rows.values_list(*columns):
+        stratum = judge if is_stratified else None
+        sizes[stratum] += weight
+        if at is None:
+            continue
         if passed is not None:
-            whole.append(Label(passed, judge, weight))
+            whole.append(Label(passed, judge, weight, stratum))
         for name, answer in by_person.items():
             if name in by_judge:
-                criteria[name].append(Label(answer, by_judge[name], weight))
-    return whole, dict(criteria)
+                criteria[name].append(Label(answer, by_judge[name], weight, stratum))
+    return _Labels(whole, dict(criteria), dict(sizes))
 
 
 def versions_of(project: Project) -> list[JudgeVersion]:
@@ -113,18 +148,39 @@ def versions_of(project: Project) -> list[JudgeVersion]:
 
 
 def calibration_of(project: Project, version: JudgeVersion, repeated: Repeated) -> Calibrated:
-    """Return a judge version's calibration. Two queries."""
-    labels, by_criterion = _labels(project, version)
-    whole = calibrate(labels)
+    """Return a judge version's calibration. Three queries."""
+    known = _labels(project, version)
+    whole = calibrate(known.whole, known.sizes)
     return Calibrated(
         version,
         whole,
-        {name: calibrate(own) for name, own in sorted(by_criterion.items())},
+        {name: calibrate(own, known.sizes, is_verdict=False) for name, own in sorted(known.criteria.items())},
         whole.is_calibrated(project.judge_labels, project.judge_rate),
         missing_labels(whole.passing, project.judge_labels),
         missing_labels(whole.failing, project.judge_labels),
         _among_disagreements(project, version),
         flips_of(repeated, version),
+        _judged_runs(project, version, known, whole),
+    )
+
+
+def _judged_runs(
+    project: Project, version: JudgeVersion, known: _Labels, whole: Calibration
+) -> tuple[JudgedRun, ...]:
+    newest = Run.objects.filter(project=project).order_by("-pk").values_list("pk", flat=True)
+    judgings = JudgingRecord.objects.filter(
+        trial__run__in=newest[: 5 * MOST_RUNS],
+        counts=True,
+        passed__isnull=False,
+        model=version.model,
+        rubric=version.rubric,
+    )
+    counts = judgings.values("trial__run").annotate(judged=Count("pk"), passes=Count("pk", Q(passed=True)))
+    rows = list(counts.order_by("-trial__run").values_list("trial__run", "passes", "judged")[:MOST_RUNS])
+    posterior = posterior_of(known.whole, known.sizes) if known.whole else None
+    return tuple(
+        JudgedRun(run, passed, judged, posterior and corrected_pass_rate(whole, posterior, passed, judged))
+        for run, passed, judged in rows
     )
 
 
@@ -212,4 +268,12 @@ def as_json(found: Calibrated) -> dict[str, Any]:
         "criteria": {name: msgspec.to_builtins(each) for name, each in found.criteria.items()},
         "right_among_disagreements": msgspec.to_builtins(found.among_disagreements),
         "flip_rate": msgspec.to_builtins(found.flips),
+        "runs": [
+            {
+                "run": each.run,
+                "judged_pass_rate": msgspec.to_builtins(each.rate),
+                "corrected_pass_rate": each.corrected and msgspec.to_builtins(each.corrected),
+            }
+            for each in found.runs
+        ],
     }

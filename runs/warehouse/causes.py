@@ -9,6 +9,7 @@ from typing import Any
 
 from evaluators.measure_change import ChangeVerdict
 from runs.models import Run
+from runs.models.target import IMPORTED
 from runs.warehouse.differences import LABELS, Difference, fingerprint_differences
 
 FACTORS: dict[str, tuple[str, ...]] = {
@@ -26,6 +27,8 @@ MOST_REGRESSIONS = 50
 """Newest earlier regressions that are counted."""
 _NO_INPUT = ("names", "staleness")
 """Parts of a fingerprint that no result depends on."""
+_UNDER_TEST = ("tool_version", "guidance")
+"""Parts that an imported run must know to be the same as another one."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +44,14 @@ class Cause:
 
 
 def same_fingerprint(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
-    """Return whether two runs can differ only by chance; false for an unknown fingerprint."""
+    """Return whether two runs can differ only by chance; false for an unknown fingerprint.
+
+    Imported runs that don't say which tool and guidance they had are unknown.
+    """
+    if any(
+        each.get("provider") == IMPORTED and not all(map(each.get, _UNDER_TEST)) for each in (before, after)
+    ):
+        return False
     known = [
         {name: value for name, value in each.items() if name not in _NO_INPUT} for each in (before, after)
     ]

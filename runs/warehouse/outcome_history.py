@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from django.db.models import Q, QuerySet
 
 from evaluators.comparability import Standard, outcome_parts
-from evaluators.scenario_classes import GAP, ScenarioClass, classify
+from evaluators.scenario_classes import GAP, ClassEvidence, ScenarioClass, classify, evidence_of
 from runs.models import Run, Trial
 from runs.models.trial import TrialState
 from runs.warehouse.adopted_parts import parts_by_pk, with_adopted
@@ -48,6 +48,11 @@ class Strip:
     def kind(self) -> ScenarioClass:
         """Return the scenario's class."""
         return classify(self.outcomes)
+
+    @property
+    def evidence(self) -> ClassEvidence:
+        """Return what the class rests on."""
+        return evidence_of(self.outcomes)
 
     @property
     def rate(self) -> Rate:

@@ -96,6 +96,9 @@ def _create_run(
     now = timezone.now()
     outcomes = [trial.outcome for trial in external.trials]
     costs = [trial.cost_usd for trial in external.trials if trial.cost_usd is not None]
+    tool_version = str(external.tool_version or external.staleness.get("tool_version") or "")[:200]
+    guidance = _guidance(version.suite, external)
+    under_test = {"tool_version": tool_version, "guidance": guidance.sha256 if guidance else ""}
     return Run.objects.create(
         project=launch.project,
         launch=launch,
@@ -112,15 +115,16 @@ def _create_run(
             "target": external.target,
             "provider": IMPORTED,
             "staleness": external.staleness,
+            **{name: value for name, value in under_test.items() if value},
             CONTENTS: contents_json(
                 external.suite_hash,
                 [(trial.key, trial.scenario_hash) for trial in external.trials],
                 by_id=by_id,
             ),
         },
-        guidance=_guidance(version.suite, external),
+        guidance=guidance,
         warnings=[*external.warnings, *external.staleness.get("warnings", [])],
-        tool_version=str(external.tool_version or external.staleness.get("tool_version") or "")[:200],
+        tool_version=tool_version,
         model=external.model,
         cost_usd=sum(costs) if costs else None,
         tokens_in=sum(trial.usage.input for trial in external.trials if trial.usage),

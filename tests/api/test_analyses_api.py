@@ -23,7 +23,9 @@ def test_causes_are_read_and_separated(api, project, settings):
     assert "Install 1.0 on a worker and run the suite again" in found["by_hand"]["tool"]
     answer = api("runner").post(f"/runs/{run.pk}/causes")
     assert answer.status_code == 202
-    assert [each["factor"] for each in answer.json()["fresh"]] == [None, "guidance"]
+    fresh = answer.json()["fresh"]
+    assert [each["factor"] for each in fresh] == [None, "guidance"]
+    assert [each["verdict_against_baseline"] for each in fresh] == [None, None]
     assert api("runner").post(f"/runs/{run.pk}/causes").status_code == 422
 
 

@@ -21,6 +21,10 @@ def test_classes_are_those_of_one_target(api, project):
         ("create", "solid"),
         ("export", "new"),
     ]
+    created, exported = found["scenarios"]
+    assert (created["class_trials"], created["too_few_trials"]) == (3, True)
+    assert created["class_probability"] == pytest.approx(0.593, abs=1e-3)
+    assert (exported["class_probability"], exported["class_trials"]) == (None, 0)
     assert found["scenarios"][0]["pass_hat_k"] == found["scenarios"][0]["pass_at_k"] == 1.0
     assert api("viewer").get("/suites/basics/classes").json()["target"] == "codex"
     assert api("viewer").get("/suites/basics/classes?target=none").status_code == 404

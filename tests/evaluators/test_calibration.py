@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from evaluators.calibration import Label, allocate, calibrate, cohen_kappa, flip_rate, weighted_rate
+from evaluators.calibration import (
+    Label,
+    allocate,
+    calibrate,
+    cohen_kappa,
+    corrected_pass_rate,
+    flip_rate,
+    posterior_of,
+    weighted_rate,
+)
+from tests.evaluators.simulated_judges import JUDGES, Judge, coverage
 
 
 def labels(both: int, person: int, judge: int, neither: int) -> list[Label]:
@@ -89,3 +99,77 @@ def test_a_stratified_sample_has_both_answers(
 ) -> None:
     found = allocate(n, passing, failing)
     assert (found.passing, found.failing) == drawn
+
+
+def drawn(both: int, person: int, judge: int, neither: int, passing: float, failing: float) -> list[Label]:
+    """Return the labels of a 2 × 2 table, drawn from so many judgings that passed and that failed."""
+    weights = {True: passing / (both + judge), False: failing / (person + neither)}
+    return [
+        Label(each.person, each.judge, weights[each.judge], each.judge)
+        for each in labels(both, person, judge, neither)
+    ]
+
+
+def test_false_passes_that_were_not_drawn_widen_the_true_negative_rate() -> None:
+    # 60 of 1,900 passes have no false one; 2 % of them would be as many as the 40 right fails.
+    found = calibrate(drawn(60, 36, 0, 24, 1900, 100))
+    assert (found.true_negative.value, found.true_negative.upper) == (1.0, 1.0)
+    assert 0.3 < found.true_negative.lower < 0.6
+    assert not found.is_calibrated(24, 0.7)
+
+
+def test_a_stratum_without_labels_is_unknown() -> None:
+    found = calibrate(drawn(30, 0, 0, 1, 900, 900)[:30], {True: 900.0, False: 900.0})
+    assert found.true_positive.value == 1.0 and found.true_positive.lower < 0.6
+
+
+def test_sizes_count_judgings_without_a_label() -> None:
+    some = drawn(28, 2, 2, 28, 300, 300)
+    more = calibrate(some, {True: 300.0, False: 3000.0}).true_negative
+    assert more.lower > calibrate(some, {True: 3000.0, False: 300.0}).true_negative.lower
+
+
+@pytest.mark.parametrize("n", [5, 20, 29])
+def test_few_equal_labels_leave_kappa_open(n: int) -> None:
+    found = calibrate(labels(n - n // 2, 0, 0, n // 2)).kappa
+    assert found is not None and (found.value, found.upper) == (1.0, 1.0)
+    assert found.lower < {5: 0.5, 20: 0.85, 29: 0.9}[n]
+
+
+def test_a_judged_pass_rate_is_corrected() -> None:
+    # TPR 0.9 and TNR 0.8: of 70 % that people pass the judge passes 0.7 * 0.9 + 0.3 * 0.2 = 69 %.
+    own = labels(90, 10, 20, 80)
+    found = corrected_pass_rate(calibrate(own), posterior_of(own), 690, 1000)
+    assert found is not None and (found.n, found.value) == (1000, pytest.approx(0.7))
+    alone = weighted_rate([(n < 690, 1.0) for n in range(1000)])
+    assert found.upper - found.lower > 2 * (alone.upper - alone.lower)
+    assert found.lower < 0.7 < found.upper
+
+
+@pytest.mark.parametrize(
+    "own",
+    [labels(10, 10, 10, 10), labels(20, 0, 0, 0), labels(3, 2, 2, 3)],
+    ids=["chance", "one answer", "too few"],
+)
+def test_a_judge_that_may_be_chance_corrects_nothing(own: list[Label]) -> None:
+    assert corrected_pass_rate(calibrate(own), posterior_of(own), 50, 100) is None
+
+
+def test_no_judgings_have_no_corrected_rate() -> None:
+    own = labels(90, 10, 20, 80)
+    assert corrected_pass_rate(calibrate(own), posterior_of(own), 0, 0) is None
+
+
+@pytest.mark.simulation
+@pytest.mark.parametrize("judge", [JUDGES[0], JUDGES[3], JUDGES[7]], ids=str)
+def test_intervals_contain_the_true_rates(judge: Judge) -> None:
+    found = coverage(judge, 300)
+    # 91 %, less three standard errors of 300 samples.
+    assert min(found[:5]) > 0.91 - 0.05
+    assert found.known == 1.0
+
+
+@pytest.mark.simulation
+@pytest.mark.parametrize("judge", [JUDGES[1], JUDGES[2]], ids=str)
+def test_a_judge_that_passes_half_of_the_failures_is_not_calibrated(judge: Judge) -> None:
+    assert coverage(judge, 200).calibrated < 0.01

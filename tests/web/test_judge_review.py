@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 
 from runs.models import JudgeCalibration, JudgingRecord, Overrule, Resolution, Review, ReviewRound, Run, Trial
-from runs.warehouse.review_rounds import draw
+from runs.warehouse.review_rounds import decide, draw
 from scenarios.models import SuiteVersion
 from tests.builders import close, make_guidance, make_member, make_run, make_trial, score
 from tests.runs.reviewing.judged import VERSION, judged_trial
@@ -216,6 +216,19 @@ def test_uncalibrated_judges_have_a_badge(signed_in: SignIn, run: Run) -> None:
         assert "! not calibrated" not in parse(signed_in().get(f"/p/tools/{address}"))
     page = parse(signed_in().get("/p/tools/reviews/calibration/"))
     assert "30 more passing labels and 30 more failing labels needed." in page
+
+
+def test_judged_pass_rates_stand_beside_the_corrected_ones(signed_in: SignIn, run: Run, project: Any) -> None:
+    address = "/p/tools/reviews/calibration/"
+    table = f"Judged pass rates of {VERSION}"
+    row = parse(signed_in().get(address)).table(table).row(f"run {run.pk}")
+    assert row.cell("As judged").text.startswith("50 %")
+    assert row.cell("Corrected for TPR and TNR").text == "not measured"
+    ada = make_member(project, "runner", "ada")
+    for item in draw(project, VERSION, 6, by=ada).items.all():
+        decide(item, passed=item.judge_passed, criteria={}, note="", by=ada)
+    row = parse(signed_in().get(address)).table(table).row(f"run {run.pk}")
+    assert row.cell("Corrected for TPR and TNR").text.startswith("50 %")
 
 
 def test_rationales_stand_in_columns(signed_in: SignIn, version: SuiteVersion, run: Run) -> None:

@@ -172,6 +172,14 @@ def test_a_suite_classifies_its_scenarios(signed_in, tried, kind):
     assert [line.scenario.key for line in response.context["lines"]] == [f"{kind}-one"]
 
 
+@pytest.mark.parametrize(
+    ("kind", "rests_on"), [("solid", "too few trials, n = 4"), ("broken", "88 % sure, n = 4"), ("new", "")]
+)
+def test_a_class_says_what_it_rests_on(signed_in, tried, kind, rests_on):
+    row = parse(signed_in().get("/p/tools/suites/basics/")).table("Scenarios").row(f"{kind}-one")
+    assert row.cell("Class").text == f"{kind} {rests_on}".strip()
+
+
 def test_a_scenario_of_two_trials_is_new(signed_in, project):
     run = make_run(make_suite(project, ("one",), name="Basics"))
     make_trial(run, "one")
@@ -227,5 +235,5 @@ def test_a_suites_page_makes_few_queries(signed_in, project, django_assert_max_n
     set_baseline(run, by=None)
     client = signed_in()
     client.get("/p/tools/suites/basics/")
-    with django_assert_max_num_queries(12):
+    with django_assert_max_num_queries(13):
         client.get("/p/tools/suites/basics/")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from django.contrib import messages
-from django.db.models import Count, Max, Q, QuerySet, Sum
+from django.db.models import Max, QuerySet
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
@@ -18,7 +18,7 @@ from runs.models import SuiteProof, Target
 from runs.models.run import Trigger
 from runs.pages.forms import AaForm, ProofForm
 from runs.planning.aa_pair import request_aa_pair
-from runs.warehouse.aa_pairs import ALARMS, AaRates
+from runs.warehouse.aa_pairs import AaRates, aa_rates
 from runs.warehouse.seals import sealed, seals_of
 from scenarios.models import Suite, SuiteVersion
 
@@ -42,10 +42,11 @@ class ShownProof:
     aa: AaRates = NO_PAIRS
 
 
-def shown_proof(seals: str, scenarios: int, proof: SuiteProof | None, target: Target | None) -> ShownProof:
-    """Return a proof as its panel shows it; `target` comes from `targets_of`."""
-    counts = ("pairs", "scenarios", "differing", "alarms")
-    aa = AaRates(**{name: vars(target)[name] for name in counts}) if target else NO_PAIRS
+def shown_proof(
+    suite: Suite, seals: str, scenarios: int, proof: SuiteProof | None, target: Target | None
+) -> ShownProof:
+    """Return a proof as its panel shows it, with the A/A pairs on the target. One query."""
+    aa = aa_rates(suite.pk, target.pk) if target else NO_PAIRS
     if proof is None:
         return ShownProof(seals, scenarios, is_proving=False, target=target, aa=aa)
     return ShownProof(
@@ -61,15 +62,8 @@ def shown_proof(seals: str, scenarios: int, proof: SuiteProof | None, target: Ta
 
 
 def targets_of(suite: Suite) -> QuerySet[Target]:
-    """Return the targets that ran a suite, each with its newest run and its A/A pairs. One query."""
-    pair = Q(runs__aa_scenarios__isnull=False)
-    return Target.objects.filter(runs__suite=suite).annotate(
-        newest=Max("runs__pk"),
-        pairs=Count("runs", filter=pair),
-        scenarios=Sum("runs__aa_scenarios", default=0),
-        differing=Sum("runs__aa_differing", default=0),
-        alarms=Count("runs", filter=pair & Q(runs__verdict__in=ALARMS)),
-    )
+    """Return the targets that ran a suite, each with its newest run. One query."""
+    return Target.objects.filter(runs__suite=suite).annotate(newest=Max("runs__pk"))
 
 
 def newest_target(targets: list[Target]) -> Target | None:
@@ -82,7 +76,9 @@ def proof_part(request: ProjectRequest, suite: Suite) -> HttpResponse:
     version = suite.versions.first()
     keys = dict(version.scenario_versions.values_list("pk", "scenario__key")) if version else {}
     seals, proof = seals_of(version, keys) if version else ({}, None)
-    shown = shown_proof(sealed(seals.values()), len(keys), proof, newest_target(list(targets_of(suite))))
+    shown = shown_proof(
+        suite, sealed(seals.values()), len(keys), proof, newest_target(list(targets_of(suite)))
+    )
     context = {"suite": suite, "proof": shown, "may_run": request.access.may("run")}
     if shown.is_proving:
         return render(request, "suites/_proof.html", context)

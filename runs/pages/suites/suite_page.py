@@ -161,7 +161,7 @@ def find_suite(project: Project, slug: str) -> Suite | None:
 def suite_page(suite: Suite, shown: Shown = NOTHING_CHOSEN) -> SuitePage:
     """Return a suite's newest version, its scenarios' last trials on a target, and its history.
 
-    `suite` comes from `find_suite`; of `shown` only target and version are read. Up to ten queries.
+    `suite` comes from `find_suite`; of `shown` only target and version are read. Up to eleven queries.
     """
     change = version_change(suite, shown.version)
     targets = list(targets_of(suite))
@@ -191,7 +191,7 @@ def suite_page(suite: Suite, shown: Shown = NOTHING_CHOSEN) -> SuitePage:
         targets=targets,
         target=chosen,
         facts=suite_facts(entries, criteria),
-        proof=shown_proof(sealed(seals.values()), len(entries), proof, chosen),
+        proof=shown_proof(suite, sealed(seals.values()), len(entries), proof, chosen),
     )
 
 

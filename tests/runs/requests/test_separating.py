@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from evaluators.statistics import wilson
 from runs.errors import RequestError
 from runs.models import Run, Trial
 from runs.models.run import Trigger
 from runs.planning.separation import request_separation, separation_of
 from runs.targets.versions import version_of
-from runs.warehouse.causes import FACTORS, causes_of, changed_factors
+from runs.warehouse.aa_pairs import aa_rates
+from runs.warehouse.causes import FACTORS, causes_of, changed_factors, same_fingerprint
 from runs.warehouse.comparison import compare_siblings, compare_with_baseline
 from tests.builders import (
     close,
@@ -21,6 +23,8 @@ from tests.builders import (
     make_target,
     score,
 )
+from tests.evaluators.simulated_aa_pairs import BASELINES, covered
+from tests.evaluators.simulated_separations import shares
 
 pytestmark = pytest.mark.django_db
 KEYS = tuple(f"task-{number}" for number in range(10))
@@ -81,7 +85,7 @@ def test_parts_that_only_one_run_knows_are_no_cause():
     [
         ("fail", "pass", "point at: guidance"),
         ("pass", "pass", "did not regress, so the regression may be chance"),
-        ("fail", "fail", "point at: tool. Setting back guidance changes nothing."),
+        ("fail", "fail", "point at: tool. With the baseline's guidance, the results still regress."),
     ],
     ids=["what helps", "chance", "what is left"],
 )
@@ -96,6 +100,40 @@ def test_fresh_runs_point_at_a_cause(version, control, arm, conclusion, first):
     for each, outcome in ends if first == "control" else ends[::-1]:
         finish(each, outcome)
     assert conclusion in separation_of(run).conclusion
+
+
+def test_too_few_trials_beside_the_control_still_show_a_cause_that_is_left(version):
+    run = regressed(version)
+    same, older = request_separation(run.pk, by=None, trigger=Trigger.WEB)
+    finish(same, "fail")
+    finish(older, "fail")
+    # What small runs read beside their control, where nothing was found.
+    Run.objects.filter(pk=older.pk).update(verdict="too_little")
+    found = separation_of(run)
+    assert found.against_baseline == {"": "regressed", "guidance": "regressed"}
+    assert "point at: tool" in found.conclusion
+
+
+def test_what_helps_and_still_regresses_is_not_the_only_cause(version):
+    run = regressed(version)
+    same, older = request_separation(run.pk, by=None, trigger=Trigger.WEB)
+    finish(same, "fail")
+    finish(older, "fail")
+    Run.objects.filter(pk=older.pk).update(verdict="improved")
+    assert "There may be more than one cause: with the baseline's guidance" in separation_of(run).conclusion
+
+
+@pytest.mark.simulation
+def test_a_cause_that_no_run_sets_back_is_found():
+    now, earlier = shares(10, 5, "tool", -0.3, separations=60)
+    assert now["tool"] > 0.75 and earlier["tool"] < 0.1
+
+
+@pytest.mark.simulation
+@pytest.mark.parametrize(("cause", "innocent"), [("tool", "guidance"), ("guidance", "tool")])
+def test_an_innocent_cause_is_not_blamed(cause, innocent):
+    # 2 %, and three standard errors of 100 separations.
+    assert shares(10, 5, cause, -0.3, separations=100)[0][innocent] <= 0.06
 
 
 def test_an_older_definition_of_the_target_is_set_back(version):
@@ -166,3 +204,39 @@ def test_equal_fingerprints_count_what_chance_changes(version):
     assert (run.aa_scenarios, run.aa_differing) == (10, 1)
     other = make_compared(version, outcomes, fingerprint={"tool_version": "1.1"})
     assert (other.aa_scenarios, other.aa_differing) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("known", "is_same"),
+    [
+        ({}, False),
+        ({"tool_version": "1.0"}, False),
+        ({"guidance": "abc"}, False),
+        ({"tool_version": "1.0", "guidance": "abc"}, True),
+    ],
+)
+def test_imported_runs_are_the_same_if_they_say_what_was_tested(known, is_same):
+    run = {"target": "t", "provider": "imported", **known}
+    assert same_fingerprint(run, {**run, "staleness": {"stale": False}}) is is_same
+
+
+def test_pairs_of_one_baseline_count_once(version):
+    same = {"tool_version": "1.0"}
+    outcomes = dict.fromkeys(KEYS, "pass")
+    first = make_compared(version, outcomes, fingerprint=same)
+    for _ in range(4):
+        make_compared(version, outcomes, fingerprint=same, options={"baseline": str(first.pk)})
+    found = aa_rates(version.suite_id, first.target_id)
+    assert (found.pairs, found.scenarios, found.independent) == (4, 40, 1.0)
+    assert found.interval(0, 40) == wilson(0, 10)
+    assert "so the intervals count 1.0 pairs." in found.sentence
+    make_compared(version, outcomes, fingerprint=same)
+    found = aa_rates(version.suite_id, first.target_id)
+    assert (found.pairs, found.independent) == (5, pytest.approx(25 / 17))
+
+
+@pytest.mark.simulation
+@pytest.mark.parametrize("baselines", BASELINES)
+def test_the_interval_of_the_rate_contains_it(baselines):
+    # 91 %, less three standard errors of 400 series.
+    assert covered(baselines, 20, 40, series=400)[0] > 0.91 - 0.043

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from random import Random
 from typing import Any
 
 import pytest
+from django.apps import apps
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
@@ -63,6 +65,37 @@ def test_labels_calibrate_the_judge(project: Any, ada: Any, run: Run) -> None:
     assert found.criteria["task"].true_negative.n == 4
     assert VERSION in calibrated_versions(project)
     assert rounds_of(project).get().done == 16
+
+
+def test_halves_of_each_answer_weigh_by_their_size(project: Any, ada: Any, run: Run) -> None:
+    label(draw(project, VERSION, 8, by=ada, is_stratified=True), ada, lambda item: item.judge_passed)
+    found = calibration_of(project, VERSION, {}).whole
+    # None of 4 passes was false, of 12: as many as the 4 fails could be.
+    assert found.true_negative.value == 1.0 and found.true_negative.lower < 0.45
+    stored = JudgeCalibration.objects.get()
+    assert stored.lower == pytest.approx(min(found.true_negative.lower, found.true_positive.lower))
+
+
+def test_stored_calibrations_of_halves_are_computed_again(project: Any, ada: Any, run: Run) -> None:
+    label(draw(project, VERSION, 8, by=ada, is_stratified=True), ada, lambda item: item.judge_passed)
+    right = JudgeCalibration.objects.get().lower
+    JudgeCalibration.objects.update(lower=0.9)
+    migration = import_module("runs.migrations.0057_calibrations_by_strata")
+    migration.calibrate_again(apps, None)
+    assert JudgeCalibration.objects.get().lower == pytest.approx(right)
+
+
+def test_judged_pass_rates_are_corrected(project: Any, ada: Any, run: Run) -> None:
+    made = draw(project, VERSION, 16, by=ada)
+    (before,) = calibration_of(project, VERSION, {}).runs
+    assert (before.run, before.passed, before.judged, before.corrected) == (run.pk, 12, 16, None)
+    # People fail 2 of the 12 that the judge passed.
+    wrong = [item.pk for item in made.items.filter(judge_passed=True)[:2]]
+    label(made, ada, lambda item: item.judge_passed and item.pk not in wrong)
+    found = calibration_of(project, VERSION, {}).runs[0]
+    assert found.rate.value == 0.75 and found.corrected is not None
+    assert found.corrected.value == pytest.approx(10 / 16)
+    assert found.corrected.lower < found.rate.lower
 
 
 def test_missing_labels_are_named(project: Any, ada: Any, run: Run) -> None:

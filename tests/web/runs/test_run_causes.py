@@ -74,3 +74,14 @@ def test_the_page_of_a_regression_makes_few_queries(signed_in, regressed, django
     client.get(address(regressed))
     with django_assert_max_num_queries(12):
         client.get(address(regressed))
+
+
+@pytest.mark.parametrize("guidance", ["", "abc"])
+def test_an_import_says_if_it_does_not_know_what_changed(signed_in, project, guidance):
+    version = make_suite(project, ("create",))
+    fingerprint = {"provider": "imported", "tool_version": "1.0", "guidance": guidance}
+    for outcome in ("pass", "fail"):
+        run = make_compared(version, {"create": outcome}, fingerprint=fingerprint)
+    page = parse(signed_in().get(run.get_absolute_url()))
+    assert ("don't say which tool and guidance version they had" in page) is not bool(guidance)
+    assert ("Nothing in the fingerprint changed" in page) is bool(guidance)

@@ -105,7 +105,7 @@ def test_scenarios_are_filtered_by_their_class(signed_in, version):
         make_trial(run, "export", outcome="fail")
         close(run)
     client = signed_in()
-    assert page(client, run).table("Scenarios").row("create").cell("Class").text == "flaky"
+    assert page(client, run).table("Scenarios").row("create").cell("Class").text == "flaky 84 % sure, n = 3"
     rows = client.get(address(run) + "?show=broken").context["rows"]
     assert [row.key for row in rows] == ["export"]
 
