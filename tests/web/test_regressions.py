@@ -53,7 +53,10 @@ def test_it_shows_what_was_lost_and_where_to_look(signed_in, version):
         ("export", 1.0, 0.0, failing[:5])
     ]
     article = parse(response).all("article")[0]
-    assert "▼ Pass rate −50.0 points (−79.2 to −20.8), 1 of 2 comparable scenarios worse; ▼ Judge score" in article
+    assert (
+        "▼ Pass rate −50.0 points (−79.2 to −20.8), 1 of 2 comparable scenarios worse; ▼ Judge score"
+        in article
+    )
     assert article.link(f"run {before.pk}").address == f"/p/tools/runs/{before.pk}/"
     assert article.link(f"trial {failing[0]}").address == f"/p/tools/trials/{failing[0]}/"
 
