@@ -59,6 +59,7 @@ SAME_ON_EVERY_DATABASE = (
     "tests/commands/test_wrong_options.py",
     "tests/conformance",
     "tests/containment/test_environment.py",
+    "tests/containment/test_judging_files.py",
     "tests/containment/test_large_bodies.py",
     "tests/containment/test_planted_files.py",
     "tests/containment/test_strangers.py",

@@ -27,6 +27,8 @@ _PATIENCE = 20.0
 # As the namespace's owner, with the capabilities that only its first process has.
 _HOLD = ("unshare", "--user", "--map-current-user", "--keep-caps", "--", "/bin/sh", "-c")
 
+MOST_FREE = 8
+"""Namespaces that are kept for later commands, of each kind."""
 _IDLE_SECONDS = 0.5
 """The kernel takes back what a killed command had in a namespace a moment later."""
 
@@ -56,7 +58,7 @@ def limited_namespace(program: str, namespaces: int) -> Iterator[int | None]:
         yield found
     finally:
         if found is not None:
-            _free[namespaces].append((time.monotonic(), found))
+            _give_back(namespaces, found)
 
 
 @cache
@@ -69,6 +71,14 @@ def problem(program: str) -> str:
     except OSError as error:
         return f"a namespace for them can't be made: {error}".rstrip(".")
     return ""
+
+
+def _give_back(namespaces: int, found: int) -> None:
+    free = _free[namespaces]
+    free.append((time.monotonic(), found))
+    if len(free) > MOST_FREE:
+        with suppress(IndexError):
+            os.close(free.popleft()[1])
 
 
 def _take(namespaces: int) -> int:
