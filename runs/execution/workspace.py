@@ -119,7 +119,8 @@ class LocalWorkspace:
 
     @cached_property
     def _place(self) -> Sandbox:
-        return self.containment.around(self.path, self.scratch, profile=AGENT)
+        # Only asked for paths and variables.
+        return self.containment.around(self.path, self.scratch, profile=AGENT, network=False)
 
     def run_setup(self, commands: Sequence[str], *, timeout_seconds: float = SETUP_SECONDS) -> None:
         """Run the commands before the agent, with its limits and network.
