@@ -59,7 +59,7 @@ class GitSettings:
 
     workspace: LocalWorkspace
     before: dict[Place, bytes | None] = field(default_factory=dict)
-    """Contents of configuration files, hooks and attributes; None for what is no readable file."""
+    """Contents of configuration files, hooks and attributes; None if it isn't a readable file."""
 
     @classmethod
     def of(cls, workspace: LocalWorkspace) -> GitSettings:
@@ -173,7 +173,7 @@ def sentence_of(named: Sequence[str]) -> str:
     more = f" and {len(named) - MOST_NAMED} more" if len(named) > MOST_NAMED else ""
     return (
         "The agent added Git settings that execute something; removed before gates: "
-        f"{', '.join(named[:MOST_NAMED])}{more}. If they are the task, set `git_config: keep`."
+        f"{', '.join(named[:MOST_NAMED])}{more}. If they are the task, set 'git_config: keep'."
     )
 
 

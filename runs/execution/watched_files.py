@@ -108,7 +108,7 @@ class WatchedFiles:
         return []
 
     def _hash(self, path: str) -> str:
-        """Return a file's hash, of settings only that of the part that counts; empty if there is no file."""
+        """Return a file's hash, for settings only of the part that counts; empty if there is no file."""
         part = _PARTS.get(posixpath.basename(path))
         if part is not None:
             with suppress(OSError):
@@ -134,7 +134,7 @@ def sentence_of(changed: Sequence[str]) -> str:
     more = f" and {len(changed) - MOST_NAMED} more" if len(changed) > MOST_NAMED else ""
     return (
         f"Gates executed files that the agent changed: {', '.join(changed[:MOST_NAMED])}{more}. "
-        "Unless they are the task, list them under `protected`."
+        "Unless they are the task, list them under 'protected'."
     )
 
 

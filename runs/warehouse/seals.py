@@ -14,6 +14,10 @@ from runs.models.proof import Cheating, ScenarioProof, Seal, SuiteProof
 from scenarios.hashing import solution_hash
 from scenarios.models import SuiteVersion
 
+_ABOUT_CHEATING = {
+    Cheating.WARNED: "A cheating agent passes with a warning. List the files that gates execute under 'protected'.",
+    Cheating.JUDGE: "Gates pass a cheating agent, and the judge was not asked: unproved against the judge.",
+}
 NOT_PROVED_YET = "Not proved yet."
 _OF_SCENARIO = (
     *("scenario_version_id", "solution", "seal", "reason", "is_failure", "held", "changed"),
@@ -45,14 +49,9 @@ class ScenarioSeal:
 
     @property
     def label(self) -> str:
-        """Return the seal, and against what it holds."""
-        if not self.is_proved or not self.cheating:
-            return self.seal.label
-        return (
-            f"{self.seal.label}, {self.cheating.label}"
-            if self.cheating is not Cheating.FAILED
-            else self.cheating.label
-        )
+        """Return the seal, of a scenario that fails a cheating agent with that."""
+        is_safe = self.is_proved and self.cheating is Cheating.FAILED
+        return self.cheating.label if is_safe else self.seal.label
 
     @property
     def notes(self) -> list[str]:
@@ -63,7 +62,7 @@ class ScenarioSeal:
             if self.attacks
             else ""
         )
-        return [*filter(None, [self.reason, judge]), *gates]
+        return [*filter(None, [self.reason, _ABOUT_CHEATING.get(self.cheating), judge]), *gates]
 
 
 def seals_of(
