@@ -39,7 +39,7 @@ class Label(Struct, frozen=True):
 
 
 Sizes = Mapping[bool | None, float]
-"""Judgings in each stratum of which samples were drawn."""
+"""The number of judgings in each stratum from which labels were drawn."""
 
 
 class WeightedRate(Struct, frozen=True):

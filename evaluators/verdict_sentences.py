@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from evaluators.measure_change import ChangeVerdict, ComparisonTest, MeasureChange, Scale
+from evaluators.name_lists import list_names
 from evaluators.regression import MOST_TRIALS
 
 MINUS = "\u2212"
@@ -80,8 +81,7 @@ _MOST_NAMED = 5
 def _named_scenarios(change: MeasureChange) -> str:
     """Return which scenarios broke or improved, and whether the whole suite's pass rate changed, too."""
     parts = [
-        f"{len(keys)} scenario{'' if len(keys) == 1 else 's'} {word}: {', '.join(keys[:_MOST_NAMED])}"
-        + (f" and {len(keys) - _MOST_NAMED} more" if len(keys) > _MOST_NAMED else "")
+        f"{len(keys)} scenario{'' if len(keys) == 1 else 's'} {word}: {list_names(keys, _MOST_NAMED)}"
         for keys, word in ((change.broke, "broke"), (change.mended, "improved"))
         if keys
     ]

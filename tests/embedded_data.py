@@ -24,7 +24,7 @@ def make_data(folder: Path) -> Path:
 
 @cache
 def _migrated() -> Path:
-    """Return the folder of the database that is copied, of which a process makes one."""
+    """Return the folder of the database that tests copy; each process makes it once."""
     folder = Path(tempfile.mkdtemp(prefix="evalhub-migrated-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     kept = {

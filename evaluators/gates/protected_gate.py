@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 from evaluators.evidence import Evidence
 from evaluators.gates.base_gate import BaseGate
 from evaluators.model import Score
+from evaluators.name_lists import list_names
 
 _SHOWN = 5
 
@@ -20,9 +21,8 @@ class ProtectedUnchanged(BaseGate):
 
     def check(self, evidence: Evidence) -> Score:
         changed = evidence.protected_changes
-        more = f" and {len(changed) - _SHOWN} more" if len(changed) > _SHOWN else ""
         message = (
-            f"The agent changed protected files: {', '.join(changed[:_SHOWN])}{more}."
+            f"The agent changed protected files: {list_names(changed, _SHOWN)}."
             if changed
             else "The agent changed no protected file."
         )

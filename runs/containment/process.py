@@ -14,7 +14,6 @@ import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -95,14 +94,13 @@ def run_process(
     """
     argv = (SHELL, "-c", command) if isinstance(command, str) else tuple(command)
     spawn = sandbox.wrap(argv, cwd=cwd, env=env) if sandbox else Spawn(argv, cwd, env)
-    marker = "" if spawn.contained else secrets.token_hex(8)
-    if marker:
-        spawn = replace(spawn, env={**spawn.env, MARKER: marker})
+    spawn, marker = _marked(spawn)
     if record is not None:
         asked, died = cancelled, record
         cancelled = lambda: died.has_died or (asked is not None and asked())  # noqa: E731
-    start = partial(_start, spawn, record, piped_stdin=stdin is not None, merge_stderr=merge_stderr)
-    with start(stdout_socket=stdout_socket) as begun:
+    with _start(
+        spawn, record, piped_stdin=stdin is not None, merge_stderr=merge_stderr, stdout_socket=stdout_socket
+    ) as begun:
         conversation = Conversation(
             begun.process,
             marker=marker,
@@ -119,6 +117,12 @@ def run_process(
     if conversation.reason == "worker":
         raise ProviderError(conversation.sentence, kind="memory")
     return _result(conversation)
+
+
+def _marked(spawn: Spawn) -> tuple[Spawn, str]:
+    """Return a command with a variable that marks its descendants, and the mark; empty where a namespace holds them."""
+    marker = "" if spawn.contained else secrets.token_hex(8)
+    return (replace(spawn, env={**spawn.env, MARKER: marker}) if marker else spawn), marker
 
 
 @contextmanager

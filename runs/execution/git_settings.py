@@ -18,6 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from evaluators.name_lists import list_names
 from runs.containment.beneath import open_beneath, read_beneath, remove_beneath, write_beneath
 from runs.containment.trees import entries_beneath
 from runs.execution.workspace import LocalWorkspace
@@ -170,10 +171,9 @@ class GitSettings:
 
 def sentence_of(named: Sequence[str]) -> str:
     """Return a warning of what was removed."""
-    more = f" and {len(named) - MOST_NAMED} more" if len(named) > MOST_NAMED else ""
     return (
         "The agent added Git settings that execute something; removed before gates: "
-        f"{', '.join(named[:MOST_NAMED])}{more}. If they are the task, set 'git_config: keep'."
+        f"{list_names(named, MOST_NAMED)}. If they are the task, set 'git_config: keep'."
     )
 
 

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 
 from evaluators.executed_files import PACKAGE, ExecutedFiles, find_executed, is_test
 from evaluators.model import FileUnavailable
+from evaluators.name_lists import list_names
 from runs.containment.beneath import open_beneath, read_beneath
 from runs.containment.trees import entries_beneath
 from runs.execution.workspace import LocalWorkspace
@@ -131,9 +132,8 @@ class WatchedFiles:
 
 def sentence_of(changed: Sequence[str]) -> str:
     """Return a warning of changed files."""
-    more = f" and {len(changed) - MOST_NAMED} more" if len(changed) > MOST_NAMED else ""
     return (
-        f"Gates executed files that the agent changed: {', '.join(changed[:MOST_NAMED])}{more}. "
+        f"Gates executed files that the agent changed: {list_names(changed, MOST_NAMED)}. "
         "Unless they are the task, list them under 'protected'."
     )
 

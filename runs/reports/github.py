@@ -21,7 +21,7 @@ _BY_URGENCY = (
     ChangeVerdict.NOT_COMPARABLE.value,
     ChangeVerdict.TOO_LITTLE.value,
 )
-"""Verdicts of which the first one found is the launch's; else that of its first run."""
+"""The launch has the first of these verdicts that any of its runs has, else its first run's."""
 
 
 def write_outputs(documents: Sequence[Mapping[str, Any]]) -> None:

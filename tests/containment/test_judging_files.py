@@ -73,7 +73,7 @@ def evaluators(case: str) -> list[dict[str, Any]]:
 
 
 def eval_file() -> str:
-    """Return two cases; the second one's judge and expected answer are no business of the first one's agent."""
+    """Return two cases. The first one's agent must not see the second one's judge and expected answer."""
     cases = [
         {
             "id": case,

@@ -1,4 +1,4 @@
-"""A PgBouncer in transaction mode, where consecutive transactions may come to different sessions of the server."""
+"""PgBouncer in transaction mode: consecutive transactions may reach different sessions of the server."""
 
 from __future__ import annotations
 

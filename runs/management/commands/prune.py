@@ -18,7 +18,7 @@ from runs.warehouse.space import FILES, space_taken
 from scenarios.commands import EvalhubCommand, Refused, Result, acting_user
 
 MOST_TABLES = 12
-"""Most tables of which is said what space they take."""
+"""How many tables the dry run lists with their size."""
 
 
 class Command(EvalhubCommand):

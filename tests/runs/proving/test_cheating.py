@@ -14,11 +14,8 @@ from runs.execution.proving.prove import prove
 from runs.execution.proving.requests import setting_of, stored_scenarios
 from runs.models.proof import Cheating, Seal
 from runs.warehouse.seals import ScenarioSeal
-from scenarios.bundles import read_path
-from scenarios.imports import import_files
 from scenarios.models import SuiteVersion
-from tests.builders import make_project
-from tests.runs.proving.test_scenario_proofs import JUDGE, RUBRIC, proved, reply
+from tests.runs.proving.test_scenario_proofs import JUDGE, RUBRIC, import_folder, proved, reply
 
 pytestmark = pytest.mark.django_db
 FILES = {
@@ -41,18 +38,7 @@ def upload(folder: Path, gate: str, more: str = "", solution: str = SOLUTION) ->
     )
     named = {"order.yaml": text, "rubric.yaml": RUBRIC, "solutions/order.sh": solution}
     named |= {f"templates/box/{name}": content for name, content in FILES.items()}
-    for path, content in named.items():
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_text(content)
-    (imported,) = import_files(read_path(folder), project=make_project(), by=None)
-    return imported.version
-
-
-@pytest.fixture
-def suite_folder(tmp_path: Path, settings) -> Path:
-    settings.WORK_DIR, settings.ARTIFACTS_DIR = tmp_path / "work", tmp_path / "artifacts"
-    (tmp_path / "suite").mkdir()
-    return tmp_path / "suite"
+    return import_folder(folder, named)
 
 
 CLAIM = "{type: command_succeeds, command: 'grep -q passed \"$LLM_TOOL_TEST_TRANSCRIPT\"'}"

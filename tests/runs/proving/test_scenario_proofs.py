@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -35,18 +36,16 @@ def upload(folder: Path, text: str, solution: str | None = None, **files: str) -
     named = {"greet.yaml": text, "templates/repo/README.md": "Hello.\n", "rubric.yaml": RUBRIC, **files}
     if solution is not None:
         named["solutions/greet.sh"] = solution
-    for path, content in named.items():
+    return import_folder(folder, named)
+
+
+def import_folder(folder: Path, files: Mapping[str, str]) -> SuiteVersion:
+    """Return the stored suite of these files, written to a folder."""
+    for path, content in files.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(content)
     (imported,) = import_files(read_path(folder), project=make_project(), by=None)
     return imported.version
-
-
-@pytest.fixture
-def suite_folder(tmp_path: Path, settings) -> Path:
-    settings.WORK_DIR, settings.ARTIFACTS_DIR = tmp_path / "work", tmp_path / "artifacts"
-    (tmp_path / "suite").mkdir()
-    return tmp_path / "suite"
 
 
 def proved(version: SuiteVersion) -> ScenarioSeal:
