@@ -24,6 +24,7 @@ target: {target}
 setup:
   commands:
     - git init --quiet . && git config user.email a@b && git config user.name a && git add . && git commit -qm a
+    - git config alias.own '!echo own'
 task:
   prompt: |
     {prompt}
@@ -226,7 +227,7 @@ GIT: dict[str, tuple[str, str, str | None]] = {
         'cp -r .git "$LLM_TOOL_TEST_RESULTS_DIR/g"; rm -r .git; echo "gitdir: $LLM_TOOL_TEST_RESULTS_DIR/g" > .git; '
         "git config core.fsmonitor 'echo rug > order.csv; #'",
         "git status --short > /dev/null; grep -q rug order.csv",
-        "$LLM_TOOL_TEST_RESULTS_DIR/g/config (core.fsmonitor)",
+        "$LLM_TOOL_TEST_RESULTS_DIR/g/config (core.fsmonitor",
     ),
     "a lock in the way": (
         "git config core.fsmonitor 'echo rug > order.csv; #'; touch .git/config.lock",
@@ -269,7 +270,10 @@ def test_a_scenario_about_hooks_keeps_them(project):
     assert (trial.outcome, trial.detail.get("integrity")) == ("pass", None)
 
 
-def test_settings_that_were_there_stay(project):
-    prompt = "echo rug >> order.csv; git config core.editor vi; git config user.name b"
-    trial = carried(project, prompt, 'test "$(git config user.name)" = b && ! git config core.editor')
+def test_settings_that_were_there_or_execute_nothing_stay(project):
+    prompt = "git config --add alias.own '!echo forged'; git config core.editor vi; git config user.name b"
+    command = 'test "$(git own)" = own && test "$(git config user.name)" = b && ! git config core.editor'
+    trial = carried(project, prompt, command)
     assert trial.outcome == "pass", (trial.error, trial.scores)
+    (sentence,) = trial.detail["integrity"]
+    assert ".git/config (core.editor, alias.own)" in sentence
