@@ -88,7 +88,7 @@ def find_executed(commands: Iterable[str], read: Read, *, fixture: str = "", pat
         found for folder in path.split(":") if folder and (found := finder.place("", folder)) is not None
     )
     for command in commands:
-        finder.line(command, "", is_script=False)
+        finder.line(command, "", in_script=False)
     return ExecutedFiles(frozenset(finder.files), frozenset(finder.module_folders), frozenset(finder.tests))
 
 
@@ -116,60 +116,60 @@ class _Finder:
         found = posixpath.normpath(posixpath.join(folder, word))
         return None if found.startswith("..") else "" if found == "." else found
 
-    def line(self, text: str, folder: str, *, is_script: bool) -> None:
+    def line(self, text: str, folder: str, *, in_script: bool) -> None:
         """Read a command or, one level on, the text of a script."""
         for segment in read_line(text).segments:
-            folder = self.segment(segment, folder, is_script=is_script)
+            folder = self.segment(segment, folder, in_script=in_script)
 
-    def segment(self, segment: Segment, folder: str, *, is_script: bool) -> str:
+    def segment(self, segment: Segment, folder: str, *, in_script: bool) -> str:
         """Read one simple command; return the folder of the next."""
         for before, stage in zip((None, *segment.stages), segment.stages, strict=False):
             name, arguments = stage.words[0], stage.words[1:]
             if name in ("cd", "pushd") and arguments:
                 folder = found if (found := self.place(folder, arguments[-1])) is not None else folder
             elif name in (".", "source") and arguments:
-                self.execute(folder, arguments[0], "sh", is_script=is_script)
+                self.execute(folder, arguments[0], "sh", in_script=in_script)
             elif name in ("make", "gmake"):
-                self.make(folder, arguments, is_script=is_script)
+                self.make(folder, arguments, in_script=in_script)
             elif name in ("pytest", "py.test"):
                 self.pytest(folder, arguments)
             elif name in _PACKAGE_MANAGERS:
-                self.package(folder, arguments, is_script=is_script)
+                self.package(folder, arguments, in_script=in_script)
             if _PYTHON.fullmatch(name):
                 self.python(folder, arguments)
-            self.program(stage, before, folder, is_script=is_script)
+            self.program(stage, before, folder, in_script=in_script)
         return folder
 
-    def program(self, stage: Stage, before: Stage | None, folder: str, *, is_script: bool) -> None:
+    def program(self, stage: Stage, before: Stage | None, folder: str, *, in_script: bool) -> None:
         """Add the program of a command, or the script or module of an interpreter."""
         written = stage.path or stage.words[0]
         interpreter = before.words[0] if before and stage.is_script else ""
         if stage.path or stage.is_script:
-            self.execute(folder, written, interpreter, is_script=is_script)
+            self.execute(folder, written, interpreter, in_script=in_script)
         if stage.is_script and before and "-m" in before.words:
             module = posixpath.join(folder, written.replace(".", "/"))
             self.files.update((f"{module}.py", f"{module}/__main__.py"))
         elif not stage.path:
             self.files.update(posixpath.join(each, written) for each in self.path_folders)
 
-    def execute(self, folder: str, word: str, interpreter: str, *, is_script: bool) -> None:
+    def execute(self, folder: str, word: str, interpreter: str, *, in_script: bool) -> None:
         """Add a file, and what it runs if a command runs it itself."""
         path = self.place(folder, word)
         if not path:
             return
         self.files.add(path)
-        text = None if is_script else self.read(path)
+        text = None if in_script else self.read(path)
         if text is None:
             return
         text = text[:_LONGEST_SCRIPT]
         found = _SHEBANG.match(text)
         interpreter = interpreter or (found[1] if found else "")
         if interpreter in SHELLS:
-            self.line(_with_known_folders(text, posixpath.dirname(path)), folder, is_script=True)
+            self.line(_with_known_folders(text, posixpath.dirname(path)), folder, in_script=True)
         elif _PYTHON.fullmatch(interpreter):
             self.module_folders.add(posixpath.dirname(path))
             for command in _commands_of_python(text):
-                self.line(command, folder, is_script=True)
+                self.line(command, folder, in_script=True)
 
     def python(self, folder: str, arguments: Sequence[str]) -> None:
         """Add where Python looks for modules first: the script's folder, or with `-c` and `-m` the current one."""
@@ -185,7 +185,7 @@ class _Finder:
                 return
         self.module_folders.add(folder)
 
-    def make(self, folder: str, arguments: Sequence[str], *, is_script: bool) -> None:
+    def make(self, folder: str, arguments: Sequence[str], *, in_script: bool) -> None:
         for option, value in pairwise(arguments):
             if option in ("-C", "--directory") and (found := self.place(folder, value)) is not None:
                 folder = found
@@ -195,10 +195,10 @@ class _Finder:
             if not path:
                 continue
             self.files.add(path)
-            text = None if is_script else self.read(path)
+            text = None if in_script else self.read(path)
             for line in (text or "")[:_LONGEST_SCRIPT].replace("\\\n", " ").splitlines():
                 if line.startswith("\t"):
-                    self.line(line.strip().lstrip("@-+"), folder, is_script=True)
+                    self.line(line.strip().lstrip("@-+"), folder, in_script=True)
                 elif line.split()[:1] in (["include"], ["-include"], ["sinclude"]):
                     self.files.update(filter(None, (self.place(folder, each) for each in line.split()[1:])))
 
@@ -217,17 +217,17 @@ class _Finder:
         self.tests.update(places or [folder])
         self.module_folders.add(folder)
 
-    def package(self, folder: str, arguments: Sequence[str], *, is_script: bool) -> None:
+    def package(self, folder: str, arguments: Sequence[str], *, in_script: bool) -> None:
         words = [each for each in arguments if not each.startswith("-")]
         run = words[1:2] if words[:1] in (["run"], ["run-script"]) else words[:1]
         if not run or (words[0] not in ("run", "run-script") and run[0] not in _SHORTCUTS):
             return
         path = posixpath.join(folder, PACKAGE)
         self.files.add(path)
-        text = None if is_script else self.read(path)
+        text = None if in_script else self.read(path)
         with suppress(ValueError, RecursionError, AttributeError):
             scripts = json.loads(text or "{}").get("scripts", {})
-            self.line(str(scripts.get(run[0], "")), folder, is_script=True)
+            self.line(str(scripts.get(run[0], "")), folder, in_script=True)
 
 
 def _with_known_folders(text: str, folder: str) -> str:
