@@ -12,6 +12,7 @@ from typing import Any
 
 from runs.providers.base import Recording
 from runs.providers.opencode import DATA
+from runs.providers.session_end import broken_by
 from runs.providers.sub_agents import opencode_log
 from tests.real_agents.real import COMMANDS, LOOPBACK_ONLY, agent, invocation, playing
 from tests.runs.carrying import until
@@ -50,23 +51,34 @@ def faults_to_play(kind: str, moment: str, *, every: bool) -> Sequence[str | int
 
 LOGGED = ("stream", '"stream error"', "loop", "process", "evaluated")
 """Messages of opencode's log that specimens keep."""
-WAITING_SECONDS = 20.0
-"""opencode repeats most failed requests, and Codex waits for a network, until the time is up."""
+WAITING_SECONDS = (20.0, 60.0)
+"""opencode repeats most failed requests, and Codex waits for a network, until the time is up. A busy machine that
+hasn't come to the failing request by then is given more."""
 
 
 def play(kind: str, moment: str, fault: str | int, folder: Path) -> Recording:
-    """Return the session of an agent whose service fails at a moment, for good."""
+    """Return the session of an agent whose service fails at a moment, for good; its files are in `folder`."""
+    waits = (kind == "opencode" and fault not in (400, 401, 402, 403, 404)) or (kind, fault) == (
+        "codex",
+        GONE,
+    )
+    if not waits:
+        return _play(kind, moment, fault, folder, 60.0)
+    short, long = WAITING_SECONDS
+    recording = _play(kind, moment, fault, folder, short)
+    if broken_by(recording) is not None:
+        return recording
+    folder.rename(folder.with_name(f"{folder.name}-too-short"))
+    return _play(kind, moment, fault, folder, long)
+
+
+def _play(kind: str, moment: str, fault: str | int, folder: Path, seconds: float) -> Recording:
     folder.mkdir()
     done = MOMENTS[moment]
     commands = [{"command": command} for command in done]
     if fault == GONE and commands:
         # The server ends while the agent works.
         commands[-1] = {"command": f"{done[-1]}; sleep 1"}
-    waits = (kind == "opencode" and fault not in (400, 401, 402, 403, 404)) or (kind, fault) == (
-        "codex",
-        GONE,
-    )
-    seconds = WAITING_SECONDS if waits else 60.0
     asked = invocation(folder, kind, timeout_seconds=seconds)
     with ExitStack() as stack:
         model = stack.enter_context(playing(*commands, {"fault": "cut" if fault == GONE else fault}))
