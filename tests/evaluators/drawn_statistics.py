@@ -1,0 +1,208 @@
+"""Draws the pictures of docs/statistics.md from simulated runs and the functions that decide about real ones.
+
+`python -m tests.evaluators.drawn_statistics` writes docs/images/statistics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from pathlib import Path
+
+import numpy as np
+
+from evaluators.measure_change import ChangeVerdict, MeasureChange, MeasureRule, Sample
+from evaluators.regression import compare_headline, overall
+from tests.evaluators.simulated_runs import share_found
+
+FOLDER = Path(__file__).resolve().parents[2] / "docs/images/statistics"
+WIDTH = 720
+BLACK, GREY, PALE, BLUE, RED, GREEN = "#1c1d1f", "#63656a", "#d9d8d3", "#2f5fd0", "#b3261e", "#1a7f4b"
+PASS_RATE = MeasureRule("trial/pass", is_outcome=True, smallest=0.05)
+COLOURS = {ChangeVerdict.REGRESSED: RED, ChangeVerdict.IMPROVED: GREEN}
+
+
+class Drawing:
+    """An SVG on white, which every theme of a page shows alike."""
+
+    def __init__(self, height: int, title: str) -> None:
+        self.height = height
+        self._parts = [
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img" '
+            f'font-family="system-ui, sans-serif" font-size="14"><title>{escape(title)}</title>',
+            f'<rect width="{WIDTH}" height="{height}" rx="8" fill="#fff"/>',
+        ]
+
+    def line(
+        self, x1: float, y1: float, x2: float, y2: float, colour: str = PALE, width: float = 1.5
+    ) -> None:
+        self._parts.append(
+            f'<path d="M{x1:.1f} {y1:.1f}L{x2:.1f} {y2:.1f}" stroke="{colour}" stroke-width="{width:g}"/>'
+        )
+
+    def path(self, points: Sequence[tuple[float, float]], colour: str) -> None:
+        ends = "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
+        self._parts.append(f'<path d="M{ends}" fill="none" stroke="{colour}" stroke-width="2"/>')
+
+    def dot(self, x: float, y: float, colour: str = BLACK, *, filled: bool = True, radius: float = 5) -> None:
+        fill = colour if filled else "#fff"
+        self._parts.append(
+            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:g}" fill="{fill}" stroke="{colour}" stroke-width="1.5"/>'
+        )
+
+    def box(self, x: float, y: float, width: float, height: float, colour: str = PALE) -> None:
+        self._parts.append(
+            f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" fill="{colour}"/>'
+        )
+
+    def text(
+        self, x: float, y: float, words: str, colour: str = BLACK, *, at: str = "start", bold: bool = False
+    ) -> None:
+        weight = ' font-weight="600"' if bold else ""
+        self._parts.append(
+            f'<text x="{x:.1f}" y="{y:.1f}" fill="{colour}" text-anchor="{at}"{weight}>{escape(words)}</text>'
+        )
+
+    def __str__(self) -> str:
+        return "\n".join([*self._parts, "</svg>\n"])
+
+
+def draw_chance() -> Drawing:
+    """Differences of the pass rate between 2,000 pairs of runs without any change."""
+    rng = np.random.default_rng(1)
+    rates = rng.beta(8, 1.2, (2000, 10))
+    before, after = (rng.binomial(5, rates).mean(axis=1) / 5 for _ in range(2))
+    points = np.round((after - before) * 50).astype(int) * 2
+    low, high = np.quantile(points, [0.025, 0.975])
+    drawing = Drawing(220, "Differences between runs without any change")
+    drawing.text(24, 32, "Two runs of the same 10 scenarios × 5 trials, nothing changed", bold=True)
+    middle, step, bottom = WIDTH / 2, 13.0, 170.0
+    shares = {value: float((points == value).mean()) for value in range(-24, 25, 2)}
+    for value, share in shares.items():
+        colour = BLUE if low <= value <= high else PALE
+        drawing.box(middle + value * step - 10, bottom - share * 620, 20, share * 620, colour)
+    drawing.line(24, bottom, WIDTH - 24, bottom, GREY)
+    for value in (-20, -10, 0, 10, 20):
+        drawing.text(middle + value * step, bottom + 20, f"{value:+d}".replace("-", "−"), GREY, at="middle")
+    drawing.text(middle, 210, "points of pass rate, newer run minus older", GREY, at="middle")
+    drawing.text(
+        WIDTH - 24, 60, f"95 % lie between {low:+.0f} and {high:+.0f}".replace("-", "−"), BLUE, at="end"
+    )
+    return drawing
+
+
+def samples(passes: Sequence[int], trials: int) -> dict[str, Sample]:
+    """Return each scenario's passes of so many trials."""
+    return {f"s{number + 1}": Sample(trials, count / trials) for number, count in enumerate(passes)}
+
+
+def compared(before: Mapping[str, Sample], after: Mapping[str, Sample]) -> MeasureChange:
+    """Return the pass rate's change."""
+    return compare_headline([(PASS_RATE, before, after)])[0]
+
+
+def draw_questions() -> Drawing:
+    """One scenario that breaks, and a suite of which every scenario falls."""
+    old = samples([10, 10, 9, 10, 10, 9, 10, 10, 10, 10], 10)
+    panels = {
+        "One scenario broke": samples([10, 10, 10, 9, 0, 10, 10, 10, 10, 10], 10),
+        "Every scenario fell": samples([8, 8, 7, 9, 8, 7, 8, 8, 9, 8], 10),
+    }
+    drawing = Drawing(340, "The two questions of a verdict")
+    for panel, (title, new) in enumerate(panels.items()):
+        left = 24 + panel * 350
+        change = compared(old, new)
+        drawing.text(left, 32, title, bold=True)
+        for row, key in enumerate(new):
+            y = 60 + row * 22
+            first, last = (left + 40 + 220 * arm[key].mean for arm in (old, new))
+            drawing.text(left, y + 5, key, GREY)
+            drawing.line(first, y, last, y, PALE, 3)
+            drawing.dot(first, y, GREY, filled=False)
+            drawing.dot(last, y, RED if key in change.broke else BLUE)
+        found = [f"{', '.join(change.broke)} broke."] if change.broke else []
+        if change.verdict is ChangeVerdict.REGRESSED:
+            found.append(f"The pass rate fell by {-100 * (change.effect or 0):.0f} points.")
+        drawing.text(left, 300, overall([change]).label, RED, bold=True)
+        drawing.text(left, 322, " ".join(found), RED)
+    return drawing
+
+
+EXAMPLES: Sequence[tuple[ChangeVerdict, int, Sequence[int], Sequence[int]]] = (
+    (ChangeVerdict.REGRESSED, 10, [9] * 10, [7] * 10),
+    (ChangeVerdict.IMPROVED, 10, [7] * 10, [9] * 10),
+    (ChangeVerdict.SMALL, 100, [95] * 10, [91] * 10),
+    (ChangeVerdict.EQUIVALENT, 200, [198] * 20, [198] * 20),
+    (ChangeVerdict.NO_EVIDENCE, 64, [58] * 12, [57] * 6 + [56] * 6),
+    (ChangeVerdict.TOO_LITTLE, 3, [3] * 10, [3] * 7 + [2] * 3),
+)
+"""Trials of each scenario, and their passes before and after, that get each verdict."""
+
+
+def draw_verdicts() -> Drawing:
+    """The verdicts as intervals against zero and the smallest effect."""
+    drawing = Drawing(300, "The verdicts as intervals")
+    middle, step = 500.0, 6.0
+    drawing.box(middle - 5 * step, 46, 10 * step, 200, "#f1f0ec")
+    drawing.line(middle, 46, middle, 246, GREY)
+    for row, (expected, trials, before, after) in enumerate(EXAMPLES):
+        change = compared(samples(before, trials), samples(after, trials))
+        if change.verdict is not expected:
+            raise AssertionError(f"{expected} reads {change.verdict}")
+        y, colour = 66 + row * 32, COLOURS.get(expected, BLUE)
+        effect, lower, upper = (100 * (value or 0.0) for value in (change.effect, change.lower, change.upper))
+        drawing.text(24, y + 5, expected.label, colour, bold=True)
+        drawing.text(210, y + 5, f"{len(before)} × {trials}", GREY)
+        drawing.line(middle + lower * step, y, middle + upper * step, y, colour, 3)
+        drawing.dot(middle + effect * step, y, colour)
+    for value in (-30, -20, -10, 0, 10, 20, 30):
+        drawing.text(middle + value * step, 266, f"{value:+d}".replace("-", "−"), GREY, at="middle")
+    drawing.text(24, 26, "What a comparison reads, by its 95 % interval", bold=True)
+    drawing.text(middle, 288, "points of pass rate; the band is your smallest effect", GREY, at="middle")
+    return drawing
+
+
+def draw_power() -> Drawing:
+    """The share of regressions that a comparison of two runs finds, by trials."""
+    drawing = Drawing(280, "Regressions found, by trials")
+    drawing.text(24, 28, "10 scenarios: share of regressions that two runs of so many trials find", bold=True)
+    left, right, top, bottom = 64.0, 696.0, 52.0, 226.0
+    tried = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20)
+
+    def place(trials: float, share: float) -> tuple[float, float]:
+        return left + (right - left) * trials / 20, bottom - (bottom - top) * share
+
+    for share in (0.0, 0.5, 0.8, 1.0):
+        drawing.line(left, place(0, share)[1], right, place(0, share)[1], PALE, 1)
+        drawing.text(left - 10, place(0, share)[1] + 5, f"{share:.0%}".replace("%", " %"), GREY, at="end")
+    for words, colour, broken, change, at in (
+        ("all −30 points", RED, 0, -0.3, (5.3, 0.85)),
+        ("one broke", GREEN, 1, 0.0, (8.4, 0.78)),
+        ("all −15 points", BLUE, 0, -0.15, (12.3, 0.72)),
+    ):
+        shares = [share_found(10, trials, broken, change, 200) for trials in tried]
+        points = [place(trials, share) for trials, share in zip(tried, shares, strict=True)]
+        drawing.path(points, colour)
+        drawing.text(*place(*at), words, colour)
+    for trials in (1, 5, 10, 15, 20):
+        drawing.text(place(trials, 0)[0], bottom + 20, str(trials), GREY, at="middle")
+    drawing.text((left + right) / 2, bottom + 42, "trials of each scenario in each run", GREY, at="middle")
+    return drawing
+
+
+PICTURES = {
+    "chance": draw_chance,
+    "questions": draw_questions,
+    "verdicts": draw_verdicts,
+    "power": draw_power,
+}
+
+
+def main() -> None:
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    for name, draw in PICTURES.items():
+        (FOLDER / f"{name}.svg").write_text(str(draw()), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,19 @@
+"""The pictures of docs/statistics.md are those that the functions draw today."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.evaluators.drawn_statistics import FOLDER, PICTURES
+
+SIMULATED = {"power"}
+"""Pictures that take seconds, because they compare thousands of runs."""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.simulation if name in SIMULATED else ()) for name in PICTURES],
+)
+def test_a_picture_is_as_drawn_today(name: str) -> None:
+    drawn = (FOLDER / f"{name}.svg").read_text(encoding="utf-8")
+    assert drawn == str(PICTURES[name]()), "Draw them with `python -m tests.evaluators.drawn_statistics`."
