@@ -40,7 +40,7 @@ ONE_RETRY: Mapping[str, Mapping[str, Any]] = {
     "opencode": {},
 }
 """Fields of targets that give up after one retry; opencode can't."""
-IN_CI = 3
+IN_CI = 2
 """Faults of each agent and moment that are tried, unless all are asked for."""
 
 
