@@ -115,7 +115,7 @@ _leaving = threading.Event()
 
 
 @worker_ready.connect
-def say_hello(**_: object) -> None:
+def register_worker(**_: object) -> None:
     """Register this worker until it ends."""
     from runs.execution.lane_pool import lane_pool
     from runs.queue import worker_registry
@@ -125,7 +125,7 @@ def say_hello(**_: object) -> None:
 
 
 @worker_shutting_down.connect
-def finish_up(**_: object) -> None:
+def stop_lanes(**_: object) -> None:
     """Stop the lanes after their current trials; queued ones wait for the next worker."""
     from runs.execution import lanes
 

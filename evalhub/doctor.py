@@ -21,7 +21,7 @@ from evalhub.web.numbers import counted
 from runs.containment.sandbox import MEANING, Level
 from runs.errors import RequestError
 from runs.queue.clock import database_now
-from runs.queue.disk import free_bytes, places, shortage
+from runs.queue.disk import folders_to_write, free_bytes, shortage
 from runs.queue.worker_registry import workers_online
 from runs.warehouse.store_identity import store_problems
 from runs.worker_settings import containment
@@ -197,7 +197,7 @@ def _packages() -> Iterator[Finding]:
 
 def _disk() -> Iterator[Finding]:
     problem = shortage()
-    free = min(map(free_bytes, places()))
+    free = min(map(free_bytes, folders_to_write()))
     text = f"{free / 1e9:.1f} GB free in {settings.DATA_DIR}."
     yield Finding("disk", State.PROBLEM, problem) if problem else Finding("disk", State.OK, text)
 

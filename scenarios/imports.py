@@ -262,7 +262,7 @@ def preview(parsed: ParsedSuite, project: Project) -> Preview:
     return Preview(parsed, sha256, suite, last, kept, number, changed)
 
 
-def seal_of(previews: Sequence[Preview]) -> str:
+def preview_token(previews: Sequence[Preview]) -> str:
     """Return a hash of the previewed contents and the versions they were compared with."""
     return content_hash(
         [[slug_of(each.parsed), each.sha256, each.last.pk if each.last else None] for each in previews]

@@ -36,7 +36,7 @@ COMMAND_SECONDS = 60.0
 LISTING_SECONDS = 300.0
 """For a server to come up, with the packages that it fetches."""
 FETCH_SECONDS = 30.0
-SPEAKER = ".evalhub-mcp.py"
+MCP_CLIENT_SCRIPT = ".evalhub-mcp.py"
 """Name of the MCP client program in a command's folder."""
 _NO_JSON = (ValueError, RecursionError)
 _ONLY_POST = (400, 405, 406)
@@ -95,9 +95,9 @@ def list_command(context: RunContext, tool: Tool, server: McpServer, files: Fixt
     Raises `RequestError` or `ProviderError`.
     """
     with trial_folder(settings.WORK_DIR, files) as folder:
-        fill(folder.scratch, (_speaker(),))
+        fill(folder.scratch, (_mcp_client_script(),))
         workspace = context.workspace(folder, tool)
-        speaker = shlex.quote(workspace.inside(folder.scratch / SPEAKER))
+        speaker = shlex.quote(workspace.inside(folder.scratch / MCP_CLIENT_SCRIPT))
         command = f"{shlex.quote(sys.executable)} -IS {speaker} {shlex.quote(server.command)}"
         packages = folder.scratch / FOLDER
         variables = cache_variables(workspace.inside(packages), offline=False)
@@ -118,13 +118,17 @@ def list_command(context: RunContext, tool: Tool, server: McpServer, files: Fixt
 def _ask(context: RunContext, source: str, what: str, *, tools: bool) -> Json:
     if source.startswith(("http://", "https://")):
         return _fetch(context, source, what, tools=tools)
-    with trial_folder(settings.WORK_DIR, (_speaker(),) if tools else ()) as folder:
-        command = f"{shlex.quote(sys.executable)} -IS {SPEAKER} {shlex.quote(source)}" if tools else source
+    with trial_folder(settings.WORK_DIR, (_mcp_client_script(),) if tools else ()) as folder:
+        command = (
+            f"{shlex.quote(sys.executable)} -IS {MCP_CLIENT_SCRIPT} {shlex.quote(source)}"
+            if tools
+            else source
+        )
         return run_for_json(command, context.workspace(folder), what, shown=source)
 
 
-def _speaker() -> FixtureFile:
-    return FixtureFile(SPEAKER, Path(mcp_stdio.__file__).read_bytes())
+def _mcp_client_script() -> FixtureFile:
+    return FixtureFile(MCP_CLIENT_SCRIPT, Path(mcp_stdio.__file__).read_bytes())
 
 
 def _fetch_listing(context: RunContext, server: McpServer, what: str) -> Json:

@@ -10,8 +10,8 @@ from django.db import Error, connections
 
 from runs.execution import lanes
 from runs.queue import fair_share
-from runs.queue.claims import Place
-from runs.queue.disk import room
+from runs.queue.claims import LaneSlot
+from runs.queue.disk import storage_guard
 from runs.queue.outage import outage
 from runs.queue.retry import is_connection_lost
 
@@ -72,26 +72,30 @@ class LanePool:
 
     def _fill(self) -> None:
         """Start lanes until none is free or no run needs one."""
-        while not self._stopping.is_set() and not room.problem() and self._free.acquire(blocking=False):
-            place = None
+        while (
+            not self._stopping.is_set()
+            and not storage_guard.blocking_reason()
+            and self._free.acquire(blocking=False)
+        ):
+            slot = None
             try:
-                place = fair_share.next_place()
+                slot = fair_share.next_slot()
             finally:
-                if place is None:
+                if slot is None:
                     self._free.release()
-            if place is None:
+            if slot is None:
                 return
-            self._threads.submit(self._work, place)
+            self._threads.submit(self._work, slot)
 
-    def _work(self, place: Place) -> None:
+    def _work(self, slot: LaneSlot) -> None:
         try:
-            lanes.work_from(place)
+            lanes.run_from_slot(slot)
         except Exception as error:
             # Broad because the pool must survive any error in a lane; the trial is requeued when its lease expires.
             if is_connection_lost(error):
                 outage.note(error)
             else:
-                logger.exception("a lane of run %s ended", place.run_id)
+                logger.exception("a lane of run %s ended", slot.run_id)
         finally:
             connections.close_all()
             self._free.release()

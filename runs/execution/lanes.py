@@ -17,7 +17,7 @@ from runs.execution.trial_result import TrialResult
 from runs.models import Run
 from runs.models.run import RunState
 from runs.queue import claims, fair_share
-from runs.queue.disk import CannotStore, room
+from runs.queue.disk import CannotStore, storage_guard
 from runs.queue.heartbeat import heartbeat
 from runs.queue.outage import outage
 from runs.queue.retry import is_connection_lost, retry_when_lost
@@ -46,57 +46,57 @@ def run_lane(run_id: int, *, until: float | None = None) -> bool:
     Does nothing while the run's batch is open. `until` is in seconds of `time.monotonic()`; None means no limit.
     Return True if work was left.
     """
-    if batches.must_wait(run_id) or room.problem():
+    if batches.must_wait(run_id) or storage_guard.blocking_reason():
         return False
     launch_id = Run.objects.values_list("launch", flat=True).get(pk=run_id)
-    place = fair_share.next_place(launch_id=launch_id)
-    return work_from(place, launch_id=launch_id, until=until) if place else False
+    slot = fair_share.next_slot(launch_id=launch_id)
+    return run_from_slot(slot, launch_id=launch_id, until=until) if slot else False
 
 
-def work_from(place: claims.Place, *, launch_id: int | None = None, until: float | None = None) -> bool:
-    """Run trials in a place, then in places by fair share, until none is left or time is up.
+def run_from_slot(slot: claims.LaneSlot, *, launch_id: int | None = None, until: float | None = None) -> bool:
+    """Run trials in a slot, then in slots by fair share, until none is left or time is up.
 
     `launch_id` limits this to the runs of one launch. Return True if work was left.
     """
-    following: claims.Place | None = place
+    following: claims.LaneSlot | None = slot
     while following is not None:
-        place = following
+        slot = following
         try:
-            with heartbeat.holding(place.token, "place"):
-                _work_in(_Turn(place, launch_id, until))
+            with heartbeat.holding(slot.token, "slot"):
+                _drain_run(_LaneSession(slot, launch_id, until))
         except BaseException as error:
-            # While the database is away, the place's lease ends by itself.
+            # While the database is away, the slot's lease ends by itself.
             if not is_connection_lost(error):
-                claims.release_place(place)
+                claims.release_slot(slot)
             raise
         time_is_over = until is not None and time.monotonic() >= until
-        if time_is_over or _stopping.is_set() or room.problem():
-            claims.release_place(place)
+        if time_is_over or _stopping.is_set() or storage_guard.blocking_reason():
+            claims.release_slot(slot)
             return time_is_over
-        following = fair_share.next_place(launch_id=launch_id, leaving=place)
+        following = fair_share.next_slot(launch_id=launch_id, leaving=slot)
     return False
 
 
-class _Turn:
-    """A lane's turn in one place."""
+class _LaneSession:
+    """A lane's session in one slot."""
 
-    def __init__(self, place: claims.Place, launch_id: int | None, until: float | None) -> None:
-        self.place = place
+    def __init__(self, slot: claims.LaneSlot, launch_id: int | None, until: float | None) -> None:
+        self.slot = slot
         self.over = False
         self._launch_id = launch_id
         self._until = until
         self._checked = time.monotonic()
         # The runs of one launch advance together, trial by trial.
-        self._one_trial = retry_when_lost(Run.objects.filter(launch__runs=place.run_id).count) > 1
+        self._one_trial = retry_when_lost(Run.objects.filter(launch__runs=slot.run_id).count) > 1
 
     @cached_property
     def context(self) -> RunContext:
-        """The context of the place's run. Raises `ProviderError` if its target cannot be used."""
-        return load_run(self.place.run_id)
+        """The context of the slot's run. Raises `ProviderError` if its target cannot be used."""
+        return load_run(self.slot.run_id)
 
     def may_go_on(self) -> bool:
         """Return whether another trial may start here."""
-        return not (self.over or self._is_stopped() or room.problem())
+        return not (self.over or self._is_stopped() or storage_guard.blocking_reason())
 
     def is_over(self) -> bool:
         """Return whether the current trial is the last one here."""
@@ -105,7 +105,7 @@ class _Turn:
         return self.over
 
     def _is_stopped(self) -> bool:
-        return heartbeat.stopped(self.place.token) or _stopping.is_set()
+        return heartbeat.stopped(self.slot.token) or _stopping.is_set()
 
     def _is_late(self) -> bool:
         return self._until is not None and time.monotonic() >= self._until
@@ -114,10 +114,10 @@ class _Turn:
         if time.monotonic() - self._checked < FAIR_SHARE_SECONDS:
             return False
         self._checked = time.monotonic()
-        if room.problem():
+        if storage_guard.blocking_reason():
             return True
         try:
-            return fair_share.should_give_way(self.place, launch_id=self._launch_id)
+            return fair_share.should_give_way(self.slot, launch_id=self._launch_id)
         except Error as error:
             # Asked before a result is recorded, which must not wait for an answer.
             if not is_connection_lost(error):
@@ -127,20 +127,20 @@ class _Turn:
             return True
 
 
-def _work_in(turn: _Turn) -> None:
-    """Run trials of a place's run until none is left or the turn is over."""
-    while turn.may_go_on():
-        claim = claims.claim_trial(turn.place.run_id)
+def _drain_run(session: _LaneSession) -> None:
+    """Run trials of a slot's run until none is left or the session is over."""
+    while session.may_go_on():
+        claim = claims.claim_trial(session.slot.run_id)
         if claim is None:
             return
         while claim is not None:
-            claim = run_trial(claim, lambda: turn.context, is_over=turn.is_over)
+            claim = run_trial(claim, lambda: session.context, is_over=session.is_over)
 
 
 def run_trial(
     claim: claims.Claim, load_context: Callable[[], RunContext], *, is_over: Callable[[], bool]
 ) -> claims.Claim | None:
-    """Run and record a claimed trial; return the claim of the next one unless the turn is over.
+    """Run and record a claimed trial; return the claim of the next one unless the session is over.
 
     Recording and claiming share a transaction to save one. None doesn't mean that no work is left.
     """
@@ -153,16 +153,16 @@ def run_trial(
                 watch=lambda read_calls: heartbeat.watch(claim.trial_id, claim.token, read_calls),
             )
         except CannotStore as problem:
-            room.note(problem)
-            return return_or_fail(claim, problem, is_over=is_over)
+            storage_guard.note(problem)
+            return requeue_or_record_error(claim, problem, is_over=is_over)
         return _record(claim, result, is_over=is_over)
 
 
-def return_or_fail(
+def requeue_or_record_error(
     claim: claims.Claim, problem: CannotStore, *, is_over: Callable[[], bool]
 ) -> claims.Claim | None:
     """Requeue a trial that can't be stored; record it as an error after too many times."""
-    if claims.put_back(claim):
+    if claims.requeue_trial(claim):
         logger.warning("trial %s is requeued: %s", claim.trial_id, problem)
         return None
     error = f"{problem} The trial was tried {claims.MOST_TRIES} times."
@@ -204,7 +204,7 @@ def _record(claim: claims.Claim, result: TrialResult, *, is_over: Callable[[], b
 def _store(
     claim: claims.Claim, result: TrialResult, *, is_over: Callable[[], bool], may_wait: Callable[[], bool]
 ) -> claims.Claim | None:
-    """Store a result, or that it can't be stored; return the claim of the next trial unless the turn is over."""
+    """Store a result, or that it can't be stored; return the claim of the next trial unless the session is over."""
     try:
         if is_over():
             recorded, following = recording.record(claim, result, may_wait=may_wait), None

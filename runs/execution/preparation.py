@@ -31,7 +31,7 @@ from runs.models.run import RunState
 from runs.models.trial import TrialState
 from runs.providers import MODELS, TAKE_MCP, TAKE_STUBS
 from runs.queue import claims, fair_share
-from runs.queue.disk import CannotStore, cannot_store, check_room_for_commands, room
+from runs.queue.disk import CannotStore, cannot_store, check_room_for_commands, storage_guard
 from runs.queue.heartbeat import heartbeat
 from runs.queue.retry import is_connection_lost, retry_when_lost
 from runs.queue.statements import storable
@@ -57,7 +57,7 @@ class NotReady(Exception):
 
 def prepare_run(run_id: int) -> bool:
     """Prepare a run, exactly once; return whether its trials may start."""
-    if room.problem():
+    if storage_guard.blocking_reason():
         # The tick retries.
         return False
     token = claims.claim_run(run_id)
@@ -69,7 +69,7 @@ def prepare_next(run_id: int) -> int | None:
 
     Return its key if its trials may start.
     """
-    while not room.problem():
+    while not storage_guard.blocking_reason():
         following = fair_share.next_preparation(run_id)
         if following is None:
             return None
@@ -118,8 +118,8 @@ def _prepare(run_id: int, token: str) -> bool:
 def _wait_for_room(run_id: int, token: str, problem: CannotStore, warnings: list[str]) -> None:
     """Requeue a run that can't be stored; close it after too many times."""
     logger.warning("run %s is requeued: %s", run_id, problem)
-    room.note(problem)
-    if not claims.put_run_back(run_id, token):
+    storage_guard.note(problem)
+    if not claims.requeue_run(run_id, token):
         recording.fail_run(run_id, token, f"{problem} It was tried {claims.MOST_TRIES} times.", warnings)
 
 

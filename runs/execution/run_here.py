@@ -16,7 +16,7 @@ from runs.execution.reaper import reap
 from runs.models import Launch, Run
 from runs.models.run import OPEN
 from runs.queue import holds
-from runs.queue.disk import room
+from runs.queue.disk import storage_guard
 from runs.queue.heartbeat import heartbeat
 from runs.queue.outage import outage
 from runs.queue.retry import retry_when_lost
@@ -153,7 +153,7 @@ def open_runs(launch: Launch) -> QuerySet[Run]:
 
 def _warn_of_problem(warned: bool) -> bool:
     """Log once why no trial starts; return whether it was logged."""
-    problem = room.problem()
+    problem = storage_guard.blocking_reason()
     if problem and not warned:
         logger.warning(problem)
     return bool(problem)

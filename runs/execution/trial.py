@@ -96,7 +96,7 @@ def carry_out(load: Callable[[], Task], *, stopped: Callable[[], bool], name: st
 
 def _run_in_folder(task: Task, folder: TrialFolder) -> TrialResult:
     tool = task.spec.criteria.tool
-    recording, workspace, safeguards = record_in_folder(task, folder)
+    recording, workspace, safeguards = run_agent_in_workspace(task, folder)
     check_room_for_commands()
     if recording.cancelled or task.stopped():
         return CANCELLED
@@ -108,7 +108,7 @@ def _run_in_folder(task: Task, folder: TrialFolder) -> TrialResult:
     return with_confusions(result, task.context, tool, task.files, shown_surface(task, recording))
 
 
-def record_in_folder(task: Task, folder: TrialFolder) -> tuple[Recording, LocalWorkspace, Safeguards]:
+def run_agent_in_workspace(task: Task, folder: TrialFolder) -> tuple[Recording, LocalWorkspace, Safeguards]:
     """Prepare the workspace; return the target's recording without secrets, with workspace and safeguards.
 
     Raises `ProviderError`.

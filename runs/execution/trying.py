@@ -21,7 +21,7 @@ from runs.execution.assess import transcript_of
 from runs.execution.context import RunContext
 from runs.execution.pricing import price_recording
 from runs.execution.task import Task
-from runs.execution.trial import record_in_folder
+from runs.execution.trial import run_agent_in_workspace
 from runs.execution.trial_folder import trial_folder
 from runs.models import Run, Target, TargetTry
 from runs.models.run_options import RunOptions
@@ -144,7 +144,7 @@ def _recording(context: RunContext, prompt: str) -> Recording:
     spec = ScenarioSpec(key="try", prompt=prompt)
     task = Task(claim, spec, lambda: (), context, lambda: False, lambda look: None)
     with trial_folder(settings.WORK_DIR, ()) as folder:
-        return record_in_folder(task, folder)[0]
+        return run_agent_in_workspace(task, folder)[0]
 
 
 def _described(recording: Recording, context: RunContext) -> dict[str, Json]:

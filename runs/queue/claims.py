@@ -31,10 +31,10 @@ from runs.queue.worker_names import worker_name
 MOST_STARTS = 5
 """A trial or preparation that loses its worker this often is an error: it probably kills workers."""
 
-MOST_PUT_BACK = 3
+MAX_REQUEUES = 3
 """A trial or preparation requeued more often for a full disk is an error."""
 
-MOST_TRIES = MOST_PUT_BACK + 1
+MOST_TRIES = MAX_REQUEUES + 1
 _AS_QUEUED: dict[str, Any] = {
     "state": TrialState.QUEUED,
     "token": "",
@@ -57,7 +57,7 @@ def lease_end() -> object:
 
 
 @dataclass(frozen=True)
-class Place:
+class LaneSlot:
     """A lane's right to run one trial of a run at a time on its target."""
 
     run_id: int
@@ -82,39 +82,39 @@ def _take_slot(slots: QuerySet[RunSlot] | QuerySet[TargetSlot], token: str) -> b
             return False
 
 
-def take_place(run: Run, target: Target, token: str = "") -> Place | None:
+def acquire_slot(run: Run, target: Target, token: str = "") -> LaneSlot | None:
     """Take a run slot and, where the target is limited, a target slot; None when either is full."""
-    place = Place(run.pk, target.pk, token or new_token(), limited=bool(target.workers))
+    slot = LaneSlot(run.pk, target.pk, token or new_token(), limited=bool(target.workers))
 
     def take() -> bool:
         with write_transaction():
-            if not _take_slot(RunSlot.objects.filter(run=run), place.token):
+            if not _take_slot(RunSlot.objects.filter(run=run), slot.token):
                 return False
-            if place.limited and not _take_slot(TargetSlot.objects.filter(target=target), place.token):
-                RunSlot.objects.filter(run=run, token=place.token).update(token="", lease_until=0.0)
+            if slot.limited and not _take_slot(TargetSlot.objects.filter(target=target), slot.token):
+                RunSlot.objects.filter(run=run, token=slot.token).update(token="", lease_until=0.0)
                 return False
         return True
 
-    acquired = retry_when_lost(take, committed=lambda: True if held_place(place.token) else None)
-    return place if acquired else None
+    acquired = retry_when_lost(take, committed=lambda: True if slot_for_token(slot.token) else None)
+    return slot if acquired else None
 
 
-def held_place(token: str) -> Place | None:
-    """Return the place under this token; None when no slot has it."""
+def slot_for_token(token: str) -> LaneSlot | None:
+    """Return the slot under this token; None when no slot has it."""
     slot = RunSlot.objects.filter(token=token).select_related("run__target").first()
     if slot is None:
         return None
-    return Place(slot.run_id, slot.run.target_id, token, limited=bool(slot.run.target.workers))
+    return LaneSlot(slot.run_id, slot.run.target_id, token, limited=bool(slot.run.target.workers))
 
 
-def release_place(place: Place) -> None:
+def release_slot(slot: LaneSlot) -> None:
     """Release both slots; a slot that another lane has taken is unchanged."""
 
     def release() -> None:
         with write_transaction():
-            RunSlot.objects.filter(run=place.run_id, token=place.token).update(token="", lease_until=0.0)
-            if place.limited:
-                TargetSlot.objects.filter(target=place.target_id, token=place.token).update(
+            RunSlot.objects.filter(run=slot.run_id, token=slot.token).update(token="", lease_until=0.0)
+            if slot.limited:
+                TargetSlot.objects.filter(target=slot.target_id, token=slot.token).update(
                     token="", lease_until=0.0
                 )
 
@@ -211,7 +211,7 @@ def release_run(run_id: int, token: str) -> None:
     retry_when_lost(release)
 
 
-def put_back(claim: Claim) -> bool:
+def requeue_trial(claim: Claim) -> bool:
     """Return a trial to the queue because it can't be stored now, without counting its start.
 
     Return False when it was requeued too often or the claim is lost.
@@ -220,7 +220,7 @@ def put_back(claim: Claim) -> bool:
 
     def put() -> bool:
         with write_transaction():
-            returned = held.filter(put_back__lt=MOST_PUT_BACK).update(
+            returned = held.filter(put_back__lt=MAX_REQUEUES).update(
                 **_AS_QUEUED,
                 started=None,
                 starts=F("starts") - 1,
@@ -234,12 +234,12 @@ def put_back(claim: Claim) -> bool:
     return retry_when_lost(put, committed=was_put)
 
 
-def put_run_back(run_id: int, token: str) -> bool:
+def requeue_run(run_id: int, token: str) -> bool:
     """Return a preparation to the queue because it can't be stored now; False when it was requeued too often."""
     held = Run.objects.filter(pk=run_id, token=token, state=RunState.PREPARING)
 
     def put() -> bool:
-        returned = held.filter(put_back__lt=MOST_PUT_BACK).update(
+        returned = held.filter(put_back__lt=MAX_REQUEUES).update(
             state=RunState.QUEUED, token="", starts=F("starts") - 1, put_back=F("put_back") + 1
         )
         return returned == 1
@@ -269,10 +269,10 @@ def remove_slots_of_closed_runs() -> None:
 
 def sync_target_slots(target: Target) -> None:
     """Create or delete a target's slots to match its `workers`."""
-    places = target.workers or 0
-    TargetSlot.objects.filter(target=target, n__gte=places).delete()
+    slots = target.workers or 0
+    TargetSlot.objects.filter(target=target, n__gte=slots).delete()
     TargetSlot.objects.bulk_create(
-        [TargetSlot(target=target, n=n) for n in range(places)], ignore_conflicts=True
+        [TargetSlot(target=target, n=n) for n in range(slots)], ignore_conflicts=True
     )
 
 
@@ -286,19 +286,19 @@ def runs_with_work() -> QuerySet[Run]:
     )
 
 
-def renew(*, trials: list[str], places: list[str], runs: list[str]) -> set[str]:
+def renew(*, trials: list[str], slots: list[str], runs: list[str]) -> set[str]:
     """Renew the leases of these tokens; return the tokens that were lost."""
     with write_transaction():
         Trial.objects.filter(token__in=trials, state=TrialState.RUNNING).update(lease_until=lease_end())
-        RunSlot.objects.filter(token__in=places).update(lease_until=lease_end())
-        TargetSlot.objects.filter(token__in=places).update(lease_until=lease_end())
+        RunSlot.objects.filter(token__in=slots).update(lease_until=lease_end())
+        TargetSlot.objects.filter(token__in=slots).update(lease_until=lease_end())
         Run.objects.filter(token__in=runs, state=RunState.PREPARING).update(lease_until=lease_end())
     held = set(
         Trial.objects.filter(token__in=trials, state=TrialState.RUNNING).values_list("token", flat=True)
     )
     held |= set(Run.objects.filter(token__in=runs, state=RunState.PREPARING).values_list("token", flat=True))
-    held |= set(RunSlot.objects.filter(token__in=places).values_list("token", flat=True))
-    return {*trials, *places, *runs} - held
+    held |= set(RunSlot.objects.filter(token__in=slots).values_list("token", flat=True))
+    return {*trials, *slots, *runs} - held
 
 
 def cancelled_tokens(tokens: list[str]) -> set[str]:

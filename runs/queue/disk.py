@@ -47,7 +47,7 @@ class DiskFull(CannotStore):
 
     def remains(self) -> str:
         """Write a file in each place; return the first error, empty if all succeed."""
-        for place in places():
+        for place in folders_to_write():
             try:
                 place.mkdir(parents=True, exist_ok=True)
                 with tempfile.TemporaryFile(dir=place) as file:
@@ -90,7 +90,7 @@ def _existing(place: Path) -> Path:
     return place
 
 
-def places() -> list[Path]:
+def folders_to_write() -> list[Path]:
     """Return the folders that trials are written to: work folders, artifacts, and SQLite's database."""
     folders = [settings.WORK_DIR, settings.ARTIFACTS_DIR]
     if connections[DEFAULT_DB_ALIAS].vendor == "sqlite":
@@ -108,14 +108,14 @@ def _database_folder() -> Path | str:
 def least_free_bytes() -> int | None:
     """Return the free bytes of the fullest disk that trials are written to; None if unknown."""
     try:
-        return min(free_bytes(place) for place in places())
+        return min(free_bytes(place) for place in folders_to_write())
     except OSError:
         return None
 
 
 def shortage() -> str:
     """Return a sentence about the disk with less than EVALHUB_MIN_FREE_MB free; empty if there is none."""
-    for place in places():
+    for place in folders_to_write():
         try:
             free = free_bytes(place) / MEGABYTE
         except OSError as error:
@@ -136,7 +136,7 @@ def check_room_for_commands() -> None:
         raise DiskFull(sentence(settings.WORK_DIR, f"{inodes.f_favail} inodes were free for commands"))
 
 
-class Room:
+class StorageGuard:
     """What this process knows of disks and file store: an error is remembered until writing works again."""
 
     def __init__(self) -> None:
@@ -151,9 +151,9 @@ class Room:
             self._noted, self._problem = error, str(error)
             if not self._is_probing:
                 self._is_probing = True
-                threading.Thread(target=self._probe, name="room", daemon=True).start()
+                threading.Thread(target=self._probe, name="storage-guard", daemon=True).start()
 
-    def problem(self) -> str:
+    def blocking_reason(self) -> str:
         """Return why no trial should start now; empty if there is space."""
         return self._problem or shortage()
 
@@ -182,5 +182,5 @@ def _remains(noted: CannotStore) -> str:
         return str(noted)
 
 
-room = Room()
+storage_guard = StorageGuard()
 """The state for this process."""

@@ -19,7 +19,7 @@ from evalhub.teams.priorities import Priority
 from runs.models import Run, RunSlot, Target, TargetSlot
 from runs.models.run import RunState
 from runs.queue import claims
-from runs.queue.claims import Place
+from runs.queue.claims import LaneSlot
 from runs.queue.clock import DatabaseNow, database_now
 from runs.queue.holds import is_ours
 from runs.queue.labels import labels_suffice
@@ -36,7 +36,7 @@ STARVED = max(Priority) + 1
 
 
 @dataclass(frozen=True)
-class Waiting:
+class RunCandidate:
     """A run that can use another lane."""
 
     run: int
@@ -55,16 +55,16 @@ class Waiting:
 
 
 @dataclass(frozen=True)
-class Held:
-    """Occupied places by project, launch and run."""
+class SlotCounts:
+    """Occupied slots by project, launch and run."""
 
     projects: Counter[int]
     launches: Counter[int]
     runs: Counter[int]
 
 
-def next_place(*, launch_id: int | None = None, leaving: Place | None = None) -> Place | None:
-    """Release `leaving` and take a place in the next run by fair share, in one transaction.
+def next_slot(*, launch_id: int | None = None, leaving: LaneSlot | None = None) -> LaneSlot | None:
+    """Release `leaving` and take a slot in the next run by fair share, in one transaction.
 
     `launch_id` limits the choice to one launch. Return None when no run can use a lane.
     """
@@ -73,15 +73,17 @@ def next_place(*, launch_id: int | None = None, leaving: Place | None = None) ->
         return None
     token = claims.new_token()
 
-    def swap() -> Place | None:
+    def swap() -> LaneSlot | None:
         with _choosing():
             waiting = waiting_runs(launch_id, leaving)
             if leaving is not None:
-                claims.release_place(leaving)
-            held = places_held()
-            return _first_taken(by_turn(below_limits(waiting, held), held, now=database_now()), token)
+                claims.release_slot(leaving)
+            held = count_slots()
+            return _first_taken(
+                sort_by_priority(below_limits(waiting, held), held, now=database_now()), token
+            )
 
-    return retry_when_lost(swap, committed=lambda: claims.held_place(token))
+    return retry_when_lost(swap, committed=lambda: claims.slot_for_token(token))
 
 
 def next_preparation(run_id: int) -> int | None:
@@ -112,61 +114,61 @@ def next_preparation(run_id: int) -> int | None:
     return min(oldest, key=turn)[-1] if oldest else None
 
 
-def should_give_way(place: Place, *, launch_id: int | None = None) -> bool:
+def should_give_way(slot: LaneSlot, *, launch_id: int | None = None) -> bool:
     """Return whether the lane should move to another run, or end."""
-    if _exceeds_workers(place):
+    if _exceeds_workers(slot):
         return True
-    waiting = waiting_runs(launch_id, place)
-    alone = all(each.run == place.run_id for each in waiting)
+    waiting = waiting_runs(launch_id, slot)
+    alone = all(each.run == slot.run_id for each in waiting)
     if alone and all(each.most_trials is None for each in waiting):
         return False
-    held = places_held(without=place)
+    held = count_slots(without=slot)
     allowed = below_limits(waiting, held)
     if not allowed:
         # The project's limit was lowered.
         return bool(waiting)
-    return by_turn(allowed, held, now=database_now())[0].run != place.run_id
+    return sort_by_priority(allowed, held, now=database_now())[0].run != slot.run_id
 
 
-def _exceeds_workers(place: Place) -> bool:
+def _exceeds_workers(slot: LaneSlot) -> bool:
     """Return whether the target's `workers` were lowered, and the lane has no slot of it any more. One query."""
-    own = TargetSlot.objects.filter(target=place.target_id, token=place.token)
-    return Target.objects.filter(~Exists(own), pk=place.target_id, workers__gte=1).exists()
+    own = TargetSlot.objects.filter(target=slot.target_id, token=slot.token)
+    return Target.objects.filter(~Exists(own), pk=slot.target_id, workers__gte=1).exists()
 
 
-def _below_limits(waiting: list[Waiting]) -> list[Waiting]:
-    """Return the runs whose project may have another lane; asks for the occupied places only if one has a limit."""
+def _below_limits(waiting: list[RunCandidate]) -> list[RunCandidate]:
+    """Return the runs whose project may have another lane; asks for the occupied slots only if one has a limit."""
     if all(each.most_trials is None for each in waiting):
         return waiting
-    return below_limits(waiting, places_held())
+    return below_limits(waiting, count_slots())
 
 
-def below_limits(waiting: list[Waiting], held: Held) -> list[Waiting]:
+def below_limits(waiting: list[RunCandidate], held: SlotCounts) -> list[RunCandidate]:
     """Return the runs whose project may have another lane."""
     return [
         each for each in waiting if each.most_trials is None or held.projects[each.project] < each.most_trials
     ]
 
 
-def _first_taken(waiting: list[Waiting], token: str) -> Place | None:
+def _first_taken(waiting: list[RunCandidate], token: str) -> LaneSlot | None:
     for each in waiting:
         run = Run.objects.select_related("target").get(pk=each.run)
-        place = claims.take_place(run, run.target, token)
-        if place is not None:
+        slot = claims.acquire_slot(run, run.target, token)
+        if slot is not None:
             Run.objects.filter(pk=each.run).update(served=database_now())
-            return place
+            return slot
     return None
 
 
-def waiting_runs(launch_id: int | None = None, leaving: Place | None = None) -> list[Waiting]:
+def waiting_runs(launch_id: int | None = None, leaving: LaneSlot | None = None) -> list[RunCandidate]:
     """Return the runs that can use another lane, counting `leaving` as free. One query."""
-    runs = _with_free_places(claims.runs_with_work(), leaving)
+    runs = _with_free_slots(claims.runs_with_work(), leaving)
     if launch_id is not None:
         runs = runs.filter(launch=launch_id)
     columns = ("pk", "project", "launch", "served", "open", "trials", "started")
     rows = runs.values_list(*columns, "project__priority", "launch__priority", "project__most_trials")
     return [
-        Waiting(
+        RunCandidate(
             run,
             project,
             launch,
@@ -179,7 +181,7 @@ def waiting_runs(launch_id: int | None = None, leaving: Place | None = None) -> 
     ]
 
 
-def _with_free_places(runs: QuerySet[Run], leaving: Place | None) -> QuerySet[Run]:
+def _with_free_slots(runs: QuerySet[Run], leaving: LaneSlot | None) -> QuerySet[Run]:
     now = DatabaseNow()
     of_run = Exists(RunSlot.objects.filter(run=OuterRef("pk"), lease_until__lt=now))
     of_target = Exists(TargetSlot.objects.filter(target=OuterRef("target"), lease_until__lt=now))
@@ -189,30 +191,32 @@ def _with_free_places(runs: QuerySet[Run], leaving: Place | None) -> QuerySet[Ru
     return runs.filter(of_run | Q(pk=leaving.run_id), unlimited | of_target | Q(target=leaving.target_id))
 
 
-def places_held(*, without: Place | None = None) -> Held:
-    """Count the occupied places, except `without`. One query."""
+def count_slots(*, without: LaneSlot | None = None) -> SlotCounts:
+    """Count the occupied slots, except `without`. One query."""
     slots = RunSlot.objects.filter(lease_until__gte=DatabaseNow()).exclude(token="")
     if without is not None:
         slots = slots.exclude(run=without.run_id, token=without.token)
     rows = list(slots.values_list("run__project", "run__launch", "run"))
-    return Held(
+    return SlotCounts(
         Counter(project for project, _, _ in rows),
         Counter(launch for _, launch, _ in rows),
         Counter(run for _, _, run in rows),
     )
 
 
-def by_turn(waiting: list[Waiting], held: Held, *, now: float = 0.0) -> list[Waiting]:
+def sort_by_priority(
+    waiting: list[RunCandidate], held: SlotCounts, *, now: float = 0.0
+) -> list[RunCandidate]:
     """Return the runs in the order in which they get the next lane; `now` in seconds since the epoch.
 
-    Priorities come first. With equally many places, the one served longest ago goes first; runs of one launch advance together.
+    Priorities come first. With equally many slots, the one served longest ago goes first; runs of one launch advance together.
     """
     project_served = _last_served(waiting, lambda each: each.project)
     launch_served = _last_served(waiting, lambda each: each.launch)
     project_since = _waits_since(waiting, lambda each: each.project, project_served)
     launch_since = _waits_since(waiting, lambda each: each.launch, launch_served)
 
-    def turn(each: Waiting) -> tuple[float, ...]:
+    def turn(each: RunCandidate) -> tuple[float, ...]:
         return (
             -_rank(each.project_priority, held.projects[each.project], project_since[each.project], now),
             held.projects[each.project],
@@ -231,7 +235,7 @@ def by_turn(waiting: list[Waiting], held: Held, *, now: float = 0.0) -> list[Wai
     return sorted(waiting, key=turn)
 
 
-def _last_served(waiting: list[Waiting], key: Callable[[Waiting], int]) -> dict[int, float]:
+def _last_served(waiting: list[RunCandidate], key: Callable[[RunCandidate], int]) -> dict[int, float]:
     latest: dict[int, float] = {}
     for each in waiting:
         latest[key(each)] = max(latest.get(key(each), 0.0), each.served)
@@ -239,7 +243,7 @@ def _last_served(waiting: list[Waiting], key: Callable[[Waiting], int]) -> dict[
 
 
 def _waits_since(
-    waiting: list[Waiting], key: Callable[[Waiting], int], served: dict[int, float]
+    waiting: list[RunCandidate], key: Callable[[RunCandidate], int], served: dict[int, float]
 ) -> dict[int, float]:
     """Return since when each project or launch waits: since it was served, else since its first run could start."""
     since: dict[int, float] = {}

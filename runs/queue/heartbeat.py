@@ -20,7 +20,7 @@ from runs.queue.transactions import write_transaction
 
 logger = logging.getLogger(__name__)
 
-Kind = Literal["trial", "place", "run", "request", "launch"]
+Kind = Literal["trial", "slot", "run", "request", "launch"]
 CHECK_SECONDS = 0.5
 """Interval of checks for cancellation; a cancelled agent ends within about this time."""
 ACTIVITY_SECONDS = 2.0
@@ -86,9 +86,9 @@ class Heartbeat:
         """Return whether the work under this token is cancelled or another worker has it."""
         return token in self._stopped
 
-    def places(self) -> int:
+    def slots(self) -> int:
         """Return how many lanes of this process are busy."""
-        return len(self._tokens_of("place"))
+        return len(self._tokens_of("slot"))
 
     def _ensure_thread(self) -> None:
         if self._thread is None or not self._thread.is_alive():
@@ -135,7 +135,7 @@ class Heartbeat:
         if renew:
             stop |= claims.renew(
                 trials=self._tokens_of("trial"),
-                places=self._tokens_of("place"),
+                slots=self._tokens_of("slot"),
                 runs=self._tokens_of("run"),
             )
             request_leases.renew(self._tokens_of("request"))

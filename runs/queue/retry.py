@@ -12,7 +12,7 @@ from django.conf import settings
 from django.db import DEFAULT_DB_ALIAS, Error, InterfaceError, OperationalError, connections
 
 from evalhub.web.disk_errors import is_database_full
-from runs.queue.disk import cannot_store, room
+from runs.queue.disk import cannot_store, storage_guard
 from runs.queue.outage import outage
 
 FIRST_PAUSE_SECONDS = 0.05
@@ -80,7 +80,7 @@ def _give_up_or_wait(
         raise error
     connections[DEFAULT_DB_ALIAS].close()
     if is_full and (full := cannot_store(error)):
-        room.note(full)
+        storage_guard.note(full)
     elif time.monotonic() + pause > deadline:
         raise error
     if may_wait and not may_wait():

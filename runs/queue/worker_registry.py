@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from runs.models import Trial, Worker
 from runs.models.trial import TrialState
-from runs.queue.disk import least_free_bytes, room, shortage
+from runs.queue.disk import least_free_bytes, shortage, storage_guard
 from runs.queue.heartbeat import heartbeat as process_heartbeat
 from runs.queue.labels import own_labels, with_labels
 from runs.queue.outage import outage
@@ -45,11 +45,11 @@ def heartbeat(capacity: int, store_id: str = "") -> None:
         name=worker_name(),
         defaults={
             "seen": now,
-            "lanes": process_heartbeat.places(),
+            "lanes": process_heartbeat.slots(),
             "capacity": capacity,
             "sandbox": containment().level.value,
             "version": settings.VERSION,
-            "problem": room.problem()[:LONGEST_PROBLEM],
+            "problem": storage_guard.blocking_reason()[:LONGEST_PROBLEM],
             "free_bytes": least_free_bytes(),
             "store": store_id,
             "labels": own_labels(),
@@ -128,10 +128,10 @@ def _loop(stop: threading.Event, capacity: int, store: _StoreId) -> None:
 
 def _wait_for_next(stop: threading.Event, store: _StoreId, reported: str) -> None:
     """Wait until the next heartbeat is due, the store's id changed, or trials can't be stored or can again."""
-    problem, end = room.problem(), time.monotonic() + HEARTBEAT_SECONDS
+    problem, end = storage_guard.blocking_reason(), time.monotonic() + HEARTBEAT_SECONDS
     while time.monotonic() < end and not stop.wait(DISK_CHECK_SECONDS):
         # The text has the free space, which changes all the time.
-        if bool(room.problem()) != bool(problem) or store.known != reported:
+        if bool(storage_guard.blocking_reason()) != bool(problem) or store.known != reported:
             return
 
 

@@ -13,7 +13,7 @@ from django.db import DEFAULT_DB_ALIAS, Error
 from django.utils import timezone
 
 from runs.models import Worker
-from runs.queue.disk import room
+from runs.queue.disk import storage_guard
 from runs.warehouse.artifacts import LocalStore, reason_of, refusal, store, store_away, store_errors
 
 NAME = "store-id"
@@ -46,7 +46,7 @@ def watched_store_id() -> str:
     except store_errors() as error:
         # A bucket that refuses the id may still take files.
         if not isinstance(store(), LocalStore) and not refusal(error):
-            room.note(store_away(error))
+            storage_guard.note(store_away(error))
         return ""
 
 

@@ -156,12 +156,12 @@ def test_scores_are_kept_as_evaluate_returned_them():
 
 def test_a_closed_run_leaves_no_places_behind():
     run = running(trials=1)
-    place = claims.take_place(run, run.target)
-    assert place is not None
+    slot = claims.acquire_slot(run, run.target)
+    assert slot is not None
     while (claim := claims.claim_trial(run.pk)) is not None:
         assert recording.record(claim, passed())
     assert not RunSlot.objects.filter(run=run).exists()
-    claims.release_place(place)
+    claims.release_slot(slot)
     assert not RunSlot.objects.exists()
 
 

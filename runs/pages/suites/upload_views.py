@@ -17,7 +17,7 @@ from scenarios.bundles import Bundle
 from scenarios.formats import parse_files
 from scenarios.formats.problems import ScenarioFileError
 from scenarios.forms import UploadForm
-from scenarios.imports import Imported, Preview, import_files, preview, seal_of
+from scenarios.imports import Imported, Preview, import_files, preview, preview_token
 from scenarios.models import SuiteVersion
 from scenarios.quoting import Quoted, quoted
 
@@ -46,7 +46,7 @@ class Uploaded:
     @property
     def seal(self) -> str:
         """Return the token that confirms exactly these files."""
-        return seal_of(self.checked)
+        return preview_token(self.checked)
 
     @property
     def waiting(self) -> list[Imported]:

@@ -172,8 +172,8 @@ def test_a_preparation_that_is_given_back_counts_as_none():
 
 def test_a_run_has_as_many_places_as_its_concurrency():
     run = running(concurrency=2)
-    places = [claims.take_place(run, run.target) for _ in range(3)]
-    assert [place is not None for place in places] == [True, True, False]
+    slots = [claims.acquire_slot(run, run.target) for _ in range(3)]
+    assert [slot is not None for slot in slots] == [True, True, False]
 
 
 def test_a_target_caps_all_runs_together():
@@ -182,30 +182,30 @@ def test_a_target_caps_all_runs_together():
     claims.sync_target_slots(target)
     version = make_suite(project, **NO_GATES)
     first, second = running(version), running(version)
-    place = claims.take_place(first, target)
-    assert place is not None
-    assert claims.take_place(second, target) is None
+    slot = claims.acquire_slot(first, target)
+    assert slot is not None
+    assert claims.acquire_slot(second, target) is None
     free = RunSlot.objects.filter(run=second, token="")
     assert free.count() == 1, "the run slot is given back where the target is full"
-    claims.release_place(place)
-    assert claims.take_place(second, target) is not None
+    claims.release_slot(slot)
+    assert claims.acquire_slot(second, target) is not None
 
 
 def test_a_place_whose_holder_is_lost_is_free_again():
     run = running(concurrency=1)
-    claims.take_place(run, run.target)
+    claims.acquire_slot(run, run.target)
     RunSlot.objects.filter(run=run).update(lease_until=1.0)
-    assert claims.take_place(run, run.target) is not None
+    assert claims.acquire_slot(run, run.target) is not None
 
 
 def test_giving_a_lost_place_back_leaves_its_new_holder_alone():
     run = running(concurrency=1)
-    old = claims.take_place(run, run.target)
+    old = claims.acquire_slot(run, run.target)
     RunSlot.objects.filter(run=run).update(lease_until=1.0)
-    new = claims.take_place(run, run.target)
+    new = claims.acquire_slot(run, run.target)
     assert old is not None
     assert new is not None
-    claims.release_place(old)
+    claims.release_slot(old)
     assert RunSlot.objects.get(run=run).token == new.token
 
 
@@ -219,9 +219,9 @@ def test_fewer_workers_of_a_target_mean_fewer_places():
 
 def test_renewing_returns_lost_claims():
     run = running(concurrency=1)
-    claim, place = claimed(run), claims.take_place(run, run.target)
-    assert place is not None
-    lost = claims.renew(trials=[claim.token, "gone"], places=[place.token], runs=["away"])
+    claim, slot = claimed(run), claims.acquire_slot(run, run.target)
+    assert slot is not None
+    lost = claims.renew(trials=[claim.token, "gone"], slots=[slot.token], runs=["away"])
     assert lost == {"gone", "away"}
 
 
@@ -229,5 +229,5 @@ def test_renewing_prolongs_a_lease():
     run = running()
     claim = claimed(run)
     Trial.objects.filter(pk=claim.trial_id).update(lease_until=5.0)
-    claims.renew(trials=[claim.token], places=[], runs=[])
+    claims.renew(trials=[claim.token], slots=[], runs=[])
     assert Trial.objects.get(pk=claim.trial_id).lease_until > 1e9

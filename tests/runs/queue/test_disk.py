@@ -37,29 +37,29 @@ def test_commands_have_room_before_the_first_work_folder_is_made(settings, tmp_p
 
 def test_a_trial_goes_back_three_times_without_a_start():
     run = running(trials=1)
-    for _ in range(claims.MOST_PUT_BACK):
+    for _ in range(claims.MAX_REQUEUES):
         claim = claimed(run)
         assert claim.starts == 0
-        assert claims.put_back(claim)
-    assert not claims.put_back(claimed(run))
+        assert claims.requeue_trial(claim)
+    assert not claims.requeue_trial(claimed(run))
 
 
 def test_a_preparation_goes_back_three_times_without_a_start():
     run = launch().runs.get()
-    for _ in range(claims.MOST_PUT_BACK):
-        assert claims.put_run_back(run.pk, claims.claim_run(run.pk) or "")
+    for _ in range(claims.MAX_REQUEUES):
+        assert claims.requeue_run(run.pk, claims.claim_run(run.pk) or "")
         run.refresh_from_db()
         assert (run.state, run.starts) == ("queued", 0)
-    assert not claims.put_run_back(run.pk, claims.claim_run(run.pk) or "")
+    assert not claims.requeue_run(run.pk, claims.claim_run(run.pk) or "")
 
 
 def test_the_fourth_full_disk_is_an_error_that_says_so():
     run = running(trials=1)
     claim = claimed(run)
-    run.trial_set.filter(pk=claim.trial_id).update(put_back=claims.MOST_PUT_BACK)
+    run.trial_set.filter(pk=claim.trial_id).update(put_back=claims.MAX_REQUEUES)
 
     full = DiskFull(disk.sentence("/data/work", "No space left on device"))
-    lanes.return_or_fail(claim, full, is_over=lambda: True)
+    lanes.requeue_or_record_error(claim, full, is_over=lambda: True)
     trial = run.trial_set.get(pk=claim.trial_id)
     assert (trial.state, trial.outcome, trial.error_kind) == ("finished", "error", "disk")
     assert "Disk full at /data/work: No space left on device." in trial.error
@@ -69,13 +69,13 @@ def test_the_fourth_full_disk_is_an_error_that_says_so():
 def test_a_store_that_stays_away_is_an_error_of_its_own():
     run = running(trials=1)
     claim = claimed(run)
-    run.trial_set.filter(pk=claim.trial_id).update(put_back=claims.MOST_PUT_BACK)
+    run.trial_set.filter(pk=claim.trial_id).update(put_back=claims.MAX_REQUEUES)
 
     error = RuntimeError("the trial ended")
     error.__cause__ = store_away(ConnectionError())
     problem = cannot_store(error)
     assert problem is not None
-    lanes.return_or_fail(claim, problem, is_over=lambda: True)
+    lanes.requeue_or_record_error(claim, problem, is_over=lambda: True)
     trial = run.trial_set.get(pk=claim.trial_id)
     assert (trial.outcome, trial.error_kind) == ("error", "store")
     assert trial.error.startswith("The file store can't be reached: ConnectionError. Check EVALHUB_STORE;")

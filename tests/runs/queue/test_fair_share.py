@@ -17,7 +17,7 @@ from evalhub.teams.priorities import Priority
 from runs.execution import lanes, preparation
 from runs.models import Run, RunSlot, Target, Trial
 from runs.queue import claims, fair_share
-from runs.queue.fair_share import Held, Waiting, by_turn
+from runs.queue.fair_share import RunCandidate, SlotCounts, sort_by_priority
 from tests.builders import make_project, make_run, make_suite, make_target
 from tests.runs.carrying import NO_GATES, beside, running
 
@@ -26,20 +26,20 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 def waiting(
     run: int, project: int = 1, launch: int = 0, served: float = 0.0, left: float = 1.0, **more: Any
-) -> Waiting:
-    return Waiting(run, project, launch or run, served, left, **more)
+) -> RunCandidate:
+    return RunCandidate(run, project, launch or run, served, left, **more)
 
 
-def held(*runs: Waiting) -> Held:
-    return Held(
+def held(*runs: RunCandidate) -> SlotCounts:
+    return SlotCounts(
         Counter(each.project for each in runs),
         Counter(each.launch for each in runs),
         Counter(each.run for each in runs),
     )
 
 
-def order(runs: list[Waiting], places: Held) -> list[int]:
-    return [each.run for each in by_turn(runs, places)]
+def order(runs: list[RunCandidate], slots: SlotCounts) -> list[int]:
+    return [each.run for each in sort_by_priority(runs, slots)]
 
 
 def test_the_project_with_the_fewest_lanes_comes_first():
@@ -89,13 +89,13 @@ def test_what_waits_for_five_minutes_comes_first(served, started, lanes, first):
     now = 1000.0
     normal = waiting(1, project=1, served=999.0, started=1.0)
     low = waiting(2, project=2, served=served, started=started, project_priority=Priority.LOW)
-    assert by_turn([normal, low], held(*[low] * lanes), now=now)[0].run == first
+    assert sort_by_priority([normal, low], held(*[low] * lanes), now=now)[0].run == first
 
 
 def test_a_launch_that_waits_for_five_minutes_comes_first():
     high = waiting(1, launch=1, served=999.0, launch_priority=Priority.HIGH)
     low = waiting(2, launch=2, started=700.0, launch_priority=Priority.LOW)
-    assert [each.run for each in by_turn([high, low], held(high), now=1000.0)] == [2, 1]
+    assert [each.run for each in sort_by_priority([high, low], held(high), now=1000.0)] == [2, 1]
 
 
 def in_project(slug: str, project: dict[str, int] | None = None, **changes: Any) -> Run:
@@ -107,19 +107,19 @@ def in_project(slug: str, project: dict[str, int] | None = None, **changes: Any)
 
 def test_lanes_are_shared_between_projects():
     runs = [in_project(f"p{n}", trials=20, concurrency=8) for n in range(2)]
-    places = [fair_share.next_place() for _ in range(8)]
-    assert Counter(place.run_id for place in places if place) == {run.pk: 4 for run in runs}
+    slots = [fair_share.next_slot() for _ in range(8)]
+    assert Counter(slot.run_id for slot in slots if slot) == {run.pk: 4 for run in runs}
 
 
 def test_a_lane_gives_way_to_a_project_that_has_none():
     big = in_project("big", trials=20, concurrency=2)
-    mine, other = fair_share.next_place(), fair_share.next_place()
+    mine, other = fair_share.next_slot(), fair_share.next_slot()
     assert mine is not None
     assert other is not None
     assert not fair_share.should_give_way(mine)
     small = in_project("small", trials=1)
     assert fair_share.should_give_way(mine)
-    following = fair_share.next_place(leaving=mine)
+    following = fair_share.next_slot(leaving=mine)
     assert following is not None
     assert following.run_id == small.pk
     assert RunSlot.objects.filter(run=big).exclude(token="").count() == 1
@@ -132,22 +132,22 @@ def test_a_lane_yields_to_a_run_waiting_for_the_target():
     Target.objects.create(project=project, name="slow", provider="mock", definition=definition, workers=1)
     version = make_suite(project, **NO_GATES)
     first, second = (running(version, targets=["slow"], trials=5) for _ in range(2))
-    mine = fair_share.next_place()
+    mine = fair_share.next_slot()
     assert mine is not None
     assert mine.run_id == first.pk
-    assert fair_share.next_place() is None
-    following = fair_share.next_place(leaving=mine)
+    assert fair_share.next_slot() is None
+    following = fair_share.next_slot(leaving=mine)
     assert following is not None
     assert following.run_id == second.pk
 
 
 def test_a_single_lane_serves_three_projects_in_turn():
     runs = [in_project(f"p{n}", trials=20) for n in range(3)]
-    place, served = None, []
+    slot, served = None, []
     for _ in range(6):
-        place = fair_share.next_place(leaving=place)
-        assert place is not None
-        served.append(place.run_id)
+        slot = fair_share.next_slot(leaving=slot)
+        assert slot is not None
+        served.append(slot.run_id)
     assert served == [run.pk for run in runs] * 2
 
 
@@ -168,45 +168,45 @@ def at_once(threads: int, work: Callable[[], Any]) -> list[Any]:
 
 def test_lanes_that_choose_at_once_count_each_other():
     runs = [in_project(f"p{n}", trials=20, concurrency=8) for n in range(2)]
-    places = at_once(8, fair_share.next_place)
-    assert Counter(place.run_id for place in places if place) == {run.pk: 4 for run in runs}
+    slots = at_once(8, fair_share.next_slot)
+    assert Counter(slot.run_id for slot in slots if slot) == {run.pk: 4 for run in runs}
 
 
 def test_a_lane_gives_way_to_a_project_of_higher_priority():
     in_project("low", trials=20, concurrency=2)
-    mine = fair_share.next_place()
+    mine = fair_share.next_slot()
     assert mine is not None
     high = in_project("high", {"priority": Priority.HIGH}, trials=20, concurrency=2)
     assert fair_share.should_give_way(mine)
-    places = [fair_share.next_place(leaving=mine), fair_share.next_place()]
-    assert [place.run_id for place in places if place] == [high.pk] * 2
+    slots = [fair_share.next_slot(leaving=mine), fair_share.next_slot()]
+    assert [slot.run_id for slot in slots if slot] == [high.pk] * 2
 
 
 def test_a_launch_of_higher_priority_gets_the_next_lane():
     low = in_project("p", trials=20, concurrency=2)
     high = running(low.suite_version, trials=1, priority=Priority.HIGH)
-    place = fair_share.next_place()
-    assert place is not None
-    assert place.run_id == high.pk
+    slot = fair_share.next_slot()
+    assert slot is not None
+    assert slot.run_id == high.pk
 
 
 def test_a_project_never_has_more_lanes_than_its_limit():
     capped = in_project("capped", {"most_trials": 3}, trials=20, concurrency=8)
     running(capped.suite_version, trials=20, concurrency=8)
     free = in_project("free", trials=20, concurrency=8)
-    places = at_once(16, fair_share.next_place)
-    of_projects = Counter("free" if place.run_id == free.pk else "capped" for place in places if place)
+    slots = at_once(16, fair_share.next_slot)
+    of_projects = Counter("free" if slot.run_id == free.pk else "capped" for slot in slots if slot)
     assert of_projects == {"capped": 3, "free": 8}
 
 
 def test_lanes_of_a_project_end_when_its_limit_is_lowered():
     run = in_project("p", trials=20, concurrency=8)
-    mine, _other = fair_share.next_place(), fair_share.next_place()
+    mine, _other = fair_share.next_slot(), fair_share.next_slot()
     assert mine is not None
     assert not fair_share.should_give_way(mine)
     Project.objects.update(most_trials=1)
     assert fair_share.should_give_way(mine)
-    assert fair_share.next_place(leaving=mine) is None
+    assert fair_share.next_slot(leaving=mine) is None
     assert RunSlot.objects.filter(run=run).exclude(token="").count() == 1
 
 
@@ -223,9 +223,9 @@ def test_trials_at_once_stay_below_the_limit_of_their_project():
 
     def work() -> None:
         while Run.objects.filter(state="running").exists():
-            place = fair_share.next_place()
-            if place is not None:
-                lanes.work_from(place)
+            slot = fair_share.next_slot()
+            if slot is not None:
+                lanes.run_from_slot(slot)
             else:
                 # Lanes that only ask would keep the others from working.
                 time.sleep(0.01)
@@ -247,8 +247,8 @@ def test_a_lane_of_a_launch_leaves_other_launches_alone():
 
 def test_a_run_whose_places_are_all_held_gets_no_further_lane():
     run = in_project("p", trials=5, concurrency=1)
-    assert claims.take_place(run, run.target) is not None
-    assert fair_share.next_place() is None
+    assert claims.acquire_slot(run, run.target) is not None
+    assert fair_share.next_slot() is None
 
 
 def queued(project: Project, **changes: Any) -> Run:

@@ -36,9 +36,9 @@ def test_only_its_process_prepares_and_runs_it(project, seconds):
     run = held(project, seconds=seconds)
     assert claims.claim_run(run.pk) is None and fair_share.next_preparation(run.pk) is None
     start(run)
-    assert fair_share.next_place() is None
+    assert fair_share.next_slot() is None
     Launch.objects.update(held_by=holds.own_hold())
-    assert fair_share.next_place() is not None
+    assert fair_share.next_slot() is not None
 
 
 def test_workers_take_over_what_they_have_the_variables_for(project):

@@ -38,7 +38,7 @@ def started(settings, *labels: str) -> Run:
 @pytest.mark.parametrize("own", [(), ("gpu",), ("linux", "macos")])
 def test_without_all_labels_nothing_is_claimed(settings, labelled, own):
     run = started(settings, *own)
-    assert fair_share.next_place() is None
+    assert fair_share.next_slot() is None
     assert claims.claim_trial(run.pk) is None
     Run.objects.filter(pk=run.pk).update(state="queued")
     assert claims.claim_run(run.pk) is None
@@ -55,9 +55,9 @@ def test_a_preparation_is_chosen_only_with_the_labels(settings, labelled):
 
 def test_with_all_labels_work_is_claimed(settings, labelled):
     run = started(settings, "macos", "linux", "gpu")
-    place = fair_share.next_place()
-    assert place is not None
-    assert place.run_id == run.pk
+    slot = fair_share.next_slot()
+    assert slot is not None
+    assert slot.run_id == run.pk
     assert claims.claim_trial(run.pk) is not None
     Run.objects.filter(pk=run.pk).update(state="queued")
     assert claims.claim_run(run.pk) is not None
@@ -66,7 +66,7 @@ def test_with_all_labels_work_is_claimed(settings, labelled):
 def test_a_labelled_worker_does_unlabelled_work(settings):
     settings.WORKER_LABELS = ["gpu"]
     run = running()
-    assert fair_share.next_place() is not None
+    assert fair_share.next_slot() is not None
     assert claims.claim_trial(run.pk) is not None
 
 

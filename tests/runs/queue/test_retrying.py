@@ -171,7 +171,7 @@ def test_a_run_is_closed_once_the_connection_is_back():
 def test_a_place_whose_commit_was_not_answered_is_taken_once():
     run = running(trials=2, concurrency=2)
     with answer_lost():
-        assert claims.take_place(run, run.target) is not None
+        assert claims.acquire_slot(run, run.target) is not None
     assert Run.objects.get(pk=run.pk).slots.exclude(token="").count() == 1
 
 

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def test_a_worker_is_listed_with_what_it_does_and_how_it_contains() -> None:
-    with heartbeat.holding("a-place", "place"):
+    with heartbeat.holding("a-slot", "slot"):
         worker_registry.heartbeat(4)
     worker = Worker.objects.get(name=worker_name())
     assert worker.lanes == 1
