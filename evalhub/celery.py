@@ -14,7 +14,7 @@ from evalhub.broker import broker_address
 from evalhub.polling import Polling
 from evalhub.reconnecting import Reconnecting
 from evalhub.startup import set_up
-from runs.labels import ordered, queue_of
+from runs.labels import celery_queue, normalize_labels
 
 # Celery throws away what Django's checks find, and they import every page.
 os.environ.setdefault("CELERY_SKIP_CHECKS", "1")
@@ -52,7 +52,8 @@ app.conf.update(
     task_default_queue=SHORT_TASKS,
     # And a queue for each label of this worker; see docs/operations.md.
     task_queues=[
-        Queue(name) for name in (SHORT_TASKS, LANES, *map(queue_of, ordered(settings.WORKER_LABELS)))
+        Queue(name)
+        for name in (SHORT_TASKS, LANES, *map(celery_queue, normalize_labels(settings.WORKER_LABELS)))
     ],
     task_routes={"runs.tasks.wake_lanes": {"queue": LANES}},
     task_publish_retry=False,

@@ -20,7 +20,7 @@ from jinja2.bccache import Bucket
 
 from evalhub.web import template_filters
 from evalhub.web.csv_export import csv_query
-from evalhub.web.shown_tables import csv_caption
+from evalhub.web.html_table_csv import csv_caption
 from runs.pages.regressions.alerts import untriaged
 
 # What is escaped before holds no backtick that was none. Fences of several backticks stay as they are.

@@ -44,7 +44,7 @@ class DiagnosedTrial(Struct, frozen=True):
     """Whether the trial failed."""
 
 
-class CutOffs(Struct, frozen=True):
+class DiagnosisThresholds(Struct, frozen=True):
     """From where metrics count as high, and where that comes from."""
 
     limits: Thresholds = Thresholds()

@@ -15,21 +15,21 @@ def is_label(word: str) -> bool:
     return LABEL.fullmatch(word) is not None
 
 
-def ordered(labels: Iterable[str]) -> list[str]:
+def normalize_labels(labels: Iterable[str]) -> list[str]:
     """Return each label once, sorted, as they are stored."""
     return sorted(set(labels))
 
 
-def queue_of(label: str) -> str:
+def celery_queue(label: str) -> str:
     """Return the name of the Celery queue that every worker with the label consumes."""
     return f"evalhub.label.{label}"
 
 
-def named(labels: Sequence[str]) -> str:
+def format_labels(labels: Sequence[str]) -> str:
     """Return the labels as part of a sentence, such as 'the labels gpu, macos'."""
     return f"the label{'s' if len(labels) > 1 else ''} {', '.join(labels)}"
 
 
-def waits_for(labels: Sequence[str]) -> str:
+def waiting_message(labels: Sequence[str]) -> str:
     """Return the sentence for work that no running worker may do."""
-    return f"Waits for a worker with {named(labels)}. None is running."
+    return f"Waits for a worker with {format_labels(labels)}. None is running."

@@ -46,7 +46,7 @@ from runs.pages.reviews.views import (
 )
 from runs.pages.run.causes import run_separate
 from runs.pages.run.diagnosis import diagnosis_review
-from runs.pages.run.reassess import reassessment_adopt, run_again
+from runs.pages.run.reassess import reassess_run, reassessment_adopt
 from runs.pages.run.views import (
     baseline_set,
     baseline_unset,
@@ -181,7 +181,7 @@ project_urls = [
     path("reviews/rounds/<int:pk>/", round_detail, name="round-detail"),
     path("reviews/items/<int:pk>/", item_decide, name="item-decide"),
     path("reviews/items/<int:pk>/assignee/", item_assign, name="item-assign"),
-    path("runs/<int:pk>/again/", run_again, name="run-again"),
+    path("runs/<int:pk>/again/", reassess_run, name="run-reassess"),
     path("reassessments/<int:pk>/adopt/", reassessment_adopt, name="reassessment-adopt"),
     path("trials/<int:pk>/overrule/", trial_overrule, name="trial-overrule"),
     path("trials/<int:pk>/resolution/", trial_resolve, name="trial-resolve"),

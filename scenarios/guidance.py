@@ -107,7 +107,7 @@ def _place(path: str, own: Sequence[str], *, alone: bool) -> str:
     raise Unplaced(f"'{path}' could take the place of several documents: {', '.join(own)}.")
 
 
-def lay_over(
+def overlay(
     fixture: Fixture,
     guidance: Guidance,
     *,
@@ -121,11 +121,13 @@ def lay_over(
     for an empty workspace; `names` are those of all fixtures of the suite, whose prefixes are for them alone.
     """
     rest, _ = split(fixture, extra)
-    return _sorted({**_by_path(rest), **_by_path(documents_of(guidance, name=name, names=names))}.values())
+    return _sorted(
+        {**_by_path(rest), **_by_path(guidance_documents(guidance, name=name, names=names))}.values()
+    )
 
 
-def documents_of(guidance: Guidance, *, name: str, names: Collection[str]) -> Guidance:
-    """Return the documents of a run's guidance for one fixture, as `lay_over` lays them."""
+def guidance_documents(guidance: Guidance, *, name: str, names: Collection[str]) -> Guidance:
+    """Return the documents of a run's guidance for one fixture, as `overlay` lays them."""
     common = [file for file in guidance if _owner(file.path, names) is None]
     own = [
         FixtureFile(file.path.removeprefix(name + "/"), file.content, file.executable)

@@ -60,7 +60,7 @@ MORE_PAGES = {
     "rationales": "/p/default/reviews/rationales/",
     "disagreements": "/p/default/reviews/disagreements/",
     "calibration": "/p/default/reviews/calibration/",
-    "run-again": "/p/default/runs/1/again/",
+    "run-reassess": "/p/default/runs/1/again/",
     "search": "/p/default/search/?q=git",
     "usage": "/p/default/usage/",
     "guidance": "/p/default/guidance/",

@@ -16,8 +16,8 @@ from evalhub.teams.priorities import Priority
 from evalhub.teams.roles import Role
 from evalhub.teams.tokens import TokenRefused, issue_token, revoke_token, tokens_of
 from evalhub.web.rest.errors import ApiError, answers, not_found
-from evalhub.web.rest.given import Given, Key, Name, Text
 from evalhub.web.rest.pages import Cursor, PageOut, page_of
+from evalhub.web.rest.request_body import Key, Name, RequestBody, Text
 from evalhub.web.timestamps import moment
 
 router = Router(tags=["projects"])
@@ -75,7 +75,7 @@ class NewTokenOut(TokenOut):
     """Shown once; it cannot be read again."""
 
 
-class TokenIn(Given):
+class TokenIn(RequestBody):
     """The name, role and expiry of a new token."""
 
     name: Name

@@ -18,7 +18,7 @@ from django.views.decorators.http import require_http_methods
 from evalhub.teams import audit
 from evalhub.teams.access import may_create_projects
 from evalhub.teams.invitations import accept, open_invitations
-from evalhub.teams.models import Invitation, Membership, digest
+from evalhub.teams.models import Invitation, Membership, hash_token
 from evalhub.teams.roles import Role
 from evalhub.teams.settings_forms import NewProjectForm
 
@@ -29,7 +29,7 @@ from evalhub.teams.settings_forms import NewProjectForm
 @require_http_methods(["GET", "HEAD", "POST"])
 def invitation(request: HttpRequest, secret: str) -> HttpResponse:
     """Show who invites to what; accept it with the account that is signed in, else with a new one."""
-    made = open_invitations().filter(sha256=digest(secret)).first()
+    made = open_invitations().filter(sha256=hash_token(secret)).first()
     form: UserCreationForm[User] | None = (
         None if request.user.is_authenticated else UserCreationForm(request.POST or None)
     )

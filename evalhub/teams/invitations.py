@@ -15,7 +15,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from evalhub.teams import audit
-from evalhub.teams.models import Invitation, Membership, digest
+from evalhub.teams.models import Invitation, Membership, hash_token
 from evalhub.teams.roles import Role
 from evalhub.web.numbers import date_and_time
 
@@ -36,7 +36,7 @@ def invite(access: Access, *, role: str, email: str = "") -> tuple[Invitation, s
     """Return a new invitation and its link, which can't be read again."""
     secret = secrets.token_urlsafe(32)
     made = Invitation.objects.create(
-        project=access.project, role=role, email=email, by=access.user, sha256=digest(secret)
+        project=access.project, role=role, email=email, by=access.user, sha256=hash_token(secret)
     )
     audit.record(access.project, access.user, "member.invite", email or "somebody", role=role)
     return made, settings.PUBLIC_URL.rstrip("/") + reverse("invitation", args=(secret,))

@@ -112,7 +112,7 @@ class Membership(models.Model):
         return f"{self.user} is {self.role} of {self.project}"
 
 
-def digest(secret: str) -> str:
+def hash_token(secret: str) -> str:
     """Return the stored hash of a secret with at least 128 random bits."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
@@ -149,7 +149,7 @@ class ApiToken(models.Model):
             name=name,
             role=role,
             prefix=secret[:10],
-            sha256=digest(secret),
+            sha256=hash_token(secret),
             expires=expires,
         )
         return token, secret
@@ -160,7 +160,7 @@ class ApiToken(models.Model):
 
         `owner_role` is its owner's role in the project, None for a former member. One query.
         """
-        token = _tokens(digest(secret)).first()
+        token = _tokens(hash_token(secret)).first()
         if token is None or not token.user.is_active or (token.expires and token.expires <= now):
             return None
         if token.last_used is None or now - token.last_used > timedelta(minutes=1):
@@ -192,13 +192,13 @@ class SignInLink(models.Model):
     def issue(cls, user: User) -> str:
         """Return the secret of a new link."""
         secret = secrets.token_urlsafe(32)
-        cls.objects.create(user=user, sha256=digest(secret))
+        cls.objects.create(user=user, sha256=hash_token(secret))
         return secret
 
     @classmethod
     def open_links(cls, secret: str, *, now: datetime) -> models.QuerySet[SignInLink]:
         """Return the unused, unexpired link with this secret, as a query."""
-        return cls.objects.filter(sha256=digest(secret), used=None, created__gt=now - cls.LIFETIME)
+        return cls.objects.filter(sha256=hash_token(secret), used=None, created__gt=now - cls.LIFETIME)
 
     @classmethod
     def use(cls, secret: str, *, now: datetime) -> Any | None:

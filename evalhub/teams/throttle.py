@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from django.db import transaction
 from django.db.models import F
 
-from evalhub.teams.models import PasswordGuesses, digest
+from evalhub.teams.models import PasswordGuesses, hash_token
 
 FREE_PER_PAIR = 5
 """Wrong guesses for one account from one address without a delay."""
@@ -57,8 +57,8 @@ def _free(address: str, name: str) -> dict[str, int]:
     """Return how many guesses are free by the keys of the pair and of the address, in this order."""
     where = _network(address)
     return {
-        digest(f"pair {where} {name.casefold()}"): FREE_PER_PAIR,
-        digest(f"address {where}"): FREE_PER_ADDRESS,
+        hash_token(f"pair {where} {name.casefold()}"): FREE_PER_PAIR,
+        hash_token(f"address {where}"): FREE_PER_ADDRESS,
     }
 
 

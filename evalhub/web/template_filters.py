@@ -17,7 +17,7 @@ from django.utils.safestring import SafeString, mark_safe
 from jinja2 import Undefined, pass_context
 from jinja2.runtime import Context
 
-from evalhub.web import drawing, numbers, states
+from evalhub.web import numbers, states, svg
 from evalhub.web import sanitize as hostile
 
 MOST_LISTED = 200
@@ -177,7 +177,7 @@ def rate(passed: int, n: int) -> SafeString:
 
 def dots(outcomes: Iterable[str], here: int | None = None) -> SafeString:
     """Return a strip of outcomes."""
-    return drawing.dots(outcomes, here)
+    return svg.dots(outcomes, here)
 
 
 def spark(
@@ -187,26 +187,26 @@ def spark(
     band: Sequence[tuple[float, float]] = (),
 ) -> SafeString:
     """Return a series of shares as a small line, within their intervals where these are given."""
-    return drawing.spark(values, label=label, baseline=baseline, band=band)
+    return svg.spark(values, label=label, baseline=baseline, band=band)
 
 
 def interval(
     low: float, estimate: float, high: float, mark: float | None = None, state: str = ""
 ) -> SafeString:
     """Return a share with its interval on the scale from 0 to 1."""
-    return drawing.interval(low, estimate, high, mark=mark, state=state)
+    return svg.interval(low, estimate, high, mark=mark, state=state)
 
 
 def share_bar(passed: int, total: int) -> SafeString:
     """Return a bar of passed and failed."""
     parts = [("passed", passed), ("failed", total - passed)]
-    return drawing.bar(parts, total=total, label=f"{passed} of {total} passed")
+    return svg.bar(parts, total=total, label=f"{passed} of {total} passed")
 
 
 def score_bar(score: float, threshold: float | None = None) -> SafeString:
     """Return a bar of a score from 0 to 1, with the threshold marked where there is one."""
     text = f"{score:.2f} of 1" + ("" if threshold is None else f", threshold {threshold:.2f}")
-    return drawing.bar(
+    return svg.bar(
         [("new", min(max(score, 0.0), 1.0) * 100)],
         total=100,
         label=text,
@@ -219,12 +219,12 @@ def length_bar(share: float | None, longest: float) -> SafeString:
     if share is None:
         return mark_safe("")
     text = f"{share * 100:.0f} points"
-    return drawing.bar([("new", round(share * 100, 1))], total=round(longest * 105, 1), label=text)
+    return svg.bar([("new", round(share * 100, 1))], total=round(longest * 105, 1), label=text)
 
 
 def stacked_bar(shares: Sequence[tuple[str, float]], label: str) -> SafeString:
     """Return a bar of shares (class, 0 to 1) of a whole."""
-    return drawing.bar([(name, round(share * 100, 1)) for name, share in shares], total=100, label=label)
+    return svg.bar([(name, round(share * 100, 1)) for name, share in shares], total=100, label=label)
 
 
 def progress_bar(run: Any) -> SafeString:
@@ -233,7 +233,7 @@ def progress_bar(run: Any) -> SafeString:
     names = ("passed", "failed", "errors", "running", "waiting")
     amounts = (run.passed, run.failed, run.errors, run.running, run.waiting)
     label = ", ".join(f"{amount} {name}" for name, amount in zip(names, amounts, strict=True))
-    return drawing.bar(parts, total=run.trials, label=label)
+    return svg.bar(parts, total=run.trials, label=label)
 
 
 @pass_context

@@ -12,8 +12,8 @@ from pydantic import Field, HttpUrl
 
 from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.web.rest.errors import ApiError, answers, not_found
-from evalhub.web.rest.given import Given, Key, Name, Text
 from evalhub.web.rest.pages import Cursor, PageOut, page_of
+from evalhub.web.rest.request_body import Key, Name, RequestBody, Text
 from evalhub.web.timestamps import moment
 from evaluators.measure_change import ChangeVerdict
 from runs.api.lookup import find_run
@@ -99,7 +99,7 @@ class AlertFilters(Cursor):
 Tag = Annotated[Name, Field(max_length=LONGEST_TAG)]
 
 
-class AlertIn(Given):
+class AlertIn(RequestBody):
     """The fields to change; omitted fields stay as they are."""
 
     revision: Annotated[int, Field(ge=0)] | None = None
@@ -114,14 +114,14 @@ class AlertIn(Given):
     """A member's name; null for nobody."""
 
 
-class ChosenAlert(Given):
+class ChosenAlert(RequestBody):
     """An alert to change, with the revision that you have seen."""
 
     id: Key
     revision: Annotated[int, Field(ge=0)] | None = None
 
 
-class AlertsIn(Given):
+class AlertsIn(RequestBody):
     """A change of several alerts; omitted fields stay as they are."""
 
     alerts: Annotated[list[ChosenAlert], Field(min_length=1, max_length=100)]

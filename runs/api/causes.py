@@ -8,7 +8,7 @@ from ninja import Path, Router, Schema, Status
 
 from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.web.rest.errors import answers
-from evalhub.web.rest.given import Key
+from evalhub.web.rest.request_body import Key
 from runs.api.lookup import find_run
 from runs.models import Run
 from runs.models.run import Trigger

@@ -10,8 +10,8 @@ from pydantic import Field
 
 from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.web.rest.errors import answers
-from evalhub.web.rest.given import Given, Key, Name
-from evaluators.run_diagnosis import CutOffs
+from evalhub.web.rest.request_body import Key, Name, RequestBody
+from evaluators.run_diagnosis import DiagnosisThresholds
 from runs.api.lookup import find_run
 from runs.models import Run
 from runs.warehouse.diagnosis_reviews import NO_REVIEW, Precision, precisions, review_finding
@@ -66,7 +66,7 @@ class DiagnosisOut(Schema):
     """Those of most trials first."""
 
 
-class FindingReviewIn(Given):
+class FindingReviewIn(RequestBody):
     """Whether a finding is right; null removes the review."""
 
     right: Annotated[bool | None, Field(...)]
@@ -74,7 +74,7 @@ class FindingReviewIn(Given):
 
 def _json(run: Run) -> dict[str, Any]:
     digest, reviewed = trials_of(run).digest, precisions(run)
-    cut_offs = digest.cut_offs or CutOffs()
+    cut_offs = digest.cut_offs or DiagnosisThresholds()
     return {
         "run": run.pk,
         "thresholds": msgspec.to_builtins(cut_offs.limits),

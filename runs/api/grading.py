@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 
 from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.web.rest.errors import REFUSALS, ApiError, ErrorOut, not_found
-from evalhub.web.rest.given import Key
+from evalhub.web.rest.request_body import Key
 from runs.api.schemas import GradedOut
 from runs.execution.grading import Grading, grade_by_files
 from runs.execution.grading.evidence import select_scenario

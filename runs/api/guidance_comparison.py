@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.web.rest.errors import ApiError, answers, not_found
-from evalhub.web.rest.given import Key, Text
+from evalhub.web.rest.request_body import Key, Text
 from evaluators.measure_change import ChangeVerdict
 from runs.api.schemas import MeasureChangeOut
 from runs.warehouse.guidance_comparison import compare_chosen, comparison_json

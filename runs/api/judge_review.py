@@ -10,8 +10,8 @@ from pydantic import BaseModel, Field
 
 from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.web.rest.errors import answers, not_found
-from evalhub.web.rest.given import Given, Key, Name, Text
 from evalhub.web.rest.pages import ListOut
+from evalhub.web.rest.request_body import Key, Name, RequestBody, Text
 from evalhub.web.timestamps import moment
 from runs.api.lookup import find_run, find_trial
 from runs.execution.reassessing import request_reassessment
@@ -27,7 +27,7 @@ from runs.warehouse.reviewing import resolve
 router = Router(tags=["reviews"])
 
 
-class OverruleIn(Given):
+class OverruleIn(RequestBody):
     """A score by its position among the trial's scores, its new verdict or number, and the reason."""
 
     score: Annotated[int, Field(ge=0, le=10_000)]
@@ -55,7 +55,7 @@ class OverruleOut(Schema):
     undone_by: str | None
 
 
-class ResolutionIn(Given):
+class ResolutionIn(RequestBody):
     """Who was right where judge and gates disagree."""
 
     right: Right
@@ -123,7 +123,7 @@ class CalibrationOut(Schema):
     """The newest 10 runs that it judged, newest first."""
 
 
-class ReassessIn(Given):
+class ReassessIn(RequestBody):
     """How to assess a run's stored trials again; no agent runs."""
 
     kind: Literal["judge", "grade"] = "judge"

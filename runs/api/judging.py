@@ -11,8 +11,8 @@ from pydantic import Field
 
 from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.web.rest.errors import answers, not_found
-from evalhub.web.rest.given import Given, Key, Text
 from evalhub.web.rest.pages import Cursor, PageOut, page_of
+from evalhub.web.rest.request_body import Key, RequestBody, Text
 from evalhub.web.timestamps import moment
 from evaluators.redaction import redact_json
 from runs.api.lookup import find_trial
@@ -50,7 +50,7 @@ class ReviewOut(Schema):
     at: str
 
 
-class ReviewIn(Given):
+class ReviewIn(RequestBody):
     """A review of one statement of a judge; `position` counts from 0 in its positives or negatives, or in its criteria sorted by id."""
 
     polarity: Literal["positive", "negative", "criterion"]

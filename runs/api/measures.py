@@ -10,8 +10,8 @@ from pydantic import BaseModel, Field
 
 from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.web.rest.errors import ApiError, answers
-from evalhub.web.rest.given import Key, Text
 from evalhub.web.rest.pages import Cursor, PageOut, page_of
+from evalhub.web.rest.request_body import Key, Text
 from evalhub.web.timestamps import moment
 from evaluators.measure_change import ChangeVerdict
 from runs.api.lookup import find_run, find_runs, find_suite

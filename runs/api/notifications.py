@@ -10,8 +10,8 @@ from pydantic import Field
 
 from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.web.rest.errors import ApiError, answers, not_found
-from evalhub.web.rest.given import Given, Key, Text
 from evalhub.web.rest.pages import Cursor, PageOut, page_of
+from evalhub.web.rest.request_body import Key, RequestBody, Text
 from evalhub.web.timestamps import moment
 from runs.models import Channel, Delivery
 from runs.models.notification import ChannelKind, DeliveryState
@@ -39,7 +39,7 @@ class ChannelOut(Schema):
     created: str
 
 
-class ChannelIn(Given):
+class ChannelIn(RequestBody):
     """A new channel: recipients for email, an address for webhook and slack, a secret for webhook."""
 
     name: Annotated[Text, Field(max_length=80)]
@@ -50,7 +50,7 @@ class ChannelIn(Given):
     secret: Secret = ""
 
 
-class ChannelChange(Given):
+class ChannelChange(RequestBody):
     """The fields to change; omitted fields stay as they are."""
 
     name: Annotated[Text, Field(max_length=80)] | None = None

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.web.rest.errors import answers, not_found
-from evalhub.web.rest.given import Given, Name, Text
+from evalhub.web.rest.request_body import Name, RequestBody, Text
 from evalhub.web.timestamps import moment
 from runs.api.lookup import find_suite
 from runs.execution.proving.requests import request_proof
@@ -42,7 +42,7 @@ class SealOut(Schema):
     """How many of them it passed."""
 
 
-class ProofIn(Given):
+class ProofIn(RequestBody):
     """How to prove."""
 
     max_usd: Annotated[float, Field(gt=0, le=10_000)] | None = None
@@ -107,7 +107,7 @@ def get_proof(request: ApiRequest, slug: Path[Text]) -> dict[str, Any]:
     return _proof_json(proof, version)
 
 
-class AaIn(Given):
+class AaIn(RequestBody):
     """An A/A pair: two equal runs, as experiments."""
 
     target: Text = ""
@@ -134,7 +134,7 @@ class AaRatesOut(Schema):
     sentence: str
 
 
-class OnTarget(Given):
+class OnTarget(RequestBody):
     target: Name
 
 

@@ -9,7 +9,7 @@ from ninja import File, Path, Router, Schema, Status, UploadedFile
 
 from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.web.rest.errors import ApiError, answers
-from evalhub.web.rest.given import Key
+from evalhub.web.rest.request_body import Key
 from evaluators.suite_result import suite_result
 from runs.api.lookup import find_run
 from runs.reports.ctrf import ctrf

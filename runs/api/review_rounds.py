@@ -11,15 +11,15 @@ from pydantic import BaseModel, Field
 
 from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.web.rest.errors import answers, not_found
-from evalhub.web.rest.given import Given, Key, Text
 from evalhub.web.rest.pages import ListOut
+from evalhub.web.rest.request_body import Key, RequestBody, Text
 from evalhub.web.timestamps import moment
 from evaluators.redaction import redact_json
 from runs.models import ReviewRound, RoundItem
 from runs.warehouse.calibrations import JudgeVersion
 from runs.warehouse.group_assignments import assign_group, member_named
 from runs.warehouse.review_rounds import assign, decide, draw, rounds_of
-from runs.warehouse.statement_groups import QueueFilters, StatementGroup, queue_of
+from runs.warehouse.statement_groups import QueueFilters, StatementGroup, review_queue
 
 router = Router(tags=["reviews"])
 MOST_GROUPS = 100
@@ -28,7 +28,7 @@ Person = Annotated[Text, Field(max_length=150)] | None
 Hash = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 
 
-class RoundIn(Given):
+class RoundIn(RequestBody):
     """A random sample of a judge version's judgings; stratified: as many that it passed as that it failed."""
 
     model: Annotated[Text, Field(max_length=200)]
@@ -81,7 +81,7 @@ class BlindItemOut(RoundItemOut):
     agent_answer: str
 
 
-class LabelIn(Given):
+class LabelIn(RequestBody):
     """A person's answer, made without seeing the judge's."""
 
     answer: Literal["pass", "fail", "unclear"]
@@ -89,7 +89,7 @@ class LabelIn(Given):
     note: Annotated[Text, Field(max_length=5000)] = ""
 
 
-class AssigneeIn(Given):
+class AssigneeIn(RequestBody):
     """The new assignee by username, and the one that you saw; null for nobody."""
 
     assignee: Person = None
@@ -264,7 +264,7 @@ def assign_round_item(request: ApiRequest, item_id: Path[Key], given: AssigneeIn
 def list_queue(request: ApiRequest, query: Query[QueueQuery]) -> dict[str, Any]:
     """List the most frequent 100 groups of similar statements on the newest runs."""
     filters = QueueFilters(**query.model_dump())
-    groups, _ = queue_of(request.access.project, filters, request.access.user)
+    groups, _ = review_queue(request.access.project, filters, request.access.user)
     return {"items": [_group(each) for each in groups[:MOST_GROUPS]]}
 
 
@@ -275,7 +275,7 @@ def assign_queue_group(request: ApiRequest, given: GroupAssigneeIn) -> dict[str,
     person = member_named(project, given.assignee or "")
     seen = _seen(request, given.seen)
     assign_group(project, given.polarity, given.wordings, person, seen=seen, by=request.access.user)
-    groups, _ = queue_of(project, QueueFilters(), request.access.user)
+    groups, _ = review_queue(project, QueueFilters(), request.access.user)
     own = {(given.polarity, key) for key in given.wordings}
     found = [each for each in groups if own & {(each.polarity, wording.key) for wording in each.wordings}]
     return {"items": [_group(each) for each in found]}

@@ -13,15 +13,15 @@ from evalhub.teams import audit
 from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.teams.priorities import RAISED_BY_OTHERS, Priority, priority_named
 from evalhub.web.rest.errors import ApiError, answers, not_found
-from evalhub.web.rest.given import Given, JsonValue, Key, Name, Text, storable_json
 from evalhub.web.rest.pages import Cursor, PageOut, page_of, shown
+from evalhub.web.rest.request_body import JsonValue, Key, Name, RequestBody, Text, storable_json
 from evalhub.web.timestamps import moment
 from evaluators.measure_change import ChangeVerdict
 from runs.api.lookup import find_run
 from runs.api.schemas import LaunchedOut, LaunchOut, RunDocumentOut, RunOut, RunRowOut
 from runs.errors import RequestError
 from runs.execution.recording import cancel_run
-from runs.execution.retrying import Again, run_again
+from runs.execution.retrying import RetryKind, retry_trials
 from runs.models import Launch, Run
 from runs.models.run import Trigger, run_with_uuid
 from runs.models.run_options import RunOptions, Selection
@@ -84,7 +84,7 @@ class RunFilters(RunFilterValues, Cursor):
     """Filters of the list of runs."""
 
 
-class SuiteChoice(Given):
+class SuiteChoice(RequestBody):
     """A suite by its slug, and its version; defaults to the last upload."""
 
     slug: Name
@@ -97,7 +97,7 @@ Names = Annotated[list[Name], Field(max_length=50)]
 Address = Annotated[str, Field(max_length=2000, pattern=r"^(https?://\S+)?$")]
 
 
-class RunsIn(Given):
+class RunsIn(RequestBody):
     """What to run: every combination of suite, target, model and guidance."""
 
     suites: Annotated[list[SuiteChoice | Name], Field(min_length=1, max_length=20)]
@@ -161,7 +161,7 @@ _OPTIONS = {
 """Fields that a request and `RunOptions` have in common."""
 
 
-class Expand(Given):
+class Expand(RequestBody):
     """What to include with the run."""
 
     expand: Literal["", "trials"] = ""
@@ -193,7 +193,7 @@ def get_run(request: ApiRequest, run_id: Path[Key], query: Query[Expand]) -> dic
     return run_document(run.pk) if query.expand else {"run": run_json(run)}
 
 
-class TagsIn(Given):
+class TagsIn(RequestBody):
     """A run's new tags; with `was`, only if its tags are still these."""
 
     tags: Names
@@ -218,21 +218,21 @@ def cancel(request: ApiRequest, run_id: Path[Key]) -> dict[str, Any]:
     return run_json(find_run(request, run_id))
 
 
-def _again(request: ApiRequest, run_id: int, again: Again) -> Status[dict[str, Any]]:
-    run_again(find_run(request, run_id), again, by=request.access.user)
+def _again(request: ApiRequest, run_id: int, kind: RetryKind) -> Status[dict[str, Any]]:
+    retry_trials(find_run(request, run_id), kind, by=request.access.user)
     return Status(202, run_json(find_run(request, run_id)))
 
 
 @router.post("/runs/{run_id}/retry", auth=Bearer("run"), response=answers(RunOut, status=202))
 def retry(request: ApiRequest, run_id: Path[Key]) -> Status[dict[str, Any]]:
     """Run a closed run's trials with errors again, in the same run. Their earlier attempts are kept."""
-    return _again(request, run_id, Again.RETRY)
+    return _again(request, run_id, RetryKind.RETRY)
 
 
 @router.post("/runs/{run_id}/resume", auth=Bearer("run"), response=answers(RunOut, status=202))
 def resume(request: ApiRequest, run_id: Path[Key]) -> Status[dict[str, Any]]:
     """Run a closed run's cancelled trials, in the same run."""
-    return _again(request, run_id, Again.RESUME)
+    return _again(request, run_id, RetryKind.RESUME)
 
 
 @router.get("/launches", auth=Bearer(), response=answers(PageOut[LaunchOut]), tags=["launches"])

@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 
 from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.web.rest.errors import answers
-from evalhub.web.rest.given import Text
+from evalhub.web.rest.request_body import Text
 from evalhub.web.timestamps import moment
 from runs.warehouse.named_search import TrialSearch, find_trials
 from runs.warehouse.trial_search import MOST_CANDIDATES

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.web.rest.errors import answers, not_found
-from evalhub.web.rest.given import Given, Text
+from evalhub.web.rest.request_body import RequestBody, Text
 from runs.api.lookup import find_suite
 from runs.api.schemas import ScenarioClassOut
 from runs.models import Target
@@ -20,7 +20,7 @@ from scenarios.models import Suite
 router = Router(tags=["suites"])
 
 
-class OnTarget(Given):
+class OnTarget(RequestBody):
     target: Text = ""
     """A target's name. Default: that of the newest run."""
 
@@ -32,7 +32,7 @@ class ClassesOut(Schema):
     scenarios: list[ScenarioClassOut]
 
 
-class ReleaseRule(Given):
+class ReleaseRule(RequestBody):
     """A release needs a mean pass^k of at least the threshold."""
 
     k: Annotated[int, Field(ge=1, le=MOST_TRIALS)]

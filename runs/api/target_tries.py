@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 
 from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.web.rest.errors import REFUSALS, ApiError, ErrorOut, not_found
-from evalhub.web.rest.given import Given, JsonValue, Key, Text
+from evalhub.web.rest.request_body import JsonValue, Key, RequestBody, Text
 from runs.execution.trying import LONGEST_PROMPT, PROMPT, request_try, wait_for_try
 from runs.models import Target, TargetTry
 from runs.targets.definitions import TargetDefinition, define, read_target
@@ -23,7 +23,7 @@ from runs.worker_settings import containment
 router = Router(tags=["targets"])
 
 
-class TryIn(Given):
+class TryIn(RequestBody):
     """A prompt for a stored target, or for a definition that isn't stored."""
 
     target: Annotated[Text, Field(max_length=120)] = ""

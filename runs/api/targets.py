@@ -10,8 +10,8 @@ from pydantic import Field
 
 from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.web.rest.errors import ApiError, answers, not_found
-from evalhub.web.rest.given import Given, JsonValue, Key, Text
 from evalhub.web.rest.pages import Cursor, PageOut, page_of
+from evalhub.web.rest.request_body import JsonValue, Key, RequestBody, Text
 from evalhub.web.timestamps import moment
 from evaluators.redaction import redact_json
 from runs.api.lookup import find_run
@@ -40,7 +40,7 @@ class TargetOut(Schema):
     """Fields that it ignores, a sentence each."""
 
 
-class DefinitionIn(Given):
+class DefinitionIn(RequestBody):
     """An entry of a targets file: name, provider and the provider's fields."""
 
     definition: dict[Text, JsonValue]
@@ -62,7 +62,7 @@ class BaselineFilters(Cursor):
     suite: Text = ""
 
 
-class BaselineIn(Given):
+class BaselineIn(RequestBody):
     """A finished run, and the branch whose runs compare with it. Default: every branch."""
 
     run: Key

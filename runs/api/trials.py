@@ -11,8 +11,8 @@ from pydantic import BaseModel, Field
 
 from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.web.rest.errors import REFUSALS, ApiError, ErrorOut, answers, not_found
-from evalhub.web.rest.given import Key, Text
 from evalhub.web.rest.pages import Cursor, PageOut, page_of
+from evalhub.web.rest.request_body import Key, Text
 from evaluators.model import Transcript
 from evaluators.redaction import redact_json
 from runs.api.lookup import find_run, find_trial

@@ -8,7 +8,7 @@ from ninja import Path, Query, Router, Schema
 
 from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.web.rest.errors import answers
-from evalhub.web.rest.given import Key
+from evalhub.web.rest.request_body import Key
 from runs.api.lookup import find_run
 from runs.api.runs import RunFilterValues
 from runs.warehouse.tool_surfaces import surface_hash, surfaces_of

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from django.utils.safestring import SafeString
 
 from evalhub.web import numbers
-from evalhub.web.columns import Column, columns
+from evalhub.web.column_chart import Column, columns
 from evaluators.statistics import Z_95
 from runs.warehouse.rates import Rate
 from runs.warehouse.run_list import RowBaseline, RunRow, Spread

@@ -19,12 +19,12 @@ from pathlib import Path
 from typing import Any
 
 from runs.containment import bubblewrap, filtered_network, landlock, user_namespaces
-from runs.containment.beneath import make_folder_beneath
 from runs.containment.cgroups import GroupLimits
 from runs.containment.egress import Allowed, Egress
 from runs.containment.outbound import Outbound
 from runs.containment.path_use import Use
 from runs.containment.profiles import AGENT, COMMAND, Caps, Limits, Profile, TargetLimits, limited
+from runs.containment.safe_paths import make_folder_beneath
 from runs.containment.starting import Bubblewrap, Spawn, Starter
 from runs.containment.system_files import system_folder
 from runs.containment.target_roots import PathRefused, TargetRoots

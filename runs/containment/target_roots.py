@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from runs.containment.beneath import create_beneath, make_folder_beneath, read_beneath
 from runs.containment.path_use import Use
+from runs.containment.safe_paths import create_beneath, make_folder_beneath, read_beneath
 from runs.errors import ProviderError
 
 SYSTEM_PROGRAMS = (Path("/usr"), Path("/bin"), Path("/sbin"))

@@ -9,7 +9,7 @@ import psutil
 
 from runs.containment.process_tree import Process
 from runs.containment.profiles import Limits
-from runs.containment.trees import disk_usage
+from runs.containment.safe_walk import disk_usage
 
 INTERVAL_SECONDS = 0.2
 

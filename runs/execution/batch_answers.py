@@ -78,7 +78,7 @@ class FromBatch:
         return (detail or {}).get("reason") or "the batch had no answer for it."
 
 
-def batched(provider: Provider, target: ResolvedTarget, run_id: int) -> Provider:
+def with_batch_answers(provider: Provider, target: ResolvedTarget, run_id: int) -> Provider:
     """Return a provider that answers from the run's batch if the target uses batching and the provider supports it."""
     uses_batch = target.options.provider_batching and not isinstance(batching_of(provider), str)
     return FromBatch(provider, run_id) if uses_batch else provider

@@ -18,7 +18,7 @@ from evaluators.model import Complete, Json
 from evaluators.staleness import Registry
 from evaluators.tool import Tool
 from runs.containment.outbound import Outbound
-from runs.execution.batch_answers import batched
+from runs.execution.batch_answers import with_batch_answers
 from runs.execution.judge_rule import layers_for
 from runs.execution.judges import judge_of
 from runs.execution.judging_files import Judging, named_by_judging
@@ -34,7 +34,7 @@ from runs.providers.base import Provider
 from runs.providers.options import ResolvedTarget
 from runs.queue import statements
 from runs.targets.resolve import resolve_target
-from runs.warehouse.cut_offs import cut_offs
+from runs.warehouse.diagnosis_thresholds import cut_offs
 from runs.warehouse.seals import solution_changes
 from runs.worker_settings import containment, variables_of
 from scenarios.formats.parsed import Fixture as FixtureFiles
@@ -221,7 +221,9 @@ def load_run(run_id: int) -> RunContext:
         run=run,
         options=RunOptions.model_validate(run.options),
         target=target,
-        provider=batched(make_provider(target, containment().for_target(target.options)), target, run_id),
+        provider=with_batch_answers(
+            make_provider(target, containment().for_target(target.options)), target, run_id
+        ),
         variables=variables,
         guidance=guidance_files(run.guidance),
         fixture_names=frozenset(fixture or bundle for fixture, bundle in rows),

@@ -19,8 +19,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from evaluators.name_lists import list_names
-from runs.containment.beneath import open_beneath, read_beneath, remove_beneath, write_beneath
-from runs.containment.trees import entries_beneath
+from runs.containment.safe_paths import open_beneath, read_beneath, remove_beneath, write_beneath
+from runs.containment.safe_walk import entries_beneath
 from runs.execution.workspace import LocalWorkspace
 
 SECONDS = 30.0

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from evaluators.model import Json
 from evaluators.redaction import mask_values, mask_values_in_bytes
-from runs.containment.beneath import read_beneath
-from runs.containment.trees import is_empty
+from runs.containment.safe_paths import read_beneath
+from runs.containment.safe_walk import is_empty
 from runs.execution.trial_folder import TrialFolder
 from runs.providers.base import Recording
 from runs.warehouse.artifacts import Kept, keep

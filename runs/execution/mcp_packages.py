@@ -16,7 +16,7 @@ from pathlib import Path
 from django.conf import settings
 
 from evaluators.tool import Tool
-from runs.containment.trees import MOST_ENTRIES, files_beneath, remove
+from runs.containment.safe_walk import MOST_ENTRIES, files_beneath, remove
 from runs.errors import ProviderError
 from runs.models import Run
 from runs.models.run import OPEN

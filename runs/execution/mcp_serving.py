@@ -17,9 +17,9 @@ from types import ModuleType
 from evaluators.model import Json
 from evaluators.redaction import mask_values, mask_values_in_bytes
 from evaluators.tool import McpServer, Tool
-from runs.containment.beneath import read_beneath, write_beside
 from runs.containment.process import ProcessResult, run_process
 from runs.containment.profiles import AGENT
+from runs.containment.safe_paths import read_beneath, write_next_to_workspace
 from runs.containment.sandbox import Sandbox
 from runs.errors import ProviderError, RequestError
 from runs.execution.captures import list_command
@@ -140,7 +140,7 @@ def _endpoint(
         )
     else:
         endpoint = McpEndpoint(server.name, command=connect, readable=(folder.door,))
-    write_beside(
+    write_next_to_workspace(
         folder.scratch, _CONFIG, json.dumps(endpoint.config).encode(), "The MCP server's configuration"
     )
     return endpoint

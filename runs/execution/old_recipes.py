@@ -22,7 +22,7 @@ from runs.models.run import RunState
 from runs.models.trial import TrialState
 from runs.warehouse.artifacts import FileUnavailable
 from runs.warehouse.counting import MISREAD_BY
-from runs.warehouse.cut_offs import cut_offs
+from runs.warehouse.diagnosis_thresholds import cut_offs
 from runs.warehouse.rollups import write_rollups
 
 PROBLEM = "An old recipe reported failed commands as successes, so tool use is not available. Run it again."

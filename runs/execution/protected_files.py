@@ -14,8 +14,8 @@ from pathlib import Path
 
 from evaluators.model import Json
 from evaluators.tool import Tool
-from runs.containment.beneath import FOLDER, open_beneath
-from runs.containment.trees import entries_beneath
+from runs.containment.safe_paths import FOLDER, open_beneath
+from runs.containment.safe_walk import entries_beneath
 from runs.errors import ProviderError
 from scenarios.globs import matches
 from scenarios.tool_files import is_tool_file

@@ -38,7 +38,7 @@ from runs.models.trial import TrialState, command_row, json_of, scores_json, tra
 from runs.queue import statements
 from runs.warehouse.artifacts import FileUnavailable
 from runs.warehouse.counting import decided_by
-from runs.warehouse.cut_offs import cut_offs
+from runs.warehouse.diagnosis_thresholds import cut_offs
 from runs.warehouse.rollups import write_rollups
 from runs.warehouse.search_index import index_trials
 from scenarios.models import SESSIONS

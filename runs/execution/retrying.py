@@ -46,45 +46,47 @@ _CANCELLED = Q(state=TrialState.CANCELLED)
 _BECAUSE_OF_ERRORS = reduce(or_, (Q(error__startswith=each) for each in (NOT_STARTED, RETRY_FAILED)))
 
 
-class Again(StrEnum):
+class RetryKind(StrEnum):
     """Which trials run again: those with errors, or the cancelled ones."""
 
     RETRY = "retry"
     RESUME = "resume"
 
 
-def _runs_again(run: Run, again: Again) -> Q:
+def _is_retried(run: Run, kind: RetryKind) -> Q:
     """Return the condition of the trials of a closed run that would run again.
 
     A retry includes trials that were cancelled because others could not start.
     """
-    if again == Again.RESUME or run.error:
+    if kind == RetryKind.RESUME or run.error:
         return _CANCELLED
     return Q(state=TrialState.FINISHED, outcome="error") | (_CANCELLED & _BECAUSE_OF_ERRORS)
 
 
-def trials_to_run(run: Run, again: Again) -> QuerySet[Trial]:
+def trials_to_run(run: Run, kind: RetryKind) -> QuerySet[Trial]:
     """Return the trials of a closed run that would run again."""
-    return Trial.objects.filter(_runs_again(run, again), run=run)
+    return Trial.objects.filter(_is_retried(run, kind), run=run)
 
 
-def offers(run: Run) -> dict[str, int]:
+def retryable_counts(run: Run) -> dict[str, int]:
     """Return the number of trials that each kind would run, without kinds that have none. One query at most."""
     if run.is_open:
-        return {Again.RESUME.value: run.open} if holds.is_abandoned(run.launch) and not _refusal(run) else {}
+        return (
+            {RetryKind.RESUME.value: run.open} if holds.is_abandoned(run.launch) and not _refusal(run) else {}
+        )
     if not (run.errors or run.cancelled) or _refusal(run):
         return {}
     if not run.cancelled:
-        return {} if run.error else {Again.RETRY.value: run.errors}
-    kinds = {again.value: Count("pk", filter=_runs_again(run, again)) for again in Again}
+        return {} if run.error else {RetryKind.RETRY.value: run.errors}
+    kinds = {kind.value: Count("pk", filter=_is_retried(run, kind)) for kind in RetryKind}
     counts = Trial.objects.filter(run=run).aggregate(**kinds)
-    if counts[Again.RETRY] == counts[Again.RESUME] and not run.errors:
+    if counts[RetryKind.RETRY] == counts[RetryKind.RESUME] and not run.errors:
         # Both are the same trials.
-        del counts[Again.RESUME]
+        del counts[RetryKind.RESUME]
     return {name: count for name, count in counts.items() if count}
 
 
-def run_again(run: Run, again: Again, *, by: User | None, wake: bool = True) -> int:
+def retry_trials(run: Run, kind: RetryKind, *, by: User | None, wake: bool = True) -> int:
     """Reopen a run and queue its trials; return their number. Raises `NotRetryable`.
 
     Wakes workers unless the caller executes the run, which then needs the labels of its target.
@@ -92,7 +94,7 @@ def run_again(run: Run, again: Again, *, by: User | None, wake: bool = True) -> 
     if not wake:
         refuse_missing([run.target])
     if run.is_open:
-        return _take_over(run, again, by=by, wake=wake)
+        return _take_over(run, kind, by=by, wake=wake)
     with write_transaction():
         # The row lock: of two people at once, one reopens it.
         won = Run.objects.filter(pk=run.pk, state__in=[RunState.FINISHED, RunState.CANCELLED])
@@ -101,14 +103,14 @@ def run_again(run: Run, again: Again, *, by: User | None, wake: bool = True) -> 
         run = Run.objects.select_related("project", "target", "launch").get(pk=run.pk)
         if refusal := _refusal(run) or _spent(run):
             raise NotRetryable(refusal)
-        trials = list(trials_to_run(run, again))
+        trials = list(trials_to_run(run, kind))
         if not trials:
-            what = "errors to retry" if again == Again.RETRY else "cancelled trials to resume"
+            what = "errors to retry" if kind == RetryKind.RETRY else "cancelled trials to resume"
             raise NotRetryable(f"Run {run.pk} has no {what}.")
         _keep_attempts(trials)
         _requeue([trial.pk for trial in trials])
         _reopen(run, trials)
-        retries = again == Again.RETRY
+        retries = kind == RetryKind.RETRY
         audit.record(run.project, by, "run.retry" if retries else "run.resume", run, trials=len(trials))
         own = Launch.objects.filter(pk=run.launch_id)
         if wake:
@@ -119,12 +121,12 @@ def run_again(run: Run, again: Again, *, by: User | None, wake: bool = True) -> 
     return len(trials)
 
 
-def _take_over(run: Run, again: Again, *, by: User | None, wake: bool) -> int:
+def _take_over(run: Run, kind: RetryKind, *, by: User | None, wake: bool) -> int:
     """Go on with an open run whose process is gone; return how many trials are open. Raises `NotRetryable`."""
     own = Launch.objects.filter(pk=run.launch_id)
     with write_transaction():
         gone = holds.abandoned_launches().filter(pk=run.launch_id)
-        if again != Again.RESUME or not gone.exists():
+        if kind != RetryKind.RESUME or not gone.exists():
             raise NotRetryable(_in_progress(run))
         if refusal := _refusal(run) or _spent(run):
             raise NotRetryable(refusal)
@@ -141,7 +143,7 @@ def _take_over(run: Run, again: Again, *, by: User | None, wake: bool) -> int:
 
 
 def _in_progress(run: Run) -> str:
-    """Return why an open run can't run again, and what to do."""
+    """Return why an open run can't run kind, and what to do."""
     launch = Launch.objects.get(pk=run.launch_id)
     if holds.is_abandoned(launch):
         return f"The process of run {run.pk} ended before the run. Resume the run (--resume), or cancel it."

@@ -23,7 +23,7 @@ from runs.providers import MODELS
 from runs.providers.base import Invocation, Look
 from runs.queue.claims import Claim
 from scenarios.formats.parsed import FixtureFile
-from scenarios.guidance import Guidance, documents_of, lay_over
+from scenarios.guidance import Guidance, guidance_documents, overlay
 from scenarios.spec import ScenarioSpec
 
 LARGEST_EXIT_CODE = 2**31 - 1
@@ -81,7 +81,7 @@ class Task:
     def _scenario_files(self) -> tuple[FixtureFile, ...]:
         """The scenario's files, with the run's guidance over them."""
         names = self.context.fixture_names
-        return lay_over(self.load_files(), self.context.guidance, name=self.spec.worker_fixture, names=names)
+        return overlay(self.load_files(), self.context.guidance, name=self.spec.worker_fixture, names=names)
 
     @cached_property
     def documents(self) -> Guidance:
@@ -212,7 +212,7 @@ class Task:
 
 def documents_for(context: RunContext, spec: ScenarioSpec) -> Guidance:
     """Return the run's guidance for a scenario's workspace; of a bundle, what is sent as guidelines."""
-    found = documents_of(context.guidance, name=spec.worker_fixture, names=context.fixture_names)
+    found = guidance_documents(context.guidance, name=spec.worker_fixture, names=context.fixture_names)
     return tuple(file for file in found if not spec.bundle or file.path in spec.guidelines)
 
 

@@ -24,12 +24,12 @@ from evaluators.patterns import leading_word
 from evaluators.recorded_calls import RecordedCall, read_record
 from evaluators.redaction import mask_values_in_bytes
 from evaluators.tool import Tool
-from runs.containment.beneath import exists_beneath
 from runs.containment.process import run_process
 from runs.containment.profiles import AGENT
 from runs.containment.recording.record import RecordedTool, ToolRecord, places_of
+from runs.containment.safe_paths import exists_beneath
+from runs.containment.safe_walk import temporary_folders
 from runs.containment.sandbox import HOME, Containment, Level
-from runs.containment.trees import temporary_folders
 from runs.errors import ProviderError
 from runs.execution.context import RunContext
 from runs.execution.task import Task

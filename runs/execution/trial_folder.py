@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from runs.containment.beneath import write_beneath
-from runs.containment.trees import remove
+from runs.containment.safe_paths import write_beneath
+from runs.containment.safe_walk import remove
 from runs.errors import ProviderError
 from runs.execution.work_area import own_area
 from runs.execution.workspace import fill, fresh_folder

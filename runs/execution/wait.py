@@ -9,7 +9,7 @@ from django.conf import settings
 
 from runs.errors import NoWorker
 from runs.execution.run_here import POLL_SECONDS, Ended, EndNotifier, Polled, open_runs
-from runs.labels import waits_for
+from runs.labels import waiting_message
 from runs.models import Launch
 from runs.queue import claims
 from runs.queue.labels import labels_online, with_labels
@@ -79,7 +79,7 @@ class _WorkerWatch:
 
     def _why(self) -> str:
         """Return what the launch waits for: workers with labels, or any."""
-        return " ".join(map(waits_for, self._required())) or f"No worker is running. {_how_to_start()}"
+        return " ".join(map(waiting_message, self._required())) or f"No worker is running. {_how_to_start()}"
 
     def _required(self) -> list[list[str]]:
         """Return each set of labels that open runs of the launch need, the empty one left out."""

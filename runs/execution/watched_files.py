@@ -20,8 +20,8 @@ from dataclasses import dataclass, field
 from evaluators.executed_files import PACKAGE, ExecutedFiles, find_executed, is_test
 from evaluators.model import FileUnavailable
 from evaluators.name_lists import list_names
-from runs.containment.beneath import open_beneath, read_beneath
-from runs.containment.trees import entries_beneath
+from runs.containment.safe_paths import open_beneath, read_beneath
+from runs.containment.safe_walk import entries_beneath
 from runs.execution.workspace import LocalWorkspace
 from scenarios.spec import ScenarioSpec
 

@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 from socket import gethostname
 
-from runs.containment.trees import remove
+from runs.containment.safe_walk import remove
 
 logger = logging.getLogger(__name__)
 

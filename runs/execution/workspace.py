@@ -13,9 +13,9 @@ from typing import BinaryIO
 
 from evaluators.model import CommandResult, FileUnavailable
 from evaluators.redaction import mask_values
-from runs.containment.beneath import LeadsOutside, exists_beneath, read_beneath
 from runs.containment.process import ProcessResult, run_process
 from runs.containment.profiles import AGENT, COMMAND, Profile
+from runs.containment.safe_paths import LeadsOutside, exists_beneath, read_beneath
 from runs.containment.sandbox import Containment, Sandbox
 from runs.errors import ProviderError
 from scenarios.formats.parsed import FixtureFile

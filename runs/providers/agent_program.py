@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from runs.containment.path_use import Use
 from runs.containment.process import ProcessResult, run_process
 from runs.containment.profiles import AGENT
+from runs.containment.safe_walk import temporary_folders
 from runs.containment.streams import Sink
-from runs.containment.trees import temporary_folders
 from runs.errors import ProviderError
 from runs.providers.agent_log import AgentLog, LogFormat, log_name
 from runs.providers.agent_options import AgentFacts, AgentOptions

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from evaluators.model import Json
 from runs.providers.access import ModelAccess
+from runs.providers.anthropic_batches import MessageBatches
 from runs.providers.base import BatchedAnswer, Batching, BatchProgress, Invocation
 from runs.providers.batch_requests import (
     LONGEST_RESULTS,
@@ -19,7 +20,6 @@ from runs.providers.batch_requests import (
 )
 from runs.providers.chat import recording_of
 from runs.providers.completion import Answer, calls_of, price_of_answer, usage_of
-from runs.providers.message_batches import MessageBatches
 from runs.providers.prices import price_note
 
 T = TypeVar("T")

@@ -14,10 +14,10 @@ from evaluators.agent_streams import is_agent_stream
 from evaluators.model import Json
 from evaluators.transcripts import PARSERS
 from evaluators.transcripts.latest import CallsSoFar
-from runs.containment.beneath import read_beneath
 from runs.containment.path_use import Use
 from runs.containment.process import SHELL, ProcessResult, run_process
 from runs.containment.profiles import AGENT
+from runs.containment.safe_paths import read_beneath
 from runs.errors import ProviderError
 from runs.providers.base import Availability, Invocation, Recording
 from runs.providers.cli_answer import read_answer

@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 
 from evaluators.redaction import mask_values
-from runs.containment.beneath import read_beneath, remove_beneath
+from runs.containment.safe_paths import read_beneath, remove_beneath
 from runs.providers.command_template import quote
 
 

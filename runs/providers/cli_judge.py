@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from evaluators.model import Complete, Completion, CompletionError, CompletionRequest
 from runs.containment.process import ProcessResult, run_process
 from runs.containment.profiles import AGENT
-from runs.containment.trees import temporary_folders
+from runs.containment.safe_walk import temporary_folders
 from runs.errors import ProviderError
 from runs.providers.cli import CliOptions
 from runs.providers.cli_answer import read_answer

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import AliasChoices, Field
 
-from runs.containment.beneath import write_beside
 from runs.containment.path_use import Use
-from runs.containment.trees import is_empty
+from runs.containment.safe_paths import write_next_to_workspace
+from runs.containment.safe_walk import is_empty
 from runs.providers.agent_options import AgentFacts, AgentOptions
 from runs.providers.agent_program import AgentProgram
 from runs.providers.agent_session import prompt_of, run_session
@@ -136,4 +136,4 @@ def _keep_prompt(prompt: str, invocation: Invocation) -> None:
     """Write the prompt down in the workspace only where nobody looks into that and nothing else is there."""
     bare = not invocation.in_workspace and is_empty(invocation.workspace)
     folder = invocation.workspace if bare else invocation.scratch
-    write_beside(folder, PROMPT, prompt.encode("utf-8", "replace"), "The prompt")
+    write_next_to_workspace(folder, PROMPT, prompt.encode("utf-8", "replace"), "The prompt")

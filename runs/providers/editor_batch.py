@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 from uuid import uuid4
 
 from evaluators.model import Json
-from runs.containment.beneath import make_folder_beneath, read_beneath, write_beneath
+from runs.containment.safe_paths import make_folder_beneath, read_beneath, write_beneath
 from runs.errors import ProviderError
 from runs.providers.base import BatchedAnswer, BatchProgress, Invocation, Recording
 from runs.providers.editor_exchange import Exchange, batch_text, made_root, request_text

@@ -10,7 +10,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from evaluators.model import Json
-from runs.containment.beneath import exists_beneath, make_folder_beneath, read_beneath, write_beneath
+from runs.containment.safe_paths import exists_beneath, make_folder_beneath, read_beneath, write_beneath
 from runs.containment.target_roots import AllowedPath
 from runs.errors import ProviderError
 from runs.providers.preread import link

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field
 from runs.containment.outbound import AddressRefused, Outbound
 from runs.containment.process import ProcessResult, run_process
 from runs.containment.profiles import AGENT
-from runs.containment.trees import temporary_folders
+from runs.containment.safe_walk import temporary_folders
 from runs.errors import ProviderError
 from runs.providers.command_template import TemplateValues, refuse_unsupported, render
 from runs.providers.options import Settings

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import AliasChoices, Field
 
 from evaluators.transcripts.endings import failure_in_opencode_log
-from runs.containment.beneath import write_beside
+from runs.containment.safe_paths import write_next_to_workspace
 from runs.errors import ProviderError
 from runs.providers.agent_options import AgentFacts, AgentOptions
 from runs.providers.agent_program import AgentProgram
@@ -148,5 +148,5 @@ def _instructions(invocation: Invocation, sandbox: Sandbox) -> list[str] | None:
 
 def _without_models(invocation: Invocation, sandbox: Sandbox) -> str:
     """Write an empty list of models; return its path in the sandbox. Raises `ProviderError` (kind `setup`)."""
-    write_beside(invocation.scratch, NO_MODELS, b"{}", "The list of models")
+    write_next_to_workspace(invocation.scratch, NO_MODELS, b"{}", "The list of models")
     return sandbox.inside(invocation.scratch / NO_MODELS)

@@ -8,8 +8,8 @@ from pathlib import Path
 from threading import Lock
 from typing import Literal
 
-from runs.containment.beneath import open_beneath
 from runs.containment.capture import Capture
+from runs.containment.safe_paths import open_beneath
 
 LONGEST_LINE = 1 << 20
 """Bytes of a line; a longer one loses its middle."""

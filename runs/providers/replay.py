@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from evaluators.model import Complete, Completion, CompletionError, CompletionRequest, Json
 from evaluators.transcripts import UnreadableTranscript, parse
-from runs.containment.beneath import read_beneath
 from runs.containment.path_use import Use
+from runs.containment.safe_paths import read_beneath
 from runs.containment.target_roots import AllowedPath, PathRefused
 from runs.errors import ProviderError
 from runs.providers.base import Availability, Invocation, Recording

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from evaluators.sessions.sub_agents import MAIN, SUB_AGENT
 from evaluators.transcripts.stream import Object, json_of, mapping, words
-from runs.containment.beneath import LeadsOutside, make_folder_beneath, read_beneath
-from runs.containment.trees import files_beneath
+from runs.containment.safe_paths import LeadsOutside, make_folder_beneath, read_beneath
+from runs.containment.safe_walk import files_beneath
 from runs.errors import ProviderError
 from runs.providers.agent_program import AgentProgram
 from runs.providers.base import Invocation

@@ -9,7 +9,7 @@ from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
 from runs.errors import MissingLabels
-from runs.labels import named, ordered, queue_of, waits_for
+from runs.labels import celery_queue, format_labels, normalize_labels, waiting_message
 from runs.models import Run, Target, Worker
 from runs.models.labels import LabelsWithin
 from runs.models.run import RunState
@@ -17,7 +17,7 @@ from runs.models.run import RunState
 
 def own_labels() -> list[str]:
     """Return the labels of this process, sorted."""
-    return ordered(settings.WORKER_LABELS)
+    return normalize_labels(settings.WORKER_LABELS)
 
 
 def labels_suffice(target: str = "target") -> Exists:
@@ -43,7 +43,7 @@ def queue_for(labels: Sequence[str], online: Sequence[Sequence[str]]) -> str:
     if not with_labels(labels, online):
         return ""
     others = [own for own in online if not set(labels) <= set(own)]
-    return queue_of(min(labels, key=lambda label: (sum(label in own for own in others), label)))
+    return celery_queue(min(labels, key=lambda label: (sum(label in own for own in others), label)))
 
 
 def waits(run: Run) -> str:
@@ -51,7 +51,7 @@ def waits(run: Run) -> str:
     labels = run.target.labels
     if not labels or not run.is_open or with_labels(labels, labels_online()):
         return ""
-    return waits_for(labels)
+    return waiting_message(labels)
 
 
 def waiting_runs_by_labels() -> list[str]:
@@ -63,7 +63,7 @@ def waiting_runs_by_labels() -> list[str]:
         counts[tuple(labels)] = counts.get(tuple(labels), 0) + 1
     online = labels_online() if counts else []
     return [
-        f"{runs} run{' waits' if runs == 1 else 's wait'} for a worker with {named(labels)}. None is running."
+        f"{runs} run{' waits' if runs == 1 else 's wait'} for a worker with {format_labels(labels)}. None is running."
         for labels, runs in sorted(counts.items())
         if not with_labels(labels, online)
     ]
@@ -76,7 +76,7 @@ def refuse_missing(targets: Iterable[Target]) -> None:
         missing = [label for label in target.labels if label not in own]
         if missing:
             raise MissingLabels(
-                f"The target '{target.name}' needs {named(target.labels)}, and this process lacks "
-                f"{', '.join(missing)}. Set EVALHUB_WORKER_LABELS={','.join(ordered([*own, *missing]))} if this "
+                f"The target '{target.name}' needs {format_labels(target.labels)}, and this process lacks "
+                f"{', '.join(missing)}. Set EVALHUB_WORKER_LABELS={','.join(normalize_labels([*own, *missing]))} if this "
                 "machine has what they stand for, or leave the run to a worker that has them."
             )

@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from evaluators.model import Json
-from runs.labels import ordered
+from runs.labels import normalize_labels
 from runs.providers import ALIASES, OPTIONS
 from runs.providers.options import Options, snake_case, spellings_given
 from scenarios.formats.positions import Document, Location
@@ -88,7 +88,7 @@ class Entry:
             entry=self.written,
             judge_target=str(self.fields().get("judge_target") or ""),
             workers=None if workers is None or reference(workers) else int(workers),
-            labels=tuple(ordered(self.fields().get("labels") or ())),
+            labels=tuple(normalize_labels(self.fields().get("labels") or ())),
             line=self.document.positions.line(self.at),
             lines=tuple(
                 (name, self.document.positions.line(self._place(key))) for name, key in self.origin.items()

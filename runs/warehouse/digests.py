@@ -20,11 +20,11 @@ from evaluators.attempts import Attempts
 from evaluators.command_alignment import command_key
 from evaluators.interaction import Interaction
 from evaluators.model import Command
-from evaluators.run_diagnosis import CutOffs, DiagnosedTrial, Finding, diagnose_run
+from evaluators.run_diagnosis import DiagnosedTrial, DiagnosisThresholds, Finding, diagnose_run
 from runs.models import CommandRecord, Run, RunDigest, Trial
 from runs.models.trial import TrialState
 from runs.warehouse.counting import why_not_recorded
-from runs.warehouse.cut_offs import cut_offs
+from runs.warehouse.diagnosis_thresholds import cut_offs
 from runs.warehouse.failure_reasons import is_verdict, reasons_of
 from runs.warehouse.layer_totals import (
     LONGEST,
@@ -128,7 +128,7 @@ class Digest(Struct, frozen=True):
     """Trials with a judging whose total contradicts its weighted criteria; none in digests of older releases."""
     diagnosis: list[Finding] = []
     """Most frequent first."""
-    cut_offs: CutOffs | None = None
+    cut_offs: DiagnosisThresholds | None = None
     """The thresholds of the diagnosis; None in digests of older releases."""
     subcommands: list[SubcommandTotal] | None = None
     """By name; None in digests of older releases."""

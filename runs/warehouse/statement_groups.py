@@ -158,7 +158,7 @@ class QueueChoices:
     criteria: list[str]
 
 
-def queue_of(
+def review_queue(
     project: Project, filters: QueueFilters, person: User | None
 ) -> tuple[list[StatementGroup], QueueChoices]:
     """Return the groups of the newest judged runs, most frequent first, and the filters' choices. Four queries."""

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Literal
 
 from evaluators.redaction import mask_values, mask_values_in_bytes
-from runs.containment.beneath import open_beneath, read_beneath
-from runs.containment.trees import files_beneath
+from runs.containment.safe_paths import open_beneath, read_beneath
+from runs.containment.safe_walk import files_beneath
 from scenarios.formats.parsed import FixtureFile
 
 MAX_FILES = 10_000

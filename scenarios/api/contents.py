@@ -8,8 +8,8 @@ from ninja import Path, Query, Router
 
 from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.web.rest.errors import answers, not_found
-from evalhub.web.rest.given import Key, Text
 from evalhub.web.rest.pages import Cursor, PageOut, page_of
+from evalhub.web.rest.request_body import Key, Text
 from scenarios.api.schemas import (
     RubricOut,
     ScenarioOut,

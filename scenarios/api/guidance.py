@@ -11,8 +11,8 @@ from pydantic import Field
 from evalhub.teams import audit
 from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.web.rest.errors import ApiError, answers, not_found
-from evalhub.web.rest.given import Given, Key, Name, Text
 from evalhub.web.rest.pages import Cursor, PageOut, page_of
+from evalhub.web.rest.request_body import Key, Name, RequestBody, Text
 from scenarios.api.schemas import GuidanceOut, GuidanceWithFilesOut, guidance_json
 from scenarios.api.suites import find_suite
 from scenarios.formats.parsed import FixtureFile
@@ -31,14 +31,14 @@ class GuidanceFilters(Cursor):
     suite: Text = ""
 
 
-class DocumentIn(Given):
+class DocumentIn(RequestBody):
     """One document; the path is that in the workspace, such as AGENTS.md."""
 
     path: Name
     content: Text
 
 
-class GuidanceIn(Given):
+class GuidanceIn(RequestBody):
     """A version of a suite's guidance: all of its documents."""
 
     suite: Name
@@ -71,7 +71,7 @@ def _find(request: ApiRequest, guidance_id: int) -> Guidance:
     return guidance
 
 
-class GuidanceNameIn(Given):
+class GuidanceNameIn(RequestBody):
     """A version's new name; with `was`, only if its name is still this one."""
 
     name: Annotated[Text, Field(max_length=120)]

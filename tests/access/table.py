@@ -138,7 +138,7 @@ PAGES: dict[str, Page] = {
     "round-detail": Page("/p/tools/reviews/rounds/{round_id}/", "viewer"),
     "item-decide": Page("/p/tools/reviews/items/{item_id}/", "runner", "POST", answers=(302,)),
     "item-assign": Page("/p/tools/reviews/items/{item_id}/assignee/", "runner", "POST", answers=(302,)),
-    "run-again": Page("/p/tools/runs/{run_id}/again/", "viewer"),
+    "run-reassess": Page("/p/tools/runs/{run_id}/again/", "viewer"),
     "reassessment-adopt": Page(
         "/p/tools/reassessments/{reassessment_id}/adopt/", "runner", "POST", answers=(302,)
     ),

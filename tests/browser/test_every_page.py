@@ -50,7 +50,7 @@ PAGES = {
     "rationales": "/p/tools/reviews/rationales/",
     "disagreements": "/p/tools/reviews/disagreements/",
     "calibration": "/p/tools/reviews/calibration/",
-    "run-again": "/p/tools/runs/{finished}/again/",
+    "run-reassess": "/p/tools/runs/{finished}/again/",
     "targets": "/p/tools/targets/",
     "target-edit": "/p/tools/targets/{target}/",
     "regressions": "/p/tools/regressions/",

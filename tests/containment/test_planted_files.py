@@ -11,7 +11,7 @@ import pytest
 
 from evalhub.teams.models import Project
 from evaluators.model import FileUnavailable
-from runs.containment.beneath import (
+from runs.containment.safe_paths import (
     create_beneath,
     exists_beneath,
     make_folder_beneath,
@@ -20,8 +20,8 @@ from runs.containment.beneath import (
     read_beneath,
     write_beneath,
 )
+from runs.containment.safe_walk import disk_usage, entries_beneath, remove
 from runs.containment.sandbox import Level
-from runs.containment.trees import disk_usage, entries_beneath, remove
 from runs.errors import ProviderError
 from runs.execution import run_here
 from runs.execution.trial_folder import trial_folder

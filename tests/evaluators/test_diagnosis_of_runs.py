@@ -3,7 +3,7 @@ from __future__ import annotations
 from evaluators.diagnosis import Thresholds
 from evaluators.interaction import Interaction, Subcommand
 from evaluators.model import Command
-from evaluators.run_diagnosis import CommandShare, CutOffs, DiagnosedTrial, diagnose_run
+from evaluators.run_diagnosis import CommandShare, DiagnosedTrial, DiagnosisThresholds, diagnose_run
 
 FAILING = Interaction(
     available=True,
@@ -61,8 +61,8 @@ def test_a_missing_tool_names_the_commands_not_found() -> None:
 
 
 def test_the_source_of_thresholds_is_a_sentence() -> None:
-    assert CutOffs().source == "Thresholds from the documented defaults."
-    assert CutOffs(Thresholds(), 24, ("error_rate",)).source == (
+    assert DiagnosisThresholds().source == "Thresholds from the documented defaults."
+    assert DiagnosisThresholds(Thresholds(), 24, ("error_rate",)).source == (
         "Thresholds from the project's settings (error rate), else the upper quartile of 24 earlier runs."
     )
 

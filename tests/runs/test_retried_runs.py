@@ -12,7 +12,7 @@ from django.utils import timezone
 from evalhub.teams.models import AuditEvent
 from runs.errors import NotRetryable
 from runs.execution import lanes, preparation, recording
-from runs.execution.retrying import Again, offers, run_again
+from runs.execution.retrying import RetryKind, retry_trials, retryable_counts
 from runs.execution.trial_result import TrialResult
 from runs.models import Run, RunMeasure, Trial, TrialAttempt
 from runs.queue.transactions import write_transaction
@@ -49,7 +49,7 @@ def erred(version) -> Run:
 
 
 def test_a_retry_runs_errors_only_and_closes_again(erred):
-    assert run_again(erred, Again.RETRY, by=None) == 1
+    assert retry_trials(erred, RetryKind.RETRY, by=None) == 1
     assert counts(erred) == ("queued", "", 1, 1, 0, 0)
     Run.objects.filter(pk=erred.pk).update(state="running")
     recording.record(claimed(erred), passed())
@@ -64,7 +64,7 @@ def test_an_earlier_attempt_is_kept(erred):
     trial = erred.trial_set.get(outcome="error")
     Trial.objects.filter(pk=trial.pk).update(worker="host:1")
     started = trial.started
-    run_again(erred, Again.RETRY, by=None)
+    retry_trials(erred, RetryKind.RETRY, by=None)
     kept = TrialAttempt.objects.get(trial=trial)
     assert (kept.number, kept.error, kept.error_kind, kept.worker) == (1, "No answer.", "agent", "host:1")
     assert (kept.started, kept.cost_usd, kept.detail) == (started, 0.5, {"notes": ["n"]})
@@ -79,17 +79,17 @@ def test_the_time_between_close_and_retry_does_not_count(erred):
     ended = timezone.now() - day
     Run.objects.filter(pk=erred.pk).update(started=ended - timedelta(seconds=30), finished=ended)
     erred.refresh_from_db()
-    run_again(erred, Again.RETRY, by=None)
+    retry_trials(erred, RetryKind.RETRY, by=None)
     erred.refresh_from_db()
     assert timedelta(seconds=29) < timezone.now() - (erred.started or timezone.now()) < timedelta(seconds=60)
 
 
 def test_a_second_retry_keeps_both_attempts(erred):
-    run_again(erred, Again.RETRY, by=None)
+    retry_trials(erred, RetryKind.RETRY, by=None)
     Run.objects.filter(pk=erred.pk).update(state="running")
-    recording.record(claimed(erred), error("Again."))
-    run_again(erred, Again.RETRY, by=None)
-    assert list(TrialAttempt.objects.values_list("number", "error")) == [(1, "No answer."), (2, "Again.")]
+    recording.record(claimed(erred), error("RetryKind."))
+    retry_trials(erred, RetryKind.RETRY, by=None)
+    assert list(TrialAttempt.objects.values_list("number", "error")) == [(1, "No answer."), (2, "RetryKind.")]
 
 
 @pytest.mark.django_db(transaction=True)
@@ -98,7 +98,7 @@ def test_of_two_people_who_retry_at_once_one_is_refused(erred):
 
     def press() -> None:
         try:
-            run_again(erred, Again.RETRY, by=None)
+            retry_trials(erred, RetryKind.RETRY, by=None)
         except NotRetryable as error:
             refused.append(str(error))
         finally:
@@ -106,7 +106,7 @@ def test_of_two_people_who_retry_at_once_one_is_refused(erred):
 
     second = threading.Thread(target=press)
     with write_transaction():
-        run_again(erred, Again.RETRY, by=None)
+        retry_trials(erred, RetryKind.RETRY, by=None)
         second.start()
         second.join(0.5)
         assert second.is_alive(), "The second person must wait until the first has finished."
@@ -119,8 +119,8 @@ def test_of_two_people_who_retry_at_once_one_is_refused(erred):
 def test_errors_are_offered_without_a_query(erred, django_assert_num_queries):
     run = Run.objects.select_related("target").get(pk=erred.pk)
     with django_assert_num_queries(0):
-        assert offers(run) == {"retry": 1}
-    assert run_again(erred, Again.RETRY, by=None) == 1
+        assert retryable_counts(run) == {"retry": 1}
+    assert retry_trials(erred, RetryKind.RETRY, by=None) == 1
 
 
 def test_trials_cancelled_after_equal_start_errors_are_retried(project):
@@ -128,8 +128,8 @@ def test_trials_cancelled_after_equal_start_errors_are_retried(project):
     for _ in range(3):
         recording.record(claimed(run), error("No program.", "start"))
     assert counts(run) == ("finished", "error", 0, 0, 3, 2)
-    assert offers(run) == {"retry": 5, "resume": 2}
-    assert run_again(run, Again.RETRY, by=None) == 5
+    assert retryable_counts(run) == {"retry": 5, "resume": 2}
+    assert retry_trials(run, RetryKind.RETRY, by=None) == 5
     assert counts(run) == ("queued", "", 5, 0, 0, 0)
     assert run.warnings == []
 
@@ -139,8 +139,8 @@ def test_a_cancelled_run_resumes_what_is_missing(version):
     recording.record(claimed(run), passed())
     recording.cancel_run(run.pk)
     run.refresh_from_db()
-    assert offers(run) == {"resume": 1}
-    assert run_again(run, Again.RESUME, by=None) == 1
+    assert retryable_counts(run) == {"resume": 1}
+    assert retry_trials(run, RetryKind.RESUME, by=None) == 1
     assert counts(run) == ("queued", "", 1, 1, 0, 0)
     assert not run.cancel_requested
     assert not TrialAttempt.objects.exists()
@@ -151,8 +151,8 @@ def test_a_run_that_could_not_be_prepared_is_retried(version):
     token = preparation.claims.claim_run(run.pk)
     recording.fail_run(run.pk, token or "", "The target cannot work.", [])
     run.refresh_from_db()
-    assert offers(run) == {"retry": 2}
-    assert run_again(run, Again.RETRY, by=None) == 2
+    assert retryable_counts(run) == {"retry": 2}
+    assert retry_trials(run, RetryKind.RETRY, by=None) == 2
     assert counts(run) == ("queued", "", 2, 0, 0, 0)
     assert run.error == ""
 
@@ -160,10 +160,10 @@ def test_a_run_that_could_not_be_prepared_is_retried(version):
 @pytest.mark.parametrize(
     ("again", "changes", "sentence"),
     [
-        (Again.RETRY, {"trigger": "confirm"}, "confirms a regression"),
-        (Again.RETRY, {"state": "running"}, "is in progress"),
-        (Again.RETRY, {"max_usd": 0.1}, "budget"),
-        (Again.RESUME, {}, "no cancelled trials to resume"),
+        (RetryKind.RETRY, {"trigger": "confirm"}, "confirms a regression"),
+        (RetryKind.RETRY, {"state": "running"}, "is in progress"),
+        (RetryKind.RETRY, {"max_usd": 0.1}, "budget"),
+        (RetryKind.RESUME, {}, "no cancelled trials to resume"),
     ],
     ids=["confirmation", "open", "budget spent", "nothing cancelled"],
 )
@@ -171,7 +171,7 @@ def test_what_cannot_run_again_is_refused(erred, again, changes, sentence):
     Run.objects.filter(pk=erred.pk).update(**changes)
     before = counts(erred)
     with pytest.raises(NotRetryable, match=sentence):
-        run_again(erred, again, by=None)
+        retry_trials(erred, again, by=None)
     assert counts(erred) == before
 
 
@@ -183,7 +183,7 @@ def test_a_fixed_target_applies_if_no_result_is_left(project):
     assert counts(run)[:5] == ("finished", "error", 0, 0, 1) or run.error
     target.definition = {**target.definition, "command_template": SHELL_AGENT["command_template"]}
     target.save()
-    run_again(run, Again.RETRY, by=None)
+    retry_trials(run, RetryKind.RETRY, by=None)
     carry_out(run)
     assert counts(run) == ("finished", "pass", 0, 1, 0, 0)
 
@@ -195,7 +195,7 @@ def test_a_retry_refuses_a_changed_configuration(version):
     recording.record(claimed(run), error())
     run.refresh_from_db()
     Run.objects.filter(pk=run.pk).update(fingerprint={**run.fingerprint, "provider_version": "0.1"})
-    run_again(run, Again.RETRY, by=None)
+    retry_trials(run, RetryKind.RETRY, by=None)
     assert not preparation.prepare_run(run.pk)
     assert counts(run) == ("finished", "pass", 0, 1, 0, 1)
     assert (
@@ -205,18 +205,18 @@ def test_a_retry_refuses_a_changed_configuration(version):
 
 def test_a_retry_that_cannot_be_prepared_keeps_the_results(erred):
     Run.objects.filter(pk=erred.pk).update(started=erred.created)
-    run_again(erred, Again.RETRY, by=None)
+    retry_trials(erred, RetryKind.RETRY, by=None)
     token = preparation.claims.claim_run(erred.pk)
     recording.fail_run(erred.pk, token or "", "The target cannot work.", [])
     assert counts(erred) == ("finished", "pass", 0, 1, 0, 1)
     assert erred.error == ""
     assert erred.warnings == ["The retry could not start: The target cannot work. 1 trial did not run."]
-    assert offers(erred) == {"retry": 1}
+    assert retryable_counts(erred) == {"retry": 1}
 
 
 def test_a_cancelled_retry_keeps_the_results(erred):
     Run.objects.filter(pk=erred.pk).update(started=erred.created)
-    run_again(erred, Again.RETRY, by=None)
+    retry_trials(erred, RetryKind.RETRY, by=None)
     assert recording.cancel_run(erred.pk)
     assert counts(erred) == ("cancelled", "", 0, 1, 0, 1)
     assert [trial.state for trial in digests_of([erred.pk])[erred.pk].trials] == ["pass", "cancelled"]

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from evaluators.model import FileUnavailable
+from runs.containment.safe_walk import remove
 from runs.containment.sandbox import Level
-from runs.containment.trees import remove
 from runs.containment.user_namespaces import MOST_FREE
 from runs.errors import ProviderError
 from runs.execution.trial_folder import trial_folder
@@ -21,7 +21,7 @@ from runs.execution.work_area import own_area
 from runs.execution.workspace import LocalWorkspace, fill, fresh_folder
 from runs.warehouse.workspace_archive import ChangedFile, archive, changed_files
 from scenarios.formats.parsed import FixtureFile
-from scenarios.guidance import lay_over
+from scenarios.guidance import overlay
 from scenarios.spec import PostScript
 from tests.runs.containments import containment
 from tests.runs.processes import nothing_left, open_descriptors, unique_seconds
@@ -55,7 +55,7 @@ def test_it_prepares_a_fresh_directory_each_time(tmp_path):
 
 def test_it_lays_the_runs_guidance_over_the_fixtures(tmp_path):
     with_new = prepared(
-        lay_over(FIXTURE, (FixtureFile("CLAUDE.md", b"new advice"),), name="", names=()), tmp_path
+        overlay(FIXTURE, (FixtureFile("CLAUDE.md", b"new advice"),), name="", names=()), tmp_path
     )
     assert (with_new / "CLAUDE.md").read_bytes() == b"new advice"
     assert not (with_new / "AGENTS.md").exists()
@@ -260,7 +260,7 @@ def test_it_removes_what_was_made_read_only(tmp_path):
     program = (
         "import os, pathlib, sys, tempfile\n"
         "if os.geteuid() == 0: os.setgroups([]); os.setgid(65534); os.setuid(65534)\n"
-        "from runs.containment.trees import remove\n"
+        "from runs.containment.safe_walk import remove\n"
         "root = pathlib.Path(tempfile.mkdtemp()); deep = root / 'a' / 'b'; deep.mkdir(parents=True)\n"
         "(deep / 'f').write_text('x'); (root / 'l').symlink_to('/etc')\n"
         "deep.chmod(0o000); (root / 'a').chmod(0o500); root.chmod(0o500)\n"

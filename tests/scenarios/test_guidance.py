@@ -1,7 +1,7 @@
 import pytest
 
 from scenarios.formats.parsed import FixtureFile, ParsedSuite
-from scenarios.guidance import Unplaced, is_guidance, lay_over, placed, replaced, split, suite_guidance
+from scenarios.guidance import Unplaced, is_guidance, overlay, placed, replaced, split, suite_guidance
 from scenarios.spec import ScenarioSpec
 
 GUIDANCE = [
@@ -75,20 +75,20 @@ def test_the_uploads_own_guidance_changes_no_workspace(fixtures, paths, empty):
     made = {name: files(**contents) for name, contents in fixtures.items()}
     guidance = suite_guidance(suite(made, empty=empty))
     for name, fixture in made.items():
-        assert lay_over(fixture, guidance, name=name, names=set(made)) == fixture
+        assert overlay(fixture, guidance, name=name, names=set(made)) == fixture
     if empty:
-        assert lay_over((), guidance, name="", names=set(made)) == ()
+        assert overlay((), guidance, name="", names=set(made)) == ()
 
 
 def test_other_guidance_replaces_and_removes():
     fixture = files(**{"AGENTS.md": "old", "CLAUDE.md": "old", "a.txt": "kept"})
-    laid = lay_over(fixture, files(**{"AGENTS.md": "new"}), name="x", names={"x", "y"})
+    laid = overlay(fixture, files(**{"AGENTS.md": "new"}), name="x", names={"x", "y"})
     assert laid == files(**{"AGENTS.md": "new", "a.txt": "kept"})
 
 
 def test_guidance_for_one_fixture_is_for_it_alone():
     guidance = files(**{"AGENTS.md": "all", "x/AGENTS.md": "x"})
-    laid = {name: lay_over((), guidance, name=name, names={"x", "y"}) for name in ("x", "y", "")}
+    laid = {name: overlay((), guidance, name=name, names={"x", "y"}) for name in ("x", "y", "")}
     assert laid == {
         "x": files(**{"AGENTS.md": "x"}),
         "y": files(**{"AGENTS.md": "all"}),

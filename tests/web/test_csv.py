@@ -14,7 +14,7 @@ from django.test import Client
 from evalhub.teams import audit
 from evalhub.teams.models import ApiToken, Project
 from evalhub.web.csv_export import Table, csv_lines
-from evalhub.web.shown_tables import shown_table
+from evalhub.web.html_table_csv import shown_table
 from runs.models import Channel, CommandRecord, ModelPrice, Run
 from scenarios.models import SuiteVersion
 from tests.builders import (

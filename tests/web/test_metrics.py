@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from runs.execution.retrying import Again, run_again
+from runs.execution.retrying import RetryKind, retry_trials
 from runs.models import Alert, Run, Target, Worker
 from tests.builders import make_project, make_run, make_suite, make_trial
 
@@ -70,7 +70,7 @@ def test_counters_grow_when_errors_are_retried(client):
     for _ in range(2):
         make_trial(run, outcome="error")
     assert (value_of(client, errors), value_of(client, closed)) == (2, 1)
-    assert run_again(run, Again.RETRY, by=None) == 2
+    assert retry_trials(run, RetryKind.RETRY, by=None) == 2
     assert (value_of(client, errors), value_of(client, closed)) == (2, 1)
     Run.objects.filter(pk=run.pk).update(errors=1, passed=1, cost_usd=0.5, state="finished")
     assert (value_of(client, errors), value_of(client, closed)) == (3, 2)

@@ -12,7 +12,7 @@ from ninja import Schema
 from pydantic import BaseModel, Field
 
 from evalhub.web.paging import SIZE, Page, page_below
-from evalhub.web.rest.given import Key
+from evalhub.web.rest.request_body import Key
 
 Item = TypeVar("Item")
 Row = TypeVar("Row")

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from pydantic import Field
 
-from evalhub.web.rest.given import Given, JsonValue, Name, Text
+from evalhub.web.rest.request_body import JsonValue, Name, RequestBody, Text
 from evaluators.model import Event, Transcript, Usage
 from evaluators.transcripts import parse
 from evaluators.transcripts.cut import with_cut_ends
@@ -24,14 +24,14 @@ Parser = Literal["events", "plain_text", "trace", "otel", "codex", "claude_code"
 """Names of the transcript readers; a test compares them with `PARSERS`."""
 
 
-class SuiteText(Given):
+class SuiteText(RequestBody):
     """A scenario file; its name decides the format if its content doesn't."""
 
     name: Name = "suite.yaml"
     text: Text
 
 
-class Stream(Given):
+class Stream(RequestBody):
     """An agent's output and its reader."""
 
     parser: Parser
@@ -41,7 +41,7 @@ class Stream(Given):
 Count = Annotated[int, Field(ge=0, le=2**63 - 1)]
 
 
-class Tokens(Given):
+class Tokens(RequestBody):
     """A model's tokens: input with those of the cache, output with those of reasoning, and these parts."""
 
     input: Count = 0
@@ -53,7 +53,7 @@ class Tokens(Given):
     reasoning: Count = 0
 
 
-class ToolCall(Given):
+class ToolCall(RequestBody):
     """One call of a tool, by an agent or a model."""
 
     name: Name
@@ -62,7 +62,7 @@ class ToolCall(Given):
     success: bool | None = None
 
 
-class GivenEvidence(Given):
+class GivenEvidence(RequestBody):
     """Captured evidence; omitted fields are unknown."""
 
     transcript: Text | None = None
@@ -86,7 +86,7 @@ class GivenEvidence(Given):
     snapshot: JsonValue = None
 
 
-class Grading(Given):
+class Grading(RequestBody):
     """A request to grade."""
 
     suite: SuiteText

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from evalhub.web.numbers import money
 from evaluators.model import Complete, Completion, CompletionError, CompletionRequest
-from runs.containment.beneath import write_beneath
+from runs.containment.safe_paths import write_beneath
 from runs.containment.sandbox import Containment
 from runs.execution.context import RunContext
 from runs.models import Run, Target

@@ -8,7 +8,7 @@ from typing import Any
 from evalhub.web.numbers import counted
 from runs.errors import RequestError
 from runs.execution import run_here, wait
-from runs.execution.retrying import Again, run_again
+from runs.execution.retrying import RetryKind, retry_trials
 from runs.models import Run
 from runs.reports.console import MOST_TRIALS
 from runs.reports.document import run_digest, run_document
@@ -31,9 +31,9 @@ class Command(EvalhubCommand):
         run = Run.objects.select_related("target", "launch").filter(pk=options["id"]).first()
         if run is None:
             raise Refused(f"There is no run {options['id']}. The runs page lists all runs.", id="run/unknown")
-        again = Again.RESUME if options["resume"] else Again.RETRY
+        again = RetryKind.RESUME if options["resume"] else RetryKind.RETRY
         try:
-            trials = run_again(run, again, by=acting_user(), wake=not options["now"])
+            trials = retry_trials(run, again, by=acting_user(), wake=not options["now"])
             if options["now"]:
                 run_here.run_here(run.launch)
             elif options["wait"]:

@@ -17,7 +17,7 @@ from pydantic_core import PydanticCustomError
 from evalhub.teams import audit
 from evalhub.teams.access import Access
 from evalhub.teams.priorities import RAISED_BY_OTHERS, Priority, priority_named
-from evalhub.web.rest.given import storable_json
+from evalhub.web.rest.request_body import storable_json
 from evaluators.model import Json
 from runs.errors import RequestError
 from runs.models.run_options import RunOptions, Selection

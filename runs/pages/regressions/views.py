@@ -17,9 +17,9 @@ from evalhub.teams.models import Project
 from evalhub.teams.pages import ProjectRequest, project_page
 from evalhub.web.csv_export import chosen_table
 from evalhub.web.fragments import STOP_POLLING, page_or_fragment
-from evalhub.web.given_query import given_query
 from evalhub.web.numbers import counted
 from evalhub.web.paging import key_of
+from evalhub.web.posted_query import posted_query
 from runs.errors import Unconfirmable
 from runs.models import Alert
 from runs.models.comparison import AlertState, Evidence
@@ -174,7 +174,7 @@ def triage_selected(request: ProjectRequest) -> HttpResponse:
         messages.success(request, f"Changed {counted(changed, 'regression')}.")
         for sentence in left:
             messages.error(request, sentence)
-    query = given_query(request).urlencode()
+    query = posted_query(request).urlencode()
     return redirect(f"{reverse('regressions', args=[project.slug])}{f'?{query}' if query else ''}")
 
 

@@ -25,7 +25,7 @@ from runs.warehouse.judge_and_gates import CELLS, MOST_SHOWN, judge_and_gates
 from runs.warehouse.overruling import overrule, undo
 from runs.warehouse.review_rounds import rounds_of
 from runs.warehouse.reviewing import resolve, review, reviews_of
-from runs.warehouse.statement_groups import QueueFilters, queue_of
+from runs.warehouse.statement_groups import QueueFilters, review_queue
 from scenarios.models import Suite
 
 MOST_GROUPS = 40
@@ -54,7 +54,7 @@ def back(request: ProjectRequest, fallback: str) -> HttpResponse:
 def reviews(request: ProjectRequest) -> HttpResponseBase:
     """List judges' statements on the newest runs, grouped by similar wording."""
     project, filters = request.access.project, QueueFilters.of(request.GET)
-    groups, choices = queue_of(project, filters, request.user)
+    groups, choices = review_queue(project, filters, request.user)
     members = members_of(request)
     context = {
         "tab": "reviews",

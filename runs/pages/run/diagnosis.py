@@ -13,7 +13,7 @@ from django.views.decorators.http import require_POST
 from evalhub.teams.pages import ProjectRequest, project_page
 from evalhub.web.csv_export import Cell, Table
 from evaluators.diagnosis import ERRING, RETRIES, threshold_sentence
-from evaluators.run_diagnosis import CutOffs, Finding
+from evaluators.run_diagnosis import DiagnosisThresholds, Finding
 from runs.errors import RequestError
 from runs.models import Run
 from runs.pages.run.get_run import find_run
@@ -46,7 +46,7 @@ def shown_findings(run: Run, digest: Digest) -> list[ShownFinding]:
     """Return the findings of a run as `find_run` returns it. One query if there are any and some were reviewed."""
     found = digest.diagnosis
     reviewed = precisions(run) if found and vars(run)["has_reviews"] else {}
-    cut_offs = digest.cut_offs or CutOffs()
+    cut_offs = digest.cut_offs or DiagnosisThresholds()
     return [
         ShownFinding(
             each, threshold_sentence(each.pattern, cut_offs.limits), reviewed.get(each.pattern, NO_REVIEW)

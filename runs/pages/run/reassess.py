@@ -36,14 +36,14 @@ class ReassessForm(forms.Form):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @project_page(to_post="run")
-def run_again(request: ProjectRequest, pk: int) -> HttpResponse:
+def reassess_run(request: ProjectRequest, pk: int) -> HttpResponse:
     """Show plans, progress and results of assessing a run again; request one."""
     project = request.access.project
     related = ("project", "suite", "suite_version", "target")
     run = Run.objects.filter(project=project, pk=pk).select_related(*related).first()
     if run is None:
         raise Http404
-    here = reverse("run-again", args=[project.slug, pk])
+    here = reverse("run-reassess", args=[project.slug, pk])
     form = ReassessForm(request.POST or None, initial={"kind": "judge"})
     if request.method == "POST":
         try:
@@ -83,4 +83,4 @@ def reassessment_adopt(request: ProjectRequest, pk: int) -> HttpResponse:
         messages.success(request, f"Adopted the scores of {counted(n, 'trial')}; the run is recomputed.")
     except RequestError as error:
         messages.error(request, str(error))
-    return redirect("run-again", request.access.project.slug, made.run_id)
+    return redirect("run-reassess", request.access.project.slug, made.run_id)

@@ -16,14 +16,14 @@ PARTS = {"fail": ("failed scenario", ""), "error": ("scenario", " with errors")}
 
 
 @dataclass(frozen=True)
-class PartAgain:
+class RerunLink:
     """Some scenarios of a run, to rerun."""
 
     label: str
     query: str
 
 
-def again(run: Run, keys: Sequence[str] = ()) -> str:
+def rerun_query(run: Run, keys: Sequence[str] = ()) -> str:
     """Return the new run form's query string to rerun a run, or these scenarios of it.
 
     Empty for imported runs, which have no target, and for keys with commas.
@@ -43,13 +43,13 @@ def again(run: Run, keys: Sequence[str] = ()) -> str:
     return query if len(query) <= LONGEST else ""
 
 
-def parts_again(run: Run, outcomes: Mapping[str, Sequence[str]]) -> Iterator[PartAgain]:
+def partial_rerun_links(run: Run, outcomes: Mapping[str, Sequence[str]]) -> Iterator[RerunLink]:
     """Return links to rerun what went wrong, from the trials' outcomes by scenario."""
     for outcome, (before, after) in PARTS.items():
         keys = [key for key, each in outcomes.items() if outcome in each]
-        query = again(run, keys) if keys else ""
+        query = rerun_query(run, keys) if keys else ""
         if query:
-            yield PartAgain(f"Rerun {counted(len(keys), before)}{after}…", query)
+            yield RerunLink(f"Rerun {counted(len(keys), before)}{after}…", query)
 
 
 def _is_unlistable(key: str) -> bool:

@@ -26,8 +26,8 @@ from evalhub.web.paging import key_of
 from evaluators.measure_change import ChangeVerdict
 from runs.errors import RequestError
 from runs.execution.recording import cancel_run
-from runs.execution.retrying import Again, offers, run_again
-from runs.labels import waits_for
+from runs.execution.retrying import RetryKind, retry_trials, retryable_counts
+from runs.labels import waiting_message
 from runs.models import Alert, Baseline, Run, Trial
 from runs.models.run import Trigger
 from runs.pages.changes import ShownVerdict, shown_verdict
@@ -37,7 +37,7 @@ from runs.pages.run.failing_calls import failing_calls
 from runs.pages.run.get_run import find_run
 from runs.pages.run.layers import layers_of
 from runs.pages.run.progress import counted_from, is_due, progress_of, seen
-from runs.pages.run.rerun_links import again, parts_again
+from runs.pages.run.rerun_links import partial_rerun_links, rerun_query
 from runs.pages.run.scenarios import (
     ScenarioRow,
     chosen,
@@ -169,7 +169,11 @@ def _verdict(run: Run) -> ShownVerdict | None:
 def _again(run: Run, rows: list[ScenarioRow]) -> dict[str, Any]:
     """Return the rerun links; for parts of a run once it is finished."""
     outcomes = {} if run.is_open else {row.key: row.marks for row in rows if row.went_wrong}
-    return {"again": again(run), "offers": offers(run), "partly": list(parts_again(run, outcomes))}
+    return {
+        "rerun_query": rerun_query(run),
+        "offers": retryable_counts(run),
+        "partly": list(partial_rerun_links(run, outcomes)),
+    }
 
 
 def _failing(request: HttpRequest, run: Run) -> dict[str, Any]:
@@ -237,7 +241,7 @@ def _progress(run: Run, read: RunTrials | None = None) -> dict[str, Any]:
     """
     labels = run.target.labels
     workers, problem = workers_online(labels) if run.is_open else (0, "")
-    missing = waits_for(labels) if labels and run.is_open and not workers else ""
+    missing = waiting_message(labels) if labels and run.is_open and not workers else ""
     progress = progress_of(run, limits=True)
     if read is not None and run.is_open:
         progress = counted_from(progress, read.trials)
@@ -296,7 +300,7 @@ def run_retry(request: ProjectRequest, pk: int, again: str) -> HttpResponse:
     """Run the trials with errors, or the cancelled ones, again in the same run."""
     run = find_run(request, pk)
     try:
-        trials = run_again(run, Again(again), by=request.user)
+        trials = retry_trials(run, RetryKind(again), by=request.user)
         messages.success(request, f"{counted(trials, 'trial')} queued. Earlier attempts are kept.")
     except RequestError as error:
         messages.error(request, str(error))

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from evalhub.teams.pages import ProjectRequest, project_page
 from evalhub.web.csv_export import csv_response, wants_csv
 from evalhub.web.fragments import page_or_fragment
-from evalhub.web.given_query import given_query
+from evalhub.web.posted_query import posted_query
 from runs.charts.recent_runs import recent_figures
 from runs.errors import RequestError
 from runs.models import Run
@@ -93,7 +93,7 @@ def run_list(request: ProjectRequest) -> HttpResponseBase:
 @project_page()
 def view_save(request: ProjectRequest) -> HttpResponse:
     """Save the filters of the runs page under a name, for oneself or for the team."""
-    query = RunListFilters.of(given_query(request)).query
+    query = RunListFilters.of(posted_query(request)).query
     for_team = request.POST.get("for") == "team"
     try:
         if for_team and not request.access.may("run"):

@@ -11,7 +11,7 @@ from django.db.models import F, OuterRef, QuerySet, Subquery, Sum
 
 from evalhub.teams.models import Project
 from evalhub.web.csv_export import Table
-from runs.labels import named
+from runs.labels import format_labels
 from runs.models import Run, Target, TargetCheck, Worker
 from runs.targets.definitions import hints_of
 
@@ -47,7 +47,7 @@ class CheckedTarget:
     @property
     def labels(self) -> str:
         """The labels that its worker needs, as part of a sentence."""
-        return named(self.target.labels)
+        return format_labels(self.target.labels)
 
     @property
     def model(self) -> str:

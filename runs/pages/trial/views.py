@@ -13,7 +13,7 @@ from evalhub.web.errors import error_page
 from evalhub.web.paging import key_of
 from evaluators.redaction import redact_patterns
 from runs.models import Artifact, Trial
-from runs.pages.run.rerun_links import again
+from runs.pages.run.rerun_links import rerun_query
 from runs.pages.trial.citations import Citations
 from runs.pages.trial.drafts import draft_scenarios
 from runs.pages.trial.side_by_side import two_trials
@@ -52,7 +52,7 @@ def trial_detail(request: ProjectRequest, pk: int) -> HttpResponseBase:
         "citations": Citations(page.timeline.every, start if part == PARTS[0] else None),
         "files": workspace_changes(page.trial, page.artifacts) if part == "files" else None,
         "start": start,
-        "again": again(page.trial.run, [page.trial.scenario.key]) if may_run else "",
+        "rerun_query": rerun_query(page.trial.run, [page.trial.scenario.key]) if may_run else "",
         "failing_stretch": any(each.failed for each in page.commands),
         "may_download": request.access.may("read unredacted"),
         "may_review": request.access.may("review"),

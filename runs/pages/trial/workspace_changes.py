@@ -18,7 +18,7 @@ from runs.warehouse.changed_lines import LONGEST, text_of
 from runs.warehouse.kept_workspace import UNREADABLE, KeptFile, kept_files
 from runs.warehouse.workspace_archive import Change, is_gits_own
 from scenarios.formats.parsed import FixtureFile
-from scenarios.guidance import lay_over
+from scenarios.guidance import overlay
 from scenarios.models import ScenarioVersion
 from scenarios.storing import guidance_files, unpack
 from scenarios.text_difference import TextDifference, lines_of, text_difference
@@ -127,7 +127,7 @@ def _start(trial: Trial) -> tuple[FixtureFile, ...]:
         return ()
     rows = list(_bundle_files(trial.run.suite_version_id, trial.scenario_version_id))
     archive = next((bytes(row[2]) for row in rows if row[2] is not None), None)
-    return lay_over(
+    return overlay(
         unpack(archive) if archive is not None else (),
         guidance_files(trial.run.guidance),
         name=content.get("fixture") or "",

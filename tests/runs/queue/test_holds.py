@@ -7,7 +7,7 @@ import pytest
 from runs.errors import NotRetryable
 from runs.execution import run_here
 from runs.execution.abandoned import take_abandoned
-from runs.execution.retrying import Again, offers, run_again
+from runs.execution.retrying import RetryKind, retry_trials, retryable_counts
 from runs.models import Launch, Run
 from runs.queue import claims, fair_share, holds
 from runs.queue.clock import database_now
@@ -58,8 +58,8 @@ def test_a_variable_that_only_the_command_had_keeps_it_waiting(project):
 
 def test_it_is_resumed_in_another_process(project):
     run = held(project, seconds=-1)
-    assert offers(run) == {Again.RESUME: 1}
-    assert run_again(run, Again.RESUME, by=None, wake=False) == 1
+    assert retryable_counts(run) == {RetryKind.RESUME: 1}
+    assert retry_trials(run, RetryKind.RESUME, by=None, wake=False) == 1
     assert Launch.objects.get().held_by == holds.own_hold()
     run_here.run_here(run.launch)
     assert Run.objects.get().outcome == "pass" and Launch.objects.get().held_by == ""
@@ -68,12 +68,12 @@ def test_it_is_resumed_in_another_process(project):
 @pytest.mark.parametrize(
     ("seconds", "again", "sentence"),
     [
-        (60, Again.RESUME, r"in progress in a command \(--now, elsewhere:7\)"),
-        (-1, Again.RETRY, "ended before the run. Resume the run"),
+        (60, RetryKind.RESUME, r"in progress in a command \(--now, elsewhere:7\)"),
+        (-1, RetryKind.RETRY, "ended before the run. Resume the run"),
     ],
 )
 def test_refusals_say_what_to_do(project, seconds, again, sentence):
     run = held(project, seconds=seconds)
     with pytest.raises(NotRetryable, match=sentence):
-        run_again(run, again, by=None)
-    assert offers(run) == ({} if seconds > 0 else {Again.RESUME: 1})
+        retry_trials(run, again, by=None)
+    assert retryable_counts(run) == ({} if seconds > 0 else {RetryKind.RESUME: 1})

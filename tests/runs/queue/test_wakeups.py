@@ -15,7 +15,7 @@ from django.utils import timezone
 from kombu.exceptions import OperationalError
 
 from evalhub.celery import LANES, app
-from runs.labels import queue_of
+from runs.labels import celery_queue
 from runs.models import Target, Trial, Worker
 from runs.models.trial import TrialState
 from runs.queue import wakeups
@@ -140,4 +140,4 @@ def test_free_lanes_of_workers_without_the_label_are_not_woken(sent: Callable[[s
     run = run_with_busy_lanes(busy=1)
     Target.objects.filter(runs=run).update(labels=["gpu"])
     wakeups.lanes(run)
-    assert (sent(queue_of("gpu")), sent(LANES)) == (1, 0)
+    assert (sent(celery_queue("gpu")), sent(LANES)) == (1, 0)

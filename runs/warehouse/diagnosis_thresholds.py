@@ -10,7 +10,7 @@ from msgspec import structs
 
 from evalhub.teams.models import Project
 from evaluators.diagnosis import Thresholds
-from evaluators.run_diagnosis import CutOffs
+from evaluators.run_diagnosis import DiagnosisThresholds
 from runs.models import RunMeasure
 from runs.warehouse.counting import rules_of_run
 
@@ -22,13 +22,13 @@ _MEASURES = {"error_rate": "error_rate", "help_seeking": "help_calls", "total_co
 """Thresholds that history sets, by their measure."""
 
 
-def cut_offs(project: Project | None, *, before: int | None = None) -> CutOffs:
+def cut_offs(project: Project | None, *, before: int | None = None) -> DiagnosisThresholds:
     """Return a project's thresholds: its own, else those of earlier runs, else the documented ones. One query.
 
     `before` is the run whose trials are diagnosed; later runs don't count.
     """
     if project is None:
-        return CutOffs()
+        return DiagnosisThresholds()
     edited = {
         name: value for name, value in project.diagnosis_thresholds.items() if hasattr(Thresholds(), name)
     }
@@ -40,7 +40,7 @@ def cut_offs(project: Project | None, *, before: int | None = None) -> CutOffs:
         else {}
     )
     limits = structs.replace(Thresholds(), **{**found, **edited})
-    return CutOffs(limits, runs if found else 0, tuple(edited))
+    return DiagnosisThresholds(limits, runs if found else 0, tuple(edited))
 
 
 def _of_history(project: Project, before: int | None) -> dict[str, list[float]]:

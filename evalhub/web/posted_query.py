@@ -7,7 +7,7 @@ from django.http import HttpRequest, QueryDict
 from evalhub.web.middleware import LONGEST_ADDRESS
 
 
-def given_query(request: HttpRequest) -> QueryDict:
+def posted_query(request: HttpRequest) -> QueryDict:
     """Return the field `query` decoded, which takes up to 80 times its memory; nothing if no address is as long."""
     text = request.POST.get("query", "")
     return QueryDict(text if len(text) <= LONGEST_ADDRESS else "")

@@ -53,7 +53,7 @@ Key = Annotated[int, Field(ge=1, le=LARGEST_KEY)]
 JsonValue = Annotated[Any, AfterValidator(storable_json)]
 
 
-class Given(BaseModel):
+class RequestBody(BaseModel):
     """Base of every request body: a name that does not exist is an error, and so is Infinity."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)

@@ -65,7 +65,7 @@ def write_beneath(root: Path, path: str, content: bytes, *, replace: bool = Fals
         file.write(content)
 
 
-def write_beside(folder: Path, name: str, content: bytes, what: str) -> None:
+def write_next_to_workspace(folder: Path, name: str, content: bytes, what: str) -> None:
     """Write a file for a trial's program, in place of one of that name; `what` begins the sentence if it fails.
 
     Raises `ProviderError` (kind `setup`).

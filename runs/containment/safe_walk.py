@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from itertools import count, islice
 from pathlib import Path
 
-from runs.containment.beneath import FOLDER, open_beneath
+from runs.containment.safe_paths import FOLDER, open_beneath
 
 MOST_ENTRIES = 200_000
 """Number of entries after which a walk stops."""
