@@ -12,7 +12,15 @@ from django.db.models import Q
 
 from evalhub.teams.models import Project
 from evaluators.comparability import Reasons, outcome_reasons, parts_of
-from evaluators.measure_change import ChangeVerdict, ComparisonTest, MeasureChange, MeasureRule, Sample, Scale
+from evaluators.measure_change import (
+    ChangeVerdict,
+    ComparisonTest,
+    MeasureChange,
+    MeasureRule,
+    Sample,
+    Scale,
+    pooled,
+)
 from evaluators.regression import compare_headline, compare_measures, compare_scenarios, overall
 from runs.models import Change, Measure, Run, RunMeasure
 from runs.models.run import ERRORS
@@ -196,13 +204,6 @@ def _samples(pools: Sequence[Pool], only: Collection[str]) -> _Samples:
         sample = Sample(n, mean, m2)
         own[key] = pooled(own[key], sample) if key in own else sample
     return found
-
-
-def pooled(one: Sample, other: Sample) -> Sample:
-    """Return two samples of one scenario as one (Chan, Golub and LeVeque 1983)."""
-    n, apart = one.n + other.n, other.mean - one.mean
-    mean = one.mean + apart * other.n / n
-    return Sample(n, mean, one.m2 + other.m2 + apart**2 * one.n * other.n / n)
 
 
 def _measured(before: Run, after: Run, samples: _Samples) -> list[_Measured]:

@@ -9,7 +9,7 @@ import pytest
 
 from evaluators.measure_change import MeasureRule, Sample
 from evaluators.regression import compare_measures, detectable_with
-from runs.warehouse.measure_changes import pooled
+from evaluators.measure_change import pooled
 
 PASS = MeasureRule("trial/pass", is_outcome=True)
 
