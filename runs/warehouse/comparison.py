@@ -19,10 +19,10 @@ from runs.models.run import RunState, Trigger
 from runs.models.run_options import RunOptions
 from runs.models.trial import TrialState
 from runs.queue import statements
-from runs.warehouse.baselines import baseline_of
 from runs.warehouse.causes import same_fingerprint
 from runs.warehouse.comparability import outcomes_changed_since
-from runs.warehouse.measure_changes import PASS, RunComparison, change_json, compare_run_measures
+from runs.warehouse.line import OldSide, old_side_of
+from runs.warehouse.measure_changes import PASS, Pool, RunComparison, against_line, change_json, compare_pools
 from runs.warehouse.measures import measure_ids
 from scenarios.models import Scenario
 
@@ -75,21 +75,30 @@ def comparison_between(before: Run, after: Run) -> Comparison:
 def compare_with_baseline(run: Run, *, is_new: bool = False) -> None:
     """Replace the run's baseline, verdict, changes and alert; a new run has none yet. Requires a transaction."""
     options = RunOptions.model_validate(run.options)
-    baseline = None if options.baseline_file else baseline_of(run, options.baseline)
-    run.baseline = baseline
-    run.verdict, run.configuration_changed = "", False
+    side = OldSide(None) if options.baseline_file else old_side_of(run, options.baseline)
+    baseline = run.baseline = side.baseline
+    run.verdict, run.configuration_changed, run.old_side = "", False, {}
     run.aa_scenarios = run.aa_differing = None
     if not is_new:
         Change.objects.filter(run=run).delete()
     if baseline is not None:
-        comparison = compare_run_measures(baseline, run)
+        comparison = _compare_with(side, baseline, run)
         run.configuration_changed = not run.is_experiment and _has_changed(baseline, run)
         if comparison.pass_rate is not None and comparison.verdict is not None:
             run.verdict = comparison.verdict.value
+            run.old_side = side.stored(regressed=run.verdict == ChangeVerdict.REGRESSED)
             statements.insert(Change, _changes(run, baseline, comparison))
             _count_aa(baseline, run)
-    run.save(update_fields=["baseline", "verdict", "configuration_changed", "aa_scenarios", "aa_differing"])
+    stored = ("baseline", "verdict", "old_side", "configuration_changed", "aa_scenarios", "aa_differing")
+    run.save(update_fields=stored)
     _keep_alert(run, is_new=is_new)
+
+
+def _compare_with(side: OldSide, baseline: Run, run: Run) -> RunComparison:
+    """Compare a run, with the trials of those pressed before it, with its old side."""
+    new = Pool(run, side.again)
+    (comparison,) = compare_pools(Pool(baseline), [new])
+    return against_line(comparison, side.line, side.reasons, new) if side.line else comparison
 
 
 def _count_aa(baseline: Run, run: Run) -> None:
