@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from evalhub.teams.models import Project
 from evaluators.comparability import Reasons
@@ -14,7 +14,7 @@ from evaluators.measure_change import ChangeVerdict, MeasureChange
 from evaluators.suite_result import Comparison, compare_passes
 from runs import outbox
 from runs.models import Alert, Change, Run, RunMeasure, Trial
-from runs.models.comparison import Evidence
+from runs.models.comparison import OPEN_ALERTS, Evidence
 from runs.models.run import RunState, Trigger
 from runs.models.run_options import RunOptions
 from runs.models.trial import TrialState
@@ -27,6 +27,8 @@ from runs.warehouse.measures import measure_ids
 from scenarios.models import Scenario
 
 PASS_KEY = ("trial", "pass")
+PASS_RATE = Q(scenario=None, measure__layer="trial", measure__name="pass")
+"""The change of a run's pass rate."""
 
 
 def passes(run_id: int) -> dict[str, bool]:
@@ -150,7 +152,8 @@ def _has_changed(baseline: Run, run: Run) -> bool:
 def _keep_alert(run: Run, *, is_new: bool) -> None:
     """Raise an alert for a regression of the line; take back one that nobody has triaged otherwise."""
     is_alarm = run.verdict == ChangeVerdict.REGRESSED
-    if is_alarm and not run.is_experiment and not run.configuration_changed:
+    is_of_line = not run.is_experiment and not run.configuration_changed
+    if is_alarm and is_of_line and not _is_known(run):
         # A project that confirms by itself notifies of what is confirmed; see `runs.planning.confirmation`.
         confirms = run.project.confirm_alerts and outbox.is_recent(run) and run.trigger != Trigger.IMPORT
         evidence = Evidence.CONFIRMING if confirms else Evidence.SUSPECTED
@@ -160,6 +163,22 @@ def _keep_alert(run: Run, *, is_new: bool) -> None:
             outbox.record_regression(alert, run)
     elif not is_new:
         Alert.objects.filter(run=run, first_triaged=None).delete()
+
+
+def _is_known(run: Run) -> bool:
+    """Return whether undecided alerts of the line say all that broke in a run that is red since an earlier one."""
+    if not run.old_side.get("since"):
+        return False
+    named = Alert.objects.filter(
+        run__suite=run.suite_id,
+        run__target=run.target_id,
+        run__model=run.model,
+        run__lt=run.pk,
+        state__in=OPEN_ALERTS,
+    )
+    rows = Change.objects.filter(PASS_RATE, run__in=[run.pk, *named.values_list("run", flat=True)])
+    broke = {pk: set(detail.get("broke", ())) for pk, detail in rows.values_list("run", "detail")}
+    return broke.pop(run.pk, set()) <= set().union(*broke.values())
 
 
 def _changes(run: Run, baseline: Run, comparison: RunComparison) -> list[dict[str, Any]]:

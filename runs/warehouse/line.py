@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db.models import F, QuerySet
+from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
 from evaluators.comparability import Reasons, outcome_reasons
@@ -33,6 +33,8 @@ RECENT = 60
 """Earlier runs from which a line is made."""
 LEAST_SHARE = 0.5
 """The share of a run's scenarios that a run of its line has at least."""
+ALONE = Q(old_side__runs__isnull=True) | Q(old_side__runs=[])
+"""Runs that are compared with their baseline alone."""
 _DECISIONS = {
     AlertState.WONT_FIX.value: Decision.ACCEPTED,
     AlertState.INVALID.value: Decision.REJECTED,
@@ -126,15 +128,22 @@ class _History:
     def members(self, branches: Sequence[str]) -> Members:
         """Return the line of these branches."""
         own = [each for each in self.recent if each.branch in branches]
-        return members_after([_past(each) for each in own], self._before(own))
+        first = self._first_red(own)
+        if first is None:
+            return members_after([_past(each) for each in own])
+        return members_after([_past(each) for each in (first, *own)], first.old_side.get("runs", [])[::-1])
 
-    def _before(self, own: Sequence[Run]) -> Sequence[int]:
-        """Return the line that was frozen before the oldest run, and load its runs."""
+    def _first_red(self, own: Sequence[Run]) -> Run | None:
+        """Return the run that froze the line before the oldest of these, and load the runs of its line."""
         since = own[0].old_side.get("since") if own else None
-        first = Run.objects.filter(pk=since).first() if since and since not in self.runs else None
-        keys = first.old_side.get("runs", []) if first else []
-        self.runs |= {each.pk: each for each in Run.objects.filter(pk__in=keys).select_related("project")}
-        return keys[::-1]
+        if not since or since in self.runs:
+            return None
+        runs = Run.objects.select_related("alert", "project")
+        first = runs.filter(pk=since).first()
+        if first is not None:
+            self.runs |= {each.pk: each for each in runs.filter(pk__in=first.old_side.get("runs", []))}
+            self.runs[first.pk] = first
+        return first
 
     def frozen(self, members: Members) -> tuple[int | None, tuple[int, ...]]:
         """Return the run that froze a line, and the runs since with the configuration and commit of the new one."""
