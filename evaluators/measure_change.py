@@ -56,6 +56,7 @@ class ComparisonTest(StrEnum):
     WITHIN_MOMENTS = "within_moments"
     MCNEMAR = "mcnemar"
     BOSCHLOO = "boschloo"
+    LINE = "line"
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,13 @@ class Sample(NamedTuple):
     mean: float
     m2: float = 0.0
     """The sum of squared differences from the mean."""
+
+
+def pooled(one: Sample, other: Sample) -> Sample:
+    """Return two samples of one scenario as one (Chan, Golub and LeVeque 1983)."""
+    n, apart = one.n + other.n, other.mean - one.mean
+    mean = one.mean + apart * other.n / n
+    return Sample(n, mean, one.m2 + other.m2 + apart**2 * one.n * other.n / n)
 
 
 Pairs = Sequence[tuple[Sample, Sample]]
@@ -123,6 +131,10 @@ class MeasureChange:
     """Of the suite's pass rate, the scenarios whose own pass rate regressed, by key."""
     mended: tuple[str, ...] = ()
     """Of the suite's pass rate, the scenarios whose own pass rate improved, by key."""
+    runs_before: int = 1
+    """How many runs the old side has: more than one for a line, to which only the new side can add trials."""
+    run_to_run: float | None = None
+    """Of a line, the standard deviation from run to run that trials don't explain; None against one run."""
 
     @property
     def magnitude(self) -> str:

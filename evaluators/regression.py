@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from math import ceil, expm1, log, log1p, sqrt
+from typing import NamedTuple
 
 from evaluators.measure_change import (
     ChangeVerdict,
@@ -35,13 +36,25 @@ from evaluators.statistics import mean_difference
 
 ALPHA = 0.05
 """The share of false alarms of a comparison as a whole."""
-PASS_RATE_SHARE, SCENARIOS_SHARE, OTHERS_SHARE = 0.03, 0.05, 0.005
-"""The levels of its tests: of the suite's pass rate, of the table of scenarios (Benjamini and Hochberg), and of the
-other headline measures (Holm), which have the pass rate's level as well once that is significant (Bretz et al. 2009).
 
-Together they stay at `ALPHA`, because the table's exact test raises at most 1 % at its level
-(`tests/evaluators/test_regression.py` simulates both false alarms and what is found).
-"""
+
+class Shares(NamedTuple):
+    """The levels of a comparison's tests, which together are at most `ALPHA`."""
+
+    pass_rate: float
+    """Of the suite's pass rate."""
+    scenarios: float
+    """Of the table of scenarios (Benjamini and Hochberg)."""
+    others: float
+    """Of the other headline measures (Holm), which have the pass rate's level as well once that is significant (Bretz
+    et al. 2009)."""
+
+
+ONE_RUN = Shares(pass_rate=0.03, scenarios=0.05, others=0.005)
+"""Against one run the table's exact test raises at most 1 % at its level (`tests/evaluators/simulated_runs.py`)."""
+AGAINST_LINE = Shares(pass_rate=0.035, scenarios=0.01, others=0.005)
+"""Against a line there are many old trials, so that the table uses its level up (`tests/evaluators/simulated_lines.py`)."""
+PASS_RATE_SHARE, SCENARIOS_SHARE, OTHERS_SHARE = ONE_RUN
 POWER = 0.8
 """The share of comparisons that find a change of the detectable size."""
 CONFIDENCE = 0.95
@@ -65,31 +78,45 @@ def compare_headline(
     that broke.
     """
     changes = [_tested(rule, _pairs(before, after)) for rule, before, after in measures]
-    first = changes[0].p if changes and changes[0].rule.is_outcome else None
-    others = changes[1:] if first is not None else changes
-    is_passed_on = first is not None and first < PASS_RATE_SHARE
-    share = OTHERS_SHARE + (PASS_RATE_SHARE if is_passed_on else 0.0)
-    tested = [p for p in (change.p for change in others) if p is not None]
-    corrected = iter([_scaled(p, share) for p in holm(tested)])
-    shares = [PASS_RATE_SHARE] if first is not None else []
-    shares += [share / max(1, len(tested))] * len(others)
-    ps: list[float | None] = [] if first is None else [_scaled(first, PASS_RATE_SHARE)]
-    ps += [next(corrected) if change.p is not None else None for change in others]
+    has_passes = bool(changes) and changes[0].rule.is_outcome and changes[0].p is not None
+    levels = share_error([change.p for change in changes], ONE_RUN, has_passes=has_passes)
     found = [
         _judged(change, _pairs(before, after), p, own)
-        for change, (_, before, after), p, own in zip(changes, measures, ps, shares, strict=True)
+        for change, (_, before, after), (p, own) in zip(changes, measures, levels, strict=True)
     ]
-    if first is not None:
-        found[0] = _with_scenarios(found[0], compare_scenarios(*measures[0]))
+    if has_passes:
+        found[0] = with_scenarios(found[0], compare_scenarios(*measures[0]))
     return found
 
 
-def _scaled(p: float, share: float) -> float:
+def share_error(
+    ps: Sequence[float | None], shares: Shares, *, has_passes: bool
+) -> list[tuple[float | None, float]]:
+    """Return each headline measure's corrected p, of which 0.05 decides, and its part of the error.
+
+    `has_passes` says whether the first p is that of the suite's pass rate.
+    """
+    first = ps[0] if has_passes else None
+    others = ps[1:] if has_passes else ps
+    is_passed_on = first is not None and first < shares.pass_rate
+    share = shares.others + (shares.pass_rate if is_passed_on else 0.0)
+    tested = [p for p in others if p is not None]
+    corrected = iter(holm(tested))
+    found: list[tuple[float | None, float]] = []
+    if first is not None:
+        found.append((scaled(first, shares.pass_rate), shares.pass_rate))
+    own = share / max(1, len(tested))
+    return found + [(None if p is None else scaled(next(corrected), share), own) for p in others]
+
+
+def scaled(p: float, share: float) -> float:
     """Return a p so that 0.05 decides where `share` does."""
     return min(1.0, p * ALPHA / share)
 
 
-def _with_scenarios(change: MeasureChange, scenarios: Mapping[str, MeasureChange]) -> MeasureChange:
+def with_scenarios(change: MeasureChange, scenarios: Mapping[str, MeasureChange]) -> MeasureChange:
+    """Return the pass rate's change with the names of the scenarios that broke or improved."""
+
     def named(verdict: ChangeVerdict) -> tuple[str, ...]:
         return tuple(key for key, each in scenarios.items() if each.verdict is verdict)
 
@@ -120,7 +147,7 @@ def compare_scenarios(
     changes = {key: _tested(rule, [(before[key], after[key])]) for key in after if key in before}
     tested = [key for key, change in changes.items() if change.p is not None]
     ps = benjamini_hochberg([changes[key].p or 0.0 for key in tested])
-    by_key = {key: _scaled(p, SCENARIOS_SHARE) for key, p in zip(tested, ps, strict=True)}
+    by_key = {key: scaled(p, SCENARIOS_SHARE) for key, p in zip(tested, ps, strict=True)}
     share = SCENARIOS_SHARE / max(1, len(tested))
     return {
         key: _judged(change, [(before[key], after[key])], by_key.get(key), share)

@@ -6,6 +6,7 @@ from evaluators.measure_change import ChangeVerdict, ComparisonTest, MeasureChan
 from evaluators.name_lists import list_names
 from evaluators.regression import MOST_TRIALS
 
+_NONE_OF_BOTH = "No scenario of both runs can be compared."
 MINUS = "\u2212"
 TESTS = {
     ComparisonTest.NONE: "no test",
@@ -14,6 +15,7 @@ TESTS = {
     ComparisonTest.WITHIN_MOMENTS: "permutation of trials within each scenario, by its moments",
     ComparisonTest.MCNEMAR: "McNemar's exact test",
     ComparisonTest.BOSCHLOO: "Boschloo's exact test",
+    ComparisonTest.LINE: "against the line with its variance from run to run",
 }
 
 
@@ -61,7 +63,7 @@ def explanation(change: MeasureChange, *, dollars_a_trial: float | None = None) 
     `dollars_a_trial` is the mean cost of one trial, for the price of more trials.
     """
     if change.verdict is ChangeVerdict.NOT_COMPARABLE:
-        return "No scenario of both runs can be compared."
+        return "No scenario of both sides can be compared." if change.runs_before > 1 else _NONE_OF_BOTH
     if change.broke or change.mended:
         return _named_scenarios(change)
     if change.verdict in (ChangeVerdict.REGRESSED, ChangeVerdict.IMPROVED):
@@ -135,9 +137,13 @@ def _more(change: MeasureChange, dollars: float | None) -> str:
     if change.detectable is None or change.more_trials == 0:
         return ""
     if change.more_trials is None:
+        if change.runs_before > 1:
+            return f"No number of trials would show {_smallest(change)}, because the line varies from run to run."
         return (
             f"To show {_smallest(change)} takes over {MOST_TRIALS:,} trials of each scenario. Add scenarios."
         )
-    price = "" if not dollars else f", about ${2 * change.more_trials * change.scenarios * dollars:.2f}"
+    # A line's trials are there already.
+    sides, where = (1, "") if change.runs_before > 1 else (2, " in both runs")
+    price = "" if not dollars else f", about ${sides * change.more_trials * change.scenarios * dollars:.2f}"
     noun = "trial" if change.more_trials == 1 else "trials"
-    return f"{change.more_trials} more {noun} of each scenario in both runs would show {_smallest(change)}{price}."
+    return f"{change.more_trials} more {noun} of each scenario{where} would show {_smallest(change)}{price}."

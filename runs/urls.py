@@ -50,6 +50,7 @@ from runs.pages.run.reassess import reassess_run, reassessment_adopt
 from runs.pages.run.views import (
     baseline_set,
     baseline_unset,
+    compare_again,
     run_cancel,
     run_detail,
     run_progress,
@@ -129,6 +130,7 @@ project_urls = [
     path("runs/<int:pk>/progress/", run_progress, name="run-progress"),
     path("runs/<int:pk>/separate/", run_separate, name="run-separate"),
     path("runs/<int:pk>/cancel/", run_cancel, name="run-cancel"),
+    path("runs/<int:pk>/compare-again/", compare_again, name="run-compare-again"),
     path("runs/<int:pk>/retry/", run_retry, {"again": "retry"}, name="run-retry"),
     path("runs/<int:pk>/resume/", run_retry, {"again": "resume"}, name="run-resume"),
     path("trials/<int:pk>/", trial_detail, name="trial-detail"),

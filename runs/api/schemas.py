@@ -27,7 +27,7 @@ class MeasureChangeOut(Schema):
     smallest_effect: float
     scenarios: int
     trials: list[int]
-    """Of the baseline and of the run."""
+    """Of the old side, all runs of a line together, and of the run."""
     worse: int
     better: int
     before: float | None
@@ -45,7 +45,8 @@ class MeasureChangeOut(Schema):
     detectable: float | None
     """The smallest effect that the comparison finds in 80 % of cases."""
     more_trials: int | None
-    """Trials that each scenario needs more in both runs to find the smallest effect; null if none are enough."""
+    """Trials that each scenario needs more to find the smallest effect, in both runs or, against a line, in the new one;
+    null if none are enough."""
     below_threshold: bool
     delta: float | None
     """Cliff's delta of the scenarios' means."""
@@ -53,6 +54,10 @@ class MeasureChangeOut(Schema):
     broke: list[str] = []
     """Of the suite's pass rate, the scenarios whose own pass rate regressed."""
     mended: list[str] = []
+    runs_before: int = 1
+    """How many runs the old side has; more than 1 for a line."""
+    run_to_run: float | None = None
+    """Of a line, the standard deviation from run to run that trials don't explain, 0 to 1."""
     """Of the suite's pass rate, the scenarios whose own pass rate improved."""
 
 
@@ -123,6 +128,20 @@ class CountingOut(Schema):
     """Sources of exit codes: recorded, reported, estimated; several by commas."""
 
 
+class ComparedWithOut(Schema):
+    """What a run's verdict was made with."""
+
+    runs: list[int]
+    """The runs of its line, newest first; empty if the baseline alone is the old side."""
+    since: int | None
+    """The run whose undecided regression this one still shows."""
+    again: list[int]
+    """Earlier runs of the same configuration and commit, whose trials count with the run's own."""
+    is_pinned: bool
+    compared: str
+    """When; a run of the line that changed later doesn't change the verdict."""
+
+
 class RunOut(RunRowOut):
     """A run with its changes against the baseline, by scenario key."""
 
@@ -143,7 +162,9 @@ class RunOut(RunRowOut):
     not_comparable: dict[str, list[str]]
     """Scenarios whose task, gates, judge or rubric changed, and which of them; neither regressions nor new passes."""
     measures: list[MeasureChangeOut]
-    """Each measure compared with the baseline, the headline ones first; empty without a baseline."""
+    """The headline measures compared with what `compared_with` says, then others with the baseline; else empty."""
+    compared_with: ComparedWithOut | None
+    """Null without a verdict, and in runs that an older release compared."""
     counting: CountingOut
     variance: list[VarianceOut]
     """Of the headline measures of a closed run."""

@@ -85,8 +85,16 @@ class Evidence(models.TextChoices):
     NOT_CONFIRMED = "not_confirmed", "Not confirmed"
 
 
+class AlertKind(models.TextChoices):
+    """What an alert is about."""
+
+    REGRESSION = "regression"
+    DRIFT = "drift"
+    """A decline over several runs, each of which is too small for a regression."""
+
+
 class Alert(models.Model):
-    """The regressions of one run, to triage."""
+    """The regressions of one run, or a decline of its line, to triage."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="alerts")
     run = models.OneToOneField(Run, on_delete=models.CASCADE, related_name="alert")
@@ -98,6 +106,14 @@ class Alert(models.Model):
     link = models.URLField(blank=True)
     due = models.DateField(null=True)
     created = models.DateTimeField(default=timezone.now)
+    kind = models.CharField(
+        max_length=10,
+        choices=AlertKind.choices,
+        default=AlertKind.REGRESSION,
+        db_default=AlertKind.REGRESSION,
+    )
+    decided = models.DateTimeField(null=True)
+    """When it was closed, or when fresh trials did not confirm it: from then on its line goes on (`runs.warehouse.line`)."""
     first_triaged = models.DateTimeField(null=True)
     """When a person first changed it; a confirmation doesn't."""
     starred = models.BooleanField(default=False, db_default=False)

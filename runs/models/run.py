@@ -209,7 +209,10 @@ class Run(models.Model):
     """The run that its trials are further trials of; comparisons pool both within each scenario."""
     baseline = models.ForeignKey("self", on_delete=models.SET_NULL, null=True, related_name="+")
     verdict = models.CharField(max_length=14, blank=True, default="", db_default="")
-    """A `ChangeVerdict` against the baseline; empty without one."""
+    """A `ChangeVerdict` against its line or its baseline; empty without one."""
+    old_side = models.JSONField(default=dict, db_default=models.Value({}, models.JSONField()))
+    """What the verdict was made with, as `runs.warehouse.line.OldSide.stored`; empty without a verdict, and of older
+    releases."""
     aa_scenarios = models.PositiveIntegerField(null=True)
     """Scenarios shared with a baseline of the same fingerprint; None if the fingerprints differ."""
     aa_differing = models.PositiveIntegerField(null=True)

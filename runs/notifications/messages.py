@@ -16,6 +16,7 @@ from runs.models.comparison import Evidence
 from runs.models.notification import NotificationEvent
 from runs.warehouse.measure_changes import HEADLINE, stored_changes
 from runs.warehouse.measures import label_of_key
+from runs.warehouse.old_side import old_side_words
 
 LONGEST_ERROR = 500
 """Characters of a run's error in a message."""
@@ -111,7 +112,10 @@ def _regression(alert: Alert, run: Run) -> Message:
     confirmed = alert.evidence == Evidence.CONFIRMED
     title = f"{'Confirmed' if confirmed else 'Suspected'} regression: {run.suite.name} on {run.target.name}, run {run.pk}"
     proof = "confirmed by fresh trials" if confirmed else "not confirmed by more trials yet"
-    lines = [*map(verdict_sentence, changes), f"Compared with run {run.baseline_id}; {proof}."]
+    lines = [
+        *map(verdict_sentence, changes),
+        f"Compared with {old_side_words(run.old_side, run.baseline_id)}; {proof}.",
+    ]
     if confirmed:
         lines.append(alert.reason)
     data = {

@@ -21,6 +21,7 @@ from runs.models.run import no_verdict
 from runs.warehouse.failure_reasons import trial_reasons
 from runs.warehouse.measure_changes import change_from_json
 from runs.warehouse.measures import label_of_key
+from runs.warehouse.old_side import old_side_words, pooled_words, since_words
 
 MARKS = {"pass": "✓", "fail": "✗", "error": "!", None: "–"}
 STYLES = {"pass": "green", "fail": "red", "error": "yellow", None: "dim"}
@@ -68,7 +69,8 @@ def summary(
         console.print(Text(f"  {run['release_rule']['sentence']}"))
     for name, word, style in CHANGES:
         if run[name]:
-            line = f"  {word}, compared with run {run['baseline']} ({len(run[name])}): {', '.join(run[name])}"
+            keys = broken_first(run, run[name])
+            line = f"  {word}, compared with run {run['baseline']} ({len(keys)}): {', '.join(keys)}"
             console.print(Text(line, style=style))
     if changed := named({key: tuple(why) for key, why in run["not_comparable"].items()}):
         console.print(Text(f"  ! {changed}", style="yellow"))
@@ -100,12 +102,20 @@ def verdict_lines(run: Mapping[str, Any]) -> list[str]:
     label = label_of_key(deciding.rule.name)
     size = verdict_sentences.size(deciding, deciding.effect)
     interval = verdict_sentences.interval(deciding)
+    side = run.get("compared_with") or {}
     return [
-        f"{verdict.label} compared with run {run['baseline']}: {label} {size}"
+        f"{verdict.label}{since_words(side)} compared with {old_side_words(side, run['baseline'])}: {label} {size}"
         + (f" ({interval})" if interval else "")
         + f", {verdict_sentences.scenarios_worse(deciding)}.",
         verdict_sentences.explanation(deciding),
+        *filter(None, [pooled_words(side)]),
     ]
+
+
+def broken_first(run: Mapping[str, Any], keys: Sequence[str]) -> list[str]:
+    """Return scenario keys, those first that the verdict's table of scenarios names."""
+    named = {key for each in run["measures"][:1] for key in (*each["broke"], *each["mended"])}
+    return sorted(keys, key=lambda key: key not in named)
 
 
 def reference(run: Mapping[str, Any]) -> str:

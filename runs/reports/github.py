@@ -67,7 +67,8 @@ def _files(run: Run, roots: Sequence[str]) -> dict[str, tuple[str, int]]:
 def broken_scenarios(document: Mapping[str, Any], files: Mapping[str, tuple[str, int]]) -> list[Annotation]:
     """Return an annotation for each scenario that fails or hits errors, the regressed ones first."""
     run, reasons = document["run"], _reasons(document["trials"])
-    known = [key for key in [*run["regressions"], *reasons] if key in files]
+    broke = [key for each in run["measures"][:1] for key in each["broke"]]
+    known = [key for key in [*broke, *run["regressions"], *reasons] if key in files]
     return [
         Annotation(*files[key], _message(run, key, reasons.get(key, ())))
         for key in list(dict.fromkeys(known))[:MOST]

@@ -6,7 +6,7 @@ import os
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -33,6 +33,7 @@ from runs.warehouse.lost_scenarios import (
 )
 from runs.warehouse.measure_changes import HEADLINE, PASS, compare_run_measures, stored_changes
 from runs.warehouse.measures import label_of_key
+from runs.warehouse.old_side import old_side_words, since_words
 from runs.warehouse.release_rule import release_result
 
 MOST_REASONS = 3
@@ -63,6 +64,8 @@ class Compared:
     not_comparable: Mapping[str, Reasons]
     no_verdict: str = ""
     """Why there is no verdict, if one of the runs has too many errors."""
+    side: Mapping[str, Any] = field(default_factory=dict)
+    """What the stored verdict was made with, as `Run.old_side`; empty for two chosen runs."""
 
 
 Transcripts = Mapping[str, str]
@@ -92,6 +95,7 @@ def run_summary(run: Run, transcripts: Transcripts | None = None) -> str:
         len(keys),
         incomparable(run.baseline, run),
         run.no_verdict,
+        run.old_side,
     )
     return _compared_summary(run, compared, transcripts)
 
@@ -148,7 +152,7 @@ def _verdict(run: Run, compared: Compared) -> str:
     measured = f"{label_of_key(change.rule.name)} {effect}"
     measured += f" (95 % interval {interval})" if interval else ""
     return (
-        f"**{verdict.label}** against run {compared.base}: {measured}."
+        f"**{verdict.label}{since_words(compared.side)}** against {old_side_words(compared.side, compared.base)}: {measured}."
         f" {verdict_sentences.scenarios_worse(pass_rate)}."
         f" {verdict_sentences.explanation(change, dollars_a_trial=_dollars(run))}"
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Case, F, OuterRef, QuerySet, Subquery, When
@@ -15,6 +17,12 @@ LAST_PASS = "last-pass"  # noqa: S105 (a word of the command line, not a passwor
 """Selects the newest earlier run in which everything passed."""
 RECENT = 20
 """Earlier runs among which the baseline is sought."""
+NEWEST_FIRST = (
+    F("started").desc(nulls_last=True),
+    Case(When(trigger=Trigger.IMPORT, then=1), default=0),
+    "-pk",
+)
+"""The order of a line: by when runs ran, an imported copy after its original."""
 
 
 @transaction.atomic
@@ -97,8 +105,8 @@ def baseline_of(run: Run, choice: str = "") -> Run | None:
         named = Run.objects.filter(MOSTLY_MEASURED, pk=int(choice), project=run.project_id)
         return named.exclude(pk=run.pk).first()
     if choice == LAST_PASS:
-        return _line(run).filter(pk__lt=run.pk, outcome="pass").order_by("-pk").first()
-    return _pinned(run) or _sibling(run) or _newest(run)
+        return runs_alike(run).filter(pk__lt=run.pk, outcome="pass").order_by("-pk").first()
+    return pinned_run(run) or sibling_of(run) or newest_among(run)
 
 
 def pinned_of(suite: int, target: int, branch: str) -> Baseline | None:
@@ -110,36 +118,40 @@ def _pins(suite: int, target: int, branch: str) -> QuerySet[Baseline]:
     return Baseline.objects.filter(suite=suite, target=target, branch__in={branch, ""}).order_by("-branch")
 
 
-def _pinned(run: Run) -> Run | None:
+def pinned_run(run: Run) -> Run | None:
+    """Return the run that is pinned for a run's branch, else for its suite and target. At most two queries."""
     pins = _pins(run.suite_id, run.target_id, run.branch).values_list("run", flat=True)
     pinned = pins.first()
     return Run.objects.filter(MOSTLY_MEASURED, pk=pinned).exclude(pk=run.pk).first() if pinned else None
 
 
-def _line(run: Run) -> QuerySet[Run]:
+def runs_alike(run: Run) -> QuerySet[Run]:
     """Return the finished runs of the suite on the target and model, without experiments and those of errors."""
     same = Run.objects.filter(suite=run.suite_id, target=run.target_id, model=run.model, is_experiment=False)
     return same.filter(MOSTLY_MEASURED, state=RunState.FINISHED, error="")
 
 
-def _sibling(run: Run) -> Run | None:
+def sibling_of(run: Run) -> Run | None:
     """Return the run that an experiment was launched beside."""
     if not run.is_experiment:
         return None
-    return _line(run).filter(launch=run.launch_id).exclude(pk=run.pk).order_by("pk").first()
+    return runs_alike(run).filter(launch=run.launch_id).exclude(pk=run.pk).order_by("pk").first()
 
 
-def _newest(run: Run) -> Run | None:
-    """Return the newest earlier run of the line that has results of as many scenarios, else the newest with any.
+def newest_among(run: Run, among: Collection[int] | None = None) -> Run | None:
+    """Return the newest earlier run alike that has results of as many scenarios, else the newest with any.
 
-    Newest is by when it ran: imported history is older than its rows, and a copy never goes before its original.
+    Newest is by when it ran: imported history is older than its rows, and a copy never goes before its original. Only
+    runs `among` these, if any are given.
     """
     rollups = RunMeasure.objects.filter(scenario=None, measure__layer="trial", measure__name="pass")
     scenarios = rollups.filter(run=OuterRef("pk")).values("n")[:1]
-    is_copy = Case(When(trigger=Trigger.IMPORT, then=1), default=0)
-    by_time = (F("started").desc(nulls_last=True), is_copy, "-pk")
-    earlier = _line(run).filter(pk__lt=run.pk).order_by(*by_time).annotate(scenarios=Subquery(scenarios))
-    recent = list(earlier[:RECENT].values_list("pk", "scenarios"))
+    earlier = runs_alike(run).filter(pk__lt=run.pk).order_by(*NEWEST_FIRST)
+    if among is not None:
+        earlier = earlier.filter(pk__in=among)
+    recent = list(
+        earlier.annotate(scenarios=Subquery(scenarios))[:RECENT].values_list("pk", "scenarios"),
+    )
     own = rollups.filter(run=run).values_list("n", flat=True).first() or 0
     whole = [pk for pk, n in recent if n and n >= own]
     some = [pk for pk, n in recent if n]

@@ -154,7 +154,7 @@ def gates_changed_since(
 
 
 def _configurations(before: Run, after: Run, *, prices: bool) -> tuple[Configuration, Configuration]:
-    judges = both_known(_judge(before), _judge(after))
+    judges = both_known(judge_of(before), judge_of(after))
     paid = both_known(before.price_source, after.price_source) if prices else ("", "")
     first, second = (
         Configuration(
@@ -179,7 +179,8 @@ def both_known(before: str, after: str) -> tuple[str, str]:
     return (before, after) if before and after else ("", "")
 
 
-def _judge(run: Run) -> str:
+def judge_of(run: Run) -> str:
+    """Return what judged a run, as `judge_named` does."""
     found = (run.fingerprint.get(name) for name in ("judge", "judge_sha256"))
     return judge_named(run.options.get("judge"), *found)
 

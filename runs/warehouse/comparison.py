@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from evalhub.teams.models import Project
 from evaluators.comparability import Reasons
@@ -14,19 +14,21 @@ from evaluators.measure_change import ChangeVerdict, MeasureChange
 from evaluators.suite_result import Comparison, compare_passes
 from runs import outbox
 from runs.models import Alert, Change, Run, RunMeasure, Trial
-from runs.models.comparison import Evidence
+from runs.models.comparison import OPEN_ALERTS, Evidence
 from runs.models.run import RunState, Trigger
 from runs.models.run_options import RunOptions
 from runs.models.trial import TrialState
 from runs.queue import statements
-from runs.warehouse.baselines import baseline_of
 from runs.warehouse.causes import same_fingerprint
 from runs.warehouse.comparability import outcomes_changed_since
-from runs.warehouse.measure_changes import PASS, RunComparison, change_json, compare_run_measures
+from runs.warehouse.line import OldSide, old_side_of
+from runs.warehouse.measure_changes import PASS, Pool, RunComparison, against_line, change_json, compare_pools
 from runs.warehouse.measures import measure_ids
 from scenarios.models import Scenario
 
 PASS_KEY = ("trial", "pass")
+PASS_RATE = Q(scenario=None, measure__layer="trial", measure__name="pass")
+"""The change of a run's pass rate."""
 
 
 def passes(run_id: int) -> dict[str, bool]:
@@ -75,21 +77,30 @@ def comparison_between(before: Run, after: Run) -> Comparison:
 def compare_with_baseline(run: Run, *, is_new: bool = False) -> None:
     """Replace the run's baseline, verdict, changes and alert; a new run has none yet. Requires a transaction."""
     options = RunOptions.model_validate(run.options)
-    baseline = None if options.baseline_file else baseline_of(run, options.baseline)
-    run.baseline = baseline
-    run.verdict, run.configuration_changed = "", False
+    side = OldSide(None) if options.baseline_file else old_side_of(run, options.baseline)
+    baseline = run.baseline = side.baseline
+    run.verdict, run.configuration_changed, run.old_side = "", False, {}
     run.aa_scenarios = run.aa_differing = None
     if not is_new:
         Change.objects.filter(run=run).delete()
     if baseline is not None:
-        comparison = compare_run_measures(baseline, run)
+        comparison = _compare_with(side, baseline, run)
         run.configuration_changed = not run.is_experiment and _has_changed(baseline, run)
         if comparison.pass_rate is not None and comparison.verdict is not None:
             run.verdict = comparison.verdict.value
+            run.old_side = side.stored(regressed=run.verdict == ChangeVerdict.REGRESSED)
             statements.insert(Change, _changes(run, baseline, comparison))
             _count_aa(baseline, run)
-    run.save(update_fields=["baseline", "verdict", "configuration_changed", "aa_scenarios", "aa_differing"])
+    stored = ("baseline", "verdict", "old_side", "configuration_changed", "aa_scenarios", "aa_differing")
+    run.save(update_fields=stored)
     _keep_alert(run, is_new=is_new)
+
+
+def _compare_with(side: OldSide, baseline: Run, run: Run) -> RunComparison:
+    """Compare a run, with the trials of those pressed before it, with its old side."""
+    new = Pool(run, side.again)
+    (comparison,) = compare_pools(Pool(baseline), [new])
+    return against_line(comparison, side.line, side.reasons, new) if side.line else comparison
 
 
 def _count_aa(baseline: Run, run: Run) -> None:
@@ -141,7 +152,8 @@ def _has_changed(baseline: Run, run: Run) -> bool:
 def _keep_alert(run: Run, *, is_new: bool) -> None:
     """Raise an alert for a regression of the line; take back one that nobody has triaged otherwise."""
     is_alarm = run.verdict == ChangeVerdict.REGRESSED
-    if is_alarm and not run.is_experiment and not run.configuration_changed:
+    is_of_line = not run.is_experiment and not run.configuration_changed
+    if is_alarm and is_of_line and not _is_known(run):
         # A project that confirms by itself notifies of what is confirmed; see `runs.planning.confirmation`.
         confirms = run.project.confirm_alerts and outbox.is_recent(run) and run.trigger != Trigger.IMPORT
         evidence = Evidence.CONFIRMING if confirms else Evidence.SUSPECTED
@@ -151,6 +163,22 @@ def _keep_alert(run: Run, *, is_new: bool) -> None:
             outbox.record_regression(alert, run)
     elif not is_new:
         Alert.objects.filter(run=run, first_triaged=None).delete()
+
+
+def _is_known(run: Run) -> bool:
+    """Return whether undecided alerts of the line say all that broke in a run that is red since an earlier one."""
+    if not run.old_side.get("since"):
+        return False
+    named = Alert.objects.filter(
+        run__suite=run.suite_id,
+        run__target=run.target_id,
+        run__model=run.model,
+        run__lt=run.pk,
+        state__in=OPEN_ALERTS,
+    )
+    rows = Change.objects.filter(PASS_RATE, run__in=[run.pk, *named.values_list("run", flat=True)])
+    broke = {pk: set(detail.get("broke", ())) for pk, detail in rows.values_list("run", "detail")}
+    return broke.pop(run.pk, set()) <= set().union(*broke.values())
 
 
 def _changes(run: Run, baseline: Run, comparison: RunComparison) -> list[dict[str, Any]]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import QuerySet
+from django.utils import timezone
 
 from evaluators.comparability import parts_of
 from evaluators.confirmation import FreshTest, Values, confirm_measures
@@ -95,7 +96,9 @@ def conclude(launch_id: int) -> None:
 
 def _store(alert: Alert, evidence: Evidence, reason: str, tests: Sequence[FreshTest] = ()) -> None:
     alert.evidence, alert.reason, alert.fresh = evidence, reason, [test_json(each) for each in tests]
-    alert.save(update_fields=["evidence", "reason", "fresh"])
+    if evidence is Evidence.NOT_CONFIRMED and tests:
+        alert.decided = alert.decided or timezone.now()
+    alert.save(update_fields=["evidence", "reason", "fresh", "decided"])
     if evidence is Evidence.CONFIRMED:
         outbox.record_confirmation(alert)
 

@@ -12,7 +12,16 @@ from django.db.models import Q
 
 from evalhub.teams.models import Project
 from evaluators.comparability import Reasons, outcome_reasons, parts_of
-from evaluators.measure_change import ChangeVerdict, ComparisonTest, MeasureChange, MeasureRule, Sample, Scale
+from evaluators.line import compare_with_line
+from evaluators.measure_change import (
+    ChangeVerdict,
+    ComparisonTest,
+    MeasureChange,
+    MeasureRule,
+    Sample,
+    Scale,
+    pooled,
+)
 from evaluators.regression import compare_headline, compare_measures, compare_scenarios, overall
 from runs.models import Change, Measure, Run, RunMeasure
 from runs.models.run import ERRORS
@@ -125,6 +134,52 @@ def compare_pools(base: Pool, others: Sequence[Pool], only: Collection[str] = ()
     ]
 
 
+def against_line(
+    compared: RunComparison,
+    line: Sequence[Pool],
+    reasons: Sequence[Mapping[str, Reasons]],
+    new: Pool,
+) -> RunComparison:
+    """Return a comparison whose headline measures and scenarios are those of a run against its line. One query.
+
+    Takes the run's comparison with the newest run of the line, in which the other measures stay, and what changed in
+    each scenario since each run of the line. Each scenario uses the runs in which it has the same content.
+    """
+    if compared.no_verdict:
+        return compared
+    samples = _samples([*line, new], HEADLINE)
+    measures = {}
+    for (layer, name, unit, better), sides in samples.items():
+        rule = rule_of(new.run.project, layer, name, unit, better)
+        if rule.name not in HEADLINE or new.run.pk not in sides:
+            continue
+        parts = parts_of(layer, name)
+        runs = [
+            {
+                key: each
+                for key, each in sides.get(pool.run.pk, {}).items()
+                if not parts & set(why.get(key, ()))
+            }
+            for pool, why in zip(line, reasons, strict=True)
+        ]
+        if any(sides[new.run.pk].keys() & each.keys() for each in runs) or rule.name == PASS:
+            measures[rule.name] = (rule, runs, sides[new.run.pk])
+    found = compare_with_line([measures[name] for name in HEADLINE if name in measures])
+    left_out = {
+        key: next((why[key] for why in reasons if key in why), ())
+        for key in (measures[PASS][2] if PASS in measures else {})
+        if key not in found.scenarios
+    }
+    return replace(
+        compared,
+        headline=tuple(found.headline),
+        scenarios=found.scenarios,
+        reasons={key: why for key, why in left_out.items() if why},
+        common=len(found.scenarios) + sum(map(bool, left_out.values())),
+        samples={},
+    )
+
+
 def _without_verdict(compared: RunComparison, why: str) -> RunComparison:
     """Return a comparison in which nothing is compared, if there is a reason for that."""
     if not why:
@@ -196,13 +251,6 @@ def _samples(pools: Sequence[Pool], only: Collection[str]) -> _Samples:
         sample = Sample(n, mean, m2)
         own[key] = pooled(own[key], sample) if key in own else sample
     return found
-
-
-def pooled(one: Sample, other: Sample) -> Sample:
-    """Return two samples of one scenario as one (Chan, Golub and LeVeque 1983)."""
-    n, apart = one.n + other.n, other.mean - one.mean
-    mean = one.mean + apart * other.n / n
-    return Sample(n, mean, one.m2 + other.m2 + apart**2 * one.n * other.n / n)
 
 
 def _measured(before: Run, after: Run, samples: _Samples) -> list[_Measured]:
@@ -292,6 +340,8 @@ def change_json(change: MeasureChange) -> dict[str, Any]:
         "magnitude": change.magnitude,
         "broke": list(change.broke),
         "mended": list(change.mended),
+        "runs_before": change.runs_before,
+        "run_to_run": change.run_to_run,
     }
 
 
@@ -314,6 +364,8 @@ def change_from_json(stored: Mapping[str, Any]) -> MeasureChange:
         p_elsewhere=stored.get("p_elsewhere"),
         broke=tuple(stored.get("broke", ())),
         mended=tuple(stored.get("mended", ())),
+        runs_before=stored.get("runs_before", 1),
+        run_to_run=stored.get("run_to_run"),
         **{name: stored[name] for name in _SAME},
     )
 

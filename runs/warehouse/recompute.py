@@ -16,6 +16,7 @@ from runs.models import Run, Trial
 from runs.models.run import RunState
 from runs.models.trial import TrialState
 from runs.warehouse.comparison import compare_siblings, compare_with_baseline
+from runs.warehouse.line import ALONE
 from runs.warehouse.rollups import write_rollups
 from runs.warehouse.search_index import index_trials
 
@@ -70,7 +71,7 @@ def store_scores(trial: Trial, rows: Sequence[dict[str, Any]]) -> None:
 def recompute(run: Run, trials: Sequence[int]) -> None:
     """Recount a closed run and rewrite rollups, digest, verdicts and search entries. Requires a transaction.
 
-    Later runs that are compared with it get new verdicts too.
+    Later runs that are compared with it alone get new verdicts too; those of a line keep theirs, and their pages say so.
     """
     counted = Trial.objects.filter(run=run, state=TrialState.FINISHED).aggregate(
         passed=Count("pk", filter=Q(outcome="pass")),
@@ -85,7 +86,7 @@ def recompute(run: Run, trials: Sequence[int]) -> None:
     write_rollups(run)
     compare_with_baseline(run)
     compare_siblings(run)
-    later = Run.objects.filter(baseline=run, state=RunState.FINISHED, pk__gt=run.pk)
+    later = Run.objects.filter(ALONE, baseline=run, state=RunState.FINISHED, pk__gt=run.pk)
     for each in later.select_related("project").order_by("pk"):
         compare_with_baseline(each)
     index_trials(trials)

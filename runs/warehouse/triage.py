@@ -12,6 +12,7 @@ from django.utils import timezone
 from evalhub.teams import audit
 from runs import outbox
 from runs.models import Alert
+from runs.models.comparison import OPEN_ALERTS
 
 LABELS = frozenset(("starred", "tags"))
 """Changes that decide nothing about a regression."""
@@ -40,7 +41,9 @@ def triage(alert: Alert, *, by: User | None, revision: int | None = None, **chan
         setattr(alert, name, value)
     alert.first_triaged = triaged or (timezone.now() if changes.keys() - LABELS else None)
     alert.revision = newest + 1
-    alert.save(update_fields=[*changes, "first_triaged", "revision"])
+    if "state" in changes:
+        alert.decided = None if alert.state in OPEN_ALERTS else alert.decided or timezone.now()
+    alert.save(update_fields=[*changes, "first_triaged", "revision", "decided"])
     audit.record(
         alert.project, by, "alert.triage", f"run {alert.run_id}", changed=sorted(changes), state=alert.state
     )

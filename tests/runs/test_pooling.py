@@ -7,9 +7,8 @@ from statistics import fmean
 
 import pytest
 
-from evaluators.measure_change import MeasureRule, Sample
+from evaluators.measure_change import MeasureRule, Sample, pooled
 from evaluators.regression import compare_measures, detectable_with
-from runs.warehouse.measure_changes import pooled
 
 PASS = MeasureRule("trial/pass", is_outcome=True)
 

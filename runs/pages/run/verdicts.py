@@ -23,6 +23,8 @@ class ChangedScenario:
     """One of regressed, improved, unmeasured, added and removed."""
     row: ScenarioRow | None
     """None if the run lacks the scenario."""
+    is_proved: bool = False
+    """The verdict's table of scenarios names it."""
 
     @property
     def trial(self) -> int | None:
@@ -53,11 +55,16 @@ class AgainstBaseline:
 
 
 def against_baseline(
-    run: Run, read: RunTrials, rows: Sequence[ScenarioRow], left_out: Mapping[str, Reasons]
+    run: Run,
+    read: RunTrials,
+    rows: Sequence[ScenarioRow],
+    left_out: Mapping[str, Reasons],
+    named: tuple[Sequence[str], Sequence[str]] = ((), ()),
 ) -> AgainstBaseline | None:
     """Return the run's comparison with its baseline, None without one. Expects the baseline's guidance to be loaded.
 
-    `left_out` are the scenarios that can't be compared.
+    `left_out` are the scenarios that can't be compared, `named` those that the verdict's table says broke or improved:
+    they come first, also where single trials failed before or pass still.
     """
     baseline = run.baseline
     if baseline is None:
@@ -77,7 +84,17 @@ def against_baseline(
         "added": compared.added,
         "removed": compared.removed,
     }
-    changed = [ChangedScenario(key, word, by_key.get(key)) for word, keys in verdicts.items() for key in keys]
+    shown = {
+        **verdicts,
+        "regressed": [*named[0], *(key for key in verdicts["regressed"] if key not in named[0])],
+        "improved": [*named[1], *(key for key in verdicts["improved"] if key not in named[1])],
+    }
+    tables = {"regressed": named[0], "improved": named[1]}
+    changed = [
+        ChangedScenario(key, word, by_key.get(key), is_proved=key in tables.get(word, ()))
+        for word, keys in shown.items()
+        for key in keys
+    ]
     return AgainstBaseline(
         changed=tuple(changed),
         differences=tuple(fingerprint_differences(baseline, run)),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
 from django.contrib import messages
+from django.db import transaction
 from django.http import (
     Http404,
     HttpRequest,
@@ -29,7 +31,7 @@ from runs.execution.recording import cancel_run
 from runs.execution.retrying import RetryKind, retry_trials, retryable_counts
 from runs.labels import waiting_message
 from runs.models import Alert, Baseline, Run, Trial
-from runs.models.run import Trigger
+from runs.models.run import RunState, Trigger
 from runs.pages.changes import ShownVerdict, shown_verdict
 from runs.pages.run.causes import shown_causes
 from runs.pages.run.diagnosis import diagnosis_table, shown_findings
@@ -55,11 +57,12 @@ from runs.queue.worker_registry import workers_online
 from runs.reports.exports import EXPORTS
 from runs.warehouse.aa_pairs import aa_rates
 from runs.warehouse.baselines import set_baseline, unset_baseline
-from runs.warehouse.comparison import incomparable
+from runs.warehouse.comparison import compare_with_baseline, incomparable
 from runs.warehouse.differences import fingerprint_parts
 from runs.warehouse.digests import Digest, DigestedTrial
 from runs.warehouse.judging_facts import uncalibrated_judges
 from runs.warehouse.measure_changes import stored_changes
+from runs.warehouse.old_side import shown_old_side
 from runs.warehouse.outcome_history import recent_runs
 from runs.warehouse.rates import rates_of
 from runs.warehouse.release_rule import by_rule
@@ -91,6 +94,7 @@ def run_detail(request: ProjectRequest, pk: int) -> HttpResponseBase:
     if target == "trials":
         return render(request, "run/_scenarios.html", context)
     used = subcommands(run, read)
+    verdict = None if run.is_open else _verdict(run)
     context |= {
         **_progress(run, read),
         **_layers(run, read),
@@ -103,13 +107,14 @@ def run_detail(request: ProjectRequest, pk: int) -> HttpResponseBase:
         "diagnosis": shown_findings(run, read.digest),
         "cut_offs": read.digest.cut_offs,
         "may_review": request.access.may("review"),
-        "verdict": None if run.is_open else _verdict(run),
+        "verdict": verdict,
         "apart": rates_of(run.baseline, run)
         if run.baseline and run.verdict == ChangeVerdict.NOT_COMPARABLE
         else [],
+        "old_side": None if run.is_open else shown_old_side(run),
         "shared_error": _shared_error(run, read),
         "release": None if run.is_open else by_rule(run.suite, read.digest.outcomes),
-        "against": None if run.is_open else against_baseline(run, read, rows, left_out),
+        "against": None if run.is_open else against_baseline(run, read, rows, left_out, _table(verdict)),
         "causes": shown_causes(run),
         "aa": aa_rates(run.suite_id, run.target_id) if run.verdict else None,
         "may_run": request.access.may("run"),
@@ -166,6 +171,12 @@ def _verdict(run: Run) -> ShownVerdict | None:
     return shown_verdict(stored_changes(run.pk), dollars_a_trial=dollars)
 
 
+def _table(verdict: ShownVerdict | None) -> tuple[Sequence[str], Sequence[str]]:
+    """Return the scenarios that broke and those that improved by the verdict's own table."""
+    change = verdict.headline[0].change if verdict else None
+    return (change.broke, change.mended) if change else ((), ())
+
+
 def _again(run: Run, rows: list[ScenarioRow]) -> dict[str, Any]:
     """Return the rerun links; for parts of a run once it is finished."""
     outcomes = {} if run.is_open else {row.key: row.marks for row in rows if row.went_wrong}
@@ -189,6 +200,21 @@ def _shown(request: HttpRequest, rows: list[ScenarioRow]) -> dict[str, Any]:
     part = part_of(chosen(rows, show), begin, opened)
     shown = {"rows": part.rows, "following": part.following, "columns": columns_of(rows)}
     return {**shown, "begin": begin, "show": show, "open": opened}
+
+
+@require_POST
+@project_page("triage")
+def compare_again(request: ProjectRequest, pk: int) -> HttpResponse:
+    """Compare a finished run again with what is its line, or its baseline, now."""
+    run = Run.objects.select_related("project").filter(project=request.access.project, pk=pk).first()
+    if run is None:
+        raise Http404
+    if run.state == RunState.FINISHED:
+        with transaction.atomic():
+            compare_with_baseline(run)
+            audit.record(run.project, request.user, "run.compare", f"run {run.pk}", verdict=run.verdict)
+        messages.success(request, f"Compared run {run.pk} again.")
+    return redirect(run.get_absolute_url())
 
 
 @require_safe
