@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 FEWEST_RUNS = 6
 """Fewest runs in which a change is searched."""
-ALPHA = 0.01
-"""How often a stable series of rates shows a change, over all its splits."""
+ALPHA = 0.02
+"""How often a stable series of rates shows a change at most, over all its splits; simulated, 0.2 to 2 %."""
 STEPS_APART = 20
 """Differences for each further one that may be a step, beside the first."""
 FEWEST_BETWEEN = 2
@@ -120,7 +120,7 @@ def _spread(runs: Sequence[tuple[int, int]]) -> _Spread:
     limit = NormalDist().inv_cdf(1 - share / 2) ** 2
     below = erf(sqrt(limit / 2)) - sqrt(2 * limit / pi) * exp(-limit / 2)
     factor = sum(kept) / len(kept) * (1 - share) / below
-    return _Spread(factor, len(kept) * 2 / 3) if factor > 1.0 else _Spread()
+    return _Spread(factor, len(kept)) if factor > 1.0 else _Spread()
 
 
 def _squared_difference(one: tuple[int, int], other: tuple[int, int]) -> float:
