@@ -22,6 +22,7 @@ STATES: dict[str, tuple[str, str]] = {
     "same": ("is-same", "same"),
     "lower": ("is-little", "lower"),
     "higher": ("is-little", "higher"),
+    "drift": ("is-suspected", "drift"),
     "suspected": ("is-suspected", "suspected"),
     "confirming": ("is-running", "confirming"),
     "confirmed": ("is-regressed", "confirmed"),

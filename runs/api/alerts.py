@@ -18,7 +18,7 @@ from evalhub.web.timestamps import moment
 from evaluators.measure_change import ChangeVerdict
 from runs.api.lookup import find_run
 from runs.models import Alert, Change
-from runs.models.comparison import OPEN_ALERTS, AlertState, Evidence
+from runs.models.comparison import OPEN_ALERTS, AlertKind, AlertState, Evidence
 from runs.planning.confirmation import plan_confirmation, start_confirmation
 from runs.warehouse.alert_filters import NOBODY, AlertListFilters
 from runs.warehouse.triage import LONGEST_TAG, MOST_TAGS, StaleChange, triage, triage_all
@@ -59,9 +59,24 @@ class FreshTestOut(Schema):
     confirms: bool
 
 
+class DriftOut(Schema):
+    """A decline over several runs, none of which regressed by itself."""
+
+    since: int
+    """The run from which the pass rate is lower."""
+    before: float
+    """The pass rate until then, 0 to 1."""
+    after: float
+    runs: int
+    """How many runs show it together."""
+
+
 class AlertOut(Schema):
     id: int
     run: int
+    kind: AlertKind
+    drift: DriftOut | None
+    """Null for a regression."""
     state: str
     evidence: str
     """suspected, confirming, confirmed or not_confirmed."""
@@ -277,6 +292,8 @@ def _alert(alert: Alert) -> dict[str, Any]:
     return {
         "id": alert.pk,
         "run": alert.run_id,
+        "kind": alert.kind,
+        "drift": alert.drift or None,
         "state": alert.state,
         "evidence": alert.evidence,
         "reason": alert.reason,

@@ -112,6 +112,8 @@ class Alert(models.Model):
         default=AlertKind.REGRESSION,
         db_default=AlertKind.REGRESSION,
     )
+    drift = models.JSONField(default=dict, db_default=models.Value({}, models.JSONField()))
+    """Of a drift, the decline as `runs.warehouse.drift.decline_of` finds it."""
     decided = models.DateTimeField(null=True)
     """When it was closed, or when fresh trials did not confirm it: from then on its line goes on (`runs.warehouse.line`)."""
     first_triaged = models.DateTimeField(null=True)

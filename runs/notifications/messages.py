@@ -12,8 +12,9 @@ from evaluators.measure_change import ChangeVerdict, MeasureChange
 from evaluators.redaction import redact_patterns
 from evaluators.verdict_sentences import explanation, interval, scenarios_worse, size
 from runs.models import Alert, Notification, Run
-from runs.models.comparison import Evidence
+from runs.models.comparison import AlertKind, Evidence
 from runs.models.notification import NotificationEvent
+from runs.warehouse.drift import drift_sentence
 from runs.warehouse.measure_changes import HEADLINE, stored_changes
 from runs.warehouse.measures import label_of_key
 from runs.warehouse.old_side import old_side_words
@@ -98,6 +99,8 @@ def _data(run: Run) -> dict[str, Any]:
 
 
 def _regression(alert: Alert, run: Run) -> Message:
+    if alert.kind == AlertKind.DRIFT:
+        return _drift(alert, run)
     changes = _regressed(run)
     measures = [
         {
@@ -127,6 +130,12 @@ def _regression(alert: Alert, run: Run) -> Message:
         "fresh": alert.fresh,
     }
     return Message(title, lines, absolute(run.get_absolute_url()), _facts(run), data)
+
+
+def _drift(alert: Alert, run: Run) -> Message:
+    title = f"Drift: {run.suite.name} on {run.target.name}, run {run.pk}"
+    data = {**_data(run), "alert": alert.pk, "drift": alert.drift}
+    return Message(title, [drift_sentence(alert.drift)], absolute(run.get_absolute_url()), _facts(run), data)
 
 
 def _regressed(run: Run) -> list[MeasureChange]:

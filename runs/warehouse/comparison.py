@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from django.db import transaction
@@ -14,13 +14,14 @@ from evaluators.measure_change import ChangeVerdict, MeasureChange
 from evaluators.suite_result import Comparison, compare_passes
 from runs import outbox
 from runs.models import Alert, Change, Run, RunMeasure, Trial
-from runs.models.comparison import OPEN_ALERTS, Evidence
+from runs.models.comparison import OPEN_ALERTS, AlertKind, Evidence
 from runs.models.run import RunState, Trigger
 from runs.models.run_options import RunOptions
 from runs.models.trial import TrialState
 from runs.queue import statements
 from runs.warehouse.causes import same_fingerprint
 from runs.warehouse.comparability import outcomes_changed_since
+from runs.warehouse.drift import decline_of
 from runs.warehouse.line import OldSide, old_side_of
 from runs.warehouse.measure_changes import PASS, Pool, RunComparison, against_line, change_json, compare_pools
 from runs.warehouse.measures import measure_ids
@@ -94,6 +95,19 @@ def compare_with_baseline(run: Run, *, is_new: bool = False) -> None:
     stored = ("baseline", "verdict", "old_side", "configuration_changed", "aa_scenarios", "aa_differing")
     run.save(update_fields=stored)
     _keep_alert(run, is_new=is_new)
+    if side.members and run.verdict and not side.since:
+        _keep_drift(run, side.members)
+
+
+def _keep_drift(run: Run, members: Sequence[int]) -> None:
+    """Raise an alert for a decline of the line that no single run shows."""
+    is_known = run.verdict == ChangeVerdict.REGRESSED or run.is_experiment or run.configuration_changed
+    if is_known or (found := decline_of(run, members)) is None:
+        return
+    defaults = {"project_id": run.project_id, "kind": AlertKind.DRIFT, "drift": found}
+    alert, is_first = Alert.objects.get_or_create(run=run, defaults=defaults)
+    if is_first:
+        outbox.record_regression(alert, run)
 
 
 def _compare_with(side: OldSide, baseline: Run, run: Run) -> RunComparison:

@@ -57,6 +57,8 @@ class OldSide:
     again: tuple[int, ...] = ()
     """Earlier runs of it with the same configuration, whose trials count with the run's own."""
     is_pinned: bool = False
+    members: tuple[int, ...] = ()
+    """All known runs of the line, oldest first; empty for that of the default branch."""
 
     def stored(self, *, regressed: bool) -> dict[str, Any]:
         """Return it as `Run.old_side`."""
@@ -90,7 +92,10 @@ def old_side_of(run: Run, choice: str) -> OldSide:
         found = _line(run, [history.runs[key] for key in members.newest if key in history.runs])
         if found is not None:
             baseline, line, reasons = found
-            return OldSide(baseline, line, reasons, since or _frozen_by(members, run), again)
+            since = since or _frozen_by(members, run)
+            # The default branch's own runs say whether it drifts.
+            whole = tuple(members.line) if members is own else ()
+            return OldSide(baseline, line, reasons, since, again, members=whole)
     return OldSide(_last(run, history, lines), since=since or _frozen_by(lines[-1], run), again=again)
 
 

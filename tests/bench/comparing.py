@@ -1,4 +1,4 @@
-"""Comparing a run with its baseline when it closes: 50 scenarios of five trials in each."""
+"""Comparing a run with its baseline, or with its line, when it closes: 50 scenarios of five trials in each."""
 
 from __future__ import annotations
 
@@ -15,22 +15,23 @@ from time import perf_counter
 from django.db import transaction
 from runs.warehouse.comparison import compare_with_baseline
 from runs.warehouse.rollups import write_rollups
-from tests.builders import make_project, make_run, make_suite, make_trial
+from tests.builders import make_project, make_run, make_suite, make_trials
 keys, rng, times = [f"s{n}" for n in range(50)], Random(7), []
 version = make_suite(make_project("bench"), keys)
-for number in range(6):
-    rates = [rng.betavariate(2.4, 0.6) for _ in keys]
-    outcomes = {key: ["pass" if rng.random() < rate else "fail" for _ in range(5)] for key, rate in zip(keys, rates)}
+rates = [rng.betavariate(2.4, 0.6) for _ in keys]
+for number in range(17):
     closed = make_run(version)
-    for key, found in outcomes.items():
-        for index, outcome in enumerate(found):
-            make_trial(closed, key, outcome=outcome, index=index)
+    make_trials(
+        closed, {key: ["pass" if rng.random() < rate else "fail" for _ in range(5)] for key, rate in zip(keys, rates)}
+    )
     with transaction.atomic():
         write_rollups(closed)
         began = perf_counter()
         compare_with_baseline(closed)
         times.append(perf_counter() - began)
-print(median(times[1:]) * 1000)
+    lines = len(closed.old_side.get("runs", ()))
+    assert lines == (0 if number < 5 else min(number, 10)), lines
+print(median(times[1:5]) * 1000, median(times[11:]) * 1000)
 """
 
 
@@ -39,4 +40,6 @@ def comparing() -> Iterator[Figure]:
     with tempfile.TemporaryDirectory(prefix="evalhub-bench-") as folder:
         run([*MANAGE, "migrate", "-v0"], Path(folder))
         spent = run([*MANAGE, "shell", "--no-imports", "-c", _COMPARE], Path(folder))
-        yield Figure("compare 50 × 5 with the baseline, at the close", float(spent.output), "ms", 200.0)
+        alone, line = map(float, spent.output.split())
+        yield Figure("compare 50 × 5 with the baseline, at the close", alone, "ms", 200.0)
+        yield Figure("compare 50 × 5 with a line of 10 runs, at the close", line, "ms", 300.0)

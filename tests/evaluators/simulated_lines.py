@@ -10,9 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evaluators.line import Runs, compare_with_line
-from evaluators.measure_change import ChangeVerdict, Sample
-from evaluators.regression import overall
+from evaluators.line import FEWEST_RUNS, Runs, compare_with_line
+from evaluators.line_members import Decision, PastRun, members_after
+from evaluators.measure_change import ChangeVerdict, MeasureRule, Sample
+from evaluators.regression import compare_headline, overall
 from tests.evaluators.simulated_runs import HEADLINE, simulated_run
 
 ALARMS = (ChangeVerdict.REGRESSED, ChangeVerdict.IMPROVED)
@@ -166,6 +167,67 @@ FOUND = (
 )
 
 
+class Membership(NamedTuple):
+    """Histories in which every run is compared with its line, and nobody decides on a regression."""
+
+    false: float
+    """The share of runs of stable histories that read regressed."""
+    red: float
+    """The share of drops found in their first run that read regressed eight runs later."""
+
+
+HISTORIES: dict[str, tuple[int, int, float, float]] = {
+    "10 × 5, steady, −15 points": (10, 5, 0.0, 0.15),
+    "10 × 5, 3 points of drift, −25 points": (10, 5, 0.03, 0.25),
+    "20 × 10, 5 points of drift, −25 points": (20, 10, 0.05, 0.25),
+}
+"""Scenarios, trials, drift, and the drop after `BEFORE_DROP` runs."""
+BEFORE_DROP, AFTER_DROP, STABLE = 12, 8, 30
+
+
+def verdicts(
+    rng: np.random.Generator, shifts: Sequence[float], scenarios: int, trials: int, drift: float
+) -> list[str]:
+    """Return the verdicts of a history's runs, each compared with the line that those before it leave.
+
+    Takes each run's change of all true pass rates. A run has a commit of its own, so none is pooled.
+    """
+    rates = rng.beta(2.4, 0.6, scenarios)
+    samples: list[dict[str, Sample]] = []
+    past: list[PastRun] = []
+    for key, shift in enumerate(shifts):
+        passes = rng.binomial(trials, np.clip(rates + rng.normal(0, drift) + shift, 0.0, 1.0))
+        new = {f"s{place}": Sample(trials, each / trials) for place, each in enumerate(passes.tolist())}
+        line = members_after(past).newest
+        verdict = _against(HEADLINE[0], [samples[each] for each in line], new)
+        samples.append(new)
+        decision = Decision.OPEN if verdict == "regressed" else None
+        past.append(PastRun(key, verdict, decision, float(key)))
+    return [each.verdict for each in past]
+
+
+def _against(rule: MeasureRule, line: Runs, new: dict[str, Sample]) -> str:
+    if not line:
+        return ""
+    if len(line) < FEWEST_RUNS:
+        return overall(compare_headline([(rule, line[0], new)])).value
+    return overall(compare_with_line([(rule, line, new)]).headline).value
+
+
+def membership(scenarios: int, trials: int, drift: float, drop: float, histories: int = 200) -> Membership:
+    """Return how often stable histories read regressed, and whether true drops stay red."""
+    rng, false, found, red = np.random.default_rng(scenarios * trials), 0, 0, 0
+    for _ in range(histories):
+        stable = verdicts(rng, [0.0] * STABLE, scenarios, trials, drift)
+        false += stable[FEWEST_RUNS:].count("regressed")
+        shifts = [0.0] * BEFORE_DROP + [-drop] * (AFTER_DROP + 1)
+        fallen = verdicts(rng, shifts, scenarios, trials, drift)[BEFORE_DROP:]
+        if fallen[0] == "regressed":
+            found += 1
+            red += fallen[-1] == "regressed"
+    return Membership(false / histories / (STABLE - FEWEST_RUNS), red / max(1, found))
+
+
 def _row(label: str, shares: Sequence[float], digits: int) -> str:
     return f"| {label} | {' | '.join(f'{share:.{digits}%}' for share in shares)} |"
 
@@ -187,6 +249,9 @@ def main() -> None:
         for design in FOUND:
             shares = [share_found(design, DRIFTS[name], each, comparisons=400) for each in CHANGES.values()]
             print(_row(design.label, shares, 0), flush=True)
+    print(_head("undecided regressions", ["false alarms a run", "red eight runs after a drop"]))
+    for label, history in HISTORIES.items():
+        print(_row(label, membership(*history), 1), flush=True)
 
 
 if __name__ == "__main__":

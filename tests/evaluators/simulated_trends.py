@@ -22,6 +22,8 @@ STABLE = 40
 BEFORE, AFTER = 20, 10
 """Runs before a drop, and runs within which it counts as found."""
 HISTORIES = 1_000
+DRIFTS, LENGTHS = (0.0, 0.03, 0.05), (6, 12, 40)
+"""Drifts and numbers of runs of the table of false alarms under drift."""
 
 Detector = Callable[[Sequence[int]], tuple[ChangePoint, ...]]
 
@@ -47,14 +49,28 @@ class Found(NamedTuple):
 
 def history(rng: np.random.Generator, rates: Sequence[float]) -> list[int]:
     """Return the passed trials of runs with these true pass rates and the usual drift."""
-    drifting = np.clip(np.array(rates) + rng.normal(scale=DRIFT, size=len(rates)), 0, 1)
-    return [int(each) for each in rng.binomial(TRIALS, drifting)]
+    return drifting(rng, rates, TRIALS, DRIFT)
+
+
+def drifting(rng: np.random.Generator, rates: Sequence[float], trials: int, drift: float) -> list[int]:
+    """Return the passed trials of runs with these true pass rates, so many trials and this drift."""
+    true = np.clip(np.array(rates) + rng.normal(scale=drift, size=len(rates)), 0, 1)
+    return [int(each) for each in rng.binomial(trials, true)]
 
 
 def false_alarms(detect: Detector, histories: int = HISTORIES) -> float:
     """Return the share of stable histories in which a change is found."""
     rng = np.random.default_rng(STABLE)
     return sum(bool(detect(history(rng, [RATE] * STABLE))) for _ in range(histories)) / histories
+
+
+def false_alarms_under(trials: int, drift: float, runs: int = STABLE, histories: int = HISTORIES) -> float:
+    """Return the share of stable histories with so many trials and this drift in which a pass rate's change is found."""
+    rng = np.random.default_rng(trials + runs)
+    found = (
+        rate_changes(drifting(rng, [RATE] * runs, trials, drift), [trials] * runs) for _ in range(histories)
+    )
+    return sum(map(bool, found)) / histories
 
 
 def ever_alarmed(detect: Detector, histories: int = HISTORIES) -> float:
@@ -89,6 +105,13 @@ def main() -> None:
             f"| {name} | {false_alarms(detect):.1%} | {ever_alarmed(detect):.0%} | {' | '.join(cells)} |",
             flush=True,
         )
+    print(
+        f"\n| trials a run | {' | '.join(f'{runs} runs, {drift:.0%}' for drift in DRIFTS for runs in LENGTHS)} |"
+    )
+    print(f"| {'--- | ' * (len(DRIFTS) * len(LENGTHS) + 1)}")
+    for trials in (30, 300):
+        shares = [false_alarms_under(trials, drift, runs) for drift in DRIFTS for runs in LENGTHS]
+        print(f"| {trials} | {' | '.join(f'{share:.1%}' for share in shares)} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from evaluators.change_points import ChangePoint, likelihood_ratio_p, mean_changes, rate_changes
-from tests.evaluators.simulated_trends import DETECTORS, drops, false_alarms
+from tests.evaluators.simulated_trends import DETECTORS, drops, false_alarms, false_alarms_under
 
 
 def positions(changes):
@@ -99,6 +99,26 @@ def test_segments_cost_no_more_than_those_of_ruptures(seed):
 @pytest.mark.parametrize(("name", "most"), [("pass rate", 0.03), ("mean", 0.05)])
 def test_stable_runs_have_few_change_points(name, most):
     assert false_alarms(DETECTORS[name]) <= most
+
+
+def test_a_series_that_drifts_needs_a_larger_step_than_a_steady_one():
+    steady, drifting = [270] * 12, [270, 255, 279, 262, 282, 251, 268, 281, 256, 275, 263, 277]
+    fallen = [each - 24 for each in drifting[6:]]
+    assert positions(rate_changes([*steady[:6], *[246] * 6], [300] * 12)) == [6]
+    assert positions(rate_changes([*drifting[:6], *fallen], [300] * 12)) == []
+    far = [each - 90 for each in drifting[6:]]
+    assert positions(rate_changes([*drifting[:6], *far], [300] * 12)) == [6]
+
+
+def test_few_seeded_drifting_series_are_marked():
+    assert false_alarms_under(300, 0.03, histories=50) <= 0.06
+
+
+@pytest.mark.simulation
+@pytest.mark.parametrize("drift", [0.0, 0.03, 0.05])
+@pytest.mark.parametrize("runs", [6, 12, 40])
+def test_drifting_series_are_rarely_marked(drift, runs):
+    assert false_alarms_under(300, drift, runs) <= 0.035
 
 
 @pytest.mark.simulation

@@ -11,10 +11,12 @@ from tests.evaluators.simulated_lines import (
     CHANGES,
     DESIGNS,
     DRIFTS,
+    HISTORIES,
     RATES,
     Design,
     Drift,
     false_alarms,
+    membership,
     share_found,
 )
 
@@ -159,3 +161,17 @@ def test_changes_are_found_with_few_trials():
     assert share_found(Design(10, (6,), 6), Drift(), CHANGES["all −15 points"]) >= 0.75
     assert share_found(Design(10, (5,), 5), DRIFTS["5 points"], CHANGES["one breaks"]) >= 0.7
     assert share_found(Design(10, (5,), 5), DRIFTS["5 points"], CHANGES["two break"]) >= 0.9
+
+
+@pytest.mark.simulation
+@pytest.mark.parametrize("history", HISTORIES)
+def test_undecided_regressions_stay_red_and_false_ones_stay_rare(history):
+    found = membership(*HISTORIES[history])
+    assert found.false <= 0.035
+    assert found.red >= 0.9
+
+
+def test_a_few_seeded_histories_keep_a_drop_red():
+    found = membership(10, 5, 0.0, 0.25, histories=4)
+    assert found.red == 1.0
+    assert found.false <= 0.05

@@ -13,7 +13,8 @@ from runs.models import Alert, Run
 from runs.models.comparison import AlertState, Evidence
 from runs.warehouse.baselines import set_baseline
 from runs.warehouse.comparison import compare_with_baseline
-from runs.warehouse.line import RECENT, line_runs, shown_old_side
+from runs.warehouse.line import RECENT, line_runs
+from runs.warehouse.old_side import shown_old_side
 from runs.warehouse.triage import triage
 from scenarios.models import SuiteVersion
 from tests.builders import (
@@ -238,7 +239,7 @@ def test_a_pinned_baseline_that_is_the_best_is_named(version: SuiteVersion, proj
     set_baseline(best, by=make_member(project))
     shown = shown_old_side(run_of(version))
     assert shown is not None
-    assert shown.is_best_of == 6
+    assert shown.best_of == 6
 
 
 def test_a_verdict_stays_when_a_run_of_its_line_is_measured_again(version: SuiteVersion) -> None:
@@ -246,7 +247,7 @@ def test_a_verdict_stays_when_a_run_of_its_line_is_measured_again(version: Suite
     run = run_of(version)
     shown = shown_old_side(run)
     assert shown is not None
-    assert not shown.changed_later
+    assert not shown.has_changed
     Run.objects.filter(pk=before[2].pk).update(measured=timezone.now() + timedelta(seconds=1))
     shown = shown_old_side(run)
     assert shown is not None

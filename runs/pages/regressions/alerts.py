@@ -21,6 +21,7 @@ from runs.pages.changes import ShownChange
 from runs.warehouse.alert_filters import AlertListFilters
 from runs.warehouse.differences import Difference, fingerprint_differences
 from runs.warehouse.digests import Digest, DigestedTrial, digests_of
+from runs.warehouse.drift import drift_sentence
 from runs.warehouse.layer_totals import LostGate
 from runs.warehouse.measure_changes import HEADLINE, change_from_json
 
@@ -84,6 +85,11 @@ class AlertCard:
     def since(self) -> int | None:
         """Return the first run in which one of the scenarios failed."""
         return min((each.since for each in self.lost if each.since), default=None)
+
+    @property
+    def drift(self) -> str:
+        """Return the decline in words; empty for a regression."""
+        return drift_sentence(self.alert.drift) if self.alert.drift else ""
 
     def due_text(self, today: date) -> str:
         """Return the countdown to the due date; empty without one."""
