@@ -6,11 +6,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from html import escape
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
+from evaluators.line import FEWEST_RUNS, compare_with_line
+from evaluators.line_members import Decision, PastRun, members_after
 from evaluators.measure_change import ChangeVerdict, MeasureChange, MeasureRule, Sample
 from evaluators.regression import compare_headline, overall
 from tests.evaluators.simulated_runs import share_found
@@ -190,10 +194,84 @@ def draw_power() -> Drawing:
     return drawing
 
 
+BROKEN, FIXED = 8, 12
+
+
+class DrawnRun(NamedTuple):
+    """A run of a line, and how it compares with the line before it."""
+
+    rate: float
+    verdict: ChangeVerdict | None
+    low: float
+    high: float
+    """Between which it would have been as before."""
+
+
+def runs_on_a_line() -> list[DrawnRun]:
+    """Return runs of 10 scenarios × 5 trials: eight as always, four after a drop of 25 points, five when it is fixed."""
+    rng = np.random.default_rng(5)
+    rates = rng.beta(8, 1.2, 10)
+    runs: list[dict[str, Sample]] = []
+    past: list[PastRun] = []
+    drawn: list[DrawnRun] = []
+    for number in range(17):
+        drop = 0.25 if BROKEN <= number < FIXED else 0.0
+        if number == FIXED:
+            past = [
+                replace(each, decision=Decision.FIXED, decided=number) if each.decision else each
+                for each in past
+            ]
+        new = samples(rng.binomial(5, np.clip(rates - drop, 0, 1)).tolist(), 5)
+        line = [runs[key] for key in members_after(past).newest]
+        rate = float(np.mean([each.mean for each in new.values()]))
+        if len(line) < FEWEST_RUNS:
+            drawn.append(DrawnRun(rate, None, rate, rate))
+            past.append(PastRun(number, finished=number))
+        else:
+            found = compare_with_line([(PASS_RATE, line, new)]).headline
+            change, verdict = found[0], overall(found)
+            half = ((change.upper or 0.0) - (change.lower or 0.0)) / 2
+            before = change.before or 0.0
+            drawn.append(DrawnRun(rate, verdict, before - half, min(1.0, before + half)))
+            is_first = number == BROKEN and verdict is ChangeVerdict.REGRESSED
+            alerted = Decision.OPEN if is_first else None
+            past.append(PastRun(number, str(verdict), alerted, finished=number))
+        runs.append(new)
+    return drawn
+
+
+def draw_line() -> Drawing:
+    """Runs on their line: what is as before joins it, and a regression freezes it."""
+    runs = runs_on_a_line()
+    drawing = Drawing(270, "Runs compared with their line")
+    drawing.text(24, 28, "Each run against the runs before it", bold=True)
+    left, step, top, height = 70.0, 37.0, 50.0, 160.0
+
+    def y(rate: float) -> float:
+        return top + height * (1.0 - rate) / 0.6
+
+    for rate in (0.4, 0.6, 0.8, 1.0):
+        drawing.text(left - 20, y(rate) + 5, f"{100 * rate:.0f} %", GREY, at="end")
+    for number, run in enumerate(runs):
+        x = left + number * step
+        if run.verdict is not None:
+            drawing.box(x - step / 2, y(run.high), step, y(run.low) - y(run.high), "#e8edf9")
+        colour = BLUE if run.verdict is None else COLOURS.get(run.verdict, BLUE)
+        drawing.dot(x, y(run.rate), colour, filled=run.verdict is not None)
+        drawing.text(x, top + height + 24, str(number + 1), GREY, at="middle")
+    first = next(number for number, run in enumerate(runs) if run.verdict is ChangeVerdict.REGRESSED)
+    drawing.text(left + first * step - 14, y(runs[first].rate) + 5, "regressed", RED, at="end")
+    drawing.text(
+        left + 8 * step, top + height + 48, "run; the band is where it would be as before", GREY, at="middle"
+    )
+    return drawing
+
+
 PICTURES = {
     "chance": draw_chance,
     "questions": draw_questions,
     "verdicts": draw_verdicts,
+    "line": draw_line,
     "power": draw_power,
 }
 
