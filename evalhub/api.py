@@ -149,7 +149,7 @@ def _nobody(request: HttpRequest, error: AuthenticationError) -> HttpResponse:
 def _unreadable(request: HttpRequest, error: HttpError) -> HttpResponse:
     if isinstance(error.__cause__, RequestDataTooBig):
         return _answer(request, 413, error_body(str(error.__cause__), "api/too-large"))
-    sentence = "The body is no JSON that can be read. Send one JSON object."
+    sentence = "The body isn't JSON that can be read. Send one JSON object."
     return _answer(request, error.status_code, error_body(sentence, "api/unreadable"))
 
 

@@ -112,7 +112,7 @@ class BrokerAddress:
         # No address in the sentence: it may hold a password.
         if part.scheme not in SCHEMES or (part.scheme != "sentinel" and not one):
             raise ImproperlyConfigured(
-                "EVALHUB_BROKER_URL is no address of a broker. Write redis://:password@host:6379/0, rediss://… for TLS, "
+                "EVALHUB_BROKER_URL isn't a valid broker URL. Write redis://:password@host:6379/0, rediss://… for TLS, "
                 "or sentinel://:password@host1:26379/0;sentinel://host2:26379."
             )
         try:
@@ -121,5 +121,5 @@ class BrokerAddress:
             known = False
         if not known:
             raise ImproperlyConfigured(
-                "EVALHUB_BROKER_URL has a port that is no number from 1 to 65535. Write redis://host:6379/0."
+                "EVALHUB_BROKER_URL has a port that isn't a number from 1 to 65535. Write redis://host:6379/0."
             )

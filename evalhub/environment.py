@@ -36,7 +36,7 @@ def roots(name: str) -> list[str]:
     found = words(name)
     if wrong := [word for word in found if not Path(word.removesuffix(":rw")).is_absolute()]:
         raise ImproperlyConfigured(
-            f"{name} has '{wrong[0]}', which is no absolute path. Write /srv/recordings, "
+            f"{name} has '{wrong[0]}', which isn't an absolute path. Write /srv/recordings, "
             "or /srv/logs:rw where targets may write."
         )
     return found
@@ -235,7 +235,7 @@ def mail_server(name: str) -> dict[str, Any]:
     if not address:
         return {}
     wrong = ImproperlyConfigured(
-        f"{name} is no address of a mail server. Write smtp://user:password@host:587?tls=yes, or smtps://user:password@host."
+        f"{name} isn't a valid mail server URL. Write smtp://user:password@host:587?tls=yes, or smtps://user:password@host."
     )
     try:
         parts = urlsplit(address)

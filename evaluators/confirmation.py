@@ -20,7 +20,7 @@ from evaluators.significance import (
 )
 
 MOST_TRIALS = 1_000
-"""More fresh trials of each scenario than this are no advice."""
+"""Don't recommend more fresh trials of each scenario than this."""
 _MANY = 1_000_000
 """Degrees of freedom of a normal distribution."""
 

@@ -16,7 +16,7 @@ ERRING = ("errors-without-help", "errors-despite-help")
 """Patterns of failing commands."""
 RETRIES = "retries-on-a-command"
 CLEAR = "clear-docs"
-"""The one pattern that is no problem."""
+"""The one pattern that isn't a problem."""
 
 
 class Thresholds(Struct, frozen=True):

@@ -53,7 +53,7 @@ class HelpPage(Struct, frozen=True, omit_defaults=True):
 
 
 def parse_help(text: str) -> HelpPage:
-    """Return what a help text names; empty for a text that is no help."""
+    """Return what a help text names; empty for a text that isn't help."""
     text = without_ansi(text[:LONGEST_HELP])
     usage = " ".join(match[1] for match in _USAGE.finditer(text))
     heads = [_head(match[1]) for match in _ENTRY.finditer(text)]

@@ -22,7 +22,7 @@ class Launcher(Struct, frozen=True):
     values: frozenset[str] = frozenset()
     """Options with a value in the next word."""
     operands: int = 0
-    """Words before the command that are no options, such as the host of `ssh`."""
+    """Words before the command that aren't options, such as the host of `ssh`."""
     is_script: bool = False
     """Whether its words are a shell script, as those of `ssh`."""
     repeats: bool = False
@@ -201,7 +201,7 @@ def is_assignment(word: Word) -> bool:
 
 
 def open_launcher(words: Sequence[Word]) -> Opened | None:
-    """Return what the command behind a launcher is; None if the words are no launcher or run nothing."""
+    """Return what the command behind a launcher is; None if the words aren't a launcher or run nothing."""
     if not words:
         return None
     program = program_name(words[0].value)

@@ -130,7 +130,7 @@ class _Sides:
 
     def __init__(self, rule: MeasureRule, runs: Runs, after: Mapping[str, Sample]) -> None:
         if rule.scale is not Scale.POINTS:
-            raise ValueError(f"{rule.name} is no measure from 0 to 1, so it can't be compared with a line.")
+            raise ValueError(f"{rule.name} isn't a measure from 0 to 1, so it can't be compared with a line.")
         self.rule = rule
         self.keys = [key for key in after if any(key in run for run in runs)]
         self.runs = [run for run in runs if any(key in run for key in self.keys)]

@@ -44,7 +44,7 @@ class PastRun:
     decided: float | None = None
     """When its alert was decided, in seconds; None for an open one."""
     is_other: bool = False
-    """Its guidance, model or judge was changed on purpose, so what changed with it is no regression."""
+    """Its guidance, model or judge was changed on purpose, so what changed with it isn't a regression."""
 
 
 @dataclass

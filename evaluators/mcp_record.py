@@ -36,7 +36,7 @@ class RecordedCall(Struct, frozen=True, omit_defaults=True):
 
 
 def read_record(content: bytes, *, was_cut: bool = False) -> tuple[RecordedCall, ...]:
-    """Return the calls of tools and resources in order; lines that are no JSON are left out.
+    """Return the calls of tools and resources in order; lines that aren't JSON are left out.
 
     A request without a response is a failure, unless evalhub ended the agent (`was_cut`): then its end is unknown.
     Records of releases without `connection` may have the same numbers for several processes of the server.

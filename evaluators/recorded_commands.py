@@ -43,7 +43,7 @@ class RecordedFound(Struct, frozen=True):
 def find_recorded(record: Sequence[RecordedCall], paired: Sequence[Call], matcher: Matcher) -> RecordedFound:
     """Return the commands of a record, with the events of the agent that asked for them.
 
-    A tool that runs elsewhere, behind `ssh` or `docker`, is no process of the trial: those commands are the events'.
+    A tool that runs elsewhere, behind `ssh` or `docker`, isn't a process of the trial: those commands are the events'.
     Raises `TooManyCommands` or `SlowPattern`.
     """
     origins = origins_of(record)

@@ -65,7 +65,7 @@ _MANY = 1_000_000
 _ENOUGH_SCENARIOS = 8
 """Scenarios that lose every trial; with them, any number of trials reaches a verdict."""
 MOST_TRIALS = 1_000
-"""More trials of each scenario than this are no advice."""
+"""Don't recommend more trials of each scenario than this."""
 
 
 def compare_headline(

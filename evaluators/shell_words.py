@@ -49,7 +49,7 @@ class Word(Struct, frozen=True):
     scripts: tuple[str, ...] = ()
     """The scripts of its substitutions."""
     is_quoted: bool = False
-    """Whether a part of it was quoted: it is no keyword then."""
+    """Whether a part of it was quoted: it isn't a keyword then."""
     document: str | None = None
     """The text of its here-document."""
 

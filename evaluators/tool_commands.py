@@ -110,7 +110,7 @@ TEXT_PROGRAMS = frozenset(
         "xxd",
     ]
 )
-"""Programs whose arguments are texts and files: a tool's name among them is no call."""
+"""Programs whose arguments are texts and files: a tool's name among them isn't a call."""
 
 
 class FoundCommand(Struct, frozen=True, gc=False):

@@ -2,7 +2,7 @@
 
 A turn's tokens, read and written, are divided equally among its calls. A call is waste if a command of the tool in it
 failed, if it asks for help that was read before, or if it comes after the task was done: after the last successful
-command of a passed trial that had not run before. The turns of the final answer are no waste.
+command of a passed trial that had not run before. The turns of the final answer aren't waste.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from runs.models.notification import ChannelKind, NotificationEvent
 from runs.models.run import RunState, Trigger
 
 RECENT = timedelta(days=1)
-"""Imported or recomputed results of runs that finished earlier are no news."""
+"""Imported or recomputed results of runs that finished earlier aren't news."""
 
 
 def record_regression(alert: Alert, run: Run) -> None:

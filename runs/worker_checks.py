@@ -58,7 +58,7 @@ def _services(words: Sequence[str]) -> None:
 
 def _labels(words: Sequence[str]) -> None:
     if wrong := [word for word in words if not is_label(word)]:
-        raise ValueError(f"EVALHUB_WORKER_LABELS: '{wrong[0]}' is no label. {RULE}")
+        raise ValueError(f"EVALHUB_WORKER_LABELS: '{wrong[0]}' isn't a valid label. {RULE}")
     if len(words) > MOST_LABELS:
         raise ValueError(
             f"EVALHUB_WORKER_LABELS has {len(words)} labels. Give a worker {MOST_LABELS} at most."

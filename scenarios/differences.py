@@ -168,7 +168,7 @@ def _text(content: Content | None) -> list[str]:
 
 
 def fixture_differences(before: SuiteVersion, after: SuiteVersion) -> list[tuple[str, TextDifference | None]]:
-    """Return the differing fixture files by path; None where one is no text or too long. Two queries at most."""
+    """Return the differing fixture files by path; None where one isn't a text or too long. Two queries at most."""
     rows = SuiteEntry.objects.filter(
         suite_version__in=(before, after), scenario_version__fixture__isnull=False
     )

@@ -114,6 +114,26 @@ def long_lines() -> list[str]:
     ]
 
 
+# "It is no X" and "there is no X" are told apart by the word before.
+NO_X = re.compile(r"(?<!there )\b(?:is|are|was|were) no (?!longer\b|more\b)", re.IGNORECASE)
+WRITTEN = ("*.py", "*.html", "*.js", "*.css", "*.md")
+NOT_OURS = re.compile(r"/migrations/|^static/vendor/|^tests/|^CHANGELOG\.md$")
+
+
+def wording() -> list[str]:
+    """Return lines of code, templates and docs that say *is no X* where people say *isn't an X*."""
+    listing = subprocess.run(
+        ["git", "ls-files", *WRITTEN], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    return [
+        f'{name}:{number}: {line.strip()[:80]}: write "isn\'t a …".'
+        for name in listing.stdout.splitlines()
+        if not NOT_OURS.search(name) and (ROOT / name).is_file()
+        for number, line in enumerate((ROOT / name).read_text(encoding="utf-8").splitlines(), 1)
+        if NO_X.search(line)
+    ]
+
+
 CHECKS: dict[str, Callable[[], list[str]]] = {
     "ruff check": lambda: run("-m", "ruff", "check", "--quiet", "."),
     "ruff format": lambda: run("-m", "ruff", "format", "--check", "--quiet", "."),
@@ -126,6 +146,7 @@ CHECKS: dict[str, Callable[[], list[str]]] = {
         "manage.py", "check", "--tag", "evalhub", "--fail-level", "WARNING", **SERVER
     ),
     "lock files": locks,
+    "wording": wording,
     "tracked files": tracked,
     "tests can be collected": lambda: run("-m", "pytest", "--collect-only", "-qq"),
 }

@@ -34,7 +34,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class Broken:
-    """A connection that breaks: closed without a word, or answered with what is no JSON."""
+    """A connection that breaks: closed without a word, or answered with what isn't JSON."""
 
     how: str
     """`closed`, `malformed`, or `silent` for `seconds`."""

@@ -175,7 +175,7 @@ class ProjectForm(ProjectModelForm):
         return float(Project._meta.get_field("judge_rate").default if given is None else given)
 
     def clean_command_pattern(self) -> str:
-        """Return the pattern. Raises for a text that is no regular expression."""
+        """Return the pattern. Raises for a text that isn't a regular expression."""
         pattern: str = self.cleaned_data["command_pattern"]
         try:
             compile_pattern(pattern)

@@ -28,7 +28,7 @@ class NotPrinted(Exception):
 
 
 def print_text(stream: OutputWrapper, text: str) -> None:
-    """Print and flush a text; a reader that closes the pipe early, such as `head`, is no error. Raises `NotPrinted`."""
+    """Print and flush a text; a reader that closes the pipe early, such as `head`, isn't an error. Raises `NotPrinted`."""
     try:
         stream.write(text)
         stream.flush()

@@ -46,9 +46,9 @@ def page_below(
     size: int = SIZE,
     key_in: Callable[[Row], int] = attrgetter("pk"),
 ) -> Page[Row]:
-    """Return the newest rows below a key, in one query; any text that is no key gives the first page.
+    """Return the newest rows below a key, in one query; any text that isn't a key gives the first page.
 
-    `key_in` finds the key in rows that are no objects.
+    `key_in` finds the key in rows that aren't objects.
     """
     key = key_of(before)
     if key is not None:

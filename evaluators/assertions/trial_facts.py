@@ -69,7 +69,7 @@ class ValueResult(Struct, frozen=True):
     tokens: tuple[str, ...] = ()
     """The unresolved tokens for which it was skipped."""
     hint: str = ""
-    """A sentence that may help a person, and is no part of the error."""
+    """A sentence that may help a person, and isn't part of the error."""
 
 
 PASSED = ValueResult("passed")

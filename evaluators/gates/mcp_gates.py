@@ -17,7 +17,7 @@ NO_SERVER = "The scenario names no MCP server. Add target.mcp, or use another ga
 
 
 class _McpGate(BaseGate):
-    """A gate that counts calls; help is no call."""
+    """A gate that counts calls; help isn't a call."""
 
     needs_workspace: ClassVar[bool] = False
 
@@ -45,7 +45,7 @@ class McpCalled(_McpGate):
 
     def judge(self, calls: list[Command], server: str = "") -> Score:
         called = [each for each in calls if _is_named(each, self.tool, server)]
-        # A call whose end is unknown is no success.
+        # A call whose end is unknown isn't a success.
         fitting = [
             each for each in called if each.exit_code == 0 and _has(arguments_of(each.line), self.arguments)
         ]

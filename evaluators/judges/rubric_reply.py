@@ -200,7 +200,7 @@ def weighted(scores: Mapping[str, float], rubric: Rubric) -> float | None:
 
 
 def _scores(given: Json, rubric: Rubric, problems: list[str]) -> tuple[dict[str, float], list[str]]:
-    """Return the scores of the rubric's criteria, 0 for one that is no score, and unknown names."""
+    """Return the scores of the rubric's criteria, 0 for one that isn't a score, and unknown names."""
     if not isinstance(given, Mapping):
         problems.append("'scores' must map criteria to numbers.")
         return {}, []

@@ -86,7 +86,7 @@ def _marked(session: Session) -> Iterator[Event]:
     """Yield a session's events with its id, under ids that no other session has."""
     for event in session.transcript.events:
         id = f"{session.id}/{event.id}" if event.id else None
-        # What the main agent asked is no message of a person.
+        # What the main agent asked isn't a message of a person.
         role = "agent" if event.role == "user" else event.role
         yield structs.replace(event, id=id, role=role, metadata={**event.metadata, "agent": session.id})
 

@@ -157,7 +157,7 @@ def message_events(line: Object, role: str, agent: str = "") -> Iterator[Event]:
     content = mapping(line.get("message")).get("content")
     time = timestamp(line.get("timestamp"))
     about: dict[str, Json] = {"agent": agent} if agent else {}
-    # What the main agent asked is no message of a person.
+    # What the main agent asked isn't a message of a person.
     role = "agent" if agent and role == "user" else role
     if isinstance(content, str):
         yield Event("message", role=role, text=content, timestamp=time, metadata=about)

@@ -22,7 +22,7 @@ _decode_any = msgspec.json.Decoder().decode
 
 
 def parse(raw: bytes) -> Transcript:
-    """Return the events of JSON lines. Lines that are no event are reported as a problem.
+    """Return the events of JSON lines. Lines that aren't events are reported as a problem.
 
     Raises `UnreadableTranscript` when there are lines and none of them is an event of a known type.
     """
@@ -52,7 +52,7 @@ def parse(raw: bytes) -> Transcript:
     if found and all(_is_unknown(event) and event.name not in MAKERS for event in found):
         raise no_events("log of structured events", (event.name or "" for event in found))
     refuse_unread_calls(found, "log of structured events", passing=_KNOWN_RAW | MAKERS.keys())
-    return _transcript(found, others, line_problems(bad, "are no events"))
+    return _transcript(found, others, line_problems(bad, "aren't events"))
 
 
 def holds_call(transcript: Transcript) -> bool:

@@ -24,7 +24,7 @@ def decoded(raw: bytes) -> Json:
         value = _lines(text)
     if isinstance(value, dict | list):
         return value
-    raise UnreadableTranscript("The output is no trace. A trace is a JSON list of events.")
+    raise UnreadableTranscript("The output isn't a trace. A trace is a JSON list of events.")
 
 
 def _lines(text: str) -> list[Json]:

@@ -17,7 +17,7 @@ _WHOLE = re.compile(r"[^.\[\]]+(?:\[\d{1,4}\])*(?:\.[^.\[\]]+(?:\[\d{1,4}\])*)*"
 def steps(path: str) -> tuple[str | int, ...]:
     """Return the keys and indexes of a path. Raises `ValueError` with a sentence."""
     if not _WHOLE.fullmatch(path):
-        raise ValueError(f"'{path}' is no path; write keys and indexes such as messages[0].content")
+        raise ValueError(f"'{path}' isn't a path; write keys and indexes such as messages[0].content")
     return tuple(int(index) if index else key for key, index in _STEP.findall(path))
 
 

@@ -23,7 +23,7 @@ def as_text(raw: bytes) -> str:
 def no_events(what: str, kinds: Iterable[str]) -> NoKnownEvents:
     """Return the error of an output that could be decoded and in which no event is of a known type."""
     return NoKnownEvents(
-        f"The output is no {what}: none of its events has a known type (found: {shown_kinds(kinds)}). "
+        f"The output isn't a {what}: none of its events has a known type (found: {shown_kinds(kinds)}). "
         "Choose the parser that fits it."
     )
 

@@ -161,6 +161,6 @@ def _lines(text: str, agent: str) -> tuple[list[Object], tuple[str, ...]]:
             bad.append(number)
     if not found:
         raise UnreadableTranscript(
-            f"The output is no stream of {agent}: it begins with '{text[:60]}'. Choose the parser that fits it."
+            f"The output isn't a stream of {agent}: it begins with '{text[:60]}'. Choose the parser that fits it."
         )
-    return found, line_problems(bad, "are no JSON objects")
+    return found, line_problems(bad, "aren't JSON objects")

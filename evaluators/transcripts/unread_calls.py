@@ -16,7 +16,7 @@ _CALL = re.compile(r"tool|function|call|command", re.IGNORECASE)
 def refuse_unread_calls(events: Sequence[Event], what: str, passing: Iterable[str] = ()) -> None:
     """Raise `NoKnownEvents` if no event is a call and unknown ones look like calls.
 
-    Gates on the commands would pass because there are none. `passing` are names of events that are no calls.
+    Gates on the commands would pass because there are none. `passing` are names of events that aren't calls.
     """
     if any(event.type == "tool_call" for event in events):
         return
@@ -25,7 +25,7 @@ def refuse_unread_calls(events: Sequence[Event], what: str, passing: Iterable[st
     suspects = {kind for event in unknown for kind in _kinds(event) if _CALL.search(kind)}
     if suspects:
         raise NoKnownEvents(
-            f"The output is no {what}: it has events that look like tool calls and can't be read as such "
+            f"The output isn't a {what}: it has events that look like tool calls and can't be read as such "
             f"({shown_kinds(suspects)}). Choose the parser that fits it."
         )
 

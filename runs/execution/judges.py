@@ -81,7 +81,7 @@ def _make(run: Run, name: str, variables: Mapping[str, str]) -> Complete:
     except ProviderError as error:
         raise CompletionError(str(error)) from error
     raise CompletionError(
-        f"The judge '{name}' is no target of this project. Add a target of that name, or name a model with its "
+        f"The judge '{name}' isn't a target of this project. Add a target of that name, or name a model with its "
         f"provider, such as 'openai/{name}'."
     )
 

@@ -72,7 +72,7 @@ class Served:
 def serving(
     task: Task, folder: TrialFolder, workspace: LocalWorkspace, env: Mapping[str, str]
 ) -> Iterator[Served | None]:
-    """Start proxy and server, and wait until the server is ready; None for a tool that is no MCP server.
+    """Start proxy and server, and wait until the server is ready; None for a tool that isn't an MCP server.
 
     `env` are the server's variables. Raises `ProviderError` (kind `setup`) with the server's standard error if it is
     not ready in time.

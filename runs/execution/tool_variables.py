@@ -42,7 +42,7 @@ def refuse_missing(env: Mapping[str, str], variables: Mapping[str, str]) -> None
 def resolved_headers(server: McpServer, variables: Mapping[str, str]) -> dict[str, str]:
     """Return an MCP server's headers with their values.
 
-    Raises `ProviderError` (kind `configuration`) for a variable that the project doesn't have, or a value that is no header's.
+    Raises `ProviderError` (kind `configuration`) for a variable that the project doesn't have, or a value that isn't a header's.
     """
     try:
         found = resolve_headers(server.headers, variables)

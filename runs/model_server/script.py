@@ -12,7 +12,7 @@ from scenarios.formats.validation import Mirror, validate
 from scenarios.formats.yaml_text import read_yaml
 
 Fault = Literal["cut", "nonsense", "silent"] | int
-"""An HTTP status, a stream that breaks off, arguments that are no JSON, or no answer at all."""
+"""An HTTP status, a stream that breaks off, arguments that aren't JSON, or no answer at all."""
 
 
 class Turn(Mirror):

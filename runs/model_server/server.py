@@ -121,7 +121,7 @@ class _Handler(BaseHTTPRequestHandler):
         path = self.path.split("?")[0]
         wire = next((each for end, each in WIRES.items() if path.endswith(end)), None)
         if body is None:
-            return self._error(400, "The request is no JSON object.")
+            return self._error(400, "The request isn't a JSON object.")
         self.player.take(SeenRequest(path, {k.lower(): v for k, v in self.headers.items()}, body))
         if path.endswith("/count_tokens"):
             return self._send(200, {"input_tokens": self.player.script.usage.input_tokens})

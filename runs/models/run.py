@@ -220,7 +220,7 @@ class Run(models.Model):
     is_experiment = models.BooleanField(default=False, db_default=False)
     """Its guidance is not the adopted one, or somebody called it an experiment: never a baseline, never an alert."""
     configuration_changed = models.BooleanField(default=False, db_default=False)
-    """Its guidance was adopted after its baseline ran, so a difference is no regression of the tool."""
+    """Its guidance was adopted after its baseline ran, so a difference isn't a regression of the tool."""
     branch = models.CharField(max_length=200, blank=True)
     commit = models.CharField(max_length=64, blank=True)
     tags = models.JSONField(default=list)

@@ -82,7 +82,7 @@ def resolve_access(
     """
     options = target.options
     if not isinstance(options, ModelOptions):
-        raise TypeError(f"{target.name} is no model")
+        raise TypeError(f"{target.name} isn't a model")
     reach = _REACH[target.kind]
     id, connection = reach(options, model)
     return ModelAccess(

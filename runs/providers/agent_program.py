@@ -40,7 +40,7 @@ class AgentProgram:
     target: ResolvedTarget
     containment: Containment
     facts: AgentFacts | None = None
-    """None for a program that is no coding agent of ours, such as an editor."""
+    """None for a program that isn't a coding agent of ours, such as an editor."""
 
     def check(self) -> Availability:
         """Return whether the program exists, starts, is recent enough and can sign in, with its version."""

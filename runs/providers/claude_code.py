@@ -53,7 +53,7 @@ class ClaudeCode:
 
     def __init__(self, target: ResolvedTarget, containment: Containment) -> None:
         if not isinstance(target.options, ClaudeCodeOptions):
-            raise TypeError(f"{target.name} is no claude_code target")
+            raise TypeError(f"{target.name} isn't a claude_code target")
         self._options = target.options
         self._program = AgentProgram("Claude Code", self._options.executable, target, containment, FACTS)
 

@@ -88,7 +88,7 @@ class Cli:
 
     def __init__(self, target: ResolvedTarget, containment: Containment) -> None:
         if not isinstance(target.options, CliOptions):
-            raise TypeError(f"{target.name} is no cli target")
+            raise TypeError(f"{target.name} isn't a cli target")
         self._target = target
         self._options = target.options
         self._containment = containment

@@ -24,7 +24,7 @@ def complete_through_command(target: ResolvedTarget, containment: Containment) -
     """Return a command as a model. `{PROMPT}` in its template is filled in too."""
     options = target.options
     if not isinstance(options, CliOptions):
-        raise TypeError(f"{target.name} is no cli target")
+        raise TypeError(f"{target.name} isn't a cli target")
 
     def complete(request: CompletionRequest) -> Completion:
         try:

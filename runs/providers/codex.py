@@ -65,7 +65,7 @@ class Codex:
 
     def __init__(self, target: ResolvedTarget, containment: Containment) -> None:
         if not isinstance(target.options, CodexOptions):
-            raise TypeError(f"{target.name} is no codex target")
+            raise TypeError(f"{target.name} isn't a codex target")
         self._target = target
         self._options = target.options
         self._containment = containment

@@ -273,6 +273,6 @@ def _call(found: Any, notes: list[str]) -> ModelCall:
     except (ValueError, RecursionError):
         given = None
     if not isinstance(given, dict):
-        notes.append(f"The arguments of the call of {name} are no JSON object.")
+        notes.append(f"The arguments of the call of {name} aren't a JSON object.")
         given = {"arguments": written}
     return ModelCall(name, given, found.id)

@@ -36,7 +36,7 @@ def failure_of(error: BaseException, secrets: tuple[str, ...]) -> RequestFailure
         return RequestFailure(f"the connection broke: {message}", name=name, network=True, unanswered=late)
     if any(isinstance(each, json.JSONDecodeError) for each in chain):
         # A truncated answer is a broken transfer, regardless of its status.
-        return RequestFailure(f"the answer is no JSON: {message}", name=type(error).__name__, network=True)
+        return RequestFailure(f"the answer isn't JSON: {message}", name=type(error).__name__, network=True)
     headers = _headers(chain)
     if headers is None:
         return RequestFailure(message, name=type(error).__name__)

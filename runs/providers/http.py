@@ -68,7 +68,7 @@ class Http:
 
     def __init__(self, target: ResolvedTarget, containment: Containment) -> None:
         if not isinstance(target.options, HttpOptions):
-            raise TypeError(f"{target.name} is no http target")
+            raise TypeError(f"{target.name} isn't an http target")
         self._target = target
         self._options = target.options
         self._outbound = containment.outbound

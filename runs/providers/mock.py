@@ -61,7 +61,7 @@ class Mock:
 
     def __init__(self, target: ResolvedTarget, containment: Containment) -> None:
         if not isinstance(target.options, MockOptions):
-            raise TypeError(f"{target.name} is no mock target")
+            raise TypeError(f"{target.name} isn't a mock target")
         self._options = target.options
         self._recording = _recording(target.options)
 
@@ -81,7 +81,7 @@ class Mock:
 def complete_with_mock(target: ResolvedTarget) -> Complete:
     """Return a model that always gives the target's answer: a judge for tests."""
     if not isinstance(target.options, MockOptions):
-        raise TypeError(f"{target.name} is no mock target")
+        raise TypeError(f"{target.name} isn't a mock target")
     options = target.options
 
     def complete(request: CompletionRequest) -> Completion:

@@ -53,7 +53,7 @@ class Opencode:
 
     def __init__(self, target: ResolvedTarget, containment: Containment) -> None:
         if not isinstance(target.options, OpencodeOptions):
-            raise TypeError(f"{target.name} is no opencode target")
+            raise TypeError(f"{target.name} isn't an opencode target")
         self._name = target.name
         self._options = target.options
         self._program = AgentProgram("opencode", self._options.executable, target, containment, FACTS)

@@ -78,7 +78,7 @@ def _as_list(value: Json) -> Json:
 
 def _label(word: str) -> str:
     if not is_label(word):
-        raise ValueError(f"'{word}' is no label. {RULE.rstrip('.')}")
+        raise ValueError(f"'{word}' isn't a valid label. {RULE.rstrip('.')}")
     return word
 
 
@@ -96,7 +96,7 @@ def _guidance_file(value: Json) -> Json:
 
 
 def _pattern(pattern: str | None) -> str | None:
-    """Return a pattern. Raises `ValueError` for a text that is no regular expression."""
+    """Return a pattern. Raises `ValueError` for a text that isn't a regular expression."""
     if pattern:
         compile_pattern(pattern)
     return pattern

@@ -46,7 +46,7 @@ class Replay:
 
     def __init__(self, target: ResolvedTarget, containment: Containment) -> None:
         if not isinstance(target.options, ReplayOptions):
-            raise TypeError(f"{target.name} is no replay target")
+            raise TypeError(f"{target.name} isn't a replay target")
         self._target = target
         self._options = target.options
         self._roots = containment.targets

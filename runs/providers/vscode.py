@@ -62,7 +62,7 @@ class Vscode:
 
     def __init__(self, target: ResolvedTarget, containment: Containment) -> None:
         if not isinstance(target.options, VscodeOptions):
-            raise TypeError(f"{target.name} is no vscode target")
+            raise TypeError(f"{target.name} isn't a vscode target")
         self._target = target
         self._options = target.options
         self._containment = containment

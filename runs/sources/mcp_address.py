@@ -50,7 +50,7 @@ def unusable(status: int, content_type: str) -> UnusableAddress | None:
     elif kind == "text/html":
         why = "a web page answers there (text/html), no MCP server"
     elif status != 202 and kind not in _MCP_TYPES:
-        why = f"it answers with {kind}, which is no MCP message"
+        why = f"it answers with {kind}, which isn't an MCP message"
     else:
         return None
     return UnusableAddress(why)

@@ -71,7 +71,7 @@ class _Address:
 
 
 def _check(answer: httpx.Response) -> None:
-    """Raise `NoAnswer` with what answers, if it is no MCP server."""
+    """Raise `NoAnswer` with what answers, if it isn't an MCP server."""
     if (why := unusable(answer.status_code, answer.headers.get("content-type", ""))) is not None:
         raise NoAnswer(str(why))
 

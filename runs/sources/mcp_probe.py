@@ -48,7 +48,7 @@ def _probe(upstream: Upstream, seconds: float, hello: dict[str, Any], transport:
         if (why := unusable(status, answer.content_type)) is not None:
             raise why
         if not _greets(answer):
-            raise UnusableAddress("no response to initialize, so it is no MCP server")
+            raise UnusableAddress("no response to initialize, so it isn't an MCP server")
         _end_session(upstream, answer.response.headers.get("mcp-session-id"))
         return "http"
     finally:

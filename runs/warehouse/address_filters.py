@@ -15,7 +15,7 @@ MOST_VALUES = 50
 
 @dataclass(frozen=True)
 class AddressFilters:
-    """A list's filters by query parameter; an empty text or tuple is no filter.
+    """A list's filters by query parameter; an empty text or tuple isn't a filter.
 
     A field that is a tuple takes several values; any of them may match.
     """

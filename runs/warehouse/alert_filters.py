@@ -19,7 +19,7 @@ NOBODY = "(nobody)"
 
 @dataclass(frozen=True)
 class AlertListFilters(AddressFilters):
-    """Filters besides the state; an empty text is no filter."""
+    """Filters besides the state; an empty text isn't a filter."""
 
     q: str = ""
     """Part of a suite's or target's name, or of a regressed scenario's key."""

@@ -149,7 +149,7 @@ def compare_siblings(run: Run) -> None:
 
 
 def _has_changed(baseline: Run, run: Run) -> bool:
-    """Return whether guidance, model or judge differ, so that a difference is no regression of the tool.
+    """Return whether guidance, model or judge differ, so that a difference isn't a regression of the tool.
 
     Runs of older releases don't know their model and judge.
     """

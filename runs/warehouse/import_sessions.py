@@ -188,7 +188,7 @@ def _store_run(
         trials=len(sessions),
         by=by,
         trigger=Trigger.IMPORT,
-        # The time between people's sessions is no duration of anything.
+        # The time between people's sessions isn't a duration of anything.
         started=last,
         finished=last,
     )

@@ -22,7 +22,7 @@ from scenarios.models import Suite
 
 @dataclass(frozen=True)
 class TrialSearch(AddressFilters):
-    """A search by the names of what it is limited to; an empty text is no filter."""
+    """A search by the names of what it is limited to; an empty text isn't a filter."""
 
     q: str = ""
     place: str = ""

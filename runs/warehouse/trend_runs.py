@@ -26,7 +26,7 @@ MOST_RUNS = 100
 
 @dataclass(frozen=True)
 class TrendFilters(AddressFilters):
-    """Filters of a query string; an empty text is no filter."""
+    """Filters of a query string; an empty text isn't a filter."""
 
     target: str = ""
     model: str = ""

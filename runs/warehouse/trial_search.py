@@ -71,7 +71,7 @@ class SearchQuery:
 
 @dataclass(frozen=True)
 class SearchFilters:
-    """Where to search; None and empty texts are no filter."""
+    """Where to search; None and empty texts aren't filters."""
 
     column: str = ""
     suite_id: int | None = None

@@ -1,6 +1,6 @@
 """Separate reference solutions from an upload: `solutions/<key>.sh`, beside a scenario file or at the root.
 
-A solution proves that its scenario can pass. It is no part of the task, and agents never get it.
+A solution proves that its scenario can pass. It isn't part of the task, and agents never get it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def split_solutions(
 ) -> tuple[UploadedFiles, dict[str, str]]:
     """Return the upload without its solutions, and the solutions' texts by path.
 
-    `documents` are the scenario files; files in `fixtures` are no solutions.
+    `documents` are the scenario files; files in `fixtures` aren't solutions.
     """
     folders = {"", *(posixpath.dirname(each.file) for each in documents)}
     prefixes = tuple(posixpath.join(folder, FOLDER) + "/" for folder in folders)

@@ -277,7 +277,7 @@ READS_NO_PROJECT = frozenset(
 """What a member of another project may do all the same: it is about their own."""
 
 API_PAGES = frozenset(("openapi-json", "docs", "nothing"))
-"""Addresses of the REST interface that are no operation; anyone may see them."""
+"""Addresses of the REST interface that aren't operations; anyone may see them."""
 
 
 def read(response: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Files that commands write: where they cannot be, and where something that is no file lies."""
+"""Files that commands write: where they cannot be, and where something that isn't a file lies."""
 
 from __future__ import annotations
 

@@ -320,5 +320,5 @@ def test_an_item_is_placed_at_a_path(value, path, result):
 
 @pytest.mark.parametrize("path", ["", ".", "a..b", "[0]", "a[x]", "a[0"])
 def test_an_invalid_path_is_reported(path):
-    with pytest.raises(ValueError, match="is no path"):
+    with pytest.raises(ValueError, match="isn't a path"):
         placed({}, path, "x")

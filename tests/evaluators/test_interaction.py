@@ -56,11 +56,11 @@ def test_it_counts() -> None:
 @pytest.mark.parametrize(
     ("commands", "expected"),
     [
-        pytest.param([("a", 1), ("a", 0)], 0.0, id="a retry is no first try"),
+        pytest.param([("a", 1), ("a", 0)], 0.0, id="a retry isn't a first try"),
         pytest.param([("a", 0), ("b", 1), ("c", 0), ("a", 0)], 0.75, id="another's failure does not matter"),
         pytest.param([("a", 1), ("a", 0), ("a", 0)], 1 / 3, id="success clears the failure"),
         pytest.param([("a", 1), ("a", None), ("a", 0)], 0.0, id="unknown clears nothing"),
-        pytest.param([("a", None), ("a", 0)], 1.0, id="unknown is no failure"),
+        pytest.param([("a", None), ("a", 0)], 1.0, id="unknown isn't a failure"),
         pytest.param([("a", None)], None, id="nothing is known"),
         pytest.param([("a", 1), ("help", 0), ("a", 0)], 1 / 3, id="help clears nothing"),
         pytest.param([("help", 2), ("help", 0)], 1.0, id="help never fails"),

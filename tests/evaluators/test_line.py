@@ -131,7 +131,7 @@ def test_single_scores_vary_as_between_runs():
 
 
 def test_a_measure_on_the_relative_scale_is_refused():
-    with pytest.raises(ValueError, match="trial/cost_usd is no measure from 0 to 1"):
+    with pytest.raises(ValueError, match="trial/cost_usd isn't a measure from 0 to 1"):
         compare_with_line([(MeasureRule("trial/cost_usd", scale=Scale.RELATIVE), STEADY, run_of(5))])
 
 

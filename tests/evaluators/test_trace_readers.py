@@ -49,7 +49,7 @@ def test_a_single_event_is_a_trace():
 @pytest.mark.parametrize(
     "raw",
     [b"", b"  \n", b"hello", b'"text"', b"7", b'{"trace": {}}', b'{"other": 1}', b"[" * 100_000],
-    ids=["empty", "blank", "text", "a string", "a number", "trace is no list", "another object", "deep"],
+    ids=["empty", "blank", "text", "a string", "a number", "trace isn't a list", "another object", "deep"],
 )
 def test_it_refuses_what_is_no_trace(raw):
     with pytest.raises(UnreadableTranscript):

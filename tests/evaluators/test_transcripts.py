@@ -121,7 +121,7 @@ def test_a_log_without_one_known_event_is_unreadable(parser: str) -> None:
 
 
 def test_spans_of_no_agent_are_unreadable() -> None:
-    with pytest.raises(UnreadableTranscript, match="no trace of an agent"):
+    with pytest.raises(UnreadableTranscript, match="isn't a trace of an agent"):
         parse("otel", lines({"name": "GET /", "attributes": {}}))
 
 
@@ -133,7 +133,7 @@ def test_bad_lines_are_reported_and_never_fatal() -> None:
     raw = b"oops\n\n" + lines(CALL) + b'\n[1]\n{"event": '
     found = parse("events", raw)
     assert len(found.events) == 1
-    assert found.problems == ("3 of the lines are no events and were left out (line 1, 4, 5).",)
+    assert found.problems == ("3 of the lines aren't events and were left out (line 1, 4, 5).",)
 
 
 def test_bytes_that_are_not_utf8_survive() -> None:
@@ -218,7 +218,7 @@ def test_another_programs_events_are_an_error_where_the_output_has_no_call() -> 
 def test_another_programs_events_are_a_note_where_the_output_has_calls() -> None:
     found = parse("events", lines(CALL, RESULT), SESSION_OF_ANOTHER_PROGRAM)
     assert [event.type for event in found.events] == ["tool_call", "tool_result"]
-    assert found.problems[-1].startswith("The structured events could not be read: The output is no log")
+    assert found.problems[-1].startswith("The structured events could not be read: The output isn't a log")
 
 
 def test_events_make_up_for_unreadable_output() -> None:

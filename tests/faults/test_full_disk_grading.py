@@ -1,4 +1,4 @@
-"""A full disk is no verdict where stored results and captured evidence are graded."""
+"""A full disk isn't a verdict where stored results and captured evidence are graded."""
 
 from __future__ import annotations
 

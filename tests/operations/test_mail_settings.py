@@ -45,7 +45,7 @@ def test_a_wrong_mail_server_is_refused_without_its_password(
     monkeypatch: pytest.MonkeyPatch, url: str
 ) -> None:
     monkeypatch.setenv(NAME, url)
-    with pytest.raises(ImproperlyConfigured, match="is no address of a mail server") as refused:
+    with pytest.raises(ImproperlyConfigured, match="isn't a valid mail server URL") as refused:
         environment.mail_server(NAME)
     assert "hush" not in str(refused.value)
 

@@ -164,7 +164,7 @@ def test_a_failing_setup_is_an_error_and_no_agent_is_started(project):
 
 
 def test_a_transcript_that_cannot_be_read_is_an_error_and_is_kept(project, tmp_path):
-    (tmp_path / "broken.jsonl").write_text("this is no stream at all\n")
+    (tmp_path / "broken.jsonl").write_text("this isn't a stream at all\n")
     definition = {"name": "tape", "provider": "replay", "path": "broken.jsonl", "parser": "claude_code"}
     Target.objects.create(
         project=project, name="tape", provider="replay", definition=definition, base_folder=str(tmp_path)
@@ -173,7 +173,9 @@ def test_a_transcript_that_cannot_be_read_is_an_error_and_is_kept(project, tmp_p
     run_here.run_here(run.launch)
     trial = run.trial_set.get()
     assert (trial.outcome, trial.error_kind) == ("error", "transcript")
-    assert path_of(trial.artifacts.get(name="transcript").sha256).read_text() == "this is no stream at all\n"
+    assert (
+        path_of(trial.artifacts.get(name="transcript").sha256).read_text() == "this isn't a stream at all\n"
+    )
 
 
 def test_a_mistake_of_evalhub_itself_is_an_error_with_its_traceback(project):
@@ -211,5 +213,5 @@ def test_a_stream_of_another_program_is_an_error_and_passes_no_gate(project, tmp
     run_here.run_here(run.launch)
     trial = run.trial_set.get()
     assert (trial.outcome, trial.error_kind) == ("error", "transcript")
-    assert "The output is no stream of Codex" in trial.error
+    assert "The output isn't a stream of Codex" in trial.error
     assert "response_item, session_meta" in trial.error

@@ -34,7 +34,7 @@ def zipped(*members, method=zipfile.ZIP_DEFLATED):
 
 
 def tarred(*members, pack=gzip.compress):
-    """Return a tar of (name, content) members; what is no content is the type of a member."""
+    """Return a tar of (name, content) members; what isn't content is the type of a member."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as archive:
         for name, content in members:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from packaging.version import Version
 
-from tests.checks import LOCKS, NOT_FOR_OTHERS, locks, pinned, wanted
+from tests.checks import LOCKS, NO_X, NOT_FOR_OTHERS, locks, pinned, wanted
 
 
 def test_the_lock_files_are_in_step():
@@ -47,3 +47,13 @@ def test_what_works_on_one_machine_only_is_found(line):
 @pytest.mark.parametrize("line", [b"/home/user", b"docs/work/mainly", b"pip install uv"])
 def test_other_lines_are_left_alone(line):
     assert not NOT_FOR_OTHERS.search(line)
+
+
+@pytest.mark.parametrize("line", ["a call that is no success", "Texts are no filters.", "It was no run"])
+def test_is_no_x_is_found(line):
+    assert NO_X.search(line)
+
+
+@pytest.mark.parametrize("line", ["There is no run.", "it is no longer shown", "there are no trials"])
+def test_other_uses_of_no_are_left_alone(line):
+    assert not NO_X.search(line)

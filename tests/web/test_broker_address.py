@@ -47,9 +47,9 @@ def test_a_socket_of_this_machine_needs_no_options():
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"url": "amqp://host"}, "is no address of a broker"),
-        ({"url": "redis://one;redis://two"}, "is no address of a broker"),
-        ({"url": "redis://host:none/0"}, "has a port that is no number"),
+        ({"url": "amqp://host"}, "isn't a valid broker URL"),
+        ({"url": "redis://one;redis://two"}, "isn't a valid broker URL"),
+        ({"url": "redis://host:none/0"}, "has a port that isn't a number"),
         ({"url": SENTINELS}, "EVALHUB_BROKER_MASTER is not set"),
         ({"url": "redis://host", "encrypted": True}, "Write EVALHUB_BROKER_URL=rediss://"),
         ({"url": "redis://host", "ca": "/ca"}, "need TLS"),

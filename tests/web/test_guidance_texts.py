@@ -227,7 +227,7 @@ def test_an_edited_text_is_a_new_version(signed_in, pair, project):
     assert text.strip() in form.field("Text of the document").node.text
     fields = {"guidance": key, "edit": key, "document_path": "AGENTS.md"}
     signed_in().post(ADDRESS, given(start="yes", document_text=text.replace("\n", "\r\n"), **fields))
-    assert Run.objects.count() == 1, "an unchanged text is no version"
+    assert Run.objects.count() == 1, "an unchanged text isn't a version"
     signed_in().post(ADDRESS, given(start="yes", document_text=text + "More.", **fields))
     assert [run.guidance.files[0]["content"] for run in Run.objects.order_by("pk")[1:]] == [
         text,

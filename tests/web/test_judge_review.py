@@ -110,7 +110,7 @@ def test_overruling_and_undoing_on_the_page(signed_in: SignIn, version: SuiteVer
     ("sent", "sentence"),
     [
         ({"score": "1", "value": "0.9"}, "Computed from overruled criteria; the judge reported 0.40."),
-        ({"score": "1", "value": "x"}, "The new score is no number."),
+        ({"score": "1", "value": "x"}, "The new score isn't a number."),
         ({"score": "1", "value": "2"}, "outside the rubric's scale"),
         ({"score": "", "value": "1"}, "Choose a score"),
         ({"score": "0"}, "Choose a new verdict, or give a new score"),

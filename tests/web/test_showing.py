@@ -173,7 +173,7 @@ def test_data_for_a_script_is_json_that_no_text_can_end():
     assert shown.startswith(begin) and shown.endswith(end)
     text = shown[len(begin) : -len(end)]
     assert not set("<>&") & set(text)
-    # What is no number of JSON is nothing.
+    # What isn't a number of JSON is nothing.
     assert json.loads(text) == given | {"values": [1, 0.5, None, None]}
 
 

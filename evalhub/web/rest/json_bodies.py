@@ -10,7 +10,7 @@ from ninja.parser import Parser
 from ninja.types import DictStrAny
 
 MAX_VALUES = 500_000
-"""Values in a body; one that is no field of the operation takes a kilobyte, because its error names it."""
+"""Values in a body; one that isn't a field of the operation takes a kilobyte, because its error names it."""
 
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*+\\?"?', re.DOTALL)
 """A string of JSON, or the rest of a text that ends within one: so each quote is read once."""

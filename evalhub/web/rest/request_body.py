@@ -14,7 +14,7 @@ from evalhub.web.paging import LARGEST_KEY
 DEEPEST = 60
 """Levels of lists and objects within each other."""
 
-# PostgreSQL keeps no NUL in a text, and half of a surrogate pair is no character.
+# PostgreSQL keeps no NUL in a text, and half of a surrogate pair isn't a character.
 _UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")
 
 
@@ -37,7 +37,7 @@ def _check(value: Any, depth: int) -> None:
     if isinstance(value, str):
         storable_text(value)
     elif isinstance(value, float) and not math.isfinite(value):
-        raise PydanticCustomError("not_finite", "It is no finite number. Leave it out or write null.")
+        raise PydanticCustomError("not_finite", "It must be a finite number. Leave it out or write null.")
     elif isinstance(value, dict):
         for name, item in value.items():
             storable_text(name)

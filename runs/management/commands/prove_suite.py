@@ -112,7 +112,7 @@ def _aa_pair(version: SuiteVersion, options: dict[str, Any]) -> Result:
     second = Run.objects.get(pk=pair[1].pk)
     if second.aa_scenarios is None:
         raise RequestError(
-            f"Runs {pair[0].pk} and {second.pk} are no A/A pair: their fingerprints differ, one did not finish, "
+            f"Runs {pair[0].pk} and {second.pk} aren't an A/A pair: their fingerprints differ, one did not finish, "
             "or a third or more of its trials hit errors."
         )
     rates = aa_rates(second.suite_id, second.target_id)

@@ -184,7 +184,7 @@ class Command(EvalhubCommand):
         return NOT_MEASURED if reasons else _exit_code(runs, digests, options)
 
     def _note(self, text: str) -> None:
-        """Print a line on stderr that is no error."""
+        """Print a line on stderr that isn't an error."""
         self.stderr.write(text, style_func=str)
 
     def _follow(self, launch: Launch, options: dict[str, Any]) -> None:

@@ -57,7 +57,7 @@ class OverruleForm(SentenceForm):
     )
     verdict = forms.ChoiceField(choices=[("", ""), ("pass", "pass"), ("fail", "fail")], required=False)
     value = forms.FloatField(
-        required=False, error_messages={"invalid": "The new score is no number. Give one from 0 to 1."}
+        required=False, error_messages={"invalid": "The new score isn't a number. Give one from 0 to 1."}
     )
     reason = forms.CharField(max_length=LONGEST_NOTE, required=False)
 

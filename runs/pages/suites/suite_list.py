@@ -30,7 +30,7 @@ LAYERS = {
 
 @dataclass(frozen=True)
 class SuiteFilters(AddressFilters):
-    """Filters of a query string; an empty text is no filter."""
+    """Filters of a query string; an empty text isn't a filter."""
 
     q: str = ""
     """Part of a suite's name, a scenario's key or a tag."""

@@ -47,7 +47,7 @@ class ScenarioLine:
 
 @dataclass(frozen=True)
 class Shown:
-    """Filters of a query string; an empty text is no filter."""
+    """Filters of a query string; an empty text isn't a filter."""
 
     show: str = ""
     """A class of scenarios."""

@@ -87,7 +87,7 @@ def _warnings(rows: list[dict[str, Any]], skipped: int) -> Iterator[str]:
     if cached := sum(map(_is_cached, rows)):
         yield f"promptfoo answered {cached} of {len(rows)} tests from its cache; their times are not known."
     if skipped:
-        yield f"Entries that are no results were skipped: {skipped}."
+        yield f"Entries that aren't results were skipped: {skipped}."
 
 
 PROMPTFOO_ERROR = 2

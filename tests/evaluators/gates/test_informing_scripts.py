@@ -28,7 +28,7 @@ def run(result: CommandResult) -> Score:
             id="all of it",
         ),
         pytest.param(printed("[1]"), ScriptResult("s"), id="no object"),
-        pytest.param(printed('{"summary": 3}'), ScriptResult("s"), id="summary that is no text"),
+        pytest.param(printed('{"summary": 3}'), ScriptResult("s"), id="summary that isn't a text"),
         pytest.param(
             printed("oops\n"), ScriptResult("s", summary="oops", error="Invalid JSON output"), id="no JSON"
         ),

@@ -99,7 +99,7 @@ def test_a_long_request_keeps_its_name_and_counts_once(tmp_path):
         (b'{"text": "' + b"x" * (50 << 20) + b'"}', True),
         (b'{"isError": true, "text": "\xff"}', True),
     ],
-    ids=["deep", "numbers that no float holds", "no UTF-8", "50 MB", "an error that is no UTF-8"],
+    ids=["deep", "numbers that no float holds", "no UTF-8", "50 MB", "an error that isn't UTF-8"],
 )
 def test_results_are_passed_on_as_they_came(tmp_path, result, unread):
     answer = b'{"jsonrpc":"2.0",  "id":7,"result":' + result + b"}\n"
@@ -148,7 +148,7 @@ def test_the_agent_gets_a_server_that_has_started(tmp_path):
         assert json.loads(connection.read())["result"] == {"method": "initialize"}
         assert time.monotonic() - began < 0.7
         record = proxy.end()
-    assert [each["connection"] for each in record] == [1, 1], "what evalhub asks is no call"
+    assert [each["connection"] for each in record] == [1, 1], "what evalhub asks isn't a call"
 
 
 @pytest.mark.parametrize(

@@ -110,7 +110,7 @@ def test_it_checks_its_address(url, well):
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"inputField": "a..b"}, "is no path"),
+        ({"inputField": "a..b"}, "isn't a path"),
         ({"method": "BREW"}, "method"),
         ({"apiKey": "literal"}, "api_key|apiKey"),
     ],

@@ -24,7 +24,7 @@ def test_nested_arguments_of_a_call_stay_text():
     notes: list[str] = []
     found = SimpleNamespace(id="1", function=SimpleNamespace(name="x", arguments=DEEP))
     assert calls_of([found], notes)[0].input == {"arguments": DEEP}
-    assert "no JSON object" in notes[0]
+    assert "a JSON object" in notes[0]
 
 
 def test_a_nested_response_of_an_mcp_server_is_none():

@@ -125,7 +125,7 @@ def gemini_call(output: str, shown: str = "") -> str:
     [
         ("Output: x\nProcess Group PGID: 3", "x", 0),
         ("Output: (empty)\nExit Code: 7\nProcess Group PGID: 3", "", 7),
-        # What the command prints is no end.
+        # What the command prints isn't an end.
         ("Output: x\nExit Code: 7\nProcess Group PGID: 3", "x\nExit Code: 7", 0),
         ("Output: x\nExit Code: 1\nExit Code: 4\nProcess Group PGID: 3", "x\nExit Code: 1", 4),
         ("Output: x\nSignal: SIGKILL\nProcess Group PGID: 3", "x", None),

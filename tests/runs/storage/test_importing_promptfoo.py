@@ -122,7 +122,7 @@ def test_prompts_are_told_by_their_id_not_by_their_place() -> None:
 def test_lines_that_are_no_results_are_counted() -> None:
     lines = [json.dumps(row()), "{broken", "[]"]
     (run,) = stored("\n".join(lines), "one.jsonl")
-    assert (run.trials, run.warnings) == (1, ["Entries that are no results were skipped: 2."])
+    assert (run.trials, run.warnings) == (1, ["Entries that aren't results were skipped: 2."])
 
 
 def test_a_single_line_is_read_too() -> None:

@@ -123,7 +123,7 @@ def test_a_command_and_a_recording_judge_wherever_they_are_chosen(judge, chosen_
 
 
 def test_an_unknown_judge_is_reported_with_a_fix():
-    with pytest.raises(CompletionError, match=r"'nobody' is no target.*'openai/nobody'"):
+    with pytest.raises(CompletionError, match=r"'nobody' isn't a target.*'openai/nobody'"):
         ask(running(), "nobody")
 
 

@@ -102,7 +102,7 @@ def test_recorded_replies_of_small_models(recorded):
         first, second = (seen.body["messages"][-1]["content"] for seen in server.script.seen)
     assert f"could not be used: {recorded['complaint']}\n" in second
     assert replies[0].text in second
-    # A reply without scores is no judgement that could be written again.
+    # A reply without scores isn't a judgement that could be written again.
     assert second.startswith(first) is not recorded["scored"]
     judging = trial.judgings.get()
     assert (judging.score, judging.content["raw_answer"]) == (None, replies[1].text)

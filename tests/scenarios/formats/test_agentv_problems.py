@@ -32,7 +32,7 @@ LISTED = "evalcases[0].evaluators[0]"
 REFUSED = {
     "no cases": ({"one.yaml": b"$schema: agentv-eval-v2\n"}, 1, "", "The file has no eval cases.", "format/missing-field"),
     "an empty list of cases": ({"one.yaml": b"evalcases: []\n"}, 1, "", "Add 'evalcases:'", "format/missing-field"),
-    "cases that are no list": ({"one.yaml": b"dataset: x\nevalcases: {a: 1}\n"}, 2, "evalcases", "must be a list, not a mapping.", "format/wrong-type"),
+    "cases that aren't a list": ({"one.yaml": b"dataset: x\nevalcases: {a: 1}\n"}, 2, "evalcases", "must be a list, not a mapping.", "format/wrong-type"),
     "a case that is a word": ({"one.yaml": b"evalcases:\n  - word\n"}, 2, FIRST, "must be a mapping, not text.", "format/wrong-type"),
     "no id": ({"one.yaml": b"evalcases:\n  - input_messages: [{role: user, content: x}]\n    outcome: y\n"}, 2, f"{FIRST}.id", "The key 'id' is missing.", "format/missing-field"),
     "an id that is a number": ({"one.yaml": b"evalcases:\n  - id: 7\n    outcome: y\n    input_messages: [{role: user, content: x}]\n"}, 2, f"{FIRST}.id", "must be text, not a number.", "format/wrong-type"),
