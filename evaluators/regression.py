@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from math import ceil, expm1, log, log1p, sqrt
+from typing import NamedTuple
 
 from evaluators.measure_change import (
     ChangeVerdict,
@@ -42,6 +43,17 @@ other headline measures (Holm), which have the pass rate's level as well once th
 Together they stay at `ALPHA`, because the table's exact test raises at most 1 % at its level
 (`tests/evaluators/test_regression.py` simulates both false alarms and what is found).
 """
+
+
+class Levels(NamedTuple):
+    """The levels of a comparison's two questions; lower while it is looked at before its end (`evaluators.looks`)."""
+
+    pass_rate: float = PASS_RATE_SHARE
+    scenarios: float = SCENARIOS_SHARE
+
+
+ONE_LOOK = Levels()
+"""The levels of a comparison that nobody looked at before."""
 POWER = 0.8
 """The share of comparisons that find a change of the detectable size."""
 CONFIDENCE = 0.95
@@ -57,6 +69,7 @@ MOST_TRIALS = 1_000
 
 def compare_headline(
     measures: Sequence[tuple[MeasureRule, Mapping[str, Sample], Mapping[str, Sample]]],
+    levels: Levels = ONE_LOOK,
 ) -> list[MeasureChange]:
     """Return the change of each headline measure, with one error for all of them and the table of scenarios.
 
@@ -67,20 +80,20 @@ def compare_headline(
     changes = [_tested(rule, _pairs(before, after)) for rule, before, after in measures]
     first = changes[0].p if changes and changes[0].rule.is_outcome else None
     others = changes[1:] if first is not None else changes
-    is_passed_on = first is not None and first < PASS_RATE_SHARE
-    share = OTHERS_SHARE + (PASS_RATE_SHARE if is_passed_on else 0.0)
+    is_passed_on = first is not None and first < levels.pass_rate
+    share = OTHERS_SHARE + (levels.pass_rate if is_passed_on else 0.0)
     tested = [p for p in (change.p for change in others) if p is not None]
     corrected = iter([_scaled(p, share) for p in holm(tested)])
-    shares = [PASS_RATE_SHARE] if first is not None else []
+    shares = [levels.pass_rate] if first is not None else []
     shares += [share / max(1, len(tested))] * len(others)
-    ps: list[float | None] = [] if first is None else [_scaled(first, PASS_RATE_SHARE)]
+    ps: list[float | None] = [] if first is None else [_scaled(first, levels.pass_rate)]
     ps += [next(corrected) if change.p is not None else None for change in others]
     found = [
         _judged(change, _pairs(before, after), p, own)
         for change, (_, before, after), p, own in zip(changes, measures, ps, shares, strict=True)
     ]
     if first is not None:
-        found[0] = _with_scenarios(found[0], compare_scenarios(*measures[0]))
+        found[0] = _with_scenarios(found[0], compare_scenarios(*measures[0], levels.scenarios))
     return found
 
 
@@ -114,14 +127,17 @@ def compare_measures(
 
 
 def compare_scenarios(
-    rule: MeasureRule, before: Mapping[str, Sample], after: Mapping[str, Sample]
+    rule: MeasureRule,
+    before: Mapping[str, Sample],
+    after: Mapping[str, Sample],
+    level: float = SCENARIOS_SHARE,
 ) -> dict[str, MeasureChange]:
     """Return the change of each scenario's pass rate, corrected over all of them (Benjamini and Hochberg)."""
     changes = {key: _tested(rule, [(before[key], after[key])]) for key in after if key in before}
     tested = [key for key, change in changes.items() if change.p is not None]
     ps = benjamini_hochberg([changes[key].p or 0.0 for key in tested])
-    by_key = {key: _scaled(p, SCENARIOS_SHARE) for key, p in zip(tested, ps, strict=True)}
-    share = SCENARIOS_SHARE / max(1, len(tested))
+    by_key = {key: _scaled(p, level) for key, p in zip(tested, ps, strict=True)}
+    share = level / max(1, len(tested))
     return {
         key: _judged(change, [(before[key], after[key])], by_key.get(key), share)
         for key, change in changes.items()

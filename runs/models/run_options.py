@@ -40,6 +40,14 @@ class RunOptions(BaseModel):
     """Compared like others, but never a baseline and never an alert."""
     max_usd: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     """The launch's budget: once its runs cost this much, no further trial starts."""
+    until_decided: bool = False
+    """Add trials in up to four looks until a verdict, `max_trials`, or no hope of one; `trials` are the first look's."""
+    max_trials: int | None = Field(default=None, ge=1, le=1000)
+    """With `until_decided`: the most trials of each scenario, on each side that is run."""
+    looks_with: int | None = None
+    """The run whose trials take turns with this one's, looked at together; None if its looks need no other run's."""
+    is_old_side: bool = False
+    """Of those two, whether it is the one compared with."""
     use_cache: bool = False
     """Reuse earlier passes with the same inputs; for single trials only."""
     expected_tool: str | None = None

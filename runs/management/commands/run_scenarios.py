@@ -326,6 +326,8 @@ def _selection_and_options(options: dict[str, Any], baseline: ChosenBaseline) ->
             experiment=options["experiment"],
             shard="/".join(map(str, options["shard"] or ())),
             max_usd=options["max_usd"],
+            until_decided=options["until_decided"],
+            max_trials=options["max_trials"],
             use_cache=options["use_cache"],
             verbose=options["verbose"],
             **given_sources(options),
