@@ -164,12 +164,13 @@ def _bound(
 
 
 def planned_levels(fractions: Sequence[tuple[float, float]]) -> Levels:
-    """Return the levels of the last of some looks, from each look's share of the information of both questions."""
+    """Return the levels of the last of some looks, from each look's share of the information of both questions.
+
+    That of the table is what it has spent by then, because its exact tests raise at most a fifth of their level.
+    """
     passes, tables = (_growing(each) for each in zip(*fractions, strict=True))
-    return Levels(
-        levels_of(passes, tuple(spent(each, PASS_RATE_SHARE) for each in passes))[-1],
-        levels_of(tables, tuple(spent(each, SCENARIOS_SHARE) for each in tables))[-1],
-    )
+    level = levels_of(passes, tuple(spent(each, PASS_RATE_SHARE) for each in passes))[-1]
+    return Levels(level, max(_LEAST, spent(tables[-1], SCENARIOS_SHARE)))
 
 
 def unplanned_levels(information: Sequence[tuple[float, float]]) -> Levels:
@@ -221,7 +222,7 @@ def _undecided(state: LookState) -> tuple[str, ...]:
     First those that may change by themselves. The others follow while the pass rate may change without those, or while
     there are none of them and too little is known to call a change unlikely.
     """
-    alone = may_change(state.table, state.table_fraction)
+    alone = may_change(state.table)
     if alone:
         is_rest_open = not _is_unlikely(state.rest, state.fraction)
     else:
@@ -229,13 +230,9 @@ def _undecided(state: LookState) -> tuple[str, ...]:
     return tuple(state.table) if is_rest_open else alone
 
 
-def may_change(table: Mapping[str, ScenarioState], fraction: float) -> tuple[str, ...]:
-    """Return the scenarios that the table may name at the limit.
-
-    With all of the information, those that it names if their pass rates stay as they are; with less, their p may be
-    larger, because the rates may be further apart than they seem.
-    """
-    share = (SCENARIOS_SHARE / max(1, len(table))) ** fraction
+def may_change(table: Mapping[str, ScenarioState]) -> tuple[str, ...]:
+    """Return the scenarios that the table names at the limit if their pass rates stay as they are."""
+    share = SCENARIOS_SHARE / max(1, len(table))
     return tuple(key for key, each in table.items() if each.then < share)
 
 
@@ -279,8 +276,7 @@ def state_of(
     }
     shares = [information([limits[key]]) for key in arms]
     own = [information([each]) for each in listed]
-    table_fraction = min(1.0, max(now / then for now, then in zip(own, shares, strict=True)))
-    alone = may_change(table, table_fraction)
+    alone = may_change(table)
     return LookState(
         _p(listed),
         _trend(listed),
@@ -288,7 +284,7 @@ def state_of(
         _is_large(effect, smallest),
         table,
         min(1.0, information(listed) / information(list(limits.values()))),
-        table_fraction,
+        min(1.0, max(now / then for now, then in zip(own, shares, strict=True))),
     )
 
 

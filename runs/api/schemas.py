@@ -123,6 +123,30 @@ class CountingOut(Schema):
     """Sources of exit codes: recorded, reported, estimated; several by commas."""
 
 
+class LookOut(Schema):
+    """One look at a run until a verdict."""
+
+    against: int
+    """The run that it compared with."""
+    trials: list[int]
+    """Trials so far that count, before and after."""
+    information: float
+    """What is known of the pass rate's change, as a share of that at the limit of trials."""
+    p: float
+    """Of the pass rate."""
+    level: float
+    """The pass rate's p had to be lower than this."""
+    table_p: float
+    """The lowest p of a scenario, corrected for all of them."""
+    table_level: float
+    decision: str
+    """go_on, decided, futile or limit."""
+    undecided: list[str]
+    """The scenarios that got trials next, by key."""
+    reason: str
+    """Why no trial followed although the limit of trials wasn't reached; else empty."""
+
+
 class RunOut(RunRowOut):
     """A run with its changes against the baseline, by scenario key."""
 
@@ -144,6 +168,8 @@ class RunOut(RunRowOut):
     """Scenarios whose task, gates, judge or rubric changed, and which of them; neither regressions nor new passes."""
     measures: list[MeasureChangeOut]
     """Each measure compared with the baseline, the headline ones first; empty without a baseline."""
+    looks: list[LookOut]
+    """The looks of a run until a verdict, the first one first; the verdict has the levels of the last one."""
     counting: CountingOut
     variance: list[VarianceOut]
     """Of the headline measures of a closed run."""

@@ -31,6 +31,8 @@ class StoredLook:
     """Trials so far that count, before and after."""
     most: tuple[int, int]
     """The most trials of one scenario among them."""
+    scenarios: int
+    """Scenarios that both sides have results of."""
     fractions: tuple[float, float]
     """The information of the pass rate and of the table as shares of those at the limit."""
     information: tuple[float, float]
@@ -61,6 +63,7 @@ def stored(look: Look, found: Found, *, reason: str = "") -> StoredLook:
         found.against,
         found.trials,
         found.most,
+        len(found.state.table),
         found.fractions,
         found.information,
         look.p,
@@ -87,6 +90,22 @@ def looks_of(run: Run) -> list[StoredLook]:
         )
         for each in run.looks
     ]
+
+
+def look_json(look: StoredLook) -> dict[str, Any]:
+    """Return a look for REST and the command line."""
+    return {
+        "against": look.against,
+        "trials": list(look.trials),
+        "information": look.fractions[0],
+        "p": look.p,
+        "level": look.level,
+        "table_p": look.table_p,
+        "table_level": look.table_level,
+        "decision": look.decision.value,
+        "undecided": list(look.undecided),
+        "reason": look.reason,
+    }
 
 
 @dataclass(frozen=True)
