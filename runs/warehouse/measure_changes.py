@@ -13,7 +13,14 @@ from django.db.models import Q
 from evalhub.teams.models import Project
 from evaluators.comparability import Reasons, outcome_reasons, parts_of
 from evaluators.measure_change import ChangeVerdict, ComparisonTest, MeasureChange, MeasureRule, Sample, Scale
-from evaluators.regression import Levels, compare_headline, compare_measures, compare_scenarios, overall
+from evaluators.regression import (
+    ONE_LOOK,
+    Levels,
+    compare_headline,
+    compare_measures,
+    compare_scenarios,
+    overall,
+)
 from runs.models import Change, Measure, Run, RunMeasure
 from runs.models.run import ERRORS
 from runs.warehouse.comparability import gates_changed_since, parts_changed_since
@@ -63,6 +70,8 @@ class RunComparison:
     """Why there is no verdict, if one of the runs has too many errors: then nothing is compared."""
     ends: tuple[str, ...] = ()
     """The sources of ends by which layer 1 is compared: recorded, reported or estimated; empty for older rules."""
+    levels: Levels = ONE_LOOK
+    """The levels of the pass rate and the table of scenarios, lower where trials were added after a look."""
 
     @property
     def verdict(self) -> ChangeVerdict | None:
@@ -169,6 +178,7 @@ def _compared(
         {key: why for key, why in reasons.items() if passes is None or key in passes.after},
         len(passes.before.keys() & passes.after.keys()) if passes else 0,
         named,
+        levels=levels,
     )
 
 

@@ -27,7 +27,7 @@ def test_each_look_has_its_trials_levels_and_decision(signed_in, version):
     rows = shown(signed_in("viewer"), run).table("Looks").rows
     assert [row.text for row in rows] == [
         "1 60 15 40 % 0.001 0.0002 0.005 0.0008 Undecided More trials of add",
-        "2 60 18 44 % < 0.0001 0.0003 < 0.0001 0.012 Decided",
+        "2 60 18 43 % < 0.0001 0.0004 0.0001 0.012 Decided",
     ]
     assert f"Compared with run {base.pk}." in shown(signed_in("viewer"), run).text
 
