@@ -224,9 +224,9 @@ def _undecided(state: LookState) -> tuple[str, ...]:
     """
     alone = may_change(state.table)
     if alone:
-        is_rest_open = not _is_unlikely(state.rest, state.fraction)
+        is_rest_open = not is_unlikely(state.rest, state.fraction)
     else:
-        is_rest_open = state.fraction < _FUTILE_FROM or not _is_unlikely(state.trend, state.fraction)
+        is_rest_open = state.fraction < _FUTILE_FROM or not is_unlikely(state.trend, state.fraction)
     return tuple(state.table) if is_rest_open else alone
 
 
@@ -236,7 +236,7 @@ def may_change(table: Mapping[str, ScenarioState]) -> tuple[str, ...]:
     return tuple(key for key, each in table.items() if each.then < share)
 
 
-def _is_unlikely(p: float, fraction: float) -> bool:
+def is_unlikely(p: float, fraction: float) -> bool:
     """Return whether a change of the pass rate is unlikely at the limit.
 
     The bound on z grows from 0.5 at half of the information to 0.9 at three quarters.

@@ -66,6 +66,11 @@ class RunOptions(BaseModel):
     registry_source: str = ""
     """An address or a command that returns the registry, likewise."""
 
+    def without_looks(self) -> RunOptions:
+        """Return the options of a run that repeats trials of this one once."""
+        plain = {"until_decided": False, "max_trials": None, "looks_with": None, "is_old_side": False}
+        return self.model_copy(update=plain)
+
     def agent_seconds(self, of_scenario: float | None) -> float:
         """Return an agent's time limit: the scenario's, else the request's; the target may have a shorter one."""
         return of_scenario or self.timeout_seconds or DEFAULT_SECONDS

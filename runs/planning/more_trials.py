@@ -45,16 +45,18 @@ def _planned(
         target = find_target(project, run.target.name)
     except RequestError as error:
         raise RequestError(f"Run {run.pk} can't get more trials. {error}") from error
-    options = RunOptions.model_validate(run.options).model_copy(
-        update={
-            "trials": first_size(trials) if until_decided else trials,
-            "until_decided": until_decided,
-            "max_trials": trials if until_decided else None,
-            "looks_with": None,
-            "is_old_side": False,
-            "experiment": True,
-            "baseline": "",
-        }
+    options = (
+        RunOptions.model_validate(run.options)
+        .without_looks()
+        .model_copy(
+            update={
+                "trials": first_size(trials) if until_decided else trials,
+                "until_decided": until_decided,
+                "max_trials": trials if until_decided else None,
+                "experiment": True,
+                "baseline": "",
+            }
+        )
     )
     check_judge(project, options)
     selection = Selection(only=tuple(keys))

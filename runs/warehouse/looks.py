@@ -17,6 +17,7 @@ from runs.models.run_options import RunOptions
 from runs.models.trial import TrialState
 from runs.warehouse.comparability import outcomes_changed_since
 
+LEAST_LEVEL = 1e-12
 Passes = dict[str, Sample]
 """Passes by scenario key."""
 
@@ -188,7 +189,11 @@ def levels_between(before: Run, after: Run) -> Levels:
     """Return the levels of a comparison of two runs: those of the last look where one looked at the other. No query."""
     for run, other in ((after, before), (before, after)):
         if run.looks and other.pk in (run.looks[-1]["against"], run.options.get("looks_with")):
-            return Levels(run.looks[-1]["level"], run.looks[-1]["table_level"])
+            last = run.looks[-1]
+            # Archives of other evalhubs may name any number.
+            return Levels(
+                *(min(1.0, max(LEAST_LEVEL, each)) for each in (last["level"], last["table_level"]))
+            )
     return ONE_LOOK
 
 

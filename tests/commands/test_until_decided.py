@@ -44,3 +44,16 @@ def test_a_limit_without_looks_is_refused(slug):
     ended = call("run_scenarios", slug, "--now", "--max-trials", "8")
     assert (ended.code, Run.objects.count()) == (2, 0)
     assert "Add --until-decided" in ended.err
+
+
+def test_a_dry_run_says_the_expected_and_the_greatest_number_of_trials_and_cost(slug):
+    answers(default_project(), "done", cost_usd=0.1)
+    alone = call("run_scenarios", slug, "--dry-run", "--until-decided", "--max-trials", "12")
+    assert "12 trials at the first look, about 12 if nothing has changed, at most 48." in alone.out
+    assert "1 run without a baseline to compare with stops after the first look." in alone.out
+    call("run_scenarios", slug, "--now", "--trials", "12")
+    planned = call("run_scenarios", slug, "--dry-run", "--until-decided", "--max-trials", "12", "--json")
+    looks = planned.document["looks"]
+    # Everything passed, so half of the trials are enough.
+    assert (looks["first"], looks["expected"], looks["greatest"]) == (12, 24, 48)
+    assert (looks["expected_usd"], looks["greatest_usd"]) == (pytest.approx(2.4), pytest.approx(4.8))

@@ -27,7 +27,8 @@ from runs.models.run import Trigger
 from runs.models.run_options import RunOptions, Selection
 from runs.planning import inputs
 from runs.planning.baseline_choice import ChosenBaseline, chosen_baseline
-from runs.planning.budgets import over_budget
+from runs.planning.budgets import estimates_of, over_budget
+from runs.planning.look_plan import look_plan
 from runs.planning.option_files import apply_config, given_sources
 from runs.planning.request import PlannedRun, Request, plan, request_runs
 from runs.reports.console import MOST_TRIALS
@@ -341,9 +342,24 @@ def _selection_and_options(options: dict[str, Any], baseline: ChosenBaseline) ->
 @transaction.atomic
 def _dry_run(project: Project, options: dict[str, Any]) -> Result:
     """Return what would run; reads files as a run does, and stores nothing."""
-    planned = _planned(plan(project, _request(project, options)))
+    request = _request(project, options)
+    runs = plan(project, request)
+    planned = _with_looks(_planned(runs), project, runs, request)
     transaction.set_rollback(True)
     return planned
+
+
+def _with_looks(
+    result: Result, project: Project, planned: tuple[PlannedRun, ...], request: Request
+) -> Result:
+    """Return the result with the expected and the greatest number of trials and cost of runs until a verdict."""
+    if not request.options.until_decided:
+        return result
+    estimates = estimates_of(project, planned, judged=request.options.judge)
+    looks = look_plan([each for estimate in estimates for each in estimate.runs], request)
+    if looks is None:
+        return result
+    return Result(f"{result.text}\n{looks.sentence}", {**result.document, "looks": looks.to_json()})
 
 
 def _planned(planned: tuple[PlannedRun, ...]) -> Result:
