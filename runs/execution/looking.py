@@ -210,5 +210,6 @@ def _add_trials(run: Run, keys: Sequence[str], size: int) -> int:
     if new:
         statements.insert(Trial, sorted(new, key=lambda row: row["position"]))
         Run.objects.filter(pk=run.pk).update(open=F("open") + len(new), trials=F("trials") + len(new))
-        transaction.on_commit(lambda: wakeups.lanes(run.pk))
+        if not run.launch.held_by:
+            transaction.on_commit(lambda: wakeups.lanes(run.pk))
     return len(new)
