@@ -31,6 +31,12 @@ def test_a_regression_ends_with_3_after_its_last_look(slug):
     assert len(ended.document["runs"][0]["trials"]) == run["trials"] == 12
 
 
+def test_the_most_trials_decide_whether_a_regression_can_be_shown(slug):
+    given = ("run_scenarios", slug, "--now", "--fail-on-regression", "--only", "add")
+    assert "can't show a regression" in call(*given, "--trials", "2").err
+    assert "can't show a regression" not in call(*given, "--until-decided", "--max-trials", "8").err
+
+
 def test_an_unchanged_tool_ends_with_0_before_the_limit(slug):
     call("run_scenarios", slug, "--now", "--trials", "8")
     ended = call("run_scenarios", slug, "--now", "--until-decided", "--max-trials", "8", "--json")

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -140,26 +140,42 @@ def unplanned_alarms(
     comparisons: int = 1_000,
     *,
     spends: bool = True,
-    beta: tuple[float, float] = MIDDLE,
+    differing: bool = False,
+    until_decided: bool = False,
 ) -> float:
-    """Return the share of comparisons without a change that some look calls one, each after as many more trials."""
+    """Return the share of comparisons without a change that some look calls one, each after as many more trials.
+
+    The later trials are of all scenarios, of those that are `differing`, or of those that a run until a verdict picks.
+    """
     rng, alarms = np.random.default_rng(scenarios * trials), 0
     for _ in range(comparisons):
-        rates = rng.beta(*beta, scenarios)
+        rates = rng.beta(*MIDDLE, scenarios)
         before, after = Side(rng, rates), Side(rng, rates)
+        running: Sequence[int] = range(scenarios)
         seen: list[tuple[float, float]] = []
         for number in range(1, looks + 1):
             for side in (before, after):
-                side.run_up_to(number * trials, range(scenarios))
-            arms = Arms(0, number * trials, 0, number * trials)
-            seen.append((information([arms] * scenarios), information([arms])))
+                side.run_up_to(number * trials, running)
+            seen.append(_information(before, after))
             levels = unplanned_levels(seen) if spends else ONE_LOOK
-            state = state_of(before.samples, after.samples, PASS.smallest, 0, is_paired=True)
+            most = looks * trials if until_decided else 0
+            state = state_of(before.samples, after.samples, PASS.smallest, most, is_paired=True)
             assert state is not None
-            if decide(state, levels, is_last=True).decision is Decision.DECIDED:
+            look = decide(state, levels, is_last=not until_decided)
+            if look.decision is Decision.DECIDED:
                 alarms += 1
+            if look.decision in (Decision.DECIDED, Decision.FUTILE):
                 break
+            if until_decided:
+                running = [int(key) for key in look.undecided]
+            elif differing:
+                running = np.flatnonzero(before.passes / before.n != after.passes / after.n).tolist()
     return alarms / comparisons
+
+
+def _information(before: Side, after: Side) -> tuple[float, float]:
+    arms = [Arms(0, int(old), 0, int(new)) for old, new in zip(before.n, after.n, strict=True)]
+    return information(arms), max(information([each]) for each in arms)
 
 
 def main() -> None:
@@ -186,12 +202,16 @@ def main() -> None:
                 f"{_named(plan)} {name} | {own.regressed:.0%} | {fixed.regressed:.0%} | {own.trials:.0%} |",
                 flush=True,
             )
-    print("\n| scenarios × trials | 10 looks at one level | 10 looks from one budget |\n| --- | --- | --- |")
+    kinds: dict[str, dict[str, Any]] = {
+        "10 looks at one level": {"spends": False},
+        "10 looks from one budget": {},
+        "of scenarios that differ": {"differing": True},
+        "one look, then until a verdict": {"until_decided": True, "looks": 5},
+    }
+    print(f"\n| scenarios × trials | {' | '.join(kinds)} |\n| {'--- | ' * (len(kinds) + 1)}")
     for scenarios, trials in ((3, 3), (5, 5), (10, 3), (20, 3), (50, 3)):
-        free, own = (
-            unplanned_alarms(scenarios, trials, comparisons=1_000, spends=spends) for spends in (False, True)
-        )
-        print(f"| {scenarios} × {trials} | {free:.1%} | {own:.1%} |", flush=True)
+        shares = [unplanned_alarms(scenarios, trials, **kind) for kind in kinds.values()]
+        print(f"| {scenarios} × {trials} | {' | '.join(f'{share:.1%}' for share in shares)} |", flush=True)
 
 
 def _named(plan: Plan) -> str:

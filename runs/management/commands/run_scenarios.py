@@ -29,6 +29,7 @@ from runs.planning import inputs
 from runs.planning.baseline_choice import ChosenBaseline, chosen_baseline
 from runs.planning.budgets import estimates_of, over_budget
 from runs.planning.look_plan import look_plan
+from runs.planning.looks import with_looks
 from runs.planning.option_files import apply_config, given_sources
 from runs.planning.request import PlannedRun, Request, plan, request_runs
 from runs.reports.console import MOST_TRIALS
@@ -95,7 +96,7 @@ class Command(EvalhubCommand):
             check_places(options)
             request = _request(project, options)
             if options["fail_on_regression"] or options["fail_on_release_rule"]:
-                self._warn(plan(project, request), options)
+                self._warn(plan(project, request), options, with_looks(request.options).max_trials or 0)
             if warning := over_budget(project, plan(project, request), request.options):
                 self.stderr.write(warning)
             here = options["now"]
@@ -107,9 +108,10 @@ class Command(EvalhubCommand):
         except RequestError as error:
             raise Refused(str(error), id=error.id) from error
 
-    def _warn(self, planned: tuple[PlannedRun, ...], options: Mapping[str, Any]) -> None:
+    def _warn(self, planned: tuple[PlannedRun, ...], options: Mapping[str, Any], most: int) -> None:
         """Say on stderr which of the planned runs are too small for a verdict or for their release rule.
 
+        `most` are the most trials of each scenario of runs until a verdict, 0 for others.
         Raises `Refused` for a suite without the release rule that the exit code needs.
         """
         rule = options["regression_rule"]
@@ -124,9 +126,10 @@ class Command(EvalhubCommand):
                 self.stderr.write(each.release_problem)
             if not options["fail_on_regression"]:
                 continue
-            if rule_for(suite.format, rule) == VERDICT and not can_show_regression(scenarios, each.trials):
+            trials = max(each.trials, most)
+            if rule_for(suite.format, rule) == VERDICT and not can_show_regression(scenarios, trials):
                 self.stderr.write(
-                    f"{suite.slug}: {counted(scenarios, 'scenario')} with {counted(each.trials, 'trial')} each"
+                    f"{suite.slug}: {counted(scenarios, 'scenario')} with {counted(trials, 'trial')} each"
                     " can't show a regression, whatever the results are. Use more --trials or scenarios, or"
                     " --regression-rule pass-fail."
                 )
