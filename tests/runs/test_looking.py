@@ -11,7 +11,10 @@ from runs.execution import recording
 from runs.execution.reaper import reap
 from runs.execution.retrying import Again, run_again
 from runs.models import Alert, Run, Trial
+from runs.models.run_options import RunOptions
+from runs.planning.confirmation import start_confirmation
 from runs.queue import claims
+from runs.warehouse.baselines import set_baseline
 from runs.warehouse.looks import looks_of
 from tests.builders import make_guidance
 from tests.runs.carrying import passed, start
@@ -155,6 +158,19 @@ def test_a_run_of_errors_gets_no_further_trials(version):
     assert "a third or more" in looks_of(run)[-1].reason
 
 
+def test_the_baseline_of_the_first_look_stays_that_of_the_run(version):
+    base = ran(version, failing(), trials=12)
+    other = ran(version, failing("list"), trials=12)
+    set_baseline(base, by=None)
+    run = requested(version, until_decided=True, max_trials=12).runs.get()
+    carry([run], failing("add"), most=16)
+    set_baseline(other, by=None)
+    carry([run], failing("add"))
+    run.refresh_from_db()
+    assert (run.baseline, run.verdict) == (base, "regressed")
+    assert {each.against for each in looks_of(run)} == {base.pk}
+
+
 def test_people_are_notified_once_at_the_end(version):
     ran(version, failing(), trials=12)
     run = requested(version, until_decided=True, trials=2, max_trials=12).runs.get()
@@ -219,3 +235,13 @@ def test_three_versions_of_guidance_are_refused(version):
     guidance = [make_guidance(version.suite, str(n)) for n in range(3)]
     with pytest.raises(RequestError, match="compares two versions"):
         requested(version, guidance=guidance, until_decided=True)
+
+
+def test_a_confirmation_of_a_run_until_a_verdict_has_a_plan_of_its_own(version):
+    for _ in range(3):
+        ran(version, failing(), trials=12)
+    run = ran(version, failing(*KEYS), until_decided=True, max_trials=12)
+    launch = start_confirmation(Alert.objects.get(run=run), by=None)
+    options = [RunOptions.model_validate(each.options) for each in launch.runs.all()]
+    assert options
+    assert not any(each.until_decided or each.max_trials for each in options)
