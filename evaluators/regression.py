@@ -55,6 +55,17 @@ ONE_RUN = Shares(pass_rate=0.03, scenarios=0.05, others=0.005)
 AGAINST_LINE = Shares(pass_rate=0.035, scenarios=0.01, others=0.005)
 """Against a line there are many old trials, so that the table uses its level up (`tests/evaluators/simulated_lines.py`)."""
 PASS_RATE_SHARE, SCENARIOS_SHARE, OTHERS_SHARE = ONE_RUN
+
+
+class Levels(NamedTuple):
+    """The levels of a comparison's two questions; lower while it is looked at before its end (`evaluators.looks`)."""
+
+    pass_rate: float = PASS_RATE_SHARE
+    scenarios: float = SCENARIOS_SHARE
+
+
+ONE_LOOK = Levels()
+"""The levels of a comparison that nobody looked at before."""
 POWER = 0.8
 """The share of comparisons that find a change of the detectable size."""
 CONFIDENCE = 0.95
@@ -70,6 +81,7 @@ MOST_TRIALS = 1_000
 
 def compare_headline(
     measures: Sequence[tuple[MeasureRule, Mapping[str, Sample], Mapping[str, Sample]]],
+    levels: Levels = ONE_LOOK,
 ) -> list[MeasureChange]:
     """Return the change of each headline measure, with one error for all of them and the table of scenarios.
 
@@ -79,13 +91,14 @@ def compare_headline(
     """
     changes = [_tested(rule, _pairs(before, after)) for rule, before, after in measures]
     has_passes = bool(changes) and changes[0].rule.is_outcome and changes[0].p is not None
-    levels = share_error([change.p for change in changes], ONE_RUN, has_passes=has_passes)
+    shares = ONE_RUN._replace(pass_rate=levels.pass_rate, scenarios=levels.scenarios)
+    parts = share_error([change.p for change in changes], shares, has_passes=has_passes)
     found = [
         _judged(change, _pairs(before, after), p, own)
-        for change, (_, before, after), (p, own) in zip(changes, measures, levels, strict=True)
+        for change, (_, before, after), (p, own) in zip(changes, measures, parts, strict=True)
     ]
     if has_passes:
-        found[0] = with_scenarios(found[0], compare_scenarios(*measures[0]))
+        found[0] = with_scenarios(found[0], compare_scenarios(*measures[0], levels.scenarios))
     return found
 
 
@@ -141,14 +154,17 @@ def compare_measures(
 
 
 def compare_scenarios(
-    rule: MeasureRule, before: Mapping[str, Sample], after: Mapping[str, Sample]
+    rule: MeasureRule,
+    before: Mapping[str, Sample],
+    after: Mapping[str, Sample],
+    level: float = SCENARIOS_SHARE,
 ) -> dict[str, MeasureChange]:
     """Return the change of each scenario's pass rate, corrected over all of them (Benjamini and Hochberg)."""
     changes = {key: _tested(rule, [(before[key], after[key])]) for key in after if key in before}
     tested = [key for key, change in changes.items() if change.p is not None]
     ps = benjamini_hochberg([changes[key].p or 0.0 for key in tested])
-    by_key = {key: scaled(p, SCENARIOS_SHARE) for key, p in zip(tested, ps, strict=True)}
-    share = SCENARIOS_SHARE / max(1, len(tested))
+    by_key = {key: scaled(p, level) for key, p in zip(tested, ps, strict=True)}
+    share = level / max(1, len(tested))
     return {
         key: _judged(change, [(before[key], after[key])], by_key.get(key), share)
         for key, change in changes.items()

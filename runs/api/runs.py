@@ -123,6 +123,14 @@ class RunsIn(RequestBody):
     """Reuse earlier passes with the same inputs; for single trials only."""
     max_usd: Annotated[float, Field(gt=0, le=1_000_000)] | None = None
     """Budget of the launch: once its runs cost this much, no further trial starts."""
+    until_decided: bool = False
+    """Add trials in up to four looks, first to undecided scenarios, until a verdict, the limit, or little hope of one.
+
+    `trials` above 1 are the first look's, else a quarter of the most. Two versions of guidance take turns and are
+    compared with each other.
+    """
+    max_trials: Annotated[int, Field(ge=1, le=1000)] | None = None
+    """With `until_decided`: most trials of each scenario of each run. Default: 12, at least 4 times `trials`."""
     baseline: Annotated[Text, Field(max_length=40)] = ""
     """A run's number or UUID, or last-pass. Default: the pinned baseline."""
     seed: JsonValue = None
@@ -153,6 +161,8 @@ _OPTIONS = {
     "judge_model",
     "baseline",
     "max_usd",
+    "until_decided",
+    "max_trials",
     "use_cache",
     "verbose",
     "seed",

@@ -142,6 +142,30 @@ class ComparedWithOut(Schema):
     """When; a run of the line that changed later doesn't change the verdict."""
 
 
+class LookOut(Schema):
+    """One look at a run until a verdict."""
+
+    against: int
+    """The run that it compared with."""
+    trials: list[int]
+    """Trials so far that count, before and after."""
+    information: float
+    """What is known of the pass rate's change, as a share of that at the limit of trials."""
+    p: float
+    """Of the pass rate."""
+    level: float
+    """The pass rate's p had to be lower than this."""
+    table_p: float
+    """The lowest p of a scenario, corrected for all of them."""
+    table_level: float
+    decision: str
+    """go_on, decided, futile or limit."""
+    undecided: list[str]
+    """The scenarios that got trials next, by key."""
+    reason: str
+    """Why no trial followed although the limit of trials wasn't reached; else empty."""
+
+
 class RunOut(RunRowOut):
     """A run with its changes against the baseline, by scenario key."""
 
@@ -165,6 +189,8 @@ class RunOut(RunRowOut):
     """The headline measures compared with what `compared_with` says, then others with the baseline; else empty."""
     compared_with: ComparedWithOut | None
     """Null without a verdict, and in runs that an older release compared."""
+    looks: list[LookOut]
+    """The looks of a run until a verdict, the first one first; the verdict has the levels of the last one."""
     counting: CountingOut
     variance: list[VarianceOut]
     """Of the headline measures of a closed run."""

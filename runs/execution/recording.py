@@ -13,7 +13,7 @@ from evalhub.teams.models import Project
 from evalhub.web.numbers import counted
 from runs import outbox
 from runs.errors import NotWritable
-from runs.execution import budget
+from runs.execution import budget, looking
 from runs.execution.trial_result import TrialResult, columns, judging_row, total_cost
 from runs.models import (
     Alert,
@@ -213,7 +213,19 @@ def _stop(run: Run, sentence: str) -> int:
 
 
 def close_if_done(run_id: int) -> bool:
-    """Close a run after its last trial; return True only for the call that closed it."""
+    """Close a run after its last trial; return True only for the call that closed it.
+
+    A run until a verdict gets the next look's trials instead while it is undecided.
+    """
+    with write_transaction():
+        ended = looking.look(run_id)
+    # The old side of two runs that are looked at together closes first.
+    closed = [each for each in ended if _close(each)]
+    return run_id in closed
+
+
+def _close(run_id: int) -> bool:
+    """Close a run whose trials have all ended; return True only for the call that closed it."""
     with write_transaction():
         won = Run.objects.filter(pk=run_id, state=RunState.RUNNING, open=0).update(
             state=Case(

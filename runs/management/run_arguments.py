@@ -73,6 +73,19 @@ def _add_targets(group: Arguments) -> None:
 def _add_amount(group: Arguments) -> None:
     group.add_argument("--trials", type=int, default=1, help="trials per scenario (default: 1)")
     group.add_argument(
+        "--until-decided",
+        action="store_true",
+        help="add trials in up to four looks, first to undecided scenarios, until a verdict against the baseline, the"
+        " limit, or little hope of one; two --guidance take turns and are compared with each other",
+    )
+    group.add_argument(
+        "--max-trials",
+        type=int,
+        metavar="N",
+        help="with --until-decided: most trials per scenario of each run (default: 12, at least 4 times --trials,"
+        " which are those of the first look if above 1, else a quarter)",
+    )
+    group.add_argument(
         "--concurrency", type=int, help="trials at once (default: the target's workers, else 1)"
     )
     group.add_argument(

@@ -40,6 +40,14 @@ class RunOptions(BaseModel):
     """Compared like others, but never a baseline and never an alert."""
     max_usd: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     """The launch's budget: once its runs cost this much, no further trial starts."""
+    until_decided: bool = False
+    """Add trials in up to four looks until a verdict, `max_trials`, or no hope of one; `trials` are the first look's."""
+    max_trials: int | None = Field(default=None, ge=1, le=1000)
+    """With `until_decided`: the most trials of each scenario, on each side that is run."""
+    looks_with: int | None = None
+    """The run whose trials take turns with this one's, looked at together; None if its looks need no other run's."""
+    is_old_side: bool = False
+    """Of those two, whether it is the one compared with."""
     use_cache: bool = False
     """Reuse earlier passes with the same inputs; for single trials only."""
     expected_tool: str | None = None
@@ -57,6 +65,11 @@ class RunOptions(BaseModel):
     """Bytes of the packages that the command of an MCP server fetched before the run, by the server's name."""
     registry_source: str = ""
     """An address or a command that returns the registry, likewise."""
+
+    def without_looks(self) -> RunOptions:
+        """Return the options of a run that repeats trials of this one once."""
+        plain = {"until_decided": False, "max_trials": None, "looks_with": None, "is_old_side": False}
+        return self.model_copy(update=plain)
 
     def agent_seconds(self, of_scenario: float | None) -> float:
         """Return an agent's time limit: the scenario's, else the request's; the target may have a shorter one."""

@@ -33,6 +33,7 @@ def _arguments(request: Request, guidance: Sequence[Guidance], document: str) ->
         ("--tier", _known(request.selection.tier)),
         ("--only", request.selection.only),
         ("--trials", [str(request.options.trials)]),
+        ("--max-trials", _known(request.options.max_trials)),
         ("--concurrency", _known(request.options.concurrency)),
         ("--timeout-seconds", _seconds(request.options.timeout_seconds)),
         ("--max-usd", _seconds(request.options.max_usd)),
@@ -54,6 +55,8 @@ def _arguments(request: Request, guidance: Sequence[Guidance], document: str) ->
             yield from _option(name, value)
     if not request.options.judge:
         yield "--no-judge"
+    if request.options.until_decided:
+        yield "--until-decided"
     if request.options.use_cache:
         yield "--use-cache"
     if request.options.experiment:

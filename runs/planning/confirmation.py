@@ -160,7 +160,7 @@ def _store(launch: Launch, of: Run, planned: PlannedRun, alerted: Run) -> Run:
         "expected_tool": of.tool_version,
         "baseline": str(alerted.baseline_id),
     }
-    options = RunOptions.model_validate(of.options).model_copy(update=own)
+    options = RunOptions.model_validate(of.options).without_looks().model_copy(update=own)
     # A version that no command reports can't be checked: the worker's is taken to be that of the newer run.
     given = of.tool_version if of.tool_version == alerted.tool_version else ""
     request = Request((planned.suite_version,), options=options, tool_version=given, branch=of.branch)

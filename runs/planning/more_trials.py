@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from django.contrib.auth.models import User
+from django.db import transaction
 
 from evalhub.teams.models import Project
+from evaluators.looks import first_size
 from runs.errors import NothingToRun, RequestError
 from runs.models import Launch, Run
 from runs.models.run import Trigger
 from runs.models.run_options import RunOptions, Selection
+from runs.planning.looks import pair
 from runs.planning.request import PlannedRun, Request, store_launch
 from runs.planning.selection import check_judge, find_target, scenarios_of, select_scenarios
 
@@ -21,25 +24,39 @@ Planned = tuple[PlannedRun, Request]
 
 
 def plan_more_trials(
-    project: Project, runs: Sequence[Run], keys: Collection[str], trials: int
+    project: Project, runs: Sequence[Run], keys: Collection[str], trials: int, *, until_decided: bool = False
 ) -> list[Planned]:
     """Return one planned run for each run, with its suite version, target, model, guidance and options.
+
+    With `until_decided`, `trials` are the most further ones of each scenario, and the runs are those of the first look.
 
     Raises `RequestError` if one of them can't run or lacks a scenario.
     """
     if not keys:
         raise NothingToRun("Select at least one scenario that both runs have.")
-    return [_planned(project, run, keys, trials) for run in runs]
+    return [_planned(project, run, keys, trials, until_decided=until_decided) for run in runs]
 
 
-def _planned(project: Project, run: Run, keys: Collection[str], trials: int) -> Planned:
+def _planned(
+    project: Project, run: Run, keys: Collection[str], trials: int, *, until_decided: bool
+) -> Planned:
     version = run.suite_version
     try:
         target = find_target(project, run.target.name)
     except RequestError as error:
         raise RequestError(f"Run {run.pk} can't get more trials. {error}") from error
-    options = RunOptions.model_validate(run.options).model_copy(
-        update={"trials": trials, "experiment": True, "baseline": ""}
+    options = (
+        RunOptions.model_validate(run.options)
+        .without_looks()
+        .model_copy(
+            update={
+                "trials": first_size(trials) if until_decided else trials,
+                "until_decided": until_decided,
+                "max_trials": trials if until_decided else None,
+                "experiment": True,
+                "baseline": "",
+            }
+        )
     )
     check_judge(project, options)
     selection = Selection(only=tuple(keys))
@@ -57,9 +74,15 @@ def _planned(project: Project, run: Run, keys: Collection[str], trials: int) -> 
     )
     scenarios = select_scenarios(scenarios_of(version), selection, version.suite.name)
     concurrency = options.concurrency or target.workers or 1
-    return PlannedRun(version, target, run.model, run.guidance, scenarios, trials, concurrency), request
+    return PlannedRun(
+        version, target, run.model, run.guidance, scenarios, options.trials, concurrency
+    ), request
 
 
+@transaction.atomic
 def request_more_trials(project: Project, planned: Sequence[Planned], *, by: User | None) -> Launch:
     """Queue the planned trials in one launch, so that lanes take both runs' trials in turn."""
-    return store_launch(project, planned, by=by, trigger=Trigger.CONFIRM)
+    launch = store_launch(project, planned, by=by, trigger=Trigger.CONFIRM)
+    if planned[0][1].options.until_decided:
+        pair(*launch.runs.order_by("pk"))
+    return launch

@@ -18,6 +18,7 @@ from runs.models import Launch, Run, Target, Trial
 from runs.models.run import Trigger
 from runs.models.run_options import RunOptions, Selection
 from runs.planning.judge_choice import unjudged_warning, with_judge
+from runs.planning.looks import check_sides, pair_guidance, with_looks
 from runs.planning.selection import (
     ChosenScenario,
     ProjectReader,
@@ -101,6 +102,8 @@ def plan(project: Project, request: Request, reader: ProjectReader | None = None
             "A profile names its targets and models itself. Leave out the targets and models, or the profile."
         )
     check_repeats(request.options)
+    request = replace(request, options=with_looks(request.options))
+    check_sides(request.options, request.guidance)
     planned: list[PlannedRun] = []
     reader = reader or ProjectReader(project)
     for version in request.suite_versions:
@@ -161,12 +164,15 @@ def request_runs(
 
     Wakes workers unless the caller executes the runs, which then needs the labels of their targets.
     """
-    request = replace(request, options=with_judge(project, request.options))
+    request = replace(request, options=with_looks(with_judge(project, request.options)))
     planned = plan(project, request)
     if not wake:
         refuse_missing(each.target for each in planned)
     asked = [(each, request) for each in planned]
-    return store_launch(project, asked, by=by, trigger=trigger, wake=wake)
+    launch = store_launch(project, asked, by=by, trigger=trigger, wake=wake)
+    if request.options.until_decided and len(request.guidance) > 1:
+        pair_guidance(launch.runs.order_by("pk"))
+    return launch
 
 
 @transaction.atomic

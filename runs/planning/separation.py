@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import ceil
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -179,7 +180,10 @@ def request_separation(run_id: int, *, by: User | None, trigger: Trigger) -> lis
 
 def _request(run: Run, baseline: Run) -> Request:
     options = RunOptions.model_validate(run.options)
-    keys = run.trial_set.values_list("scenario__key", flat=True).order_by().distinct()
+    keys = list(run.trial_set.values_list("scenario__key", flat=True).order_by().distinct())
+    if options.until_decided:
+        # Looks gave some scenarios more trials than others; fresh runs get as many in all.
+        options = options.without_looks().model_copy(update={"trials": ceil(run.trials / len(keys))})
     return Request(
         suite_versions=[run.suite_version],
         targets=[run.target.name],

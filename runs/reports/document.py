@@ -21,6 +21,7 @@ from runs.warehouse.comparison import comparison_of
 from runs.warehouse.counting import ends_of_run, rules_of_run
 from runs.warehouse.digests import digests_of
 from runs.warehouse.failure_reasons import fail_reason
+from runs.warehouse.looks import look_json, looks_of
 from runs.warehouse.measure_changes import change_json, stored_changes
 from runs.warehouse.old_side import old_side_json
 from runs.warehouse.release_rule import release_result
@@ -69,6 +70,7 @@ def run_json(run: Run) -> dict[str, Any]:
         "not_comparable": {key: list(why) for key, why in changes.not_comparable.items()},
         "measures": [change_json(change) for change in stored_changes(run.pk)],
         "compared_with": old_side_json(run),
+        "looks": [look_json(each) for each in looks_of(run)],
         "counting": {"rules": rules_of_run(run.counting), "ends": ends_of_run(run.counting)},
         "variance": variance_json(digest.variance if digest else None),
         "scenarios": scenarios_json(run.suite, run_strips(run)),

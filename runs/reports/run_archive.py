@@ -34,6 +34,7 @@ from runs.warehouse.archived_runs import (
     Manifest,
 )
 from runs.warehouse.artifacts import FileUnavailable, opened
+from runs.warehouse.looks import looks_of
 from scenarios.bundle_limits import MAX_ARCHIVE_BYTES, MAX_FILE_BYTES
 from scenarios.hashing import blob_hash
 from scenarios.models import SuiteVersion
@@ -98,7 +99,7 @@ def _run(writer: _Writer, run: Run) -> ArchivedRun:
     columns["options"] = {
         name: value
         for name, value in run.options.items()
-        if name not in ("import", "baseline", "baseline_note")
+        if name not in ("import", "baseline", "baseline_note", "looks_with", "is_old_side")
     }
     return ArchivedRun(
         uuid=run.shown_id,
@@ -108,6 +109,7 @@ def _run(writer: _Writer, run: Run) -> ArchivedRun:
         guidance=_guidance(run),
         baseline=run.baseline.shown_id if run.baseline else "",
         trials=run.trial_set.count(),
+        looks=looks_of(run),
     )
 
 

@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Struct, field
 
 from runs.errors import RequestError
+from runs.warehouse.looks import StoredLook
 
 Content = TypeVar("Content")
 MANIFEST = "evalhub.json"
@@ -61,6 +62,8 @@ class ArchivedRun(Struct, frozen=True):
     baseline: str = ""
     trials: int = 0
     """The number of its trials in the archive."""
+    looks: list[StoredLook] = []
+    """The looks at a run until a verdict; the verdict depends on their levels."""
 
     @property
     def shard(self) -> str:

@@ -99,8 +99,13 @@ def baseline_of(run: Run, choice: str = "") -> Run | None:
 
     Runs with too many errors (`MOSTLY_MEASURED`) are none. In order: the request's choice, the branch's pinned run, that of the suite and target, then the newest earlier
     finished run of the same line, with any outcome: choosing only runs that passed would make chance look like a
-    regression. With `last-pass` it is the newest earlier one in which everything passed.
+    regression. With `last-pass` it is the newest earlier one in which everything passed. A run until a verdict keeps
+    the one of its first look.
     """
+    if run.looks and run.more_of_id is None:
+        looked_at = Run.objects.filter(MOSTLY_MEASURED, pk=run.looks[0]["against"], project=run.project_id)
+        if found := looked_at.exclude(pk=run.pk).first():
+            return found
     if choice.isdecimal():
         named = Run.objects.filter(MOSTLY_MEASURED, pk=int(choice), project=run.project_id)
         return named.exclude(pk=run.pk).first()

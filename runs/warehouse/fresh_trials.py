@@ -51,9 +51,12 @@ def fresh_runs(runs: Sequence[Run]) -> list[FreshRun]:
 
 
 def _changed(run: Run, fresh: Run) -> tuple[str, ...]:
-    # An open run has no fingerprint yet.
-    if fresh.is_open or fresh.error:
-        return ()
+    # A run that isn't prepared has no fingerprint yet.
+    return () if fresh.is_open or fresh.error else changed_meanwhile(run, fresh)
+
+
+def changed_meanwhile(run: Run, fresh: Run) -> tuple[str, ...]:
+    """Return the parts of the fingerprint in which further trials differ from their run, so that they don't count."""
     differing = (each.label for each in fingerprint_differences(run, fresh))
     changed = [label for label in dict.fromkeys(differing) if label not in OF_EVALHUB]
     if not set(countings_of(fresh.counting)) <= set(countings_of(run.counting)):

@@ -10,11 +10,12 @@ from django.db.models import Case, F, IntegerField, Q, Sum, When
 from evaluators.comparability import Reasons, parts_of
 from evaluators.interaction import COUNTS, RATES
 from evaluators.measure_change import MeasureChange, Sample, pooled
-from evaluators.regression import compare_headline, compare_measures, compare_scenarios
+from evaluators.regression import Levels, compare_headline, compare_measures, compare_scenarios
 from runs.models import Run, RunMeasure
 from runs.warehouse.comparability import parts_changed_since
 from runs.warehouse.counting import counted_by_events
 from runs.warehouse.guidance_runs import ChosenRuns
+from runs.warehouse.looks import levels_between
 from runs.warehouse.measure_changes import (
     HEADLINE,
     LAYER_1,
@@ -48,12 +49,19 @@ def compare_chosen(chosen: ChosenRuns) -> RunComparison:
         layer, _, own = name.partition("/")
         unit, better = unit_of(layer, own)
         named[name] = (rule_of(chosen.after[0].project, layer, own, unit, better), before[name], after[name])
-    headline = compare_headline([named[name] for name in HEADLINE if name in named])
+    levels = _levels(chosen)
+    headline = compare_headline([named[name] for name in HEADLINE if name in named], levels)
     others = compare_measures([each for name, each in named.items() if name not in HEADLINE])
-    scenarios = compare_scenarios(*named[PASS]) if PASS in named else {}
+    scenarios = compare_scenarios(*named[PASS], levels.scenarios) if PASS in named else {}
     common = before.get(PASS, {}).keys() & after.get(PASS, {}).keys()
     reasons = {key: why for each in changed.values() for key, why in each.items()}
-    return RunComparison(tuple(headline), tuple(others), scenarios, reasons, len(common | reasons.keys()))
+    common_keys = len(common | reasons.keys())
+    return RunComparison(tuple(headline), tuple(others), scenarios, reasons, common_keys, levels=levels)
+
+
+def _levels(chosen: ChosenRuns) -> Levels:
+    """Return the lowest levels of the pairs that were looked at together. No query."""
+    return min(levels_between(old, new) for old in chosen.before for new in chosen.after)
 
 
 def _changed(chosen: ChosenRuns, *, strict: bool) -> dict[int, dict[str, Reasons]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -117,6 +118,8 @@ def store_archived(launch: Launch, archived: Archived, members: Members, sha256:
         "import": {"sha256": sha256, "run_id": run.uuid},
         "baseline": str(baseline.pk) if baseline else "",
     }
+    # The looks name their run by its number in the other evalhub.
+    stored.looks = [replace(each, against=baseline.pk).to_json() for each in run.looks] if baseline else []
     if not is_exact:
         hashes = [(trial.scenario, trial.scenario_hash) for trial in trials]
         stored.fingerprint = {

@@ -75,9 +75,10 @@ def old_side_of(run: Run, choice: str) -> OldSide:
     """Return what a closed run is compared with; `choice` is its request's baseline.
 
     In order: the request's choice, an experiment's sibling, the pinned run, the line of its branch, that of the default
-    branch, and with fewer than `FEWEST_RUNS` runs the last one that didn't regress. At most nine queries.
+    branch, and with fewer than `FEWEST_RUNS` runs the last one that didn't regress. A run until a verdict has the one run
+    that its looks compared with. At most nine queries.
     """
-    if choice or run.trigger == Trigger.CONFIRM or run.more_of_id:
+    if choice or run.trigger == Trigger.CONFIRM or run.more_of_id or run.looks:
         return OldSide(baseline_of(run, choice))
     pinned, sibling = pinned_run(run), sibling_of(run)
     if sibling is not None:

@@ -22,11 +22,19 @@ from evaluators.measure_change import (
     Scale,
     pooled,
 )
-from evaluators.regression import compare_headline, compare_measures, compare_scenarios, overall
+from evaluators.regression import (
+    ONE_LOOK,
+    Levels,
+    compare_headline,
+    compare_measures,
+    compare_scenarios,
+    overall,
+)
 from runs.models import Change, Measure, Run, RunMeasure
 from runs.models.run import ERRORS
 from runs.warehouse.comparability import gates_changed_since, parts_changed_since
 from runs.warehouse.counting import compared_ends, counting_of, takes_reported
+from runs.warehouse.looks import levels_between, levels_of_pools
 from runs.warehouse.measures import REPORTED
 
 PASS = "trial/pass"  # noqa: S105 (a measure's name, not a password)
@@ -71,6 +79,8 @@ class RunComparison:
     """Why there is no verdict, if one of the runs has too many errors: then nothing is compared."""
     ends: tuple[str, ...] = ()
     """The sources of ends by which layer 1 is compared: recorded, reported or estimated; empty for older rules."""
+    levels: Levels = ONE_LOOK
+    """The levels of the pass rate and the table of scenarios, lower where trials were added after a look."""
 
     @property
     def verdict(self) -> ChangeVerdict | None:
@@ -126,11 +136,12 @@ def compare_pools(base: Pool, others: Sequence[Pool], only: Collection[str] = ()
     return [
         _without_verdict(
             replace(
-                _compared(_measured(base.run, each, samples), why, own), ends=_ends(base.run, each, samples)
+                _compared(_measured(base.run, each.run, samples), why, own, _levels(base, each)),
+                ends=_ends(base.run, each.run, samples),
             ),
-            base.run.no_verdict or each.no_verdict,
+            base.run.no_verdict or each.run.no_verdict,
         )
-        for each, why, own in zip(runs, reasons, gates, strict=True)
+        for each, why, own in zip(others, reasons, gates, strict=True)
     ]
 
 
@@ -180,6 +191,13 @@ def against_line(
     )
 
 
+def _levels(base: Pool, other: Pool) -> Levels:
+    """Return the levels of a comparison by how often it was looked at. Two queries with further trials."""
+    if base.also or other.also:
+        return levels_of_pools(base.keys, other.keys)
+    return levels_between(base.run, other.run)
+
+
 def _without_verdict(compared: RunComparison, why: str) -> RunComparison:
     """Return a comparison in which nothing is compared, if there is a reason for that."""
     if not why:
@@ -198,20 +216,24 @@ def _ends(before: Run, after: Run, samples: _Samples) -> tuple[str, ...]:
 
 
 def _compared(
-    measured: Sequence[_Measured], reasons: Mapping[str, Reasons], gates: Mapping[str, frozenset[str]]
+    measured: Sequence[_Measured],
+    reasons: Mapping[str, Reasons],
+    gates: Mapping[str, frozenset[str]],
+    levels: Levels,
 ) -> RunComparison:
     usable = [_comparable(each, reasons, gates) for each in measured]
     named = {each.rule.name: (each.rule, each.before, each.after) for each in usable}
-    headline = compare_headline([named[name] for name in HEADLINE if name in named])
+    headline = compare_headline([named[name] for name in HEADLINE if name in named], levels)
     others = compare_measures([each for name, each in named.items() if name not in HEADLINE])
     passes = next((each for each in measured if each.rule.name == PASS), None)
     return RunComparison(
         tuple(headline),
         tuple(others),
-        compare_scenarios(*named[PASS]) if PASS in named else {},
+        compare_scenarios(*named[PASS], levels.scenarios) if PASS in named else {},
         {key: why for key, why in reasons.items() if passes is None or key in passes.after},
         len(passes.before.keys() & passes.after.keys()) if passes else 0,
         named,
+        levels=levels,
     )
 
 

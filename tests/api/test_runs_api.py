@@ -8,6 +8,8 @@ from evalhub.teams.models import AuditEvent
 from runs.models import Alert, Baseline, Review, Run, Target, Worker
 from tests.api.samples import make_samples
 from tests.builders import make_guidance, make_member, make_run, make_suite, make_target, make_trial
+from tests.runs.carrying import NO_GATES, start
+from tests.runs.looking import KEYS, carry, failing, ran
 
 
 @pytest.fixture
@@ -313,3 +315,25 @@ def test_a_run_reads_its_tools_and_values_from_addresses(api, suite):
     assert (options["registry_source"], options["snapshot_source"]) == tuple(addresses.values())
     refused = api("runner").post("/runs", {"suites": [suite.suite.slug], "registry_url": "sh -c id"})
     assert refused.status_code == 422
+
+
+def test_it_starts_a_run_until_a_verdict_and_lists_its_looks(api, project):
+    version = make_suite(project, KEYS, name="Five", **NO_GATES)
+    make_target(project)
+    ran(version, failing(), trials=12)
+    body = {"suites": ["five"], "until_decided": True, "max_trials": 12}
+    run = Run.objects.get(pk=api("runner").post("/runs", body).json()["runs"][0])
+    start(run)
+    carry([run], failing("add"))
+    found = api().get(f"/runs/{run.pk}").json()["run"]
+    assert (found["verdict"], found["trials"]) == ("regressed", 18)
+    first, last = found["looks"]
+    assert (first["decision"], first["undecided"], first["trials"]) == ("go_on", ["add"], [60, 15])
+    assert last["decision"] == "decided"
+    assert last["p"] < last["level"]
+
+
+def test_it_refuses_a_limit_without_looks(api, suite):
+    response = api("runner").post("/runs", {"suites": ["basics"], "max_trials": 5})
+    assert response.status_code == 422
+    assert "until_decided" in response.json()["detail"]

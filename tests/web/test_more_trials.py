@@ -7,7 +7,8 @@ import pytest
 from runs.execution import run_here
 from runs.models import Launch, Run, Target
 from tests.builders import make_guidance, make_suite, make_target
-from tests.runs.carrying import NO_GATES, launch
+from tests.runs.carrying import NO_GATES, launch, start
+from tests.runs.looking import carry, decisions, failing, ran
 from tests.runs.past_runs import past_run
 from tests.web.screen import parse
 
@@ -208,3 +209,58 @@ def test_started_trials_run_and_are_compared(signed_in, project):
     row = parse(client.get(f"{COMPARE}?runs={numbers(runs)}")).table("Measures").row("Pass rate")
     assert (row.cell("n").text, row.cell("Trials").text) == ("6", "22 / 22")
     assert not project.alerts.exists()
+
+
+def test_each_look_at_further_trials_lowers_the_levels(signed_in, runs):
+    client, address = signed_in("viewer"), f"{COMPARE}?runs={numbers(runs)}"
+    assert "has to be below" not in parse(client.get(address)).text
+    levels = []
+    for _ in range(2):
+        at_once = Launch.objects.create(project=runs[0].project, trigger="confirm")
+        for run in runs:
+            fresh(run, {key: ["pass"] * 3 for key in KEYS}, launch=at_once)
+        text = parse(client.get(address)).region("More trials").text
+        levels.append(float(text.partition("the pass rate's p has to be below ")[2].split(",")[0]))
+    # Twice and three times the information of the first look, which spent its whole level.
+    assert levels == [0.009, 0.004]
+
+
+def test_a_drop_that_one_comparison_would_find_is_no_verdict_at_a_later_look(signed_in, version):
+    outcomes = {key: ["pass"] * 6 for key in KEYS}
+    worse = {**outcomes, "a": ["fail"] * 2 + ["pass"] * 4, "b": ["fail"] * 2 + ["pass"] * 4}
+    client = signed_in("viewer")
+    once = past_run(version, outcomes), past_run(version, {**worse, "c": ["fail"] + ["pass"] * 5})
+    assert "regressed" in parse(client.get(f"{COMPARE}?runs={numbers(once)}")).table("Measures").row(
+        "Pass rate"
+    )
+    halves = [past_run(version, {key: each[:3] for key, each in own.items()}) for own in (outcomes, worse)]
+    at_once = Launch.objects.create(project=halves[0].project, trigger="confirm")
+    for run, own in zip(halves, (outcomes, {**worse, "c": ["pass"] * 5 + ["fail"]}), strict=True):
+        fresh(run, {key: each[3:] for key, each in own.items()}, launch=at_once)
+    row = parse(client.get(f"{COMPARE}?runs={numbers(halves)}")).table("Measures").row("Pass rate")
+    assert "regressed" not in row
+
+
+@pytest.mark.django_db(transaction=True)
+def test_further_trials_until_a_verdict_take_turns_and_stop(signed_in, project):
+    make_target(project)
+    version = make_suite(project, KEYS, name="Small", **NO_GATES)
+    base, new = (ran(version, failing(*broken), trials=3) for broken in ((), ("a",)))
+    client = signed_in("runner")
+    body = {"runs": f"{base.pk},{new.pk}", "scenario": ["", "a", "b"], "trials": "12", "until_decided": "yes"}
+    plan = parse(client.post(ADDRESS, body)).region("Plan")
+    assert "2 runs × 2 × 3, up to 48" in plan
+    client.post(ADDRESS, {**body, "start": "1", "planned": "12"})
+    old_side, new_side = Launch.objects.get(trigger="confirm").runs.order_by("pk")
+    start(old_side)
+    start(new_side)
+    carry(
+        [old_side, new_side], lambda run, key: failing(*(("a",) if run.pk == new_side.pk else ()))(run, key)
+    )
+    for run in (old_side, new_side):
+        run.refresh_from_db()
+    assert (old_side.state, new_side.state) == ("finished", "finished")
+    assert decisions(new_side)[-1] == "decided"
+    assert old_side.trials == new_side.trials < 24
+    text = parse(client.get(f"{COMPARE}?runs={base.pk},{new.pk}"))
+    assert "Regressed" in text

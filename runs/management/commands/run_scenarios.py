@@ -27,7 +27,9 @@ from runs.models.run import Trigger
 from runs.models.run_options import RunOptions, Selection
 from runs.planning import inputs
 from runs.planning.baseline_choice import ChosenBaseline, chosen_baseline
-from runs.planning.budgets import over_budget
+from runs.planning.budgets import estimates_of, over_budget
+from runs.planning.look_plan import look_plan
+from runs.planning.looks import with_looks
 from runs.planning.option_files import apply_config, given_sources
 from runs.planning.request import PlannedRun, Request, plan, request_runs
 from runs.reports.console import MOST_TRIALS
@@ -94,7 +96,7 @@ class Command(EvalhubCommand):
             check_places(options)
             request = _request(project, options)
             if options["fail_on_regression"] or options["fail_on_release_rule"]:
-                self._warn(plan(project, request), options)
+                self._warn(plan(project, request), options, with_looks(request.options).max_trials or 0)
             if warning := over_budget(project, plan(project, request), request.options):
                 self.stderr.write(warning)
             here = options["now"]
@@ -106,9 +108,10 @@ class Command(EvalhubCommand):
         except RequestError as error:
             raise Refused(str(error), id=error.id) from error
 
-    def _warn(self, planned: tuple[PlannedRun, ...], options: Mapping[str, Any]) -> None:
+    def _warn(self, planned: tuple[PlannedRun, ...], options: Mapping[str, Any], most: int) -> None:
         """Say on stderr which of the planned runs are too small for a verdict or for their release rule.
 
+        `most` are the most trials of each scenario of runs until a verdict, 0 for others.
         Raises `Refused` for a suite without the release rule that the exit code needs.
         """
         rule = options["regression_rule"]
@@ -123,9 +126,10 @@ class Command(EvalhubCommand):
                 self.stderr.write(each.release_problem)
             if not options["fail_on_regression"]:
                 continue
-            if rule_for(suite.format, rule) == VERDICT and not can_show_regression(scenarios, each.trials):
+            trials = max(each.trials, most)
+            if rule_for(suite.format, rule) == VERDICT and not can_show_regression(scenarios, trials):
                 self.stderr.write(
-                    f"{suite.slug}: {counted(scenarios, 'scenario')} with {counted(each.trials, 'trial')} each"
+                    f"{suite.slug}: {counted(scenarios, 'scenario')} with {counted(trials, 'trial')} each"
                     " can't show a regression, whatever the results are. Use more --trials or scenarios, or"
                     " --regression-rule pass-fail."
                 )
@@ -326,6 +330,8 @@ def _selection_and_options(options: dict[str, Any], baseline: ChosenBaseline) ->
             experiment=options["experiment"],
             shard="/".join(map(str, options["shard"] or ())),
             max_usd=options["max_usd"],
+            until_decided=options["until_decided"],
+            max_trials=options["max_trials"],
             use_cache=options["use_cache"],
             verbose=options["verbose"],
             **given_sources(options),
@@ -339,9 +345,24 @@ def _selection_and_options(options: dict[str, Any], baseline: ChosenBaseline) ->
 @transaction.atomic
 def _dry_run(project: Project, options: dict[str, Any]) -> Result:
     """Return what would run; reads files as a run does, and stores nothing."""
-    planned = _planned(plan(project, _request(project, options)))
+    request = _request(project, options)
+    runs = plan(project, request)
+    planned = _with_looks(_planned(runs), project, runs, request)
     transaction.set_rollback(True)
     return planned
+
+
+def _with_looks(
+    result: Result, project: Project, planned: tuple[PlannedRun, ...], request: Request
+) -> Result:
+    """Return the result with the expected and the greatest number of trials and cost of runs until a verdict."""
+    if not request.options.until_decided:
+        return result
+    estimates = estimates_of(project, planned, judged=request.options.judge)
+    looks = look_plan([each for estimate in estimates for each in estimate.runs], request)
+    if looks is None:
+        return result
+    return Result(f"{result.text}\n{looks.sentence}", {**result.document, "looks": looks.to_json()})
 
 
 def _planned(planned: tuple[PlannedRun, ...]) -> Result:

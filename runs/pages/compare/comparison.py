@@ -8,6 +8,8 @@ from typing import Any
 
 from evaluators.comparability import sentence
 from evaluators.measure_change import MeasureChange, MeasureRule, Sample
+from evaluators.regression import Levels
+from evaluators.verdict_sentences import p_text
 from runs.models import Measure, Run
 from runs.pages.changes import ShownChange, ShownVerdict, shown_verdict
 from runs.pages.compare.compared_scenarios import ORDER, ComparedScenario, sides_of
@@ -90,6 +92,13 @@ class ComparedRuns:
     """None where no scenario can be compared."""
     divergences: FirstDivergences = field(default_factory=FirstDivergences)
     pools: tuple[Pool, ...] = ()
+    levels: Levels | None = None
+    """The levels of a comparison to which trials were added after a look; None for any other."""
+
+    @property
+    def level_texts(self) -> tuple[str, ...]:
+        """Return the levels of the pass rate and of scenarios as texts; empty where nothing was added."""
+        return tuple(map(p_text, self.levels)) if self.levels else ()
 
     @property
     def apart(self) -> list[tuple[Run, Rate]]:
@@ -161,7 +170,7 @@ def compare_runs(base: Run, new: Run, fresh: Sequence[FreshRun] = ()) -> Compare
     Six queries; up to two more where the runs' suite versions differ.
     """
     pools = tuple(pool_of(run, fresh) for run in (base, new))
-    changes, by_key = _stored(pools) or _computed(pools)
+    changes, by_key, levels = _stored(pools) or _computed(pools)
     counted = {key: each.run.pk for each in pools for key in each.keys}
     sides = sides_of(counted)
     before, after = sides[base.pk], sides[new.pk]
@@ -184,12 +193,12 @@ def compare_runs(base: Run, new: Run, fresh: Sequence[FreshRun] = ()) -> Compare
     fingerprint = [*edited(base, new), *fingerprint_rows(base, new)]
     return ComparedRuns(
         *(base, new, fingerprint, _measures(base, new, changes), scenarios, shown_verdict(changes)),
-        *(divergences, pools),
+        *(divergences, pools, levels),
     )
 
 
-Changes = tuple[Sequence[MeasureChange], Mapping[str, MeasureChange]]
-"""The measures' changes, headline first, and the pass rate's by scenario."""
+Changes = tuple[Sequence[MeasureChange], Mapping[str, MeasureChange], Levels | None]
+"""The measures' changes, headline first, the pass rate's by scenario, and the levels of pooled trials."""
 
 
 def _stored(pools: Sequence[Pool]) -> Changes | None:
@@ -198,12 +207,13 @@ def _stored(pools: Sequence[Pool]) -> Changes | None:
     if new.run.baseline_id != base.run.pk or base.also or new.also:
         return None
     stored = stored_changes(new.run.pk)
-    return (stored, stored_scenario_changes(new.run.pk)) if stored else None
+    return (stored, stored_scenario_changes(new.run.pk), None) if stored else None
 
 
 def _computed(pools: Sequence[Pool]) -> Changes:
     (compared,) = compare_pools(pools[0], pools[1:])
-    return [*compared.headline, *compared.others], compared.scenarios
+    pooled = any(each.also for each in pools)
+    return [*compared.headline, *compared.others], compared.scenarios, compared.levels if pooled else None
 
 
 def _measures(base: Run, new: Run, changes: Sequence[MeasureChange]) -> list[MeasureRow]:

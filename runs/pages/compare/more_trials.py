@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.contrib import messages
@@ -15,6 +15,7 @@ from django.views.decorators.http import require_http_methods
 from evalhub.teams.pages import ProjectRequest, project_page
 from evalhub.web.numbers import counted
 from evaluators import verdict_sentences
+from evaluators.looks import first_size
 from evaluators.regression import detectable_with
 from runs.errors import RequestError
 from runs.models import Run
@@ -62,6 +63,13 @@ class MorePage:
     trials: int | None
     """None if the given number is none."""
     plan: MorePlan
+    until_decided: bool = False
+    """Whether `trials` are the most, and are added in looks."""
+
+    @property
+    def first(self) -> int:
+        """Return the trials of each scenario that are queued at once."""
+        return first_size(self.trials or 1) if self.until_decided else self.trials or 0
 
     @property
     def tools(self) -> str:
@@ -86,10 +94,9 @@ def _more_page(request: ProjectRequest, given: QueryDict) -> MorePage:
         for each in scenarios
         if (each.key in asked if "scenario" in given else each.kind in ("worse", "better"))
     ]
-    trials = _number(given.get("trials", str(USUAL)))
-    return MorePage(
-        chosen, scenarios, keys, trials, _plan(request, chosen.runs, compared.pools, keys, trials)
-    )
+    trials, until_decided = _number(given.get("trials", str(USUAL))), bool(given.get("until_decided"))
+    plan = _plan(request, chosen.runs, compared.pools, keys, trials, until_decided=until_decided)
+    return MorePage(chosen, scenarios, keys, trials, plan, until_decided)
 
 
 def _number(text: str) -> int | None:
@@ -97,13 +104,19 @@ def _number(text: str) -> int | None:
 
 
 def _plan(
-    request: ProjectRequest, runs: Sequence[Run], pools: Sequence[Pool], keys: list[str], trials: int | None
+    request: ProjectRequest,
+    runs: Sequence[Run],
+    pools: Sequence[Pool],
+    keys: list[str],
+    trials: int | None,
+    *,
+    until_decided: bool,
 ) -> MorePlan:
     project = request.access.project
     if trials is None:
         return MorePlan(problem=f"Enter a whole number of trials from 1 to {MOST_MORE}.", id="request/trials")
     try:
-        planned = plan_more_trials(project, runs, keys, trials)
+        planned = plan_more_trials(project, runs, keys, trials, until_decided=until_decided)
     except RequestError as error:
         return MorePlan(problem=str(error), id=error.id)
     first = planned[0][0]
@@ -146,10 +159,7 @@ def more_trials(request: ProjectRequest) -> HttpResponse:
     try:
         request_more_trials(request.access.project, page.plan.planned, by=request.user)
     except RequestError as error:
-        failed = MorePage(
-            page.chosen, page.scenarios, page.keys, page.trials, MorePlan(problem=str(error), id=error.id)
-        )
-        return _show(request, failed, status=422)
+        return _show(request, replace(page, plan=MorePlan(problem=str(error), id=error.id)), status=422)
     messages.success(request, f"Queued {counted(page.plan.trials, 'more trial')}.")
     return redirect(f"{reverse('compare', args=[request.access.project.slug])}?runs={page.chosen.numbers}")
 

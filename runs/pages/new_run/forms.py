@@ -107,6 +107,8 @@ MORE = (
 OPTIONS = (
     *(
         "max_usd",
+        "until_decided",
+        "max_trials",
         "judge",
         "judge_model",
         "threshold",
@@ -159,6 +161,15 @@ class RunForm(forms.Form):
     )
     trials = forms.IntegerField(
         label="Trials each", min_value=1, max_value=1000, initial=1, error_messages=NUMBER
+    )
+    until_decided = forms.BooleanField(required=False)
+    max_trials = forms.IntegerField(
+        label="Most trials each",
+        min_value=1,
+        max_value=1000,
+        required=False,
+        error_messages=NUMBER,
+        help_text="Until a verdict only. Default: 12, at least 4 times the trials each.",
     )
     concurrency = forms.IntegerField(
         label="At once",

@@ -32,6 +32,7 @@ from runs.pages.new_run.run_choices import RunChoices, baselines_of, run_choices
 from runs.planning.budgets import budget_warning, month_warning
 from runs.planning.command_line import as_command
 from runs.planning.estimate import PlanEstimate, estimate_plan
+from runs.planning.look_plan import LookPlan, look_plan
 from runs.planning.request import PlannedRun, plan, request_runs
 from runs.planning.run_history import RunHistory, read_history
 from runs.planning.selection import ChosenScenario, ProjectReader
@@ -50,6 +51,8 @@ class Plan:
     id: str = ""
     warning: str = ""
     """About the budget; empty if the plan fits it."""
+    looks: LookPlan | None = None
+    """Of runs until a verdict."""
 
     @property
     def trials(self) -> int:
@@ -89,7 +92,8 @@ class NewRunPage:
         expected = cost.expected if cost else None
         warning = budget_warning(expected, request.options.max_usd) or month_warning(self.project, expected)
         command = as_command(request, guidance, self.form.document_argument)
-        return Plan(planned, estimate, command, warning=warning)
+        looks = look_plan(estimate.runs, request)
+        return Plan(planned, estimate, command, warning=warning, looks=looks)
 
 
 def _new_run_page(

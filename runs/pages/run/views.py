@@ -38,6 +38,7 @@ from runs.pages.run.diagnosis import diagnosis_table, shown_findings
 from runs.pages.run.failing_calls import failing_calls
 from runs.pages.run.get_run import find_run
 from runs.pages.run.layers import layers_of
+from runs.pages.run.looks import shown_looks
 from runs.pages.run.progress import counted_from, is_due, progress_of, seen
 from runs.pages.run.rerun_links import partial_rerun_links, rerun_query
 from runs.pages.run.scenarios import (
@@ -116,6 +117,7 @@ def run_detail(request: ProjectRequest, pk: int) -> HttpResponseBase:
         "release": None if run.is_open else by_rule(run.suite, read.digest.outcomes),
         "against": None if run.is_open else against_baseline(run, read, rows, left_out, _table(verdict)),
         "causes": shown_causes(run),
+        **shown_looks(run),
         "aa": aa_rates(run.suite_id, run.target_id) if run.verdict else None,
         "may_run": request.access.may("run"),
         "variance": [] if run.is_open else variance_bars(read.digest.variance or ()),

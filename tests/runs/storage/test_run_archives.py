@@ -23,6 +23,7 @@ from scenarios.imports import import_files
 from scenarios.models import Suite, SuiteVersion
 from scenarios.storing import keep_guidance
 from tests.builders import make_compared, make_project
+from tests.runs.looking import failing, ran, suite
 
 pytestmark = pytest.mark.django_db
 GATES = b"evaluation: {gates: [{type: file_exists, path: out.txt}]}\n"
@@ -225,3 +226,18 @@ def test_the_manifest_names_the_format() -> None:
     manifest = json.loads(zipfile.ZipFile(io.BytesIO(run_archive([original.pk]))).read("evalhub.json"))
     assert manifest["evalhub_archive"] == 1
     assert manifest["runs"][0]["uuid"] == str(original.uuid)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_verdict_keeps_the_levels_of_its_looks() -> None:
+    version = suite()
+    base = ran(version, failing(), trials=3)
+    given = {"until_decided": True, "trials": 3, "max_trials": 30, "baseline": str(base.pk), "max_usd": 1.4}
+    run = ran(version, failing("add", "list", cost_usd=0.1), **given)
+    once = ran(version, failing("add", "list"), trials=3, baseline=str(base.pk))
+    assert once.verdict == "regressed" != run.verdict
+    archive = run_archive([base.pk, run.pk])
+    copied = brought(make_project("other"), archive)[-1]
+    assert (copied.verdict, copied.looks[-1]["against"]) == (run.verdict, copied.baseline_id)
+    assert copied.looks[-1]["level"] == run.looks[-1]["level"]
+    assert "looks_with" not in copied.options

@@ -127,3 +127,21 @@ def test_it_makes_as_many_queries_for_many_targets_and_runs(
     if not headers:
         with django_assert_max_num_queries(12):
             client.get(f"{ADDRESS}?suite=large&failed=last")
+
+
+def test_the_plan_until_a_verdict_says_what_to_expect_and_the_most(signed_in, large):
+    text = plan_of(signed_in(), suite="large", until_decided="true", trials="1", max_trials="12")
+    found = re.search(
+        r"Until a verdict: 18 trials at the first look, about (\d+) if nothing has changed, at most 72\."
+        r" It costs about \$(\S+), at most \$7\.20\.",
+        text,
+    )
+    assert found
+    assert 18 <= int(found[1]) <= 72
+    assert float(found[2]) == pytest.approx(int(found[1]) / 10, abs=0.06)
+    assert "--until-decided" in text
+
+
+def test_a_limit_below_the_first_look_is_refused(signed_in, large):
+    text = plan_of(signed_in(), suite="large", until_decided="true", trials="9", max_trials="4")
+    assert "The first look takes 9 trials of each scenario, and the most are 4." in text
