@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('runs', '0058_imports_are_no_aa_pairs'),
+        ('runs', '0059_lines'),
     ]
 
     operations = [

@@ -9,7 +9,7 @@ import pytest
 from runs.errors import RequestError
 from runs.execution import recording
 from runs.execution.reaper import reap
-from runs.execution.retrying import Again, run_again
+from runs.execution.retrying import RetryKind, retry_trials
 from runs.models import Alert, Run, Trial
 from runs.models.run_options import RunOptions
 from runs.planning.confirmation import start_confirmation
@@ -137,7 +137,7 @@ def test_errors_that_run_again_are_looked_at_again(version):
     carry([run], lambda _, key: passed(outcome="error", error="away") if key == "add" else failing()(_, key))
     run.refresh_from_db()
     assert (run.state, run.errors) == ("finished", 3)
-    run_again(run, Again.RETRY, by=None, wake=False)
+    retry_trials(run, RetryKind.RETRY, by=None, wake=False)
     start(run)
     carry([run], failing())
     run.refresh_from_db()
