@@ -9,7 +9,7 @@ from django.db.models import Case, F, IntegerField, Q, Sum, When
 
 from evaluators.comparability import Reasons, parts_of
 from evaluators.interaction import COUNTS, RATES
-from evaluators.measure_change import MeasureChange, Sample
+from evaluators.measure_change import MeasureChange, Sample, pooled
 from evaluators.regression import compare_headline, compare_measures, compare_scenarios
 from runs.models import Run, RunMeasure
 from runs.warehouse.comparability import parts_changed_since
@@ -21,7 +21,6 @@ from runs.warehouse.measure_changes import (
     PASS,
     RunComparison,
     change_json,
-    pooled,
     rule_of,
 )
 from runs.warehouse.measures import REPORTED, unit_of

@@ -159,6 +159,7 @@ def share_found(
 FOUND = (
     Design(10, (5,), 5),
     Design(10, (6,), 6),
+    Design(10, (7,), 7),
     Design(10, (5,), 5, runs=5),
     Design(10, (10,), 3),
     Design(20, (3,), 3),

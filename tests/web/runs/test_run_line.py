@@ -104,3 +104,11 @@ def test_rest_says_what_the_old_side_is(version, line):
     assert side["runs"] == [each.pk for each in line[::-1]]
     assert (side["since"], side["again"], side["is_pinned"]) == (first.pk, [first.pk], False)
     assert run_json(line[0])["compared_with"] is None
+
+
+def test_two_chosen_runs_are_compared_alone(signed_in, version, line):
+    run = run_of(version, {"create": ["fail"] * 2, "export": ["pass"] * 2})
+    assert run.verdict == "regressed"
+    found = main_of(signed_in().get(f"/p/tools/compare/?runs={line[-1].pk},{run.pk}"))
+    assert f"against run {line[-1].pk}" in found.region("Verdict").text
+    assert "Too little data" in found.region("Verdict").text
