@@ -178,7 +178,7 @@ class Membership(NamedTuple):
 
 
 HISTORIES: dict[str, tuple[int, int, float, float]] = {
-    "10 × 5, steady, −15 points": (10, 5, 0.0, 0.15),
+    "10 × 6, steady, −15 points": (10, 6, 0.0, 0.15),
     "10 × 5, 3 points of drift, −25 points": (10, 5, 0.03, 0.25),
     "20 × 10, 5 points of drift, −25 points": (20, 10, 0.05, 0.25),
 }

@@ -209,6 +209,16 @@ def test_other_scenarios_that_break_meanwhile_raise_their_own_alert(version: Sui
     assert set(Alert.objects.values_list("run", flat=True)) == {first.pk, other.pk}
 
 
+def test_an_improvement_starts_a_new_line_when_a_second_run_shows_it(version: SuiteVersion) -> None:
+    worse = [run_of(version, BAD) for _ in range(5)]
+    first = run_of(version, GOOD)
+    second = run_of(version, GOOD)
+    assert [each.verdict for each in (first, second)] == ["improved"] * 2
+    assert line_of(second) == [each.pk for each in worse[::-1]]
+    third = run_of(version, GOOD)
+    assert (third.baseline, third.verdict == "improved") == (second, False)
+
+
 def test_a_regression_of_a_branch_freezes_that_branch_alone(version: SuiteVersion) -> None:
     steady(version)
     bad = run_of(version, BAD, branch="fix")
