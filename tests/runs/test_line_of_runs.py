@@ -15,6 +15,7 @@ from runs.warehouse.baselines import set_baseline
 from runs.warehouse.comparison import compare_with_baseline
 from runs.warehouse.line import RECENT, line_runs
 from runs.warehouse.old_side import shown_old_side
+from runs.warehouse.recompute import recompute
 from runs.warehouse.triage import triage
 from scenarios.models import SuiteVersion
 from tests.builders import (
@@ -262,6 +263,20 @@ def test_a_verdict_stays_when_a_run_of_its_line_is_measured_again(version: Suite
     shown = shown_old_side(run)
     assert shown is not None
     assert [each.run for each in shown.runs if each.changed_later] == [before[2]]
+
+
+def test_a_run_of_a_line_that_is_recomputed_leaves_later_verdicts(version: SuiteVersion) -> None:
+    before = steady(version)
+    run = run_of(version, {**GOOD, "create": ["fail"] * 3})
+    trials = list(before[-1].trial_set.values_list("pk", flat=True))
+    before[-1].trial_set.update(outcome="fail")
+    recompute(before[-1], trials)
+    stored, run_before = run.old_side["compared"], run.verdict
+    run.refresh_from_db()
+    assert (run.old_side["compared"], run.verdict) == (stored, run_before)
+    shown = shown_old_side(run)
+    assert shown is not None
+    assert shown.has_changed
 
 
 def test_a_long_frozen_line_is_remembered(version: SuiteVersion) -> None:

@@ -11,6 +11,7 @@ from evalhub.teams.models import AuditEvent
 from runs.models import Run
 from runs.reports.console import verdict_lines
 from runs.reports.document import run_json
+from runs.reports.regression_rule import has_regressed
 from runs.warehouse.baselines import set_baseline
 from tests.builders import make_compared, make_member
 from tests.web.screen import main_of
@@ -104,6 +105,7 @@ def test_rest_says_what_the_old_side_is(version, line):
     assert side["runs"] == [each.pk for each in line[::-1]]
     assert (side["since"], side["again"], side["is_pinned"]) == (first.pk, [first.pk], False)
     assert run_json(line[0])["compared_with"] is None
+    assert has_regressed(run_json(second))
 
 
 def test_two_chosen_runs_are_compared_alone(signed_in, version, line):
