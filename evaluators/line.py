@@ -56,7 +56,7 @@ FEWEST_RUNS = 5
 """Fewest runs that are a line; with fewer, the run-to-run variance is hardly known, and a run is compared with one."""
 MOST_RUNS = 10
 """Most runs of a line, the newest."""
-USUAL_DRIFT = 0.05
+USUAL_DRIFT = 0.08
 """The scale of the prior of the run-to-run standard deviation, a half-Cauchy distribution (Gelman 2006): small ones are
 likely, large ones are not excluded. `tests/evaluators/simulated_lines.py` shows what it keeps."""
 _LARGEST_DRIFT, _STEPS = 0.5, 80

@@ -16,7 +16,10 @@ from enum import StrEnum
 from evaluators.line import FEWEST_RUNS, MOST_RUNS
 
 ENOUGH_GOOD = 3
-"""Runs in a row that aren't regressed end an undecided regression."""
+"""Runs in a row that aren't regressed end an undecided regression.
+
+Of fewer than `FEWEST_RUNS`, one ends it: a comparison with one run knows no drift, and would keep a line young for long.
+"""
 
 
 class Decision(StrEnum):
@@ -101,7 +104,8 @@ def _take(found: Members, run: PastRun) -> None:
     regressed, improved = run.verdict == "regressed", run.verdict == "improved"
     if found.pending:
         found.pending.append(run)
-        if not any(each.verdict == "regressed" for each in found.pending[-ENOUGH_GOOD:]):
+        enough = ENOUGH_GOOD if len(found.line) >= FEWEST_RUNS else 1
+        if not any(each.verdict == "regressed" for each in found.pending[-enough:]):
             found.line += [each.key for each in found.pending]
             found.pending = []
         return
@@ -112,9 +116,9 @@ def _take(found: Members, run: PastRun) -> None:
         found.line = [run.key]
     elif regressed:
         found.pending = [run]
-    elif improved and (run.is_other or found.improved is not None or len(found.line) < FEWEST_RUNS):
+    elif improved and (run.is_other or found.improved is not None):
         found.line = [run.key]
-    elif improved:
+    elif improved and len(found.line) >= FEWEST_RUNS:
         found.improved = run.key
         return
     else:

@@ -13,6 +13,7 @@ from evalhub.teams.models import Project
 from runs.models import Run, Trial
 from runs.models.run import RunState
 from runs.warehouse.comparison import compare_with_baseline, compared_by_flips
+from runs.warehouse.line import ALONE
 
 BATCH = 50
 """Trials of one transaction."""
@@ -71,13 +72,13 @@ def batches(keys: QuerySet[Trial, int], size: int) -> Iterator[list[int]]:
 
 
 def compare_recomputed(run: Run, field: str, version: int) -> int:
-    """Compare a run, and those that have it as baseline, as soon as both have the version; return how many.
+    """Compare a run, and those that have it alone as baseline, as soon as both have the version; return how many.
 
     Those that an older release compared by flips alone are left to `compare_again --old`. Requires a transaction: the
     one that gives the run the version, so that an interruption leaves none out.
     """
     pairs = Run.objects.filter(
-        Q(pk=run.pk) | Q(baseline=run.pk),
+        Q(pk=run.pk) | Q(ALONE, baseline=run.pk),
         state=RunState.FINISHED,
         **{f"{field}__gte": version, f"baseline__{field}__gte": version},
     )

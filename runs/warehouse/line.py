@@ -57,6 +57,8 @@ class OldSide:
     again: tuple[int, ...] = ()
     """Earlier runs of it with the same configuration, whose trials count with the run's own."""
     is_pinned: bool = False
+    best_of: int = 0
+    """Among how many runs the pinned one has the highest pass rate; 0 if it hasn't."""
     members: tuple[int, ...] = ()
     """All known runs of the line, oldest first; empty for that of the default branch."""
 
@@ -67,6 +69,7 @@ class OldSide:
             "since": self.since if regressed else None,
             "again": list(self.again),
             "is_pinned": self.is_pinned,
+            "best_of": self.best_of,
             "compared": timezone.now().isoformat(),
         }
 
@@ -87,7 +90,7 @@ def old_side_of(run: Run, choice: str) -> OldSide:
     own = history.members(_branches(run))
     since, again = (None, ()) if run.is_experiment else history.frozen(own)
     if pinned is not None:
-        return OldSide(pinned, since=since, again=again, is_pinned=True)
+        return OldSide(pinned, since=since, again=again, is_pinned=True, best_of=_best_of(pinned, history))
     lines = [own] if run.branch in MAINLINE else [own, history.members(MAINLINE)]
     for members in lines:
         found = _line(run, [history.runs[key] for key in members.newest if key in history.runs])
@@ -98,6 +101,17 @@ def old_side_of(run: Run, choice: str) -> OldSide:
             whole = tuple(members.line) if members is own else ()
             return OldSide(baseline, line, reasons, since, again, members=whole)
     return OldSide(_last(run, history, lines), since=since or _frozen_by(lines[-1], run), again=again)
+
+
+def _best_of(pinned: Run, history: _History) -> int:
+    others = [each for each in history.recent if each.pk != pinned.pk][-2 * FEWEST_RUNS :]
+    if len(others) + 1 < FEWEST_RUNS or max(map(_pass_rate, others)) >= _pass_rate(pinned):
+        return 0
+    return len(others) + 1
+
+
+def _pass_rate(run: Run) -> float:
+    return run.passed / (run.passed + run.failed) if run.passed + run.failed else 0.0
 
 
 def _frozen_by(members: Members, run: Run) -> int | None:

@@ -8,9 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from evalhub.web.numbers import counted
-from evaluators.line import FEWEST_RUNS
 from runs.models import Run
-from runs.warehouse.line import line_runs
 
 
 @dataclass(frozen=True)
@@ -47,7 +45,7 @@ class ShownOldSide:
 
 
 def shown_old_side(run: Run) -> ShownOldSide | None:
-    """Return what a run's verdict was made with; None without a verdict, and of older releases. At most two queries."""
+    """Return what a run's verdict was made with; None without a verdict, and of older releases. One query."""
     stored = run.old_side
     if not stored:
         return None
@@ -58,18 +56,8 @@ def shown_old_side(run: Run) -> ShownOldSide | None:
         tuple(ShownRun(each, bool(each.measured and each.measured > compared)) for each in shown),
         len(keys) - len(shown),
         tuple(stored["again"]),
-        _best_of(run) if stored["is_pinned"] else 0,
+        stored["best_of"],
     )
-
-
-def _best_of(run: Run) -> int:
-    """Return among how many recent runs the pinned baseline has the highest pass rate; 0 if another one has."""
-    recent = {each.pk: each for each in line_runs(run)[: FEWEST_RUNS * 2]}
-    others = [rate for pk, each in recent.items() if pk != run.baseline_id and (rate := _pass_rate(each))]
-    pinned = _pass_rate(run.baseline) if run.baseline else None
-    if pinned is None or len(others) + 1 < FEWEST_RUNS or max(others) >= pinned:
-        return 0
-    return len(others) + 1
 
 
 def _pass_rate(run: Run) -> float | None:

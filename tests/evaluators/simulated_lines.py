@@ -159,6 +159,7 @@ def share_found(
 FOUND = (
     Design(10, (5,), 5),
     Design(10, (6,), 6),
+    Design(10, (7,), 7),
     Design(10, (5,), 5, runs=5),
     Design(10, (10,), 3),
     Design(20, (3,), 3),
@@ -173,11 +174,11 @@ class Membership(NamedTuple):
     false: float
     """The share of runs of stable histories that read regressed."""
     red: float
-    """The share of drops found in their first run that read regressed eight runs later."""
+    """The share of drops found in their first run whose line is still frozen eight runs later."""
 
 
 HISTORIES: dict[str, tuple[int, int, float, float]] = {
-    "10 × 5, steady, −15 points": (10, 5, 0.0, 0.15),
+    "10 × 6, steady, −15 points": (10, 6, 0.0, 0.15),
     "10 × 5, 3 points of drift, −25 points": (10, 5, 0.03, 0.25),
     "20 × 10, 5 points of drift, −25 points": (20, 10, 0.05, 0.25),
 }
@@ -185,10 +186,10 @@ HISTORIES: dict[str, tuple[int, int, float, float]] = {
 BEFORE_DROP, AFTER_DROP, STABLE = 12, 8, 30
 
 
-def verdicts(
+def history_of(
     rng: np.random.Generator, shifts: Sequence[float], scenarios: int, trials: int, drift: float
-) -> list[str]:
-    """Return the verdicts of a history's runs, each compared with the line that those before it leave.
+) -> list[PastRun]:
+    """Return a history's runs with their verdicts, each compared with the line that those before it leave.
 
     Takes each run's change of all true pass rates. A run has a commit of its own, so none is pooled.
     """
@@ -203,7 +204,7 @@ def verdicts(
         samples.append(new)
         decision = Decision.OPEN if verdict == "regressed" else None
         past.append(PastRun(key, verdict, decision, float(key)))
-    return [each.verdict for each in past]
+    return past
 
 
 def _against(rule: MeasureRule, line: Runs, new: dict[str, Sample]) -> str:
@@ -218,13 +219,13 @@ def membership(scenarios: int, trials: int, drift: float, drop: float, histories
     """Return how often stable histories read regressed, and whether true drops stay red."""
     rng, false, found, red = np.random.default_rng(scenarios * trials), 0, 0, 0
     for _ in range(histories):
-        stable = verdicts(rng, [0.0] * STABLE, scenarios, trials, drift)
-        false += stable[FEWEST_RUNS:].count("regressed")
+        stable = history_of(rng, [0.0] * STABLE, scenarios, trials, drift)
+        false += sum(each.verdict == "regressed" for each in stable[FEWEST_RUNS:])
         shifts = [0.0] * BEFORE_DROP + [-drop] * (AFTER_DROP + 1)
-        fallen = verdicts(rng, shifts, scenarios, trials, drift)[BEFORE_DROP:]
-        if fallen[0] == "regressed":
+        fallen = history_of(rng, shifts, scenarios, trials, drift)
+        if fallen[BEFORE_DROP].verdict == "regressed":
             found += 1
-            red += fallen[-1] == "regressed"
+            red += members_after(fallen).since is not None
     return Membership(false / histories / (STABLE - FEWEST_RUNS), red / max(1, found))
 
 
@@ -249,7 +250,7 @@ def main() -> None:
         for design in FOUND:
             shares = [share_found(design, DRIFTS[name], each, comparisons=400) for each in CHANGES.values()]
             print(_row(design.label, shares, 0), flush=True)
-    print(_head("undecided regressions", ["false alarms a run", "red eight runs after a drop"]))
+    print(_head("undecided regressions", ["false alarms a run", "frozen eight runs after a drop"]))
     for label, history in HISTORIES.items():
         print(_row(label, membership(*history), 1), flush=True)
 

@@ -73,8 +73,8 @@ def test_an_improvement_starts_a_new_line_when_a_second_run_shows_it():
     assert members_after([*STEADY, *runs("improved", "", first=7)]).newest == [8, 7, 6, 5, 4, 3, 2, 1]
 
 
-def test_a_young_line_begins_again_with_an_improvement():
-    assert members_after(runs("", "", "improved", "")).newest == [4, 3]
+def test_an_improvement_joins_a_young_line():
+    assert members_after(runs("", "", "improved", "")).newest == [4, 3, 2, 1]
 
 
 def test_a_configuration_that_was_changed_on_purpose_begins_a_line():

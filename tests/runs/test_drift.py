@@ -7,10 +7,12 @@ import pytest
 from evalhub.teams.models import Project
 from runs.models import Alert, Notification, Run
 from runs.models.comparison import AlertState
+from runs.notifications.messages import compose
 from runs.warehouse.drift import drift_sentence
 from runs.warehouse.triage import triage
 from scenarios.models import SuiteVersion
 from tests.builders import make_compared, make_member, make_project, make_suite, make_version
+from tests.runs.notifications.channels import webhook
 
 pytestmark = pytest.mark.django_db
 KEYS = ("create", "export", "list", "remove")
@@ -53,7 +55,15 @@ def test_a_slow_decline_raises_an_alert(declined: list[Run]) -> None:
         f"The pass rate fell from 95 % to 89 % from run {declined[7].pk} on, which the last 11 runs show together and no "
         "single one does."
     )
-    assert Notification.objects.filter(alert=alert).count() == 0  # no channel
+
+
+def test_a_drift_is_notified_as_one(version: SuiteVersion, project: Project) -> None:
+    webhook(project, "https://hooks.example.org/evalhub", "regression")
+    for passed in (*STEADY, *DECLINE):
+        run_of(version, passed)
+    message = compose(Notification.objects.get())
+    assert message.title.startswith(f"Drift: {version.suite.name} on local, run ")
+    assert message.lines == [drift_sentence(Alert.objects.get().drift)]
 
 
 def test_an_open_drift_is_not_raised_again_and_freezes_nothing(

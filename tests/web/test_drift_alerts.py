@@ -15,3 +15,11 @@ def test_a_drift_says_since_when_and_offers_no_confirmation(signed_in, version, 
     assert "The pass rate fell from 95 % to 89 % from run 3 on" in found.text
     assert "drift" in found.badges
     assert "Confirm…" not in found.links
+
+
+def test_a_drift_as_markdown_is_called_one(signed_in, version, project):
+    drift = {"since": 3, "before": 0.95, "after": 0.89, "runs": 11}
+    alert = Alert.objects.create(project=project, run=make_run(version), kind="drift", drift=drift)
+    text = signed_in().get(f"/p/tools/regressions/{alert.pk}/markdown/").content.decode()
+    assert text.startswith("## Drift: ")
+    assert "The pass rate fell from 95 % to 89 % from run 3 on" in text

@@ -188,6 +188,7 @@ def test_what_cannot_be_confirmed_says_why(signed_in, alerts):
 
 
 def test_a_button_starts_the_confirmation(signed_in, version, alerts):
+    Alert.objects.update(state="fixed")
     make_compared(version, dict.fromkeys(KEYS, "pass"), trials=6)
     make_earlier = Alert.objects.get(run=make_compared(version, dict.fromkeys(KEYS, "fail"), trials=6))
     client = signed_in("runner")

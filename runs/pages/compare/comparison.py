@@ -202,9 +202,10 @@ Changes = tuple[Sequence[MeasureChange], Mapping[str, MeasureChange], Levels | N
 
 
 def _stored(pools: Sequence[Pool]) -> Changes | None:
-    """Return what was stored when the newer run closed; None unless the other is its baseline and nothing is pooled."""
+    """Return what was stored when the newer run closed; None unless the other alone is its old side, with nothing pooled."""
     base, new = pools
-    if new.run.baseline_id != base.run.pk or base.also or new.also:
+    others = new.run.old_side.get("runs") or new.run.old_side.get("again")
+    if new.run.baseline_id != base.run.pk or base.also or new.also or others:
         return None
     stored = stored_changes(new.run.pk)
     return (stored, stored_scenario_changes(new.run.pk), None) if stored else None

@@ -6,6 +6,7 @@ import re
 
 from evalhub.web.numbers import percent
 from runs.pages.regressions.alerts import AlertCard, Lost
+from runs.warehouse.old_side import old_side_words
 
 MOST = 20
 """Most scenarios that are listed."""
@@ -17,7 +18,7 @@ def alert_as_markdown(card: AlertCard, host: str) -> str:
     address = f"{host}{run.get_absolute_url()}"
     model = f" with {_plain(run.model)}" if run.model else ""
     parts = [
-        f"## Regression: {_plain(run.suite.name)} on {_plain(run.target.name)}{model}, [run {run.pk}]({address})",
+        f"## {'Drift' if card.drift else 'Regression'}: {_plain(run.suite.name)} on {_plain(run.target.name)}{model}, [run {run.pk}]({address})",
         _evidence(card),
         "\n".join(f"- {_change(each)}" for each in card.regressed),
         _table(card.lost),
@@ -31,8 +32,11 @@ def alert_as_markdown(card: AlertCard, host: str) -> str:
 
 
 def _evidence(card: AlertCard) -> str:
+    if card.drift:
+        return f"**Drift**. {card.drift}"
     alert = card.alert
-    baseline = f" Compared with run {alert.run.baseline_id}." if alert.run.baseline_id else ""
+    side = old_side_words(alert.run.old_side, alert.run.baseline_id)
+    baseline = f" Compared with {side}." if alert.run.baseline_id else ""
     return f"**{alert.get_evidence_display()}**.{baseline} {_plain(alert.reason)}".strip()
 
 

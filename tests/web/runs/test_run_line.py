@@ -11,6 +11,7 @@ from evalhub.teams.models import AuditEvent
 from runs.models import Run
 from runs.reports.console import verdict_lines
 from runs.reports.document import run_json
+from runs.reports.regression_rule import has_regressed
 from runs.warehouse.baselines import set_baseline
 from tests.builders import make_compared, make_member
 from tests.web.screen import main_of
@@ -104,3 +105,12 @@ def test_rest_says_what_the_old_side_is(version, line):
     assert side["runs"] == [each.pk for each in line[::-1]]
     assert (side["since"], side["again"], side["is_pinned"]) == (first.pk, [first.pk], False)
     assert run_json(line[0])["compared_with"] is None
+    assert has_regressed(run_json(second))
+
+
+def test_two_chosen_runs_are_compared_alone(signed_in, version, line):
+    run = run_of(version, {"create": ["fail"] * 2, "export": ["pass"] * 2})
+    assert run.verdict == "regressed"
+    found = main_of(signed_in().get(f"/p/tools/compare/?runs={line[-1].pk},{run.pk}"))
+    assert f"against run {line[-1].pk}" in found.region("Verdict").text
+    assert "10 / 4" in found.table("Measures").row("Pass rate").text

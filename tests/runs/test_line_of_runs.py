@@ -15,6 +15,7 @@ from runs.warehouse.baselines import set_baseline
 from runs.warehouse.comparison import compare_with_baseline
 from runs.warehouse.line import RECENT, line_runs
 from runs.warehouse.old_side import shown_old_side
+from runs.warehouse.recompute import recompute
 from runs.warehouse.triage import triage
 from scenarios.models import SuiteVersion
 from tests.builders import (
@@ -209,6 +210,16 @@ def test_other_scenarios_that_break_meanwhile_raise_their_own_alert(version: Sui
     assert set(Alert.objects.values_list("run", flat=True)) == {first.pk, other.pk}
 
 
+def test_an_improvement_starts_a_new_line_when_a_second_run_shows_it(version: SuiteVersion) -> None:
+    worse = [run_of(version, BAD) for _ in range(5)]
+    first = run_of(version, GOOD)
+    second = run_of(version, GOOD)
+    assert [each.verdict for each in (first, second)] == ["improved"] * 2
+    assert line_of(second) == [each.pk for each in worse[::-1]]
+    third = run_of(version, GOOD)
+    assert (third.baseline, third.verdict == "improved") == (second, False)
+
+
 def test_a_regression_of_a_branch_freezes_that_branch_alone(version: SuiteVersion) -> None:
     steady(version)
     bad = run_of(version, BAD, branch="fix")
@@ -252,6 +263,20 @@ def test_a_verdict_stays_when_a_run_of_its_line_is_measured_again(version: Suite
     shown = shown_old_side(run)
     assert shown is not None
     assert [each.run for each in shown.runs if each.changed_later] == [before[2]]
+
+
+def test_a_run_of_a_line_that_is_recomputed_leaves_later_verdicts(version: SuiteVersion) -> None:
+    before = steady(version)
+    run = run_of(version, {**GOOD, "create": ["fail"] * 3})
+    trials = list(before[-1].trial_set.values_list("pk", flat=True))
+    before[-1].trial_set.update(outcome="fail")
+    recompute(before[-1], trials)
+    stored, run_before = run.old_side["compared"], run.verdict
+    run.refresh_from_db()
+    assert (run.old_side["compared"], run.verdict) == (stored, run_before)
+    shown = shown_old_side(run)
+    assert shown is not None
+    assert shown.has_changed
 
 
 def test_a_long_frozen_line_is_remembered(version: SuiteVersion) -> None:
