@@ -321,4 +321,5 @@ def _at_limit(arms: Arms, most: int, *, is_paired: bool) -> Arms:
 
 def _then(now: Arms, limit: Arms) -> float:
     is_over = (now.trials_before, now.trials_after) == (limit.trials_before, limit.trials_after)
-    return 1.0 if is_over else boschloo_p(limit)
+    # Boschloo's takes a fifth of a second for a hundred trials, and this one decides nothing.
+    return 1.0 if is_over else within_scenario_p([limit], mid=True)
