@@ -73,8 +73,9 @@ def look(run_id: int) -> tuple[int, ...]:
         return (run_id,)
     own = [each for each in (plan.beside, plan.run) if each is not None]
     ending = [each for each in own if each.is_open]
-    if not plan.over and any(each.open for each in ending):
-        return ()
+    if any(each.open for each in ending):
+        # A cancelled side doesn't wait for the other, which makes the last look when its trials have ended.
+        return (run_id,) if any(each.cancel_requested for each in own if each.pk == run_id) else ()
     done = tuple(each.pk for each in ending if each.state == RunState.RUNNING and not each.open)
     return () if _look(plan, own) else done
 

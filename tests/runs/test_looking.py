@@ -13,6 +13,7 @@ from runs.execution.retrying import RetryKind, retry_trials
 from runs.models import Alert, Run, Trial
 from runs.models.run_options import RunOptions
 from runs.planning.confirmation import start_confirmation
+from runs.planning.more_trials import plan_more_trials, request_more_trials
 from runs.queue import claims
 from runs.warehouse.baselines import set_baseline
 from runs.warehouse.looks import looks_of
@@ -245,3 +246,34 @@ def test_a_confirmation_of_a_run_until_a_verdict_has_a_plan_of_its_own(version):
     options = [RunOptions.model_validate(each.options) for each in launch.runs.all()]
     assert options
     assert not any(each.until_decided or each.max_trials for each in options)
+
+
+def test_further_trials_that_cannot_be_pooled_are_not_continued(version):
+    compared = [ran(version, failing(*broken), trials=3) for broken in ((), ("add",))]
+    project = version.suite.project
+    planned = plan_more_trials(project, compared, KEYS, 12, until_decided=True)
+    fresh = list(request_more_trials(project, planned, by=None).runs.order_by("pk"))
+    Run.objects.filter(pk__in=[run.pk for run in compared]).update(fingerprint={"tool_version": "1.0"})
+    Run.objects.filter(pk__in=[run.pk for run in fresh]).update(fingerprint={"tool_version": "2.0"})
+    for run in fresh:
+        start(run)
+    carry(fresh, failing())
+    (look,) = looks_of(Run.objects.get(pk=fresh[1].pk))
+    assert (look.decision, look.reason) == ("limit", "Tool changed, so the trials can't be pooled.")
+    assert [Run.objects.get(pk=run.pk).state for run in fresh] == ["finished", "finished"]
+
+
+def test_the_looks_at_a_comparison_continue_those_before(version):
+    compared = [ran(version, failing(*broken), trials=3) for broken in ((), ("add",))]
+    project = version.suite.project
+    planned = plan_more_trials(project, compared, KEYS, 12, until_decided=True)
+    fresh = list(request_more_trials(project, planned, by=None).runs.order_by("pk"))
+    for run in fresh:
+        start(run)
+    carry(fresh, lambda run, key: failing(*(("add",) if run.pk == fresh[1].pk else ()))(run, key))
+    looks = looks_of(Run.objects.get(pk=fresh[1].pk))
+    # The first look at the comparison spent its whole level, so this one is the second.
+    assert looks[0].trials == (30, 30)
+    assert looks[0].level == pytest.approx(0.0089, abs=0.0002)
+    assert [each.level for each in looks] == sorted((each.level for each in looks), reverse=True)
+    assert looks[-1].decision == "decided"

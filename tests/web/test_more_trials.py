@@ -250,6 +250,7 @@ def test_further_trials_until_a_verdict_take_turns_and_stop(signed_in, project):
     body = {"runs": f"{base.pk},{new.pk}", "scenario": ["", "a", "b"], "trials": "12", "until_decided": "yes"}
     plan = parse(client.post(ADDRESS, body)).region("Plan")
     assert "2 runs × 2 × 3, up to 48" in plan
+    assert "no cost reported" in plan
     client.post(ADDRESS, {**body, "start": "1", "planned": "12"})
     old_side, new_side = Launch.objects.get(trigger="confirm").runs.order_by("pk")
     start(old_side)
@@ -264,3 +265,11 @@ def test_further_trials_until_a_verdict_take_turns_and_stop(signed_in, project):
     assert old_side.trials == new_side.trials < 24
     text = parse(client.get(f"{COMPARE}?runs={base.pk},{new.pk}"))
     assert "Regressed" in text
+
+
+def test_the_plan_until_a_verdict_says_the_most_trials_and_cost(signed_in, runs):
+    plan = parse(signed_in("runner").post(ADDRESS, given(runs, trials="20", until_decided="yes"))).region(
+        "Plan"
+    )
+    assert "Trials 20 2 runs × 2 × 5, up to 80" in plan
+    assert "Estimated cost $2.00 at most $8.00" in plan
