@@ -5,24 +5,34 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
+from statistics import fmean
 
-from evaluators.measure_change import ComparisonTest, MeasureRule
-from evaluators.regression import ALPHA, POWER
+from evaluators.measure_change import ComparisonTest, MeasureRule, Sample
+from evaluators.permutation_power import Level
+from evaluators.power import (
+    POWER,
+    can_reach,
+    detectable,
+    expected_rates,
+    power,
+    smallest_enough,
+)
+from evaluators.regression import ALPHA
 from evaluators.significance import (
-    FEWEST_DIFFERENCES,
     Arms,
+    boschloo_p,
     holm,
     jeffreys_variance,
-    sign_flip_p,
-    t_quantile,
     within_scenario_p,
     within_values_p,
 )
 
+SHRUNKEN = 0.7
+"""The part of a suspected drop that a confirmation expects: what raised a suspicion was chosen because it was bad."""
+CONCLUSIVE = 0.75
+"""Fresh trials that find the expected drop more rarely than this show nothing by not finding it."""
 MOST_TRIALS = 1_000
 """Don't recommend more fresh trials of each scenario than this."""
-_MANY = 1_000_000
-"""Degrees of freedom of a normal distribution."""
 
 Values = Mapping[str, Sequence[float]]
 """A measure's value in each trial, by scenario."""
@@ -43,6 +53,8 @@ class FreshTest:
     p: float
     corrected: float = 1.0
     """p after the correction for all tested measures (Holm)."""
+    power: float | None = None
+    """The share of cases in which such trials confirm the expected change; None if unknown."""
 
     @property
     def confirms(self) -> bool:
@@ -70,12 +82,13 @@ def _pairs(before: Values, after: Values) -> list[tuple[Sequence[float], Sequenc
 def _tested(rule: MeasureRule, pairs: Sequence[tuple[Sequence[float], Sequence[float]]]) -> FreshTest:
     means = [(sum(old) / len(old), sum(new) / len(new)) for old, new in pairs]
     sign = -1.0 if rule.better == "lower" else 1.0
-    differences = [sign * (new - old) for old, new in means]
-    if sum(each != 0 for each in differences) >= FEWEST_DIFFERENCES:
-        test, p = ComparisonTest.SIGN_FLIP, sign_flip_p(differences, "lower")
-    elif rule.is_outcome:
-        arms = [Arms(round(sum(old)), len(old), round(sum(new)), len(new)) for old, new in pairs]
-        test, p = ComparisonTest.WITHIN_SCENARIOS, within_scenario_p(arms, "lower")
+    arms = [
+        Arms(round(sum(old)), len(old), round(sum(new)), len(new)) for old, new in pairs if rule.is_outcome
+    ]
+    if len(arms) == 1:
+        test, p = ComparisonTest.BOSCHLOO, boschloo_p(arms[0], "lower")
+    elif arms:
+        test, p = ComparisonTest.WITHIN_SCENARIOS, within_scenario_p(arms, "lower", mid=True)
     else:
         signed = [([sign * each for each in old], [sign * each for each in new]) for old, new in pairs]
         test, p = ComparisonTest.WITHIN_SCENARIOS, within_values_p(signed, "lower")
@@ -91,37 +104,104 @@ def _tested(rule: MeasureRule, pairs: Sequence[tuple[Sequence[float], Sequence[f
 
 
 @dataclass(frozen=True)
+class Suspected:
+    """A change to the worse that fresh trials are to confirm."""
+
+    rule: MeasureRule
+    before: Sequence[Sample]
+    """The affected scenarios in the baseline."""
+    drop: float
+    """By how much their mean got worse, 0 to 1."""
+    measures: int = 1
+    """How many measures are tested together."""
+
+    @property
+    def expected(self) -> float:
+        """The drop that the fresh trials are planned for."""
+        return SHRUNKEN * self.drop
+
+    def power(self, before: Sequence[int], after: Sequence[int]) -> float:
+        """Return in which share of cases such fresh trials of the scenarios confirm the expected drop."""
+        if self.rule.is_outcome:
+            return power(self._rates, before, after, self.expected, self._level)
+        return _t_power(self.expected / self._error(before, after), *self._t(before, after))
+
+    def detectable(self, before: Sequence[int], after: Sequence[int]) -> float | None:
+        """Return the smallest drop that they confirm with `POWER`; None where none is."""
+        if self.rule.is_outcome:
+            return detectable(self._rates, before, after, self._level)
+        return _t_shift(*self._t(before, after)) * self._error(before, after)
+
+    @property
+    def _level(self) -> Level:
+        return Level(ALPHA / self.measures, one_sided=True)
+
+    @property
+    def _rates(self) -> list[float]:
+        return expected_rates([each.mean * each.n for each in self.before], [each.n for each in self.before])
+
+    def _t(self, before: Sequence[int], after: Sequence[int]) -> tuple[float, int]:
+        return self._level.alpha, max(1, sum(before) + sum(after) - len(before) - 1)
+
+    def _error(self, before: Sequence[int], after: Sequence[int]) -> float:
+        """Return the standard error of the mean difference of values, with the variance of the baseline's trials."""
+        freedom = sum(each.n - 1 for each in self.before)
+        if freedom:
+            own = (sum(each.m2 for each in self.before) + self.rule.smallest**2) / (freedom + 1)
+        else:
+            # Of single trials nothing says how much they vary; no value from 0 to 1 varies more than passes.
+            own = fmean(jeffreys_variance(each.mean * each.n, each.n) for each in self.before)
+        return sqrt(own * sum(1 / n + 1 / m for n, m in zip(before, after, strict=True))) / len(before)
+
+
+def _t_power(shift: float, alpha: float, freedom: int) -> float:
+    from scipy.special import nctdtr, stdtrit
+
+    return 1.0 - float(nctdtr(freedom, shift, stdtrit(freedom, 1 - alpha)))
+
+
+def _t_shift(alpha: float, freedom: int) -> float:
+    from scipy.special import nctdtrinc, stdtrit
+
+    return float(nctdtrinc(freedom, 1 - POWER, stdtrit(freedom, 1 - alpha)))
+
+
+@dataclass(frozen=True)
 class Design:
     """The fresh trials of a confirmation."""
 
     trials: int
     """Of each scenario on each configuration."""
-    detectable: float
-    """The smallest change of the mean, 0 to 1, that they prove four times out of five."""
+    expected: float
+    """The drop of the mean that they are planned for, 0 to 1."""
+    power: float
+    """The share of cases in which they confirm it."""
+    detectable: float | None
+    """The smallest drop that they confirm four times out of five; None where none is."""
 
 
-def fewest_trials(scenarios: int, measures: int = 1) -> int:
+def least_trials(scenarios: int, measures: int = 1) -> int:
     """Return the fewest trials of each scenario with which losing all of them reaches a corrected p below 0.05."""
-    return next(n for n in range(1, MOST_TRIALS) if _least_p(scenarios, n) < ALPHA / measures)
+    level = Level(ALPHA / measures, one_sided=True)
+    return next(n for n in range(1, MOST_TRIALS) if can_reach([n] * scenarios, [n] * scenarios, level))
 
 
-def _least_p(scenarios: int, trials: int) -> float:
-    lost = Arms(trials, trials, 0, trials)
-    return within_scenario_p([lost] * min(scenarios, FEWEST_DIFFERENCES), "lower")
-
-
-def design(before: Sequence[tuple[float, int]], drop: float, most: int, measures: int = 1) -> Design | None:
+def design(suspected: Suspected, most: int, earlier: Sequence[int] | None = None) -> Design | None:
     """Return how many fresh trials to run; None if `most` of each scenario can't reach a verdict.
 
-    Takes each affected scenario's mean and trials before, the suspected change from 0 to 1, and how many measures
-    are tested. As many trials as it takes to prove the suspected change four times out of five, at most `most`; the
-    variance of a mean is that of passes, which no value from 0 to 1 exceeds.
+    As many as confirm the expected drop four times out of five, at most `most`. `earlier`: each scenario's earlier
+    trials, where these stand for fresh ones of the old configuration.
     """
-    fewest = fewest_trials(len(before), measures)
+    fewest = least_trials(len(suspected.before), suspected.measures)
     if most < fewest:
         return None
-    variance = sum(jeffreys_variance(mean * n, n) for mean, n in before)
-    quantiles = t_quantile(1 - ALPHA / measures, _MANY) + t_quantile(POWER, _MANY)
-    one = quantiles * sqrt(2 * variance) / len(before)
-    trials = next((n for n in range(fewest, most) if one / sqrt(n) <= drop), most)
-    return Design(trials, one / sqrt(trials))
+
+    def sides(n: int) -> tuple[Sequence[int], list[int]]:
+        fresh = [n] * len(suspected.before)
+        return earlier or fresh, fresh
+
+    needed = smallest_enough(lambda n: suspected.power(*sides(n)) >= POWER, most)
+    trials = max(fewest, needed or most)
+    return Design(
+        trials, suspected.expected, suspected.power(*sides(trials)), suspected.detectable(*sides(trials))
+    )

@@ -26,13 +26,13 @@ from evaluators.measure_change import (
     Scale,
     pooled,
 )
+from evaluators.measure_power import MOST_TRIALS
+from evaluators.power import POWER
 from evaluators.regression import (
     AGAINST_LINE,
     ALPHA,
     CONFIDENCE,
     FEWEST_FOR_EQUIVALENCE,
-    MOST_TRIALS,
-    POWER,
     scaled,
     share_error,
     with_scenarios,

@@ -119,10 +119,16 @@ class MeasureChange:
     p_elsewhere: float | None = None
     """The p of flipped signs over scenarios: whether other scenarios like these would change, too; None for few."""
     detectable: float | None = None
-    """The smallest effect that this comparison finds in 80 % of cases; None without a test."""
+    """The smallest effect that is called one in 80 % of such comparisons; None where none is."""
+    most_found: float | None = None
+    """Of a pass rate, the share of such comparisons in which the loss of every pass is found; 0 where no result can
+    be a change."""
     more_trials: int | None = None
-    """Trials that each scenario needs beside its own, in both runs, to find the smallest effect of interest; None
-    where no number of trials is enough."""
+    """Trials that each scenario needs beside its own, in both runs, to find one and a half times the smallest effect
+    of interest in 80 % of cases; None where 1,000 are too few."""
+    deciding_trials: int | None = None
+    """Trials that decide if each scenario has them in both runs and they go on like the present ones; None where
+    few don't."""
     below_threshold: bool = False
     """The change is significant and smaller than the smallest effect of interest."""
     delta: float | None = None

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
-from math import ceil, expm1, log, log1p, sqrt
+from math import expm1, sqrt
 from typing import NamedTuple
 
+from evaluators.deciding_trials import deciding_trials, has_broken_scenario
 from evaluators.measure_change import (
     ChangeVerdict,
     ComparisonTest,
@@ -17,6 +17,14 @@ from evaluators.measure_change import (
     Sample,
     Scale,
 )
+from evaluators.measure_power import MeasurePower
+from evaluators.measure_variance import (
+    cautious_variance,
+    differences_of,
+    has_logarithms,
+    on_scale,
+    within_variance,
+)
 from evaluators.significance import (
     FEWEST_DIFFERENCES,
     Arms,
@@ -25,7 +33,6 @@ from evaluators.significance import (
     boschloo_p,
     cliffs_delta,
     holm,
-    jeffreys_variance,
     mean_and_error,
     sign_flip_p,
     t_quantile,
@@ -66,40 +73,65 @@ class Levels(NamedTuple):
 
 ONE_LOOK = Levels()
 """The levels of a comparison that nobody looked at before."""
-POWER = 0.8
-"""The share of comparisons that find a change of the detectable size."""
 CONFIDENCE = 0.95
 FEWEST_FOR_EQUIVALENCE = 10
 """The fewest scenarios of which runs can be called equivalent."""
-_MANY = 1_000_000
-"""Degrees of freedom of a normal distribution."""
-_ENOUGH_SCENARIOS = 8
-"""Scenarios that lose every trial; with them, any number of trials reaches a verdict."""
-MOST_TRIALS = 1_000
-"""Don't recommend more trials of each scenario than this."""
 
 
 def compare_headline(
     measures: Sequence[tuple[MeasureRule, Mapping[str, Sample], Mapping[str, Sample]]],
     levels: Levels = ONE_LOOK,
+    *,
+    with_power: bool = True,
 ) -> list[MeasureChange]:
     """Return the change of each headline measure, with one error for all of them and the table of scenarios.
 
     Takes the pass rate first, and each measure's samples before and after by scenario; only scenarios that can be
     compared may be among them. A scenario that one side lacks is left out. The pass rate's change names the scenarios
-    that broke.
+    that broke. `with_power`: whether to compute what the comparison could have shown, which takes most of the time.
     """
     changes = [_tested(rule, _pairs(before, after)) for rule, before, after in measures]
     has_passes = bool(changes) and changes[0].rule.is_outcome and changes[0].p is not None
     shares = ONE_RUN._replace(pass_rate=levels.pass_rate, scenarios=levels.scenarios)
     parts = share_error([change.p for change in changes], shares, has_passes=has_passes)
     found = [
-        _judged(change, _pairs(before, after), p, own)
+        _judged(change, _pairs(before, after), p, own, with_power=with_power)
         for change, (_, before, after), (p, own) in zip(changes, measures, parts, strict=True)
     ]
     if has_passes:
-        found[0] = with_scenarios(found[0], compare_scenarios(*measures[0], levels.scenarios))
-    return found
+        found[0] = with_scenarios(
+            found[0], compare_scenarios(*measures[0], levels.scenarios, with_power=False)
+        )
+    if not with_power:
+        return found
+    return [
+        _with_advice(change, _pairs(before, after), own, levels.scenarios, is_suite=change.rule.is_outcome)
+        for change, (_, before, after), (_, own) in zip(found, measures, parts, strict=True)
+    ]
+
+
+def _with_advice(
+    change: MeasureChange, pairs: Pairs, share: float, table_share: float, *, is_suite: bool = False
+) -> MeasureChange:
+    """Return an undecided change with the number of trials that decide if it goes on like this.
+
+    `is_suite`: whether a scenario of it that breaks decides, too, at the level of the table.
+    """
+    rule = change.rule
+    if change.verdict is not ChangeVerdict.TOO_LITTLE or change.broke or change.mended or not change.effect:
+        return change
+
+    def is_change(grown: Pairs) -> bool:
+        differences = differences_of(rule, grown)
+        if abs(sum(differences) / len(differences)) >= on_scale(rule.smallest, rule, grown) - 1e-12:
+            p = _test(rule, grown, differences)[1]
+            if p is not None and p < share:
+                return True
+        is_table = is_suite and len(grown) > 1
+        return is_table and has_broken_scenario(grown, table_share, rule.smallest)
+
+    has_verdict = rule.better != "none"
+    return replace(change, deciding_trials=deciding_trials(rule, pairs, is_change) if has_verdict else None)
 
 
 def share_error(
@@ -147,10 +179,11 @@ def compare_measures(
     tested = [change.p for change in changes if change.p is not None]
     corrected = iter(benjamini_hochberg(tested))
     share = ALPHA / max(1, len(tested))
-    return [
-        _judged(change, _pairs(before, after), next(corrected) if change.p is not None else None, share)
-        for change, (_, before, after) in zip(changes, measures, strict=True)
-    ]
+    found = []
+    for change, (_, before, after) in zip(changes, measures, strict=True):
+        pairs, p = _pairs(before, after), next(corrected) if change.p is not None else None
+        found.append(_with_advice(_judged(change, pairs, p, share, with_power=True), pairs, share))
+    return found
 
 
 def compare_scenarios(
@@ -158,15 +191,22 @@ def compare_scenarios(
     before: Mapping[str, Sample],
     after: Mapping[str, Sample],
     level: float = SCENARIOS_SHARE,
+    *,
+    with_power: bool = True,
 ) -> dict[str, MeasureChange]:
-    """Return the change of each scenario's pass rate, corrected over all of them (Benjamini and Hochberg)."""
+    """Return the change of each scenario's pass rate, corrected over all of them (Benjamini and Hochberg).
+
+    `with_power` is that of `compare_headline`.
+    """
     changes = {key: _tested(rule, [(before[key], after[key])]) for key in after if key in before}
     tested = [key for key, change in changes.items() if change.p is not None]
     ps = benjamini_hochberg([changes[key].p or 0.0 for key in tested])
+    # A single scenario is the suite: its test is the pass rate's.
+    level = min(level, PASS_RATE_SHARE) if len(changes) == 1 else level
     by_key = {key: scaled(p, level) for key, p in zip(tested, ps, strict=True)}
     share = level / max(1, len(tested))
     return {
-        key: _judged(change, [(before[key], after[key])], by_key.get(key), share)
+        key: _judged(change, [(before[key], after[key])], by_key.get(key), share, with_power=with_power)
         for key, change in changes.items()
     }
 
@@ -199,15 +239,15 @@ def detectable_with(
     More trials reduce only the part of the variance that trials cause; None without a test.
     """
     pairs = _pairs(before, after)
-    if change.detectable is None or not pairs:
+    if not pairs or change.test is ComparisonTest.NONE:
         return None
-    shared = [key for key in after if key in before]
-    grown = [
-        (old._replace(n=old.n + trials), new._replace(n=new.n + trials)) if key in keys else (old, new)
-        for key, (old, new) in zip(shared, pairs, strict=True)
-    ]
-    power = _Power(change, pairs, _differences(change.rule, pairs), ALPHA)
-    return change.detectable * power.factor(grown)
+    added = [trials if key in keys else 0 for key in after if key in before]
+    power = MeasurePower(change.rule, pairs, PASS_RATE_SHARE if change.rule.is_outcome else ALPHA)
+    found = power.detectable_with(
+        [old.n + more for (old, _), more in zip(pairs, added, strict=True)],
+        [new.n + more for (_, new), more in zip(pairs, added, strict=True)],
+    )
+    return None if found is None else _shown(change.rule, pairs, found)
 
 
 def _pairs(before: Mapping[str, Sample], after: Mapping[str, Sample]) -> Pairs:
@@ -218,7 +258,7 @@ def _tested(rule: MeasureRule, pairs: Pairs) -> MeasureChange:
     """Return a change with its sizes and its p, before any correction."""
     if not pairs:
         return MeasureChange(rule, ChangeVerdict.NOT_COMPARABLE, 0)
-    differences = _differences(rule, pairs)
+    differences = differences_of(rule, pairs)
     test, p = _test(rule, pairs, differences)
     has_signs = sum(each != 0 for each in differences) >= FEWEST_DIFFERENCES
     effect = _shown(rule, pairs, sum(differences) / len(differences))
@@ -241,23 +281,6 @@ def _tested(rule: MeasureRule, pairs: Pairs) -> MeasureChange:
         p_elsewhere=sign_flip_p(differences) if has_signs else None,
         delta=cliffs_delta([old.mean for old, _ in pairs], [new.mean for _, new in pairs]),
     )
-
-
-def _differences(rule: MeasureRule, pairs: Pairs) -> list[float]:
-    """Return each scenario's difference: of logarithms on the relative scale.
-
-    Logarithms need positive values. Where there is a 0, the differences are shares of the mean before.
-    """
-    if rule.scale is Scale.POINTS:
-        return [new.mean - old.mean for old, new in pairs]
-    if _has_logarithms(pairs):
-        return [log(new.mean / old.mean) for old, new in pairs]
-    unit = sum(abs(old.mean) for old, _ in pairs) / len(pairs) or 1.0
-    return [(new.mean - old.mean) / unit for old, new in pairs]
-
-
-def _has_logarithms(pairs: Pairs) -> bool:
-    return all(old.mean > 0 and new.mean > 0 for old, new in pairs)
 
 
 def _test(
@@ -292,7 +315,7 @@ def _interval(
     """Return the effect's 95 % interval, of these scenarios; unknown where nothing says how much trials vary."""
     if len(pairs) == 1 and rule.is_outcome:
         return mean_difference([_counts(pair) for pair in pairs])
-    variance, freedom = _within(rule, pairs)
+    variance, freedom = within_variance(rule, pairs)
     if test is ComparisonTest.NONE or freedom < 1 or variance <= 0.0:
         return None, None
     mean = sum(differences) / len(differences)
@@ -300,22 +323,10 @@ def _interval(
     low, high = mean - half, mean + half
     if rule.scale is Scale.POINTS:
         low, high = max(-1.0, low), min(1.0, high)
-    elif not _has_logarithms(pairs):
+    elif not has_logarithms(pairs):
         # A count, a cost or a time falls by all of it at most.
         low = max(-1.0, low)
     return _shown(rule, pairs, low), _shown(rule, pairs, high)
-
-
-def _within(rule: MeasureRule, pairs: Pairs) -> tuple[float, int]:
-    """Return the variance of the mean difference that comes from trials, and its degrees of freedom."""
-    unit = None if _has_logarithms(pairs) else sum(abs(old.mean) for old, _ in pairs) / len(pairs)
-    freedom = _MANY if rule.is_outcome else sum(old.n + new.n - 2 for old, new in pairs)
-    if freedom < 1 and len(pairs) > 1:
-        # Single trials vary only between scenarios.
-        return mean_and_error(_differences(rule, pairs))[1] ** 2, len(pairs) - 1
-    trial = _trial_variances(rule, pairs, unit)
-    each = zip(trial, pairs, strict=True)
-    return sum(own * (1 / old.n + 1 / new.n) for own, (old, new) in each) / len(pairs) ** 2, freedom
 
 
 def _counts(pair: tuple[Sample, Sample]) -> tuple[int, int, int, int]:
@@ -325,128 +336,56 @@ def _counts(pair: tuple[Sample, Sample]) -> tuple[int, int, int, int]:
 
 def _shown(rule: MeasureRule, pairs: Pairs, difference: float) -> float:
     """Return a difference as it is reported: logarithms become the share by which a value grew."""
-    is_log = rule.scale is Scale.RELATIVE and _has_logarithms(pairs)
+    is_log = rule.scale is Scale.RELATIVE and has_logarithms(pairs)
     return expm1(min(difference, 700.0)) if is_log else difference
 
 
-def _judged(change: MeasureChange, pairs: Pairs, corrected: float | None, share: float) -> MeasureChange:
+def _judged(
+    change: MeasureChange, pairs: Pairs, corrected: float | None, share: float, *, with_power: bool
+) -> MeasureChange:
     """Return the change with its verdict, in the order: regressed or improved, equivalent, small, too little, no evidence.
 
     `share` is the part of the error that its test has.
     """
     if not pairs:
         return change
-    rule, differences = change.rule, _differences(change.rule, pairs)
+    rule, differences = change.rule, differences_of(change.rule, pairs)
     mean = sum(differences) / len(differences)
     is_significant = corrected is not None and corrected < ALPHA
-    is_large = abs(mean) >= _threshold(rule, pairs) - 1e-12
-    power = _Power(change, pairs, differences, share)
-    detectable = power.detectable
-    change = replace(
+    is_large = abs(mean) >= on_scale(rule.smallest, rule, pairs) - 1e-12
+    change = replace(change, corrected=corrected, below_threshold=is_significant and not is_large)
+    power = None if change.test is ComparisonTest.NONE else MeasurePower(rule, pairs, share)
+    if is_significant and is_large and rule.better != "none":
+        is_better = (mean > 0) == (rule.better == "higher")
+        verdict = ChangeVerdict.IMPROVED if is_better else ChangeVerdict.REGRESSED
+    elif _is_equivalent(rule, pairs, differences):
+        verdict = ChangeVerdict.EQUIVALENT
+    elif change.below_threshold:
+        verdict = ChangeVerdict.SMALL
+    else:
+        verdict = ChangeVerdict.NO_EVIDENCE if power and power.is_enough() else ChangeVerdict.TOO_LITTLE
+    change = replace(change, verdict=verdict)
+    return _with_power(change, pairs, power) if with_power and power else change
+
+
+def _with_power(change: MeasureChange, pairs: Pairs, power: MeasurePower) -> MeasureChange:
+    found = power.detectable
+    return replace(
         change,
-        corrected=corrected,
-        detectable=None if detectable is None else _shown(rule, pairs, detectable),
-        more_trials=power.more_trials(),
-        below_threshold=is_significant and not is_large,
+        detectable=None if found is None else _shown(change.rule, pairs, found),
+        most_found=power.most_found,
+        more_trials=power.more_trials,
     )
-    return replace(change, verdict=_verdict(change, mean, is_significant and is_large, power))
 
 
-def _verdict(change: MeasureChange, mean: float, is_change: bool, power: _Power) -> ChangeVerdict:
-    if is_change and change.rule.better != "none":
-        is_better = (mean > 0) == (change.rule.better == "higher")
-        return ChangeVerdict.IMPROVED if is_better else ChangeVerdict.REGRESSED
-    if power.is_equivalent():
-        return ChangeVerdict.EQUIVALENT
-    if change.below_threshold:
-        return ChangeVerdict.SMALL
-    detectable = power.detectable
-    if detectable is None or detectable > power.threshold:
-        return ChangeVerdict.TOO_LITTLE
-    return ChangeVerdict.NO_EVIDENCE
+def _is_equivalent(rule: MeasureRule, pairs: Pairs, differences: Sequence[float]) -> bool:
+    """Return whether the 90 % interval lies within the smallest effect (two one-sided tests, Schuirmann 1987).
 
-
-def _threshold(rule: MeasureRule, pairs: Pairs) -> float:
-    """Return the smallest effect of interest on the scale of the differences."""
-    is_log = rule.scale is Scale.RELATIVE and _has_logarithms(pairs)
-    return log1p(rule.smallest) if is_log else rule.smallest
-
-
-class _Power:
-    """What a comparison can show: the standard error that comes from trials, and the sizes that follow from it."""
-
-    def __init__(
-        self, change: MeasureChange, pairs: Pairs, differences: Sequence[float], share: float
-    ) -> None:
-        self.change, self.pairs, self.differences, self.share = change, pairs, differences, share
-        self.threshold = _threshold(change.rule, pairs)
-        unit = None if _has_logarithms(pairs) else sum(abs(old.mean) for old, _ in pairs) / len(pairs)
-        self._trial = _trial_variances(change.rule, pairs, unit)
-        self.variance = _within(change.rule, pairs)[0]
-
-    def is_equivalent(self) -> bool:
-        """Return whether the 90 % interval lies within the smallest effect (two one-sided tests, Schuirmann 1987).
-
-        The variance is at least that of trials, because equal results of few trials prove nothing.
-        """
-        if len(self.pairs) < FEWEST_FOR_EQUIVALENCE or not self.variance:
-            return False
-        mean, error = mean_and_error(self.differences, self.variance)
-        half = t_quantile(0.95, len(self.pairs) - 1) * error
-        return abs(mean) + half < self.threshold
-
-    @cached_property
-    def detectable(self) -> float | None:
-        """The smallest detectable difference after the correction; None without a test that can reach a verdict."""
-        if self.change.test is ComparisonTest.NONE or not self._can_reach_verdict():
-            return None
-        return self._quantiles * sqrt(self.variance)
-
-    def _can_reach_verdict(self) -> bool:
-        """Return whether losing every trial of every scenario would be significant."""
-        if not self.change.rule.is_outcome:
-            return True
-        lost = [Arms(old.n, old.n, 0, new.n) for old, new in self.pairs[:_ENOUGH_SCENARIOS]]
-        p = boschloo_p(lost[0]) if len(lost) == 1 else within_scenario_p(lost, mid=True)
-        return p < self.share
-
-    def more_trials(self) -> int | None:
-        """Return how many more trials each scenario needs in both runs; None where they can't be enough."""
-        scenarios = len(self.pairs)
-        fewest = min(min(old.n, new.n) for old, new in self.pairs)
-        trial = sum(self._trial) / scenarios**2
-        if trial == 0.0:
-            return None
-        needed = ceil(2 * trial / (self.threshold / self._quantiles) ** 2)
-        return max(0, needed - fewest) if needed <= MOST_TRIALS else None
-
-    def factor(self, grown: Pairs) -> float:
-        """Return the detectable difference with these trials instead, as a share of the present one."""
-        return sqrt(_within(self.change.rule, grown)[0] / self.variance) if self.variance else 1.0
-
-    @cached_property
-    def _quantiles(self) -> float:
-        return t_quantile(1 - self.share / 2, _MANY) + t_quantile(POWER, _MANY)
-
-
-def _trial_variances(rule: MeasureRule, pairs: Pairs, unit: float | None) -> list[float]:
-    """Return the variance of one trial of each scenario on the scale of the differences.
-
-    A pass varies by its rate. Other values vary as those of all scenarios do within their runs, because few trials of
-    one say little. On the relative scale that is divided by the squared unit, which for logarithms is the mean of
-    each scenario (delta method).
+    The variance is at least that of trials, because equal results of few trials prove nothing.
     """
-    if rule.is_outcome:
-        rates = [
-            ((old.mean * old.n + new.mean * new.n) / (old.n + new.n), old.n + new.n) for old, new in pairs
-        ]
-        return [jeffreys_variance(min(max(rate, 0.0), 1.0) * n, n) for rate, n in rates]
-    freedom = sum(old.n + new.n - 2 for old, new in pairs)
-    if freedom < 1:
-        return [0.0] * len(pairs)
-    units = [unit if unit and rule.scale is Scale.RELATIVE else 1.0] * len(pairs)
-    if rule.scale is Scale.RELATIVE and unit is None:
-        units = [(old.mean * old.n + new.mean * new.n) / (old.n + new.n) for old, new in pairs]
-    squares = sum((old.m2 + new.m2) / own**2 for (old, new), own in zip(pairs, units, strict=True))
-    # One more value, as far off as the smallest effect: equal values of few trials don't mean that nothing varies.
-    return [(squares + rule.smallest**2) / (freedom + 1)] * len(pairs)
+    variance = cautious_variance(rule, pairs)
+    if len(pairs) < FEWEST_FOR_EQUIVALENCE or not variance:
+        return False
+    mean, error = mean_and_error(differences, variance)
+    half = t_quantile(0.95, len(pairs) - 1) * error
+    return abs(mean) + half < on_scale(rule.smallest, rule, pairs)

@@ -246,19 +246,21 @@ def within_moments_p(scenarios: Sequence[Values], tail: Tail = "both") -> float:
     return lower if tail == "lower" else 2 * min(lower, 1 - lower)
 
 
-def boschloo_p(arms: Arms) -> float:
-    """Return the two-sided p of one scenario's two pass rates (Boschloo 1970), twice the smaller one-sided p."""
+def boschloo_p(arms: Arms, tail: Tail = "both") -> float:
+    """Return the p of one scenario's two pass rates (Boschloo 1970); two-sided, it is twice the smaller one-sided p."""
     # scipy returns nan where all or none passed.
     if arms.difference == 0.0:
         return 1.0
-    return _boschloo_exact(arms.after, arms.trials_after, arms.before, arms.trials_before)
+    return _boschloo_exact(arms.after, arms.trials_after, arms.before, arms.trials_before, tail)
 
 
 @lru_cache(maxsize=4096)
-def _boschloo_exact(after: int, trials_after: int, before: int, trials_before: int) -> float:
+def _boschloo_exact(after: int, trials_after: int, before: int, trials_before: int, tail: Tail) -> float:
     from scipy.stats import boschloo_exact
 
-    return float(boschloo_exact([[after, before], [trials_after - after, trials_before - before]]).pvalue)
+    table = [[after, before], [trials_after - after, trials_before - before]]
+    alternative = "less" if tail == "lower" else "two-sided"
+    return float(boschloo_exact(table, alternative).pvalue)
 
 
 def holm(ps: Sequence[float]) -> list[float]:

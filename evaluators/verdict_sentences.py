@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from evaluators.measure_change import ChangeVerdict, ComparisonTest, MeasureChange, Scale
+from evaluators.measure_power import MOST_TRIALS
 from evaluators.name_lists import list_names
-from evaluators.regression import MOST_TRIALS
+from evaluators.power import RELIABLE
 
 _NONE_OF_BOTH = "No scenario of both runs can be compared."
 MINUS = "\u2212"
@@ -49,10 +50,12 @@ def _signed(value: float, digits: int) -> str:
 def scenarios_worse(change: MeasureChange) -> str:
     """Return how many scenarios changed for the worse, such as `3 of 20 comparable scenarios worse`.
 
-    For an improvement it is how many changed for the better.
+    For an improvement, and where more changed for the better, it is how many did.
     """
     noun = "scenario" if change.scenarios == 1 else "scenarios"
     is_better = change.verdict is ChangeVerdict.IMPROVED
+    if change.verdict is not ChangeVerdict.REGRESSED:
+        is_better = is_better or change.better > change.worse
     count, word = (change.better, "better") if is_better else (change.worse, "worse")
     return f"{count} of {change.scenarios} comparable {noun} {word}"
 
@@ -74,7 +77,8 @@ def explanation(change: MeasureChange, *, dollars_a_trial: float | None = None) 
     if change.below_threshold:
         limits = f" (95 % interval {interval(change)})" if interval(change) else ""
         return f"The change is real{limits}, and smaller than your threshold of {_smallest(change)}."
-    return f"{could_show(change)} {_more(change, dollars_a_trial)}".strip()
+    advice = (_deciding(change, dollars_a_trial), _more(change, dollars_a_trial))
+    return " ".join(filter(None, (could_show(change), *advice)))
 
 
 _MOST_NAMED = 5
@@ -98,9 +102,10 @@ def could_show(change: MeasureChange) -> str:
     """Return the smallest change that this comparison could have shown."""
     if change.detectable is None:
         return _no_test(change)
-    return (
-        f"This comparison could only have shown a change of {size(change, change.detectable, signed=False)}."
-    )
+    shown = size(change, change.detectable, signed=False)
+    if change.verdict is ChangeVerdict.NO_EVIDENCE:
+        return f"A change of {shown} or more would have been found four times out of five."
+    return f"This comparison could only have shown a change of {shown}."
 
 
 LEAST_P = 0.0001
@@ -125,6 +130,9 @@ def sign_of_p(p: float | None) -> str:
 def _no_test(change: MeasureChange) -> str:
     if change.test is ComparisonTest.NONE:
         return "A verdict needs at least three trials."
+    if change.most_found:
+        missed = f"{1 - change.most_found:.0%}".replace("%", " %")
+        return f"Of comparisons this small, {missed} miss even the loss of every pass."
     return "So few trials can't reach a verdict, whatever they show."
 
 
@@ -132,18 +140,35 @@ def _smallest(change: MeasureChange) -> str:
     return size(change, change.rule.smallest, signed=False)
 
 
-def _more(change: MeasureChange, dollars: float | None) -> str:
-    """Return how many more trials would show the smallest effect of interest, with their price."""
-    if change.detectable is None or change.more_trials == 0:
+def _deciding(change: MeasureChange, dollars: float | None) -> str:
+    """Return how many more trials decide if they go on like the present ones, with their price."""
+    more = change.deciding_trials
+    if more is None:
         return ""
+    trials, verb = ("trial", "decides") if more == 1 else ("trials", "decide")
+    price = _price(change, more, dollars)
+    return f"{more} more {trials} of each scenario{_where(change)} {verb} if it goes on like this{price}."
+
+
+def _more(change: MeasureChange, dollars: float | None) -> str:
+    """Return how many more trials would show a little more than the smallest effect of interest, with their price."""
+    if change.test is ComparisonTest.NONE or change.more_trials == 0:
+        return ""
+    wanted = size(change, RELIABLE * change.rule.smallest, signed=False)
     if change.more_trials is None:
         if change.runs_before > 1:
-            return f"No number of trials would show {_smallest(change)}, because the line varies from run to run."
-        return (
-            f"To show {_smallest(change)} takes over {MOST_TRIALS:,} trials of each scenario. Add scenarios."
-        )
-    # A line's trials are there already.
-    sides, where = (1, "") if change.runs_before > 1 else (2, " in both runs")
-    price = "" if not dollars else f", about ${sides * change.more_trials * change.scenarios * dollars:.2f}"
+            return f"No number of trials would show {wanted}, because the line varies from run to run."
+        return f"To show {wanted} takes over {MOST_TRIALS:,} trials of each scenario. Add scenarios."
     noun = "trial" if change.more_trials == 1 else "trials"
-    return f"{change.more_trials} more {noun} of each scenario{where} would show {_smallest(change)}{price}."
+    price = _price(change, change.more_trials, dollars)
+    return f"{change.more_trials} more {noun} of each scenario{_where(change)} would show {wanted}{price}."
+
+
+def _where(change: MeasureChange) -> str:
+    """Return which runs need more trials: a line's trials are there already."""
+    return "" if change.runs_before > 1 else " in both runs"
+
+
+def _price(change: MeasureChange, more: int, dollars: float | None) -> str:
+    sides = 1 if change.runs_before > 1 else 2
+    return f", about ${sides * more * change.scenarios * dollars:.2f}" if dollars else ""

@@ -25,7 +25,10 @@ def record_regression(alert: Alert, run: Run) -> None:
 
 
 def record_confirmation(alert: Alert) -> None:
-    """Store that fresh trials confirmed an alert; nothing if its suspicion was notified. Requires a transaction."""
+    """Store that fresh trials confirmed an alert, or could not decide; nothing if its suspicion was notified.
+
+    Requires a transaction.
+    """
     event = NotificationEvent.REGRESSION
     record_event(alert.project_id, event, f"regression:{alert.run_id}", run_id=alert.run_id, alert=alert)
 

@@ -16,7 +16,7 @@ from django.utils import timezone
 from evalhub.teams.priorities import Priority
 from evalhub.teams.roles import Role
 
-MOST_CONFIRM_TRIALS = 60
+MOST_CONFIRM_TRIALS = 100
 """Most trials of one confirmation, unless the project says otherwise."""
 
 

@@ -70,7 +70,7 @@ class ProjectForm(ProjectModelForm):
         min_value=2,
         max_value=100_000,
         required=False,
-        error_messages={"invalid": "Enter a whole number, such as 60."},
+        error_messages={"invalid": "Enter a whole number, such as 100."},
     )
     confirm_usd = _amount()
     month_usd = _amount()

@@ -57,6 +57,8 @@ class FreshTestOut(Schema):
     """One-sided."""
     p_corrected: float
     confirms: bool
+    power: float | None = None
+    """The share of cases in which such trials confirm the expected change; null if unknown."""
 
 
 class DriftOut(Schema):
@@ -157,8 +159,12 @@ class ConfirmationOut(Schema):
     launch: int
     runs: list[int]
     trials: int
-    detectable: float
-    """The smallest change of the mean, 0 to 1, that the fresh trials prove four times out of five."""
+    expected: float
+    """The change of the mean that the fresh trials are planned for, 0 to 1: 70 % of the suspected one."""
+    power: float
+    """The share of cases in which they confirm it, 0 to 1."""
+    detectable: float | None
+    """The smallest change of the mean, 0 to 1, that they confirm four times out of five; null where none is."""
     plan: str
     warning: str
 
@@ -263,6 +269,8 @@ def confirm_alert(request: ApiRequest, alert_id: Path[Key]) -> Status[dict[str, 
         "launch": launch.pk,
         "runs": list(launch.runs.order_by("pk").values_list("pk", flat=True)),
         "trials": plan.trials,
+        "expected": plan.design.expected,
+        "power": plan.design.power,
         "detectable": plan.design.detectable,
         "plan": plan.sentence,
         "warning": plan.warning,

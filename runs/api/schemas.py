@@ -43,10 +43,15 @@ class MeasureChangeOut(Schema):
     p_elsewhere: float | None
     """Whether other scenarios like these would change, too, by flipping signs over scenarios; null for few."""
     detectable: float | None
-    """The smallest effect that the comparison finds in 80 % of cases."""
+    """The smallest effect that is called one in 80 % of such comparisons; null where none is."""
+    most_found: float | None = None
+    """Of a pass rate, the share of such comparisons that find the loss of every pass; 0: no result can be a change."""
     more_trials: int | None
-    """Trials that each scenario needs more to find the smallest effect, in both runs or, against a line, in the new one;
-    null if none are enough."""
+    """Trials that each scenario needs more to find one and a half times the smallest effect in 80 % of cases, in both
+    runs or, against a line, in the new one; null if 1,000 are too few."""
+    deciding_trials: int | None = None
+    """Trials that decide if each scenario has them in both runs and they go on like the present ones; null if 20
+    don't."""
     below_threshold: bool
     delta: float | None
     """Cliff's delta of the scenarios' means."""

@@ -114,12 +114,15 @@ def _regression(alert: Alert, run: Run) -> Message:
     ]
     confirmed = alert.evidence == Evidence.CONFIRMED
     title = f"{'Confirmed' if confirmed else 'Suspected'} regression: {run.suite.name} on {run.target.name}, run {run.pk}"
-    proof = "confirmed by fresh trials" if confirmed else "not confirmed by more trials yet"
+    proof = {
+        Evidence.CONFIRMED: "confirmed by fresh trials",
+        Evidence.NOT_CONFIRMED: "could not be confirmed",
+    }.get(Evidence(alert.evidence), "not confirmed by more trials yet")
     lines = [
         *map(verdict_sentence, changes),
         f"Compared with {old_side_words(run.old_side, run.baseline_id)}; {proof}.",
     ]
-    if confirmed:
+    if alert.evidence in (Evidence.CONFIRMED, Evidence.NOT_CONFIRMED):
         lines.append(alert.reason)
     data = {
         **_data(run),
@@ -139,11 +142,11 @@ def _drift(alert: Alert, run: Run) -> Message:
 
 
 def _regressed(run: Run) -> list[MeasureChange]:
-    """Return the headline measures that regressed, the pass rate first."""
+    """Return the headline measures that regressed, the pass rate first, also where only scenarios of it broke."""
     return [
         change
         for change in stored_changes(run.pk)
-        if change.rule.name in HEADLINE and change.verdict is ChangeVerdict.REGRESSED
+        if change.rule.name in HEADLINE and (change.verdict is ChangeVerdict.REGRESSED or change.broke)
     ]
 
 

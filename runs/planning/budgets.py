@@ -11,6 +11,7 @@ from runs.models.run_options import RunOptions
 from runs.planning.estimate import PlanEstimate, estimate_plan
 from runs.planning.request import PlannedRun
 from runs.planning.run_history import read_history
+from runs.warehouse.measure_changes import smallest_of_pass_rate
 from runs.warehouse.spending import spent_this_month
 
 
@@ -25,7 +26,7 @@ def _estimate(project: Project, planned: Sequence[PlannedRun], *, judged: bool) 
     scenarios = sorted({each.scenario_id for run in planned for each in run.scenarios})
     targets = {each.target.pk for each in planned}
     history = read_history(project.pk, planned[0].suite_version.suite_id, scenarios, targets)
-    return estimate_plan(planned, history, judged=judged)
+    return estimate_plan(planned, history, judged=judged, smallest=smallest_of_pass_rate(project))
 
 
 def over_budget(project: Project, planned: Sequence[PlannedRun], options: RunOptions) -> str:

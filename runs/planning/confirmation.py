@@ -10,8 +10,9 @@ from django.db import transaction
 
 from evalhub.teams import audit
 from evalhub.web.numbers import counted
-from evaluators.confirmation import Design, design, fewest_trials
+from evaluators.confirmation import Design, design, least_trials
 from evaluators.estimates import Estimate, sum_of_estimates
+from runs import outbox
 from runs.errors import RequestError, Unconfirmable
 from runs.models import Alert, Launch, Run
 from runs.models.comparison import Evidence
@@ -21,7 +22,7 @@ from runs.planning.budgets import budget_warning, estimates_of
 from runs.planning.request import PlannedRun, Request, store_run
 from runs.planning.selection import scenarios_of, select_scenarios
 from runs.queue import wakeups
-from runs.warehouse.confirmation import TOO_THIN, earlier_runs, suspicion_of
+from runs.warehouse.confirmation import TOO_THIN, earlier_runs, earlier_trials, suspicion_of
 
 _SAME = ("suite_version_id", "guidance_id", "target_version_id", "model", "tool_version")
 
@@ -56,11 +57,17 @@ class ConfirmationPlan:
         """What runs, and what it can show."""
         each = f"{counted(self.scenarios, 'scenario')} × {counted(self.design.trials, 'trial')}"
         sides = " on each configuration" if len(self.arms) > 1 else " on the new configuration"
-        points = min(100.0, self.design.detectable * 100)
-        return (
-            f"{each}{sides}: {counted(self.trials, 'trial')}. A change of {points:.0f} points over these scenarios is"
-            " confirmed four times out of five (one-sided test at 0.05, on these trials only)."
+        return f"{each}{sides}: {counted(self.trials, 'trial')}. {self._what_is_shown}"
+
+    @property
+    def _what_is_shown(self) -> str:
+        expected = (
+            f"A change of {self.design.expected * 100:.0f} points, 70 % of what is suspected, is confirmed in"
+            f" {self.design.power * 100:.0f} % of cases"
         )
+        if self.design.detectable is None:
+            return f"{expected}, and no larger change four times out of five."
+        return f"{expected}, one of {self.design.detectable * 100:.0f} points four times out of five."
 
 
 def plan_confirmation(alert: Alert) -> ConfirmationPlan:
@@ -80,10 +87,14 @@ def plan_confirmation(alert: Alert) -> ConfirmationPlan:
         raise Unconfirmable(f"{why_alone} {TOO_THIN}")
     sides = [run] if why_alone else [run, baseline]
     most = run.project.confirm_trials // (len(sides) * len(suspicion.before))
-    found = design(list(suspicion.before.values()), suspicion.drop, most, len(suspicion.changes))
+    earlier = None
+    if why_alone:
+        name = suspicion.changes[0].rule.name
+        earlier = [max(1, n) for n in earlier_trials(run, name, suspicion.before).values()]
+    found = design(suspicion.suspected, most, earlier)
     if found is None:
         fewest = (
-            fewest_trials(len(suspicion.before), len(suspicion.changes)) * len(sides) * len(suspicion.before)
+            least_trials(len(suspicion.before), len(suspicion.changes)) * len(sides) * len(suspicion.before)
         )
         raise Unconfirmable(
             f"A confirmation needs {counted(fewest, 'trial')}, and the project's settings allow"
@@ -172,9 +183,11 @@ def _store(launch: Launch, of: Run, planned: PlannedRun, alerted: Run) -> Run:
 
 
 def start_waiting(alert: Alert) -> None:
-    """Start an automatic confirmation; where it can't, store the reason."""
+    """Start an automatic confirmation; where it can't, store the reason and notify: nothing has decided."""
     try:
         start_confirmation(alert, by=None)
     except RequestError as error:
-        waiting = Alert.objects.filter(pk=alert.pk, evidence=Evidence.CONFIRMING, confirmation=None)
-        waiting.update(evidence=Evidence.NOT_CONFIRMED, reason=str(error))
+        with transaction.atomic():
+            waiting = Alert.objects.filter(pk=alert.pk, evidence=Evidence.CONFIRMING, confirmation=None)
+            if waiting.update(evidence=Evidence.NOT_CONFIRMED, reason=str(error)):
+                outbox.record_confirmation(alert)

@@ -6,11 +6,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil
+from statistics import fmean
 
-from evalhub.web.numbers import counted
 from evaluators.aggregate import RunAggregate
 from evaluators.estimates import Estimate, estimate_total, sum_of_estimates
-from evaluators.power import FEWEST_RUNS, FEWEST_SCENARIOS, Spread, pass_rate_spread, smallest_change
+from evaluators.permutation_power import Level
+from evaluators.power import can_reach, detectable, expected_rates, most_power
+from evaluators.regression import PASS_RATE_SHARE
 from runs.planning.request import PlannedRun
 from runs.planning.run_history import COST, PASS, SECONDS, ArmHistory, RunHistory, TargetHistory
 
@@ -18,6 +20,8 @@ OFFERED = (1, 3, 5, 10, 20)
 """Numbers of trials of each scenario to choose from."""
 MOST_NAMED = 3
 """Most runs that one sentence names."""
+UNDETECTABLE = 1.0
+"""The detectable change of a plan by which none is found four times out of five."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +35,8 @@ class RunEstimate:
     """Runs of any suite there, used if the suite has none."""
     judged: bool
     """Whether judges run, which adds to the cost."""
+    level: Level
+    """When the comparison calls a change of the pass rate one."""
 
     @property
     def ran(self) -> bool:
@@ -50,38 +56,57 @@ class RunEstimate:
         estimate = self._by_target(self.target_history.seconds, trials)
         return estimate.expected if estimate else None
 
+    @property
+    def is_known(self) -> bool:
+        """Whether earlier runs of the suite say what its pass rates are."""
+        return bool(self._known)
+
     def change(self, trials: int) -> float | None:
-        """Return the smallest detectable change of the pass rate, 0 to 1; None with too little data."""
-        return smallest_change(self.spread, len(self.run.scenarios), trials) if self.spread else None
+        """Return the smallest detectable change of the pass rate, 0 to 1; None without earlier runs of the suite."""
+        if not self.is_known:
+            return None
+        found = detectable(self._rates, self.before, [trials] * len(self.before), self.level)
+        return UNDETECTABLE if found is None else found
+
+    def why_undetectable(self, trials: int) -> str:
+        """Return why no change is detected four times out of five; empty if one is, or if that is unknown."""
+        before = self.before if self.is_known else [trials] * len(self.run.scenarios)
+        after = [trials] * len(before)
+        if not can_reach(before, after, self.level):
+            return "So few trials can't reach a verdict, whatever they show."
+        if self.change(trials) != UNDETECTABLE:
+            return ""
+        missed = 1 - most_power(self._rates, before, after, self.level)
+        return f"Of comparisons this small, {missed * 100:.0f} % miss even the loss of every pass."
+
+    @property
+    def usual(self) -> int:
+        """The number of trials of each scenario in earlier runs, and so in the run to compare with."""
+        return max(1, round(sum(each.n for each in self._known) / sum(each.runs for each in self._known)))
+
+    @property
+    def before(self) -> list[int]:
+        """The trials of each planned scenario in a run to compare with."""
+        return [max(1, round(each.n / each.runs)) if each else self.usual for each in self._scenarios(PASS)]
 
     @cached_property
-    def spread(self) -> Spread | None:
-        """The variation of the planned scenarios; None with too little data."""
-        return None if self.too_little else pass_rate_spread(self._known(PASS), self.history.aggregates[PASS])
+    def _rates(self) -> list[float]:
+        known = iter(expected_rates([each.total for each in self._known], [each.n for each in self._known]))
+        rates = [next(known) if each else None for each in self._scenarios(PASS)]
+        usual = fmean(rate for rate in rates if rate is not None)
+        return [usual if rate is None else rate for rate in rates]
 
     @cached_property
-    def too_little(self) -> str:
-        """A sentence about the data missing for an estimate of power; empty if none is."""
-        planned, known = len(self.run.scenarios), len(self._known(PASS))
-        if planned < FEWEST_SCENARIOS:
-            return f"Too few scenarios for a statistical test; select at least {FEWEST_SCENARIOS}."
-        if self.history.runs < FEWEST_RUNS:
-            return (
-                f"Only {counted(self.history.runs, 'finished run')} of this suite on this target; "
-                f"an estimate needs {FEWEST_RUNS}."
-            )
-        if known < FEWEST_SCENARIOS:
-            return f"Only {known} of {planned} scenarios have run here before; an estimate needs {FEWEST_SCENARIOS}."
-        return ""
+    def _known(self) -> list[RunAggregate]:
+        return [each for each in self._scenarios(PASS) if each]
 
-    def _known(self, measure: str) -> list[RunAggregate]:
+    def _scenarios(self, measure: str) -> list[RunAggregate | None]:
+        """Return what earlier runs measured of each planned scenario; None of one that never ran."""
         aggregates = self.history.scenarios.get(measure, {})
-        return [aggregates[each.scenario_id] for each in self.run.scenarios if each.scenario_id in aggregates]
+        return [aggregates.get(each.scenario_id) for each in self.run.scenarios]
 
     def _by_scenario(self, measure: str, trials: int) -> Estimate:
-        aggregates = self.history.scenarios.get(measure, {})
-        scenarios = [aggregates.get(each.scenario_id) for each in self.run.scenarios]
-        return estimate_total(scenarios, self.history.aggregates[measure], trials)
+        return estimate_total(self._scenarios(measure), self.history.aggregates[measure], trials)
 
     def _by_target(self, aggregate: RunAggregate | None, trials: int) -> Estimate | None:
         return estimate_total([None] * len(self.run.scenarios), aggregate, trials) if aggregate else None
@@ -93,12 +118,17 @@ class Choice:
 
     trials: int
     is_chosen: bool
-    change: float | None
-    """The smallest detectable change of the least powerful run; None with too little data."""
+    runs: Sequence[RunEstimate]
     cost: Estimate | None
     """The cost of the runs with a known cost."""
     seconds: float | None
     """The time from the first trial to the last, likewise."""
+
+    @cached_property
+    def change(self) -> float | None:
+        """The smallest detectable change of the least powerful run; None without earlier runs of the suite."""
+        changes = (each.change(self.trials) for each in self.runs)
+        return max((change for change in changes if change is not None), default=None)
 
 
 @dataclass(frozen=True)
@@ -127,8 +157,8 @@ class PlanEstimate:
 
     @property
     def weakest(self) -> RunEstimate | None:
-        """The least powerful run; None with too little data."""
-        known = [each for each in self.runs if each.spread]
+        """The least powerful run; None without earlier runs of the suite."""
+        known = [each for each in self.runs if each.is_known]
         return max(known, key=lambda each: each.change(self.chosen.trials) or 0.0, default=None)
 
     @property
@@ -159,8 +189,12 @@ class PlanEstimate:
                     named(each.run)
                 )
         for each in self.runs:
-            if each.too_little:
-                about.setdefault(each.too_little, []).append(named(each.run))
+            if sentence := each.why_undetectable(self.chosen.trials):
+                about.setdefault(sentence, []).append(named(each.run))
+            elif each.ran and not each.is_known:
+                about.setdefault(
+                    "no finished run of these scenarios here yet, so no detectable change.", []
+                ).append(named(each.run))
         return [self._about(names, sentence) for sentence, names in about.items()]
 
     def _about(self, names: Sequence[str], sentence: str) -> str:
@@ -175,27 +209,30 @@ def named(run: PlannedRun) -> str:
     return f"{run.target.name}, {run.model}" if run.model else run.target.name
 
 
-def estimate_plan(planned: Sequence[PlannedRun], history: RunHistory, *, judged: bool) -> PlanEstimate:
-    """Return the estimate of a plan of one or more runs. `judged`: whether judges run."""
-    runs = [
-        RunEstimate(
-            each, history.arm(each.target.pk, each.model), history.target(each.target.pk, each.model), judged
-        )
-        for each in planned
-    ]
+def estimate_plan(
+    planned: Sequence[PlannedRun], history: RunHistory, *, judged: bool, smallest: float
+) -> PlanEstimate:
+    """Return the estimate of a plan of one or more runs.
+
+    `judged`: whether judges run. `smallest`: the smallest effect of interest on the pass rate, 0 to 1.
+    """
+    level = Level(PASS_RATE_SHARE, smallest)
+    runs = []
+    for each in planned:
+        arm = each.target.pk, each.model
+        runs.append(RunEstimate(each, history.arm(*arm), history.target(*arm), judged, level))
     chosen = planned[0].trials
     choices = [_choice(runs, trials, is_chosen=trials == chosen) for trials in sorted({*OFFERED, chosen})]
     return PlanEstimate(runs, choices, history.reaches_back)
 
 
 def _choice(runs: Sequence[RunEstimate], trials: int, *, is_chosen: bool) -> Choice:
-    changes = [change for each in runs if (change := each.change(trials)) is not None]
     costs = [cost for each in runs if (cost := each.cost(trials)) is not None]
     seconds = [took for each in _by_target(runs) if (took := _seconds(each, trials)) is not None]
     return Choice(
         trials=trials,
         is_chosen=is_chosen,
-        change=max(changes, default=None),
+        runs=runs,
         cost=sum_of_estimates(costs) if costs else None,
         seconds=max(seconds, default=None),
     )

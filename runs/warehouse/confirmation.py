@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.db.models import QuerySet
 from django.utils import timezone
 
+from evalhub.web.numbers import counted
 from evaluators.comparability import parts_of
-from evaluators.confirmation import FreshTest, Values, confirm_measures
-from evaluators.measure_change import ChangeVerdict, MeasureChange, MeasureRule
+from evaluators.confirmation import CONCLUSIVE, FreshTest, Suspected, Values, confirm_measures
+from evaluators.measure_change import ChangeVerdict, MeasureChange, MeasureRule, Sample
 from runs import outbox
 from runs.models import Alert, Launch, Run, RunMeasure
 from runs.models.comparison import Evidence
@@ -33,11 +34,16 @@ class Suspicion:
     """What an alert's regression is about."""
 
     changes: tuple[MeasureChange, ...]
-    """The headline measures that regressed, the pass rate first."""
-    before: Mapping[str, tuple[float, int]]
-    """The first measure's mean and trials in the baseline, by the key of each scenario that got worse."""
+    """The headline measures that regressed, the pass rate first; or the pass rate, of which scenarios broke."""
+    before: Mapping[str, Sample]
+    """The first measure in the baseline, by the key of each scenario that got worse."""
     drop: float
     """By how much it got worse over these scenarios, 0 to 1."""
+
+    @property
+    def suspected(self) -> Suspected:
+        """What fresh trials are to confirm. Requires a change."""
+        return Suspected(self.changes[0].rule, list(self.before.values()), self.drop, len(self.changes))
 
 
 def suspicion_of(run: Run) -> Suspicion:
@@ -45,42 +51,44 @@ def suspicion_of(run: Run) -> Suspicion:
     changes = tuple(
         each
         for each in stored_changes(run.pk)
-        if each.rule.name in HEADLINE and each.verdict is ChangeVerdict.REGRESSED
+        if each.rule.name in HEADLINE and (each.verdict is ChangeVerdict.REGRESSED or each.broke)
     )
     means = _means(run, [each.rule.name for each in changes])
-    worse = [key for key, each in means.items() if any(_is_worse(change, *each) for change in changes)]
+    worse = [key for key, each in means.items() if any(_is_worse(change, key, *each) for change in changes)]
     first = changes[0].rule.name if changes else ""
-    before = {key: means[key][0].get(first, (1.0, 1)) for key in worse}
-    drops = [abs(before[key][0] - means[key][1].get(first, before[key])[0]) for key in worse]
+    before = {key: means[key][0].get(first, Sample(1, 1.0)) for key in worse}
+    drops = [abs(before[key].mean - means[key][1].get(first, before[key]).mean) for key in worse]
     return Suspicion(changes, before, sum(drops) / len(drops) if drops else 0.0)
 
 
-_Means = dict[str, tuple[float, int]]
+_Means = dict[str, Sample]
 
 
 def _means(run: Run, names: Sequence[str]) -> dict[str, tuple[_Means, _Means]]:
-    """Return mean and trials of each measure in the baseline and in the run, by scenario key."""
+    """Return each measure in the baseline and in the run, by scenario key."""
     sides = [run, *([run.baseline] if run.baseline else [])]
     by_events = counted_by_events({each.pk: each.counting for each in sides})
     rows = RunMeasure.objects.filter(run__in=[each.pk for each in sides]).exclude(scenario=None)
     found: dict[str, tuple[_Means, _Means]] = {}
-    columns = ("run", "scenario__key", "measure__layer", "measure__name", "mean", "n")
-    for pk, key, layer, name, mean, n in rows.order_by("scenario__key").values_list(*columns):
+    columns = ("run", "scenario__key", "measure__layer", "measure__name", "n", "mean", "m2")
+    for pk, key, layer, name, *sample in rows.order_by("scenario__key").values_list(*columns):
         if layer in (LAYER_1, REPORTED) and f"{LAYER_1}/{name}" in names:
             if (pk in by_events) != (layer == REPORTED):
                 continue
             layer = LAYER_1
         if f"{layer}/{name}" in names:
-            found.setdefault(key, ({}, {}))[pk == run.pk][f"{layer}/{name}"] = (mean, n)
+            found.setdefault(key, ({}, {}))[pk == run.pk][f"{layer}/{name}"] = Sample(*sample)
     return found
 
 
-def _is_worse(change: MeasureChange, before: _Means, after: _Means) -> bool:
+def _is_worse(change: MeasureChange, key: str, before: _Means, after: _Means) -> bool:
     name = change.rule.name
     if name not in before or name not in after:
         return False
+    if change.verdict is not ChangeVerdict.REGRESSED:
+        return key in change.broke
     sign = -1 if change.rule.better == "lower" else 1
-    return sign * (after[name][0] - before[name][0]) < 0
+    return sign * (after[name].mean - before[name].mean) < 0
 
 
 def conclude(launch_id: int) -> None:
@@ -96,11 +104,17 @@ def conclude(launch_id: int) -> None:
 
 def _store(alert: Alert, evidence: Evidence, reason: str, tests: Sequence[FreshTest] = ()) -> None:
     alert.evidence, alert.reason, alert.fresh = evidence, reason, [test_json(each) for each in tests]
-    if evidence is Evidence.NOT_CONFIRMED and tests:
+    if evidence is Evidence.NOT_CONFIRMED and tests and _could_decide(tests):
         alert.decided = alert.decided or timezone.now()
     alert.save(update_fields=["evidence", "reason", "fresh", "decided"])
-    if evidence is Evidence.CONFIRMED:
+    if evidence is Evidence.CONFIRMED or (evidence is Evidence.NOT_CONFIRMED and not _could_decide(tests)):
         outbox.record_confirmation(alert)
+
+
+def _could_decide(tests: Sequence[FreshTest]) -> bool:
+    """Return whether fresh trials would have confirmed a true regression."""
+    powers = [each.power for each in tests if each.power is not None]
+    return bool(tests) and min(powers, default=1.0) >= CONCLUSIVE
 
 
 def _result(alert: Alert, new: Run, old: Run | None) -> tuple[Evidence, str, Sequence[FreshTest]]:
@@ -109,19 +123,20 @@ def _result(alert: Alert, new: Run, old: Run | None) -> tuple[Evidence, str, Seq
     if new.error:
         return Evidence.NOT_CONFIRMED, f"The new configuration can't run any more: {new.error}", ()
     run = Run.objects.select_related("project", "baseline").get(pk=alert.run_id)
-    changes = suspicion_of(run).changes
-    rules = [each.rule for each in changes]
+    suspicion = suspicion_of(run)
+    rules = [each.rule for each in suspicion.changes]
     if old is not None and not old.error:
-        before, after = _values([old.pk], rules), _values([new.pk], rules)
-        tests, against = confirm_measures(_joined(rules, before, after)), "the old configuration"
+        measured = _joined(rules, _values([old.pk], rules), _values([new.pk], rules))
+        against = "the old configuration"
     else:
         earlier = list(earlier_runs(run))
         by_events = bool(counted_by_events({each.pk: each.counting for each in (*earlier, new)}))
         before = _earlier_values(new, earlier, rules, by_events=by_events)
         if not any(before.values()):
             return Evidence.NOT_CONFIRMED, TOO_THIN, ()
-        tests = confirm_measures(_joined(rules, before, _values([new.pk], rules, by_events=by_events)))
+        measured = _joined(rules, before, _values([new.pk], rules, by_events=by_events))
         against = f"{len(earlier)} earlier run{'s' if len(earlier) > 1 else ''}"
+    tests = confirm_measures(measured)
     confirmed = any(each.confirms for each in tests)
     if not confirmed and _is_cut_short([each for each in (new, old) if each]):
         # Without its tests, so that it can be confirmed again.
@@ -132,8 +147,39 @@ def _result(alert: Alert, new: Run, old: Run | None) -> tuple[Evidence, str, Seq
             "No fresh trial could be compared: they ended as errors or were cancelled.",
             (),
         )
-    evidence = Evidence.CONFIRMED if confirmed else Evidence.NOT_CONFIRMED
-    return evidence, f"Fresh trials against {against}: {'; '.join(map(_sentence, tests))}.", tests
+    tests = _with_power(tests, suspicion, measured)
+    is_alone = old is None or bool(old.error)
+    fresh = tests[0].trials[1] if is_alone else sum(tests[0].trials)
+    shown = f"Fresh trials against {against}: {'; '.join(map(_sentence, tests))}."
+    if confirmed:
+        return Evidence.CONFIRMED, shown, tests
+    return Evidence.NOT_CONFIRMED, f"{_without_power(tests, suspicion, fresh)}{shown}", tests
+
+
+_Measured = Sequence[tuple[MeasureRule, Values, Values]]
+
+
+def _with_power(tests: Sequence[FreshTest], suspicion: Suspicion, measured: _Measured) -> list[FreshTest]:
+    """Return the tests, the first measure's with the share of cases in which such trials confirm what is expected."""
+    rule, before, after = measured[0]
+    counts = {key: (len(before[key]), len(after[key])) for key in after if after[key] and before.get(key)}
+    own = {key: sample for key, sample in suspicion.before.items() if key in counts}
+    if not own or tests[0].measure != rule.name:
+        return list(tests)
+    suspected = replace(suspicion.suspected, before=list(own.values()))
+    power = suspected.power([counts[key][0] for key in own], [counts[key][1] for key in own])
+    return [replace(tests[0], power=power), *tests[1:]]
+
+
+def _without_power(tests: Sequence[FreshTest], suspicion: Suspicion, fresh: int) -> str:
+    """Return that so few fresh trials could not confirm it, as a sentence with a space behind; empty if they could."""
+    power = tests[0].power
+    if power is None or power >= CONCLUSIVE:
+        return ""
+    return (
+        f"Could not be confirmed with {counted(fresh, 'trial')}: they find a change of"
+        f" {suspicion.suspected.expected * 100:.0f} points in {power * 100:.0f} % of cases. "
+    )
 
 
 def _is_cut_short(arms: Sequence[Run]) -> bool:
@@ -153,6 +199,21 @@ def earlier_runs(run: Run) -> QuerySet[Run]:
     )
     earlier = same.filter(pk__lt=run.pk, is_experiment=False, state=RunState.FINISHED, error="", alert=None)
     return earlier.exclude(pk=run.baseline_id or 0).order_by("-pk")[:RECENT]
+
+
+def earlier_trials(run: Run, name: str, keys: Iterable[str]) -> dict[str, int]:
+    """Return how many trials of a measure the earlier runs have, by the key of each of these scenarios. Two queries."""
+    found = dict.fromkeys(keys, 0)
+    layer, measure = _layer_and_name(name)
+    rows = RunMeasure.objects.filter(
+        run__in=list(earlier_runs(run).values_list("pk", flat=True)),
+        scenario__key__in=list(found),
+        measure__layer__in=(layer, REPORTED) if layer == LAYER_1 else (layer,),
+        measure__name=measure,
+    )
+    for key, n in rows.values_list("scenario__key", "n"):
+        found[key] += n
+    return found
 
 
 _ByMeasure = dict[str, dict[str, list[float]]]
@@ -184,9 +245,7 @@ def _earlier_values(
     return pooled
 
 
-def _joined(
-    rules: Sequence[MeasureRule], before: _ByMeasure, after: _ByMeasure
-) -> list[tuple[MeasureRule, Values, Values]]:
+def _joined(rules: Sequence[MeasureRule], before: _ByMeasure, after: _ByMeasure) -> _Measured:
     return [(rule, before.get(rule.name, {}), after.get(rule.name, {})) for rule in rules]
 
 
@@ -212,6 +271,7 @@ def test_json(test: FreshTest) -> dict[str, Any]:
         "p": test.p,
         "p_corrected": test.corrected,
         "confirms": test.confirms,
+        "power": test.power,
     }
 
 

@@ -247,6 +247,12 @@ def rule_of(project: Project, layer: str, name: str, unit: str, better: str) -> 
     return MeasureRule(full, better, scale, own.get(full, default), is_outcome)
 
 
+def smallest_of_pass_rate(project: Project) -> float:
+    """Return the smallest effect of interest on the pass rate, 0 to 1."""
+    own: Mapping[str, float] = project.smallest_effects
+    return own.get(PASS, project.smallest_effect)
+
+
 _Named = tuple[str, str, str, str]
 """A measure's layer, name, unit and direction."""
 _Samples = dict[_Named, dict[int, dict[str, Sample]]]
@@ -356,7 +362,9 @@ def change_json(change: MeasureChange) -> dict[str, Any]:
         "p_corrected": change.corrected,
         "p_elsewhere": change.p_elsewhere,
         "detectable": change.detectable,
+        "most_found": change.most_found,
         "more_trials": change.more_trials,
+        "deciding_trials": change.deciding_trials,
         "below_threshold": change.below_threshold,
         "delta": change.delta,
         "magnitude": change.magnitude,
@@ -384,6 +392,8 @@ def change_from_json(stored: Mapping[str, Any]) -> MeasureChange:
         corrected=stored["p_corrected"],
         # Older releases didn't store these.
         p_elsewhere=stored.get("p_elsewhere"),
+        most_found=stored.get("most_found"),
+        deciding_trials=stored.get("deciding_trials"),
         broke=tuple(stored.get("broke", ())),
         mended=tuple(stored.get("mended", ())),
         runs_before=stored.get("runs_before", 1),

@@ -76,7 +76,7 @@ def false_alarms(
     for _ in range(comparisons):
         rates = rng.beta(2.4, 0.6, scenarios)
         arms = simulated_run(rng, rates, trials), simulated_run(rng, rates, after or trials)
-        changes = compare_headline(list(zip(HEADLINE, *arms, strict=True)))
+        changes = compare_headline(list(zip(HEADLINE, *arms, strict=True)), with_power=False)
         passes = changes[0]
         verdicts[overall(changes)] += 1
         uncorrected += (passes.p or 0.0) < 0.05
@@ -98,7 +98,10 @@ def share_found(
         later = np.clip(rates + change, 0, 1)
         later[:broken] = 0.02
         arms = simulated_run(rng, rates, trials), simulated_run(rng, later, trials)
-        found += overall(compare_headline(list(zip(HEADLINE, *arms, strict=True)))) is ChangeVerdict.REGRESSED
+        found += (
+            overall(compare_headline(list(zip(HEADLINE, *arms, strict=True)), with_power=False))
+            is ChangeVerdict.REGRESSED
+        )
     return found / comparisons
 
 
@@ -114,7 +117,7 @@ def alarm_share(histories: int, runs: int = 200, scenarios: int = 5, trials: int
         passes = rng.binomial(trials, rates, size=(runs, scenarios)) / trials
         samples = [{str(key): Sample(trials, float(rate)) for key, rate in enumerate(row)} for row in passes]
         for before, after in pairwise(samples):
-            alarms += overall(compare_headline([(HEADLINE[0], before, after)])) in (
+            alarms += overall(compare_headline([(HEADLINE[0], before, after)], with_power=False)) in (
                 ChangeVerdict.REGRESSED,
                 ChangeVerdict.IMPROVED,
             )

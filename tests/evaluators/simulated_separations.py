@@ -26,7 +26,7 @@ _UNCHANGED = (ChangeVerdict.EQUIVALENT, ChangeVerdict.NO_EVIDENCE, ChangeVerdict
 
 
 def _verdict(before: Measured, after: Measured) -> ChangeVerdict:
-    return overall(compare_headline(list(zip(HEADLINE, before, after, strict=True))))
+    return overall(compare_headline(list(zip(HEADLINE, before, after, strict=True)), with_power=False))
 
 
 def named(

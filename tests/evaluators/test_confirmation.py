@@ -6,12 +6,18 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from scipy.stats import fisher_exact, permutation_test
+from scipy.stats import boschloo_exact, permutation_test
 
-from evaluators.confirmation import confirm_measures, design, fewest_trials
-from evaluators.measure_change import ComparisonTest, MeasureRule
+from evaluators.confirmation import Suspected, confirm_measures, design, least_trials
+from evaluators.measure_change import ComparisonTest, MeasureRule, Sample
 from evaluators.significance import Arms, sign_flip_p, within_scenario_p, within_values_p
-from tests.evaluators.simulated_confirmations import DESIGNS, EARLIER, confirmed_share
+from tests.evaluators.simulated_confirmations import (
+    DESIGNS,
+    EARLIER,
+    TRUE_CHANGES,
+    alerts_of,
+    confirmed_share,
+)
 
 PASS = MeasureRule("trial/pass", is_outcome=True)
 ERRORS = MeasureRule("interaction/error_rate", better="lower")
@@ -21,22 +27,30 @@ def confirm(before, after, rule=PASS):
     return confirm_measures([(rule, before, after)])
 
 
-def test_one_scenario_is_fishers_one_sided_test():
+def test_one_scenario_is_boschloos_one_sided_test():
     (found,) = confirm({"a": [1, 1, 1, 1, 0]}, {"a": [0, 0, 0, 1, 0]})
-    expected = fisher_exact([[1, 4], [4, 1]], alternative="less").pvalue
+    expected = boschloo_exact([[1, 4], [4, 1]], alternative="less").pvalue
     assert found.p == pytest.approx(expected)
     assert (found.test, found.trials, found.before, found.after) == (
-        ComparisonTest.WITHIN_SCENARIOS,
+        ComparisonTest.BOSCHLOO,
         (5, 5),
         0.8,
         0.2,
     )
 
 
-def test_eight_differences_are_tested_by_their_signs():
-    keys = "abcdefgh"
-    (found,) = confirm({key: [1, 1] for key in keys}, {key: [0, 1] for key in keys})
-    assert (found.test, found.p, found.confirms) == (ComparisonTest.SIGN_FLIP, 1 / 2**8, True)
+def test_many_scenarios_are_permuted_within_each_like_few():
+    keys = "abcdefghij"
+    before, after = {key: [1, 1] for key in keys}, {key: [1, 1] for key in keys} | {"a": [0, 0], "b": [0, 0]}
+    (found,) = confirm(before, after)
+    arms = [Arms(2, 2, sum(after[key]), 2) for key in keys]
+    assert (found.test, found.p) == (
+        ComparisonTest.WITHIN_SCENARIOS,
+        pytest.approx(within_scenario_p(arms, "lower", mid=True)),
+    )
+    assert found.confirms
+    (scores,) = confirm(before, {key: [0.9, 0.95] for key in keys}, MeasureRule("judge/judge"))
+    assert scores.test is ComparisonTest.WITHIN_SCENARIOS
 
 
 def test_an_improvement_confirms_nothing():
@@ -64,23 +78,69 @@ def test_scenarios_of_one_side_and_without_trials_are_left_out():
 
 
 @pytest.mark.parametrize(
-    ("scenarios", "measures", "fewest"), [(1, 1, 4), (2, 1, 2), (5, 1, 1), (8, 4, 1), (1, 4, 5)]
+    ("scenarios", "measures", "least"), [(1, 1, 3), (2, 1, 2), (5, 1, 1), (8, 4, 1), (1, 4, 4)]
 )
-def test_the_fewest_trials_reach_a_verdict(scenarios, measures, fewest):
-    assert fewest_trials(scenarios, measures) == fewest
-    lost = Arms(fewest, fewest, 0, fewest)
-    assert within_scenario_p([lost] * scenarios, "lower") < 0.05 / measures
+def test_the_least_trials_reach_a_verdict(scenarios, measures, least):
+    assert least_trials(scenarios, measures) == least
+    rule_and_values = (PASS, {"a": [1] * least}, {"a": [0] * least})
+    if scenarios == 1:
+        assert confirm_measures([rule_and_values] * measures)[0].confirms
+        fewer = (PASS, {"a": [1] * (least - 1)}, {"a": [0] * (least - 1)})
+        assert not confirm_measures([fewer] * measures)[0].confirms
+
+
+def suspected(drop, scenarios=3, rule=PASS, sample=None):
+    return Suspected(rule, [sample or Sample(6, 1.0)] * scenarios, drop)
 
 
 def test_a_small_suspicion_takes_more_trials_up_to_the_most():
-    large, small = (design([(1.0, 6)] * 3, drop, 1_000) for drop in (1.0, 0.2))
+    large, small = (design(suspected(drop), 1_000) for drop in (1.0, 0.3))
     assert large and small
     assert large.trials < small.trials
-    assert small.detectable <= 0.2
-    limited = design([(1.0, 6)] * 3, 0.2, 5)
+    assert small.expected == pytest.approx(0.21)
+    assert small.detectable == pytest.approx(0.21, abs=0.02)
+    limited = design(suspected(0.3), 5)
     assert limited is not None
-    assert (limited.trials, limited.detectable > 0.2) == (5, True)
-    assert design([(1.0, 6)], 0.2, 3) is None
+    assert (limited.trials, limited.power < 0.5, limited.detectable > 0.21) == (5, True, True)
+    assert design(suspected(0.2, scenarios=1), 2) is None
+
+
+@pytest.mark.parametrize(("scenarios", "drop"), [(1, 0.8), (2, 0.6), (5, 0.5), (12, 0.3)])
+def test_a_planned_confirmation_finds_seven_tenths_of_the_drop(scenarios, drop):
+    plan = design(suspected(drop, scenarios), 200)
+    assert plan is not None
+    rng, rate = np.random.default_rng(scenarios), (6 * scenarios + 0.5) / (6 * scenarios + 1)
+
+    def fresh(chance):
+        return {
+            str(key): (rng.random(plan.trials) < chance).astype(float).tolist() for key in range(scenarios)
+        }
+
+    found = sum(confirm(fresh(rate), fresh(rate - 0.7 * drop))[0].confirms for _ in range(300)) / 300
+    assert found == pytest.approx(plan.power, abs=0.07)
+    assert plan.power >= 0.8
+
+
+def test_earlier_trials_stand_for_the_old_configuration():
+    alone, both = design(suspected(0.4), 100, earlier=[60] * 3), design(suspected(0.4), 100)
+    assert alone and both
+    assert alone.trials < both.trials
+    few = design(suspected(0.4), 100, earlier=[2] * 3)
+    assert few and (few.trials, few.power < 0.8) == (100, True)
+
+
+def test_scores_are_planned_by_their_own_variance():
+    judge = MeasureRule("judge/judge")
+    steady, varied = (design(suspected(0.1, 4, judge, Sample(5, 0.8, 4 * sd**2)), 500) for sd in (0.03, 0.3))
+    assert steady and varied
+    assert steady.trials < 6 < 50 < varied.trials
+    rng = np.random.default_rng(7)
+
+    def fresh(mean):
+        return {str(key): rng.normal(mean, 0.3, varied.trials).tolist() for key in range(4)}
+
+    found = sum(confirm(fresh(0.8), fresh(0.73), judge)[0].confirms for _ in range(100)) / 100
+    assert found == pytest.approx(0.8, abs=0.12)
 
 
 def test_one_sided_sign_flips_agree_with_scipy():
@@ -126,3 +186,19 @@ def test_no_change_is_rarely_confirmed(scenarios, trials, earlier):
     confirmations = 1_000
     share = confirmed_share(scenarios, trials, earlier=earlier, confirmations=confirmations)
     assert share <= 0.05 + 2.6 * (0.05 * 0.95 / confirmations) ** 0.5
+
+
+@pytest.mark.simulation
+@pytest.mark.parametrize(
+    ("change", "least", "most"),
+    [
+        ("none", 0.0, 0.1),
+        ("all −20 points", 0.4, 0.7),
+        ("all −30 points", 0.7, 0.95),
+        ("two break", 0.85, 1.0),
+    ],
+)
+def test_true_alerts_are_mostly_confirmed(change, least, most):
+    became = alerts_of(5, 5, *TRUE_CHANGES[change], alerts=100)
+    assert least <= became.confirmed <= most
+    assert became.trials <= 100

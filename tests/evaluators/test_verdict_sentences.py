@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from evaluators.verdict_sentences import sign_of_p
+from evaluators.measure_change import ChangeVerdict, ComparisonTest, MeasureChange, MeasureRule
+from evaluators.verdict_sentences import explanation, scenarios_worse, sign_of_p
 
 
 @pytest.mark.parametrize(
@@ -21,3 +24,36 @@ from evaluators.verdict_sentences import sign_of_p
 )
 def test_a_p_is_never_shown_as_nothing(p: float | None, text: str) -> None:
     assert sign_of_p(p) == text
+
+
+def undecided(**fields: Any) -> MeasureChange:
+    rule = MeasureRule("trial/pass", is_outcome=True)
+    return MeasureChange(rule, ChangeVerdict.TOO_LITTLE, 3, test=ComparisonTest.WITHIN_SCENARIOS, **fields)
+
+
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [
+        (
+            {"detectable": 0.634, "most_found": 1.0, "more_trials": 129, "deciding_trials": 1},
+            "This comparison could only have shown a change of 63.4 points. 1 more trial of each scenario in both runs"
+            " decides if it goes on like this, about $0.30. 129 more trials of each scenario in both runs would show"
+            " 7.5 points, about $38.70.",
+        ),
+        (
+            {"most_found": 0.661, "more_trials": None, "deciding_trials": 2},
+            "Of comparisons this small, 34 % miss even the loss of every pass. 2 more trials of each scenario in both"
+            " runs decide if it goes on like this, about $0.60. To show 7.5 points takes over 1,000 trials of each"
+            " scenario. Add scenarios.",
+        ),
+        ({"most_found": 0.0, "more_trials": 0}, "So few trials can't reach a verdict, whatever they show."),
+    ],
+    ids=["undecided", "misses much", "no verdict"],
+)
+def test_an_undecided_verdict_says_what_decides(fields: dict[str, Any], text: str) -> None:
+    assert explanation(undecided(**fields), dollars_a_trial=0.05) == text
+
+
+def test_scenarios_are_counted_where_most_went() -> None:
+    assert scenarios_worse(undecided(worse=0, better=1)) == "1 of 3 comparable scenarios better"
+    assert scenarios_worse(undecided(worse=1, better=1)) == "1 of 3 comparable scenarios worse"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from django.db import transaction
 from django.utils import timezone
@@ -11,7 +13,7 @@ from runs.errors import RequestError, Unconfirmable
 from runs.execution import recording
 from runs.execution.reaper import reap
 from runs.execution.run_here import run_here
-from runs.models import Alert, Channel, Notification, Run, Trial
+from runs.models import Alert, Change, Channel, Notification, Run, Trial
 from runs.notifications.messages import compose
 from runs.pages.home.project_home import project_summary
 from runs.planning.confirmation import plan_confirmation, start_confirmation
@@ -54,9 +56,9 @@ def test_the_sides_take_turns(project):
     assert sum(map(int.__ne__, order, order[1:])) > len(order) / 2
 
 
-def drifted(project, earlier):
+def drifted(project, earlier, keys=("create", "export")):
     """Return an alert whose run had the configuration of its baseline, after so many earlier runs."""
-    version = suite_of(project, create=WANTED, export=WANTED)
+    version = suite_of(project, **dict.fromkeys(keys, WANTED))
     answers(project, "done")
     for _ in range(earlier + 1):
         carried(version)
@@ -77,7 +79,10 @@ def test_only_the_affected_scenarios_run_again(project):
     assert [[each.key for each in planned.scenarios] for _, planned in plan.arms] == [
         ["create", "export"]
     ] * 2
-    assert "2 scenarios × 2 trials on each configuration: 8 trials." in plan.sentence
+    assert plan.sentence == (
+        "2 scenarios × 4 trials on each configuration: 16 trials. A change of 70 points, 70 % of what is suspected, is"
+        " confirmed in 93 % of cases, one of 58 points four times out of five."
+    )
 
 
 def test_without_the_old_configuration_earlier_runs_compare(project):
@@ -96,7 +101,9 @@ def test_what_only_chance_made_bad_is_not_confirmed(project):
     alert = drifted(project, earlier=2)
     answers(project, "done")
     alert, _ = confirmed(alert)
-    assert (alert.evidence, alert.fresh[0]["p"]) == ("not_confirmed", 1.0)
+    assert (alert.evidence, alert.fresh[0]["p"]) == ("not_confirmed", 0.5)
+    assert alert.fresh[0]["power"] >= 0.8
+    assert alert.reason.startswith("Fresh trials against 2 earlier runs: ")
     with pytest.raises(Unconfirmable, match="decided already"):
         start_confirmation(alert, by=None)
 
@@ -162,17 +169,68 @@ def test_a_project_that_confirms_notifies_of_confirmed_alerts_only(project):
     assert alert.reason in message.lines
 
 
+def chance_alone(project, trials):
+    """Return an alert that chance raised, confirmed by so many trials at most."""
+    Channel.objects.create(project=project, name="a", kind="slack", events=["regression"])
+    Project.objects.update(confirm_trials=trials)
+    alert = drifted(project, earlier=1, keys=["create"])
+    Project.objects.update(confirm_alerts=True)
+    Notification.objects.all().delete()
+    answers(project, "done")
+    return confirmed(alert)[0]
+
+
+def test_trials_too_few_to_confirm_say_so_and_notify(project):
+    alert = chance_alone(project, trials=3)
+    assert (alert.evidence, alert.fresh[0]["trials"]) == ("not_confirmed", [6, 3])
+    assert re.match(
+        r"Could not be confirmed with 3 trials: they find a change of 70 points in \d\d % of cases\. Fresh trials",
+        alert.reason,
+    )
+    assert events() == ["regression"]
+    message = compose(Notification.objects.get())
+    assert message.title.startswith("Suspected regression: ")
+    assert message.lines[-2:] == [
+        f"Compared with run {alert.run.baseline_id}; could not be confirmed.",
+        alert.reason,
+    ]
+
+
+def test_trials_that_could_have_confirmed_notify_of_nothing(project):
+    assert chance_alone(project, trials=60).evidence == "not_confirmed"
+    assert events() == []
+
+
+def test_a_broken_scenario_alone_is_confirmed(project):
+    keys = [f"s{n}" for n in range(9)]
+    flaky = {"criteria": {"expect": {"response_contains": ["never"]}}}
+    version = suite_of(project, **dict.fromkeys(keys, flaky), create=WANTED)
+    answers(project, "done")
+    carried(version, trials=8)
+    answers(project, "I can't.")
+    alert = Alert.objects.get(run=carried(version, trials=8))
+    Change.objects.filter(run=alert.run, scenario=None, measure__name="pass").update(verdict="too_little")
+    for each in Change.objects.filter(run=alert.run, scenario=None, measure__name="pass"):
+        each.detail["verdict"] = "too_little"
+        each.save()
+    plan = plan_confirmation(alert)
+    assert [each.key for each in plan.arms[0][1].scenarios] == ["create"]
+
+
 def test_elsewhere_the_suspicion_notifies_once(project):
     Channel.objects.create(project=project, name="a", kind="slack", events=["regression"])
     confirmed(regressed(project))
     assert events() == ["regression"]
 
 
-def test_an_automatic_confirmation_that_cannot_start_says_why(project):
+def test_an_automatic_confirmation_that_cannot_start_says_why_and_notifies(project):
+    Channel.objects.create(project=project, name="a", kind="slack", events=["regression"])
     Project.objects.update(confirm_alerts=True, confirm_trials=2)
     alert = regressed(project)
     assert alert.evidence == "not_confirmed"
     assert "needs 8 trials" in alert.reason
+    assert events() == ["regression"]
+    assert alert.reason in compose(Notification.objects.get()).lines
 
 
 def test_the_tick_starts_and_concludes_what_a_lost_worker_left(project):

@@ -8,7 +8,7 @@ from statistics import fmean
 import pytest
 
 from evaluators.measure_change import MeasureRule, Sample, pooled
-from evaluators.regression import compare_measures, detectable_with
+from evaluators.regression import compare_headline, detectable_with
 
 PASS = MeasureRule("trial/pass", is_outcome=True)
 
@@ -29,7 +29,7 @@ def test_pooled_samples_equal_the_sample_of_all_values():
 def compared(n):
     before = {str(at): Sample(n, 1.0 if at % 3 else 2 / 3) for at in range(12)}
     after = {str(at): Sample(n, 1.0 if at % 4 else 1 / 3) for at in range(12)}
-    return compare_measures([(PASS, before, after)])[0], before, after
+    return compare_headline([(PASS, before, after)])[0], before, after
 
 
 def test_more_trials_of_more_scenarios_show_smaller_changes():
@@ -43,5 +43,5 @@ def test_more_trials_of_more_scenarios_show_smaller_changes():
 
 
 def test_without_a_test_more_trials_have_no_forecast():
-    change = compare_measures([(MeasureRule("judge/judge"), {"a": Sample(1, 0.5)}, {"a": Sample(1, 0.6)})])[0]
+    change = compare_headline([(MeasureRule("judge/judge"), {"a": Sample(1, 0.5)}, {"a": Sample(1, 0.6)})])[0]
     assert detectable_with(change, {"a": Sample(1, 0.5)}, {"a": Sample(1, 0.6)}, 5, ["a"]) is None

@@ -54,7 +54,7 @@ def test_it_shows_what_was_lost_and_where_to_look(signed_in, version):
     ]
     article = parse(response).all("article")[0]
     assert (
-        "▼ Pass rate −50.0 points (−79.2 to −20.8), 1 of 2 comparable scenarios worse; ▼ Judge score"
+        "▼ Pass rate −50.0 points (−71.1 to −28.9), 1 of 2 comparable scenarios worse; ▼ Judge score"
         in article
     )
     assert article.link(f"run {before.pk}").address == f"/p/tools/runs/{before.pk}/"

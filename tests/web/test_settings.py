@@ -19,7 +19,7 @@ from tests.web.screen import parse
 
 ADDRESS = "/p/tools/settings/"
 SETTINGS = {
-    "confirm_trials": "60",
+    "confirm_trials": "100",
     "judge_labels": "30",
     "judge_rate": "0.7",
     "name": "Tools",

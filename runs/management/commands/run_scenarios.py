@@ -17,7 +17,9 @@ from evalhub.teams.management.commands.signin_link import port_in_use
 from evalhub.teams.models import Project
 from evalhub.teams.priorities import priority_named
 from evalhub.web.numbers import counted
-from evaluators.power import can_show_regression
+from evaluators.permutation_power import Level
+from evaluators.power import can_reach
+from evaluators.regression import PASS_RATE_SHARE
 from runs.errors import RequestError
 from runs.execution import run_here, wait
 from runs.execution.interruption import exit_code_of, interruptible
@@ -126,10 +128,11 @@ class Command(EvalhubCommand):
                 self.stderr.write(each.release_problem)
             if not options["fail_on_regression"]:
                 continue
-            trials = max(each.trials, most)
-            if rule_for(suite.format, rule) == VERDICT and not can_show_regression(scenarios, trials):
+            trials = [max(each.trials, most)] * scenarios
+            level = Level(PASS_RATE_SHARE)
+            if rule_for(suite.format, rule) == VERDICT and not can_reach(trials, trials, level):
                 self.stderr.write(
-                    f"{suite.slug}: {counted(scenarios, 'scenario')} with {counted(trials, 'trial')} each"
+                    f"{suite.slug}: {counted(scenarios, 'scenario')} with {counted(trials[0], 'trial')} each"
                     " can't show a regression, whatever the results are. Use more --trials or scenarios, or"
                     " --regression-rule pass-fail."
                 )

@@ -27,7 +27,7 @@ from runs.planning.more_trials import MOST_MORE, Planned, plan_more_trials, requ
 from runs.planning.run_history import read_history
 from runs.warehouse.differences import LABELS, fingerprint_differences
 from runs.warehouse.fresh_trials import fresh_runs
-from runs.warehouse.measure_changes import HEADLINE, PASS, Pool, compare_pools
+from runs.warehouse.measure_changes import HEADLINE, PASS, Pool, compare_pools, smallest_of_pass_rate
 
 USUAL = 5
 """Further trials of each scenario that are proposed."""
@@ -125,20 +125,24 @@ def _plan(
         {run.target.pk for run, _ in planned},
     )
     judged = any(own.options.judge for _, own in planned)
-    estimate = estimate_plan([run for run, _ in planned], history, judged=judged)
+    smallest = smallest_of_pass_rate(project)
+    estimate = estimate_plan([run for run, _ in planned], history, judged=judged, smallest=smallest)
     now, then = _detectable(pools, keys, trials)
     return MorePlan(planned, estimate, now, then)
 
 
 def _detectable(pools: Sequence[Pool], keys: Collection[str], more: int) -> tuple[str, str]:
-    """Return the smallest detectable change of the pass rate now and with more trials, as texts."""
+    """Return the smallest detectable change of the pass rate now and with more trials, as texts; empty for none."""
     (compared,) = compare_pools(pools[0], pools[1:], HEADLINE)
     change = compared.pass_rate
-    if change is None or change.detectable is None:
+    if change is None:
         return "", ""
     _, before, after = compared.samples[PASS]
     then = detectable_with(change, before, after, more, keys)
-    now, later = (verdict_sentences.size(change, each, signed=False) for each in (change.detectable, then))
+    now, later = (
+        "" if each is None else verdict_sentences.size(change, each, signed=False)
+        for each in (change.detectable, then)
+    )
     return now, later
 
 

@@ -37,6 +37,7 @@ from runs.planning.request import PlannedRun, plan, request_runs
 from runs.planning.run_history import RunHistory, read_history
 from runs.planning.selection import ChosenScenario, ProjectReader
 from runs.warehouse.baselines import LAST_PASS
+from runs.warehouse.measure_changes import smallest_of_pass_rate
 from scenarios.models import SuiteVersion
 
 
@@ -86,7 +87,8 @@ class NewRunPage:
             planned = plan(self.project, request, self.reader)
         except RequestError as error:
             return Plan(problem=str(error), id=error.id)
-        estimate = estimate_plan(planned, self.past, judged=request.options.judge)
+        smallest = smallest_of_pass_rate(self.project)
+        estimate = estimate_plan(planned, self.past, judged=request.options.judge, smallest=smallest)
         guidance = self.offer.guidance_of(self.form.version.suite)
         cost = estimate.chosen.cost
         expected = cost.expected if cost else None

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from evaluators.power import pass_rate_spread, smallest_change
+from evaluators.permutation_power import Level
+from evaluators.power import detectable, expected_rates
 from runs.models.run_options import RunOptions, Selection
-from runs.planning.estimate import OFFERED, estimate_plan
+from runs.planning.estimate import OFFERED, UNDETECTABLE, estimate_plan
 from runs.planning.request import Request, plan
 from runs.planning.run_history import read_history
 from tests.builders import make_project, make_suite, make_target
@@ -36,7 +37,7 @@ def reckoned(version, *, trials=1, judged=True, only=(), **asked):
     past = read_history(
         version.suite.project_id, version.suite_id, scenarios, {each.target.pk for each in planned}
     )
-    return estimate_plan(planned, past, judged=judged)
+    return estimate_plan(planned, past, judged=judged, smallest=0.05)
 
 
 def outcomes(*failing, trials=3):
@@ -71,10 +72,7 @@ def test_without_any_run_nothing_is_guessed(version):
     found = reckoned(version)
     assert (found.chosen.cost, found.chosen.seconds, found.chosen.change) == (None, None, None)
     assert (found.ran, found.costed, found.timed) == (False, 0, 0)
-    assert found.lacking == [
-        "No runs on this target yet, so no estimate.",
-        "Only 0 finished runs of this suite on this target; an estimate needs 3.",
-    ]
+    assert found.lacking == ["No runs on this target yet, so no estimate."]
 
 
 def test_an_unreported_cost_is_not_zero(version):
@@ -136,19 +134,16 @@ def test_long_times_are_shown_in_minutes(version):
     assert reckoned(version).chosen.seconds == 360.0
 
 
-def test_the_smallest_change_comes_from_the_scenarios_of_past_runs(version):
+def test_the_detectable_change_comes_from_the_pass_rates_of_past_runs(version):
     for failing in (("a",), ("a", "b"), ("b",), ()):
         past_run(version, outcomes(*failing))
-    found = reckoned(version, trials=3)
+    found = reckoned(version, trials=5)
     (run,) = found.runs
-    spread = pass_rate_spread(
-        [run.history.scenarios["pass"][each.scenario_id] for each in run.run.scenarios],
-        run.history.aggregates["pass"],
-    )
-    assert found.chosen.change == pytest.approx(smallest_change(spread, 6, 3))
+    rates = expected_rates([6, 6, 12, 12, 12, 12], [12] * 6)
+    assert found.chosen.change == detectable(rates, [3] * 6, [5] * 6, Level(0.03, 0.05))
     assert 0.05 < found.chosen.change < 1
     assert found.lacking == []
-    assert (found.weakest, found.widest) == (run, found.choices[0].change)
+    assert (found.weakest, run.usual) == (run, 3)
 
 
 def test_more_trials_show_smaller_changes(version):
@@ -161,35 +156,41 @@ def test_more_trials_show_smaller_changes(version):
     assert changes == sorted(changes, reverse=True)
 
 
+def test_one_run_and_a_few_scenarios_are_enough(version):
+    past_run(version, outcomes("a"))
+    found = reckoned(version, only=("a", "b", "c", "d"), trials=5)
+    assert 0.1 < found.chosen.change < 1
+    assert found.lacking == []
+
+
 @pytest.mark.parametrize(
-    ("runs", "only", "sentence"),
+    ("only", "trials", "sentence"),
     [
-        (
-            2,
-            (),
-            "Only 2 finished runs of this suite on this target; an estimate needs 3.",
-        ),
-        (
-            3,
-            ("a", "b", "c", "d"),
-            "Too few scenarios for a statistical test; select at least 5.",
-        ),
+        (("b",), 3, "So few trials can't reach a verdict, whatever they show."),
+        (("b", "c"), 2, "miss even the loss of every pass."),
     ],
-    ids=["too few runs", "too few scenarios"],
+    ids=["one scenario", "two of two"],
 )
-def test_too_little_history_names_what_is_needed(version, runs, only, sentence):
-    for _ in range(runs):
-        past_run(version, outcomes("a"))
-    found = reckoned(version, only=only)
-    assert found.chosen.change is None
-    assert found.weakest is None
-    assert found.lacking[0].startswith(sentence)
+def test_designs_that_find_nothing_say_so(version, only, trials, sentence):
+    past_run(version, outcomes("a", trials=trials))
+    found = reckoned(version, only=only, trials=trials)
+    assert found.chosen.change == UNDETECTABLE
+    assert found.lacking[0].endswith(sentence)
 
 
-def test_scenarios_that_never_ran_are_counted(version):
+def test_a_design_without_a_verdict_says_so_before_any_run(version):
+    assert (
+        "So few trials can't reach a verdict, whatever they show."
+        in reckoned(version, only=("a",), trials=3).lacking
+    )
+
+
+def test_scenarios_that_never_ran_take_the_usual_rate(version):
     for _ in range(3):
-        past_run(version, {"a": ("pass",), "b": ("fail",)})
-    assert reckoned(version).lacking == ["Only 2 of 6 scenarios have run here before; an estimate needs 5."]
+        past_run(version, {"a": ("pass",) * 3, "b": ("fail",) * 3})
+    found = reckoned(version, trials=5)
+    assert found.runs[0].before == [3] * 6
+    assert 0 < found.chosen.change < UNDETECTABLE
 
 
 def test_of_several_runs_the_one_that_shows_least_counts(version, project):
@@ -199,8 +200,8 @@ def test_of_several_runs_the_one_that_shows_least_counts(version, project):
         past_run(version, outcomes(), target=other)
     found = reckoned(version, targets=["local", "other"])
     changes = {each.run.target.name: each.change(1) for each in found.runs}
-    assert found.chosen.change == changes["local"] > changes["other"]
-    assert found.weakest.run.target.name == "local"
+    assert found.chosen.change == max(changes.values()) > min(changes.values())
+    assert changes[found.weakest.run.target.name] == found.chosen.change
 
 
 def test_what_is_not_known_is_left_out_and_named(version, project):

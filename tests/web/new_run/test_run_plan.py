@@ -34,7 +34,11 @@ def test_the_plan_shows_cost_time_and_detectable_change(signed_in, large):
     assert "Estimated cost $1.80 $0.912 to $2.69" in text
     assert "Time 2 min 4 at once" in text
     assert re.search(r"A pass rate change of \d+ points or more is detected four times out of five", text)
-    assert "Based on 6 scenarios and their spread in the last 3 runs; 80 % power, 5 % two-sided" in text
+    assert (
+        "Based on the pass rates of 6 scenarios in the last 3 runs; the verdict's own test with 80 % power"
+        in text
+    )
+    assert "compared with a run of" in text
 
 
 def test_the_plan_warns_of_a_cost_above_the_budget(signed_in, large):
