@@ -111,7 +111,12 @@ def compare_headline(
 
 
 def _with_advice(
-    change: MeasureChange, pairs: Pairs, share: float, table_share: float, *, is_suite: bool = False
+    change: MeasureChange,
+    pairs: Pairs,
+    share: float,
+    table_share: float = SCENARIOS_SHARE,
+    *,
+    is_suite: bool = False,
 ) -> MeasureChange:
     """Return an undecided change with the number of trials that decide if it goes on like this.
 
