@@ -5,19 +5,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from html import escape
+from math import sqrt
 from pathlib import Path
+from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
 
 from evaluators.line import FEWEST_RUNS, compare_with_line
 from evaluators.line_members import Decision, PastRun, members_after
+from evaluators.looks import planned_levels
 from evaluators.measure_change import ChangeVerdict, MeasureChange, MeasureRule, Sample
-from evaluators.regression import compare_headline, overall
-from tests.evaluators.simulated_runs import share_found
+from evaluators.power import Level, power
+from evaluators.regression import ONE_RUN, compare_headline, overall
+from evaluators.significance import jeffreys_variance
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs/images/statistics"
 WIDTH = 720
@@ -179,14 +183,21 @@ def draw_power() -> Drawing:
     for share in (0.0, 0.5, 0.8, 1.0):
         drawing.line(left, place(0, share)[1], right, place(0, share)[1], PALE, 1)
         drawing.text(left - 10, place(0, share)[1] + 5, f"{share:.0%}".replace("%", " %"), GREY, at="end")
-    for words, colour, broken, change, at in (
-        ("all −30 points", RED, 0, -0.3, (5.3, 0.85)),
-        ("one broke", GREEN, 1, 0.0, (8.4, 0.78)),
-        ("all −15 points", BLUE, 0, -0.15, (12.3, 0.72)),
+    rates = np.sort(np.random.default_rng(1).beta(8, 1.2, 10)).tolist()
+    suite, scenario = Level(ONE_RUN.pass_rate, PASS_RATE.smallest), Level(ONE_RUN.scenarios / len(rates))
+
+    def falls(drop: float) -> Callable[[int], float]:
+        return lambda trials: power(rates, [trials] * len(rates), [trials] * len(rates), drop, suite)
+
+    def breaks(trials: int) -> float:
+        return power([0.87], [trials], [trials], 0.85, scenario)
+
+    for words, colour, share_of, at in (
+        ("all −30 points", RED, falls(0.3), (1.0, 0.92)),
+        ("one breaks", GREEN, breaks, (8.4, 0.78)),
+        ("all −15 points", BLUE, falls(0.15), (12.3, 0.68)),
     ):
-        shares = [share_found(10, trials, broken, change, 200) for trials in tried]
-        points = [place(trials, share) for trials, share in zip(tried, shares, strict=True)]
-        drawing.path(points, colour)
+        drawing.path([place(trials, share_of(trials)) for trials in tried], colour)
         drawing.text(*place(*at), words, colour)
     for trials in (1, 5, 10, 15, 20):
         drawing.text(place(trials, 0)[0], bottom + 20, str(trials), GREY, at="middle")
@@ -267,11 +278,39 @@ def draw_line() -> Drawing:
     return drawing
 
 
+def draw_looks() -> Drawing:
+    """How large the pass rate's change must be to decide at each look, and a run that stops at the second."""
+    drawing = Drawing(250, "Looks at a run until a verdict")
+    drawing.text(24, 28, "Up to four looks: how large the change must be to stop", bold=True)
+    left, step, middle, scale = 130.0, 165.0, 130.0, 1.5
+    trials = (3, 6, 9, 12)
+    seen = (-24.0, -27.0)
+    bounds = []
+    for look, count in enumerate(trials):
+        (level, _) = planned_levels([(each / trials[-1],) * 2 for each in trials[: look + 1]])
+        error = sqrt(2 * jeffreys_variance(0.87 * 10 * count, 10 * count) / (10 * count))
+        bounds.append(100 * NormalDist().inv_cdf(1 - level / 2) * error)
+    for look, (count, bound) in enumerate(zip(trials, bounds, strict=True)):
+        x = left + look * step
+        drawing.box(x - 40, middle - scale * bound, 80, 2 * scale * bound, "#e8edf9")
+        drawing.text(x, 232, f"{count} trials", GREY, at="middle")
+        drawing.text(x, middle - scale * bound - 6, f"±{bound:.0f} points", BLUE, at="middle")
+    drawing.line(60, middle, WIDTH - 24, middle, GREY)
+    drawing.text(50, middle + 5, "0", GREY, at="end")
+    points = [(left + look * step, middle - scale * change) for look, change in enumerate(seen)]
+    drawing.path(points, RED)
+    for (x, y), is_decided in zip(points, (False, True), strict=True):
+        drawing.dot(x, y, RED, filled=is_decided)
+    drawing.text(points[1][0] + 12, points[1][1] - 4, "regressed", RED)
+    return drawing
+
+
 PICTURES = {
     "chance": draw_chance,
     "questions": draw_questions,
     "verdicts": draw_verdicts,
     "line": draw_line,
+    "looks": draw_looks,
     "power": draw_power,
 }
 

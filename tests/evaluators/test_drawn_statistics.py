@@ -6,14 +6,8 @@ import pytest
 
 from tests.evaluators.drawn_statistics import FOLDER, PICTURES
 
-SIMULATED = {"power"}
-"""Pictures that take seconds, because they compare thousands of runs."""
 
-
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=pytest.mark.simulation if name in SIMULATED else ()) for name in PICTURES],
-)
+@pytest.mark.parametrize("name", PICTURES)
 def test_a_picture_is_as_drawn_today(name: str) -> None:
     drawn = (FOLDER / f"{name}.svg").read_text(encoding="utf-8")
     assert drawn == str(PICTURES[name]()), "Draw them with `python -m tests.evaluators.drawn_statistics`."
