@@ -22,7 +22,7 @@ from evaluators.power import (
 from evaluators.significance import t_quantile
 
 MOST_TRIALS = 1_000
-"""More trials of each scenario than this are no advice."""
+"""Don't recommend more trials of each scenario than this."""
 
 
 class MeasurePower:

@@ -150,7 +150,7 @@ def is_lower_by_boschloo(arms: Arms, level: Level) -> bool:
 def _boschloo_region(before: int, after: int, level: Level) -> NDArray[np.bool_]:
     """Return which results are a significant and large drop, by the passes before and after.
 
-    Boschloo's p is the largest chance over all pass rates of a result whose Fisher's p is no larger (Boschloo 1970).
+    Boschloo's p is the largest chance over all pass rates of a result whose Fisher's p isn't larger (Boschloo 1970).
     """
     import numpy as np
     from scipy.stats import binom, hypergeom
