@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import gc
 import inspect
+import os
 import signal
 import sys
 from collections.abc import Coroutine, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from random import Random
 from typing import Any
 
 import pytest
@@ -18,6 +20,7 @@ from django.test.signals import setting_changed
 from evalhub.console import YOUNG_OBJECTS
 from tests.all import repeated
 from tests.heartbeats import end_heartbeats
+from tests.slow import SAMPLE
 
 gc.disable()
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -33,6 +36,18 @@ def needs_database(item: pytest.Item) -> bool:
     return item.get_closest_marker("django_db") is not None or bool(names & DATABASE_FIXTURES)
 
 
+def sampled(items: list[pytest.Item]) -> list[pytest.Item]:
+    """Return one case of each simulation, always the same, and every other test."""
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("simulation"):
+            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    chosen = {
+        Random(name).choice(sorted(each, key=lambda item: item.nodeid)).nodeid for name, each in cases.items()
+    }
+    return [item for item in items if item.nodeid in chosen or not item.get_closest_marker("simulation")]
+
+
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None]:
     """Mark what has to hold on every database, for the second pass on PostgreSQL; move to the front what starts first."""
@@ -40,6 +55,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None]:
         if needs_database(item):
             item.add_marker(pytest.mark.database)
     yield
+    if os.environ.get(SAMPLE):
+        items[:] = sampled(items)
     items.sort(key=lambda item: item.get_closest_marker("starts_first") is None)
 
 

@@ -1,8 +1,8 @@
 """Runs the tests that take minutes: `python -m tests.slow [pytest's arguments]`, which is `make test-slow`.
 
 First the simulations, which hold only over many random draws; then the slow tests on SQLite, and again on a private
-PostgreSQL and Redis. A first argument of `simulations`, `sqlite` or `postgresql` runs one of the three. `make
-test-faults` runs the tests that kill and starve servers.
+PostgreSQL and Redis. A first argument of `simulations`, `sqlite` or `postgresql` runs one of the three, and `sample`
+one case of each simulation. `make test-faults` runs the tests that kill and starve servers.
 EVALHUB_TEST_REQUIRE makes a missing program a failure instead of a skip, as in `tests.all`.
 """
 
@@ -16,6 +16,8 @@ from tests.all import ON_EVERY_DATABASE, ROOT, SAME_ON_EVERY_DATABASE, names_fil
 
 # No more than there are processors, because `.ci/run` runs the agents' tests beside these.
 SPREAD = ["-n", str(os.cpu_count() or 1), "--dist", "load", "--maxschedchunk", "1"]
+SAMPLE = "EVALHUB_TEST_SAMPLE"
+"""The variable with which only one case of each simulation is collected."""
 SLOW = "slow and not (fault or simulation or agents)"
 
 
@@ -37,6 +39,12 @@ def simulations(arguments: list[str]) -> int:
     return run("Simulations", ["-m", "simulation", *chosen("simulation", arguments)], {})
 
 
+def sampled_simulations(arguments: list[str]) -> int:
+    """Run one case of each simulation, which is what `.ci/run` has time for."""
+    os.environ[SAMPLE] = "1"
+    return simulations(arguments)
+
+
 def on_sqlite(arguments: list[str]) -> int:
     return run("SQLite and the embedded broker", ["-m", SLOW, *chosen("slow", arguments)], {})
 
@@ -51,7 +59,9 @@ PASSES = {"simulations": simulations, "sqlite": on_sqlite, "postgresql": on_post
 
 def passes(arguments: list[str]) -> Iterator[int]:
     """Run one pass after the other, or the one that the first argument names; yield their exit codes."""
-    if arguments and arguments[0] in PASSES:
+    if arguments[:1] == ["sample"]:
+        yield sampled_simulations(arguments[1:])
+    elif arguments and arguments[0] in PASSES:
         yield PASSES[arguments[0]](arguments[1:])
     else:
         yield from (each(arguments) for each in PASSES.values())

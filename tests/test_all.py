@@ -93,9 +93,10 @@ def test_slow_tests_run_only_what_the_first_argument_names() -> None:
     found = _all("sqlite", "--version", module="tests.slow", PATH="/nowhere")
     assert "SQLite" in found.stdout
     assert "PostgreSQL" not in found.stdout
-    found = _all("simulations", "--version", module="tests.slow", PATH="/nowhere")
-    assert "*** Simulations" in found.stdout
-    assert "SQLite" not in found.stdout
+    for name in ("simulations", "sample"):
+        found = _all(name, "--version", module="tests.slow", PATH="/nowhere")
+        assert "*** Simulations" in found.stdout
+        assert "SQLite" not in found.stdout
 
 
 @pytest.mark.parametrize(
