@@ -14,7 +14,7 @@ from django.core.management import execute_from_command_line
 
 YOUNG_OBJECTS = 50_000
 WRONG_USE = 2
-"""The exit code of every command for a wrong setting, which must not look like a failed run."""
+"""Exit code for configuration errors; distinct from a failed run."""
 INTERRUPTED = 130
 """The exit code of shells after Ctrl-C."""
 

@@ -1,6 +1,6 @@
 """One file of settings, driven by the environment; docs/operations.md lists every name.
 
-Without any of them evalhub runs embedded: SQLite, an own broker, one local owner, loopback only.
+Without any of them evalhub runs embedded: SQLite, an embedded broker, a single local owner, loopback only.
 """
 
 import os
@@ -130,7 +130,7 @@ SECURE_SSL_REDIRECT = environment.choice("EVALHUB_SSL_REDIRECT", "no", ("yes", "
 SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^metrics$"]
 SECURE_HSTS_SECONDS = environment.integer("EVALHUB_HSTS_SECONDS", 0)
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_SECONDS > 0
-# To put a whole domain on the browsers' list is not for one of its hosts to decide.
+# HSTS preload affects the whole domain, so it isn't ours to set.
 SILENCED_SYSTEM_CHECKS = ["security.W021"]
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"

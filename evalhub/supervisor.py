@@ -113,7 +113,7 @@ class Supervisor:
         self.services.append(service)
 
     def watch(self, seconds: float) -> None:
-        """Look after the services for so long, or until something happens."""
+        """Monitor services for up to `seconds`, or until one changes state."""
         if select.select([self._wake], [], [], seconds)[0]:
             os.read(self._wake, 4096)
         for service in self.services:

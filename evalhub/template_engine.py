@@ -23,7 +23,7 @@ from evalhub.web.csv_export import csv_query
 from evalhub.web.html_table_csv import csv_caption
 from runs.pages.regressions.alerts import untriaged
 
-# What is escaped before holds no backtick that was none. Fences of several backticks stay as they are.
+# Escaping never introduces backticks. Fences of several backticks stay as they are.
 _SPAN = re.compile(r"(?<!`)`(?!`)([^`\n]+)`(?!`)")
 
 

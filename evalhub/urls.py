@@ -9,7 +9,7 @@ from evalhub.teams.urls import project_urls as team_urls
 from evalhub.web import patterns
 from runs.urls import project_urls
 
-# Those that are asked for most come first: each before them is tried for every request.
+# Most requested first: Django tries patterns in order.
 urlpatterns: list[URLPattern | URLResolver] = [
     path("api/v1/", include("evalhub.api_urls")),
     path("p/<slug:slug>/", include([*project_urls, *team_urls])),

@@ -1,4 +1,4 @@
-"""Regular expressions from files, which nobody has reason to trust.
+"""Untrusted regular expressions from uploaded files.
 
 RE2 matches in linear time, so it runs here. What it lacks (look-around, back-references), and what would take it long,
 goes to a process that is killed when its time is up. `set_runner` says how to reach one.
@@ -182,7 +182,7 @@ def _check_length(text: str) -> None:
     try:
         length = len(text.encode())
     except UnicodeEncodeError:
-        raise BadPattern("The pattern holds half of a surrogate pair. Write the whole character.") from None
+        raise BadPattern("The pattern contains an unpaired surrogate. Write the whole character.") from None
     if length > LONGEST:
         raise BadPattern(
             f"The pattern '{text[:40]}…' has {length} bytes; {LONGEST} are allowed. Split it into several."

@@ -27,7 +27,7 @@ _MOST_REMOVED = 100
 def admit(address: str, name: str, *, now: datetime) -> int:
     """Count a guess and return 0 where it may be tried, else the seconds to wait; those are not counted.
 
-    Of guesses at the same time each waits for the one before, so none is tried that was not counted.
+    Concurrent guesses are serialized, so each is counted before it is checked.
     """
     _remove_old(now)
     free = _free(address, name)

@@ -97,7 +97,7 @@ class ReadableAddress:
             return too_long(request)
         written = "%00" in request.META.get("QUERY_STRING", "") or "\x00" in request.path
         if written and not request.path.startswith(API):
-            raise BadRequest("The address holds a NUL.")
+            raise BadRequest("The URL contains a NUL byte.")
         return self.get_response(request)
 
 
@@ -107,7 +107,7 @@ def too_long(request: HttpRequest) -> HttpResponse:
         return HttpResponse(status=HTTPStatus.REQUEST_URI_TOO_LONG)
     sentence = f"The address has more than {LONGEST_ADDRESS} characters. Use fewer or shorter filters."
     return error_page(
-        HTTPStatus.REQUEST_URI_TOO_LONG, "This address is too long", sentence, "web/address-too-long"
+        HTTPStatus.REQUEST_URI_TOO_LONG, "This URL is too long", sentence, "web/address-too-long"
     )
 
 

@@ -41,7 +41,7 @@ class McpCalled(_McpGate):
     tool: str = Field(min_length=1)
     arguments: dict[str, Json] = Field(default_factory=dict)
     times: int | None = Field(default=None, ge=1)
-    """Exactly so often; None for at least once."""
+    """Exact number of calls; None means at least one."""
 
     def judge(self, calls: list[Command], server: str = "") -> Score:
         called = [each for each in calls if _is_named(each, self.tool, server)]

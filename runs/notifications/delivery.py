@@ -29,7 +29,7 @@ LOST = (
 
 
 def wait_seconds(attempts: int) -> float:
-    """Return the seconds to wait after so many attempts: 1, 2, 4, … 32 minutes, then an hour."""
+    """Return the delay in seconds after `attempts` tries: 1, 2, 4, … 32 minutes, then an hour."""
     return min(FIRST_WAIT * 2.0 ** min(attempts - 1, 10), LONGEST_WAIT)
 
 

@@ -21,7 +21,7 @@ def own_labels() -> list[str]:
 
 
 def labels_suffice(target: str = "target") -> Exists:
-    """Return the condition that this process has all labels of the target with the key in the column `target`."""
+    """Return the filter that this worker has every label of the target in the column `target`."""
     return Exists(Target.objects.filter(LabelsWithin("labels", own_labels()), pk=OuterRef(target)))
 
 

@@ -44,7 +44,7 @@ def carried_by(carrier: Carrier) -> Iterator[None]:
 
 
 def _send(task: str, *args: int, times: int = 1, queue: str = "") -> bool:
-    """Send a task so often; return False if the broker is away."""
+    """Send a task `times` times. Return False if the broker is unavailable."""
     if carrier := _carrier.get():
         carrier(task, *args)
         return True

@@ -12,7 +12,7 @@ document.addEventListener("keydown", (event) => {
   else element.click();
 });
 
-/* A closed menu is one that nobody looks at: Escape or a click elsewhere closes it. */
+/* Close open menus on Escape or an outside click. */
 document.addEventListener("click", (event) => {
   for (const menu of document.querySelectorAll("details.menu[open]")) {
     if (!menu.contains(event.target)) menu.open = false;
@@ -65,7 +65,7 @@ function say(sentence) {
   notice.textContent = sentence;
   notice.hidden = !sentence;
 }
-document.addEventListener("htmx:sendError", () => say("The server cannot be reached. What you see may be old; it is asked again."));
+document.addEventListener("htmx:sendError", () => say("The server cannot be reached. This page may be out of date. Retrying…"));
 document.addEventListener("htmx:responseError", (event) => say(`The server answered ${event.detail.xhr.status}. Load the page again.`));
 document.addEventListener("htmx:afterOnLoad", () => say(""));
 

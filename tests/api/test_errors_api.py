@@ -63,7 +63,7 @@ def test_a_body_that_is_not_json(api, client, body):
         (
             {"suites": ["a"], "targets": ["a\x00"]},
             "body.targets.0",
-            "It holds a NUL or half of a character. Remove it.",
+            "It contains a NUL byte or an unpaired surrogate. Remove it.",
         ),
     ],
     ids=["missing", "misspelt", "too small", "NUL"],

@@ -111,7 +111,7 @@ def test_a_long_address_is_refused_in_the_shape_of_rest(client, db):
 def test_a_long_address_of_a_page_is_refused_with_a_page(client, db):
     response = client.get(f"/sign-in/?{LONG}")
     assert response.status_code == 414
-    assert "This address is too long" in response.content.decode()
+    assert "This URL is too long" in response.content.decode()
 
 
 @pytest.fixture(scope="module")

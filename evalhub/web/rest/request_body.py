@@ -21,7 +21,7 @@ _UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")
 def storable_text(text: str) -> str:
     """Return the text. Raises a validation error where a database could not keep it."""
     if _UNSTORABLE.search(text):
-        raise PydanticCustomError("unstorable", "It holds a NUL or half of a character. Remove it.")
+        raise PydanticCustomError("unstorable", "It contains a NUL byte or an unpaired surrogate. Remove it.")
     return text
 
 

@@ -302,7 +302,7 @@ def test_a_rerun_keeps_the_tool_descriptions(signed_in, version):
     ("field", "text", "sentence"),
     [
         ("snapshot", "{", "This is not JSON at line 1."),
-        ("seed", '"\\u0000"', "It holds a NUL"),
+        ("seed", '"\\u0000"', "It contains a NUL"),
         ("registry", '{"a": 1}', "registry"),
         ("descriptions", "tools:\n  put: 7", "Line 2"),
         ("threshold", "2", "Enter 1 or less."),

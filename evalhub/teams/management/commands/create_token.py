@@ -26,7 +26,9 @@ class Command(PlainCommand):
         parser.add_argument("--user", help="its owner (default: the local owner)")
         parser.add_argument("--role", choices=Role.values, default=Role.RUNNER)
         parser.add_argument(
-            "--days", type=number_of_days, help="valid for so many days (default: until it is revoked)"
+            "--days",
+            type=number_of_days,
+            help="number of days the token is valid (default: until it is revoked)",
         )
 
     def work(self, options: dict[str, Any]) -> Result:
