@@ -23,7 +23,7 @@ from tests.requirements import required
 from tests.services.servers import NotHere, postgres, redis
 
 ROOT = Path(__file__).resolve().parent.parent
-PURE = ["-c", "tests/evaluators/pytest.ini", "--rootdir", ".", "tests/evaluators", "-m", "table"]
+PURE = ["-c", "tests/evaluators/tables.ini", "--rootdir", ".", "tests/evaluators", "-m", "table"]
 SLOW = "slow or fault or simulation"
 """Left to `python -m tests.slow` and `make test-faults`."""
 ELSEWHERE = f"{SLOW} or agents"
