@@ -27,7 +27,7 @@ from evaluators.measure_change import (
     pooled,
 )
 from evaluators.measure_power import MOST_TRIALS
-from evaluators.power import POWER
+from evaluators.power import POWER, RELIABLE
 from evaluators.regression import (
     AGAINST_LINE,
     ALPHA,
@@ -335,20 +335,20 @@ class _Sizes:
         return drift.quantile(self.share, trials, runs) + drift.quantile(2 * (1 - POWER), trials, runs)
 
     def more_trials(self) -> int | None:
-        """Return how many more trials of each scenario the new run needs to find the smallest effect.
+        """Return how many more trials of each scenario the new run needs to find `RELIABLE` times the smallest effect.
 
         None where no number is enough, because the runs of the line differ too much or have too few trials.
         """
-        sides, smallest = self.sides, self.sides.rule.smallest
+        sides, wanted = self.sides, RELIABLE * self.sides.rule.smallest
         each = list(zip(sides.trial_variances, sides.pairs, strict=True))
         count = len(each) ** 2
         old = sum(own / before.n for own, (before, _) in each) / count
 
         def finds(more: int) -> bool:
             new = sum(own / (after.n + more) for own, (_, after) in each) / count
-            return self._detectable(old + new) <= smallest
+            return self._detectable(old + new) <= wanted
 
-        if self.detectable <= smallest:
+        if self.detectable <= wanted:
             return 0
         if not finds(MOST_TRIALS):
             return None
@@ -369,7 +369,7 @@ def _verdict(
         return ChangeVerdict.EQUIVALENT
     if is_significant and not is_large:
         return ChangeVerdict.SMALL
-    if sizes is None or sizes.detectable > rule.smallest:
+    if sizes is None or sizes.detectable > RELIABLE * rule.smallest:
         return ChangeVerdict.TOO_LITTLE
     return ChangeVerdict.NO_EVIDENCE
 
