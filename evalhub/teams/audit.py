@@ -44,6 +44,7 @@ ACTIONS = {
     "review.label": "labelled",
     "review.round": "started the review round",
     "run.cancel": "cancelled",
+    "run.compare": "compared again",
     "run.grade-adopt": "adopted the new grades of",
     "run.grade-again": "graded again",
     "run.judge-adopt": "adopted the new judgings of",

@@ -75,7 +75,7 @@ class _WorkerWatch:
 
     def _notice(self) -> str:
         limit = "without a limit" if self._limit is None else f"for {self._limit:g} seconds"
-        return f"{self._why()} RunCandidate {limit}."
+        return f"{self._why()} Waiting {limit}."
 
     def _why(self) -> str:
         """Return what the launch waits for: workers with labels, or any."""

@@ -70,6 +70,7 @@ PAGES: dict[str, Page] = {
     ),
     "run-separate": Page("/p/tools/runs/{run_id}/separate/", "runner", "POST", answers=(302,)),
     "run-cancel": Page("/p/tools/runs/{run_id}/cancel/", "runner", "POST", answers=(302,)),
+    "run-compare-again": Page("/p/tools/runs/{run_id}/compare-again/", "runner", "POST", answers=(302,)),
     "run-retry": Page("/p/tools/runs/{run_id}/retry/", "runner", "POST", answers=(302,)),
     "run-resume": Page("/p/tools/runs/{run_id}/resume/", "runner", "POST", answers=(302,)),
     "trial-detail": Page("/p/tools/trials/{trial_id}/", "viewer"),

@@ -172,9 +172,9 @@ def test_a_page_follows_its_confirmation(as_admin: Page, project: Any, live_serv
     page = as_admin
     page.goto(f"{live_server.url}/p/tools/regressions/")
     card(page, alert).get_by_role("link", name="Confirm…").click()
-    page.get_by_role("button", name="Run 8 trials").click()
+    page.get_by_role("button", name="Run 16 trials").click()
     evidence = page.locator(f"#alert-{alert.pk}-evidence")
-    expect(evidence).to_contain_text("0 of 8 fresh trials")
+    expect(evidence).to_contain_text("0 of 16 fresh trials")
     alert.refresh_from_db()
     run_here(alert.confirmation)
     expect(evidence).to_contain_text("Fresh trials against the old configuration: Pass rate 100 % → 0 %")

@@ -164,12 +164,12 @@ class RunForm(forms.Form):
     )
     until_decided = forms.BooleanField(required=False)
     max_trials = forms.IntegerField(
-        label="Most trials each",
+        label="Most trials",
         min_value=1,
         max_value=1000,
         required=False,
         error_messages=NUMBER,
-        help_text="Until a verdict only. Default: 12, at least 4 times the trials each.",
+        help_text="Of each scenario, until a verdict. Default: 12, at least 4 times the first look's.",
     )
     concurrency = forms.IntegerField(
         label="At once",

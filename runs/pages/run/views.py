@@ -214,7 +214,7 @@ def compare_again(request: ProjectRequest, pk: int) -> HttpResponse:
     if run.state == RunState.FINISHED:
         with transaction.atomic():
             compare_with_baseline(run)
-            audit.record(run.project, request.user, "run.compare", f"run {run.pk}", verdict=run.verdict)
+            audit.record(run.project, request.user, "run.compare", run, verdict=run.verdict)
         messages.success(request, f"Compared run {run.pk} again.")
     return redirect(run.get_absolute_url())
 
