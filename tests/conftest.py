@@ -27,6 +27,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell starts what runs in the background so, and some tests press Ctrl-C.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+SEED = 12
+"""Of the sample of simulations; one whose cases take little time."""
 DATABASE_FIXTURES = {"db", "transactional_db", "django_db_reset_sequences", "live_server"}
 
 
@@ -37,13 +39,18 @@ def needs_database(item: pytest.Item) -> bool:
 
 
 def sampled(items: list[pytest.Item]) -> list[pytest.Item]:
-    """Return one case of each simulation, always the same, and every other test."""
+    """Return one case of each simulation, always the same, and every other test.
+
+    `simulation(sampled=False)` leaves one out of which an ordinary test tries a few draws.
+    """
     cases: dict[str, list[pytest.Item]] = {}
     for item in items:
-        if item.get_closest_marker("simulation"):
+        mark = item.get_closest_marker("simulation")
+        if mark is not None and mark.kwargs.get("sampled", True):
             cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
     chosen = {
-        Random(name).choice(sorted(each, key=lambda item: item.nodeid)).nodeid for name, each in cases.items()
+        Random(f"{SEED} {name}").choice(sorted(each, key=lambda item: item.nodeid)).nodeid
+        for name, each in cases.items()
     }
     return [item for item in items if item.nodeid in chosen or not item.get_closest_marker("simulation")]
 

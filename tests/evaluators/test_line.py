@@ -157,14 +157,21 @@ def test_unchanged_runs_at_the_ceiling_are_rarely_called_changed(design, rates):
 
 
 @pytest.mark.simulation
-def test_changes_are_found_with_few_trials():
-    assert share_found(Design(10, (6,), 6), Drift(), CHANGES["all −15 points"]) >= 0.68
-    assert share_found(Design(10, (7,), 7), Drift(), CHANGES["all −15 points"]) >= 0.75
-    assert share_found(Design(10, (5,), 5), DRIFTS["5 points"], CHANGES["one breaks"]) >= 0.7
-    assert share_found(Design(10, (5,), 5), DRIFTS["5 points"], CHANGES["two break"]) >= 0.9
+@pytest.mark.parametrize(
+    ("trials", "drift", "change", "least"),
+    [
+        (6, Drift(), "all −15 points", 0.68),
+        (7, Drift(), "all −15 points", 0.75),
+        (5, DRIFTS["5 points"], "one breaks", 0.7),
+        (5, DRIFTS["5 points"], "two break", 0.9),
+    ],
+    ids=["-15, 6 trials", "-15, 7 trials", "one breaks", "two break"],
+)
+def test_changes_are_found_with_few_trials(trials, drift, change, least):
+    assert share_found(Design(10, (trials,), trials), drift, CHANGES[change]) >= least
 
 
-@pytest.mark.simulation
+@pytest.mark.simulation(sampled=False)
 @pytest.mark.parametrize("history", HISTORIES)
 def test_undecided_regressions_stay_red_and_false_ones_stay_rare(history):
     found = membership(*HISTORIES[history])

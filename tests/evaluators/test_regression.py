@@ -319,4 +319,4 @@ def test_regressions_are_found(scenarios, trials, broken, change, least):
 
 @pytest.mark.simulation
 def test_stable_histories_regress_rarely():
-    assert alarm_share(200) <= 0.05
+    assert alarm_share(80) <= 0.05
