@@ -369,7 +369,9 @@ def _verdict(
         return ChangeVerdict.EQUIVALENT
     if is_significant and not is_large:
         return ChangeVerdict.SMALL
-    if sizes is None or sizes.detectable > RELIABLE * rule.smallest:
+    wanted = RELIABLE * rule.smallest
+    is_unfound = abs(mean) >= wanted and not is_significant
+    if sizes is None or is_unfound or sizes.detectable > wanted:
         return ChangeVerdict.TOO_LITTLE
     return ChangeVerdict.NO_EVIDENCE
 

@@ -25,6 +25,7 @@ from evaluators.measure_variance import (
     on_scale,
     within_variance,
 )
+from evaluators.power import RELIABLE
 from evaluators.significance import (
     FEWEST_DIFFERENCES,
     Arms,
@@ -368,7 +369,10 @@ def _judged(
     elif change.below_threshold:
         verdict = ChangeVerdict.SMALL
     else:
-        verdict = ChangeVerdict.NO_EVIDENCE if power and power.is_enough() else ChangeVerdict.TOO_LITTLE
+        # A change this large would have been found if every scenario had it: they changed too differently to tell.
+        is_unfound = abs(mean) >= on_scale(RELIABLE * rule.smallest, rule, pairs) and not is_significant
+        is_enough = power is not None and not is_unfound and power.is_enough()
+        verdict = ChangeVerdict.NO_EVIDENCE if is_enough else ChangeVerdict.TOO_LITTLE
     change = replace(change, verdict=verdict)
     return _with_power(change, pairs, power) if with_power and power else change
 

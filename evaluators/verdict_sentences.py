@@ -105,6 +105,8 @@ def could_show(change: MeasureChange) -> str:
     shown = size(change, change.detectable, signed=False)
     if change.verdict is ChangeVerdict.NO_EVIDENCE:
         return f"A change of {shown} or more would have been found four times out of five."
+    if change.effect is not None and abs(change.effect) >= change.detectable:
+        return "The scenarios changed too differently for so few trials to tell."
     return f"This comparison could only have shown a change of {shown}."
 
 

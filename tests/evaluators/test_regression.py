@@ -196,6 +196,16 @@ def test_a_measure_without_direction_has_no_winner():
     assert change.verdict not in (ChangeVerdict.REGRESSED, ChangeVerdict.IMPROVED)
 
 
+def test_a_large_change_of_one_scenario_alone_is_undecided():
+    rule = MeasureRule("interaction/first_try_success_rate")
+    before, after = constant(0.0, 1.0), constant(1.0, 1.0)
+    other = (PASS, outcomes(0, 3, trials=3), outcomes(3, 3, trials=3))
+    change = compare_headline([other, (rule, before, after)])[1]
+    assert change.effect == pytest.approx(0.5)
+    assert change.verdict is ChangeVerdict.TOO_LITTLE
+    assert verdict_sentences.explanation(change).startswith("The scenarios changed too differently")
+
+
 def test_more_trials_show_a_little_more_than_the_smallest_effect():
     before, after = outcomes(*[3, 2, 3, 3] * 5, trials=3), outcomes(*[3, 3, 2, 3] * 5, trials=3)
     change = compared(PASS, before, after)
