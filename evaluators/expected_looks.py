@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from evaluators.looks import is_unlikely, look_sizes, planned_levels
+from evaluators.looks import is_unlikely, look_sizes, planned_levels, unplanned_levels
 
 if TYPE_CHECKING:
     import numpy as np
@@ -57,7 +57,58 @@ def expected_trials(rates: tuple[float, ...], first: int, most: int, baseline: i
     return ExpectedTrials(total, most)
 
 
-def _ps(old: NDArray[np.int64], beside: int, new: NDArray[np.int64], size: int) -> NDArray[np.float64]:
+class Earlier(NamedTuple):
+    """A scenario's results of two runs before further trials of both."""
+
+    passes_before: int
+    trials_before: int
+    passes_after: int
+    trials_after: int
+    is_chosen: bool
+    """Whether it gets further trials."""
+
+
+@lru_cache(maxsize=256)
+def expected_further_trials(scenarios: tuple[Earlier, ...], first: int, most: int) -> ExpectedTrials:
+    """Return how many further trials of each chosen scenario two compared runs take until a verdict.
+
+    As if the differences so far were chance: both runs' further trials have the scenario's rate in both together.
+    Simulated as `expected_trials` does; the looks have what the comparison's first one left of the error.
+    """
+    import numpy as np
+
+    rng, shape = np.random.default_rng(SEED), (PATHS, len(scenarios))
+    old, n, new, m = (np.array(each)[None, :] for each in zip(*(each[:4] for each in scenarios), strict=True))
+    chances = (old + new + 0.5) / (n + m + 1)
+    chosen = np.array([each.is_chosen for each in scenarios])
+    running, before, total = np.ones(PATHS, bool), 0, 0.0
+
+    def information(size: int) -> float:
+        own, other = n + size * chosen, m + size * chosen
+        return float(len(scenarios) ** 2 / (1 / own + 1 / other).sum())
+
+    seen = [(information(0),) * 2]
+    for size in look_sizes(first, most):
+        more = (size - before) * chosen
+        old, new = old + rng.binomial(more, chances, shape), new + rng.binomial(more, chances, shape)
+        total += float(running.mean()) * (size - before)
+        before = size
+        seen.append((information(size),) * 2)
+        ps = _ps(old, n + size * chosen, new, m + size * chosen)
+        stops = ps < unplanned_levels(seen).pass_rate
+        fraction = seen[-1][0] / information(most)
+        if fraction >= 0.5 - 1e-9:
+            stops |= np.array([is_unlikely(float(p), fraction) for p in ps])
+        running &= ~stops
+    return ExpectedTrials(total, most)
+
+
+def _ps(
+    old: NDArray[np.int64],
+    beside: NDArray[np.int64] | int,
+    new: NDArray[np.int64],
+    size: NDArray[np.int64] | int,
+) -> NDArray[np.float64]:
     """Return the two-sided p of each path's pass rate (Cochran, Mantel and Haenszel with equal weights)."""
     import numpy as np
     from scipy.special import ndtr

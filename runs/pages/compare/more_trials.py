@@ -15,6 +15,7 @@ from django.views.decorators.http import require_http_methods
 from evalhub.teams.pages import ProjectRequest, project_page
 from evalhub.web.numbers import counted
 from evaluators import verdict_sentences
+from evaluators.expected_looks import Earlier, expected_further_trials
 from evaluators.looks import first_size
 from evaluators.regression import detectable_with
 from runs.errors import RequestError
@@ -27,7 +28,14 @@ from runs.planning.more_trials import MOST_MORE, Planned, plan_more_trials, requ
 from runs.planning.run_history import read_history
 from runs.warehouse.differences import LABELS, fingerprint_differences
 from runs.warehouse.fresh_trials import fresh_runs
-from runs.warehouse.measure_changes import HEADLINE, PASS, Pool, compare_pools, smallest_of_pass_rate
+from runs.warehouse.measure_changes import (
+    HEADLINE,
+    PASS,
+    Pool,
+    RunComparison,
+    compare_pools,
+    smallest_of_pass_rate,
+)
 
 USUAL = 5
 """Further trials of each scenario that are proposed."""
@@ -43,6 +51,8 @@ class MorePlan:
     """The smallest change of the pass rate that the comparison can find now; empty if unknown."""
     then: str = ""
     """The same with the further trials, if the pass rates stay as they are."""
+    expected: float | None = None
+    """Further trials of each scenario in each run until a verdict if nothing has changed; None if they are counted."""
     problem: str = ""
     id: str = ""
 
@@ -127,13 +137,26 @@ def _plan(
     judged = any(own.options.judge for _, own in planned)
     smallest = smallest_of_pass_rate(project)
     estimate = estimate_plan([run for run, _ in planned], history, judged=judged, smallest=smallest)
-    now, then = _detectable(pools, keys, trials)
-    return MorePlan(planned, estimate, now, then)
-
-
-def _detectable(pools: Sequence[Pool], keys: Collection[str], more: int) -> tuple[str, str]:
-    """Return the smallest detectable change of the pass rate now and with more trials, as texts; empty for none."""
     (compared,) = compare_pools(pools[0], pools[1:], HEADLINE)
+    now, then = _detectable(compared, keys, trials)
+    expected = _expected(compared, keys, trials) if until_decided else None
+    return MorePlan(planned, estimate, now, then, expected)
+
+
+def _expected(compared: RunComparison, keys: Collection[str], most: int) -> float | None:
+    if PASS not in compared.samples:
+        return None
+    _, before, after = compared.samples[PASS]
+    pairs = [(key, before[key], after[key]) for key in after if key in before]
+    earlier = tuple(
+        Earlier(round(old.mean * old.n), old.n, round(new.mean * new.n), new.n, key in keys)
+        for key, old, new in pairs
+    )
+    return expected_further_trials(earlier, first_size(most), most).expected if earlier else None
+
+
+def _detectable(compared: RunComparison, keys: Collection[str], more: int) -> tuple[str, str]:
+    """Return the smallest detectable change of the pass rate now and with more trials, as texts; empty for none."""
     change = compared.pass_rate
     if change is None:
         return "", ""
