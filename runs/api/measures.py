@@ -19,9 +19,9 @@ from runs.api.schemas import MeasureChangeOut, RunRowOut
 from runs.models import Measure, RunMeasure
 from runs.warehouse.compared_with_first import ComparedRun, compared_with_first
 from runs.warehouse.first_divergences import divergences_json
-from runs.warehouse.measure_changes import change_json
 from runs.warehouse.run_rows import listed_runs
 from runs.warehouse.side_by_side import MOST_COMPARED, Cell, side_by_side
+from runs.warehouse.stored_changes import change_json
 from runs.warehouse.trends import trend
 
 router = Router()

@@ -46,7 +46,7 @@ class Change(models.Model):
     before = models.FloatField(null=True)
     after = models.FloatField(null=True)
     detail = models.JSONField(default=dict)
-    """The comparison as `runs.warehouse.measure_changes.change_json`; the whole's pass rate also names, as
+    """The comparison as `runs.warehouse.stored_changes.change_json`; the whole's pass rate also names, as
     `not_comparable`, the scenarios that were left out."""
 
     class Meta:

@@ -15,9 +15,10 @@ from runs.models import Alert, Notification, Run
 from runs.models.comparison import AlertKind, Evidence
 from runs.models.notification import NotificationEvent
 from runs.warehouse.drift import drift_sentence
-from runs.warehouse.measure_changes import HEADLINE, stored_changes
+from runs.warehouse.measure_changes import HEADLINE
 from runs.warehouse.measures import label_of_key
 from runs.warehouse.old_side import old_side_words
+from runs.warehouse.stored_changes import stored_changes
 
 LONGEST_ERROR = 500
 """Characters of a run's error in a message."""

@@ -19,9 +19,9 @@ from evaluators.measure_change import ChangeVerdict
 from evaluators.scores.weighted_score import NAME as AGGREGATE
 from runs.models.run import no_verdict
 from runs.warehouse.failure_reasons import trial_reasons
-from runs.warehouse.measure_changes import change_from_json
 from runs.warehouse.measures import label_of_key
 from runs.warehouse.old_side import old_side_words, pooled_words, since_words
+from runs.warehouse.stored_changes import change_from_json
 
 MARKS = {"pass": "✓", "fail": "✗", "error": "!", None: "–"}
 STYLES = {"pass": "green", "fail": "red", "error": "yellow", None: "dim"}

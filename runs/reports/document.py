@@ -22,10 +22,10 @@ from runs.warehouse.counting import ends_of_run, rules_of_run
 from runs.warehouse.digests import digests_of
 from runs.warehouse.failure_reasons import fail_reason
 from runs.warehouse.looks import look_json, looks_of
-from runs.warehouse.measure_changes import change_json, stored_changes
 from runs.warehouse.old_side import old_side_json
 from runs.warehouse.release_rule import release_result
 from runs.warehouse.run_rows import listed_runs
+from runs.warehouse.stored_changes import change_json, stored_changes
 from runs.warehouse.variance import variance_json
 
 FACTS = (

@@ -31,10 +31,11 @@ from runs.warehouse.lost_scenarios import (
     lost_scenarios,
     stored_scenario_changes,
 )
-from runs.warehouse.measure_changes import HEADLINE, PASS, compare_run_measures, stored_changes
+from runs.warehouse.measure_changes import HEADLINE, PASS, compare_run_measures
 from runs.warehouse.measures import label_of_key
 from runs.warehouse.old_side import old_side_words, since_words
 from runs.warehouse.release_rule import release_result
+from runs.warehouse.stored_changes import stored_changes
 
 MOST_REASONS = 3
 LOOPBACK = ("127.0.0.1", "localhost", "::1")

@@ -23,8 +23,9 @@ from runs.warehouse.causes import same_fingerprint
 from runs.warehouse.comparability import outcomes_changed_since
 from runs.warehouse.drift import decline_of
 from runs.warehouse.line import OldSide, old_side_of
-from runs.warehouse.measure_changes import PASS, Pool, RunComparison, against_line, change_json, compare_pools
+from runs.warehouse.measure_changes import PASS, Pool, RunComparison, against_line, compare_pools
 from runs.warehouse.measures import measure_ids
+from runs.warehouse.stored_changes import change_json
 from scenarios.models import Scenario
 
 PASS_KEY = ("trial", "pass")

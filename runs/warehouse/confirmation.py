@@ -19,9 +19,10 @@ from runs.models.comparison import Evidence
 from runs.models.run import OPEN, RunState
 from runs.warehouse.comparability import parts_changed_since
 from runs.warehouse.counting import counted_by_events
-from runs.warehouse.measure_changes import HEADLINE, LAYER_1, stored_changes
+from runs.warehouse.measure_changes import HEADLINE, LAYER_1
 from runs.warehouse.measures import REPORTED, label_of_key
 from runs.warehouse.rollups import trial_values
+from runs.warehouse.stored_changes import stored_changes
 from scenarios.models import Scenario
 
 RECENT = 20

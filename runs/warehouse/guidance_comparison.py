@@ -16,16 +16,10 @@ from runs.warehouse.comparability import parts_changed_since
 from runs.warehouse.counting import counted_by_events
 from runs.warehouse.guidance_runs import ChosenRuns
 from runs.warehouse.looks import levels_between
-from runs.warehouse.measure_changes import (
-    HEADLINE,
-    LAYER_1,
-    PASS,
-    RunComparison,
-    change_json,
-    rule_of,
-)
+from runs.warehouse.measure_changes import HEADLINE, LAYER_1, PASS, RunComparison, rule_of
 from runs.warehouse.measures import REPORTED, unit_of
 from runs.warehouse.rollups import scenario_series
+from runs.warehouse.stored_changes import change_json
 from scenarios.models import Guidance, Scenario
 
 ROUNDING = 1e-12

@@ -12,7 +12,7 @@ from evaluators.redaction import redact_patterns
 from runs.models import Change, CommandRecord, Run, Trial
 from runs.models.trial import TrialState
 from runs.warehouse.failure_reasons import reasons_of
-from runs.warehouse.measure_changes import change_from_json
+from runs.warehouse.stored_changes import change_from_json
 
 MOST_SCENARIOS = 20
 """Most scenarios described; the run's page has all."""

@@ -15,7 +15,8 @@ from runs.models.run import Trigger
 from runs.models.trial import transcript_row
 from runs.warehouse.artifacts import keep
 from runs.warehouse.comparability import changed_parts
-from runs.warehouse.measure_changes import compare_run_measures, stored_changes
+from runs.warehouse.measure_changes import compare_run_measures
+from runs.warehouse.stored_changes import stored_changes
 from tests.builders import close, make_project, make_run, make_suite, make_target, make_trial
 from tests.commands.calling import call
 

@@ -20,8 +20,9 @@ from runs.warehouse.comparison import comparison_between
 from runs.warehouse.counting import ends_sentence
 from runs.warehouse.digests import digests_of
 from runs.warehouse.first_divergences import divergences_json
-from runs.warehouse.measure_changes import RunComparison, change_json
+from runs.warehouse.measure_changes import RunComparison
 from runs.warehouse.side_by_side import MOST_COMPARED
+from runs.warehouse.stored_changes import change_json
 from runs.warehouse.variance import variance_json
 from scenarios.commands import (
     NOT_MEASURED,

@@ -18,17 +18,11 @@ from runs.warehouse.counting import compared_by
 from runs.warehouse.differences import Difference, definition_differences, fingerprint_rows
 from runs.warehouse.first_divergences import FirstDivergences, first_divergences
 from runs.warehouse.fresh_trials import FreshRun, pool_of
-from runs.warehouse.measure_changes import (
-    HEADLINE,
-    PASS,
-    Pool,
-    compare_pools,
-    stored_changes,
-    stored_scenario_changes,
-)
+from runs.warehouse.measure_changes import HEADLINE, PASS, Pool, compare_pools
 from runs.warehouse.measures import label_of
 from runs.warehouse.rates import Rate, rates_of
 from runs.warehouse.side_by_side import measures_of
+from runs.warehouse.stored_changes import stored_changes, stored_scenario_changes
 
 
 @dataclass(frozen=True)

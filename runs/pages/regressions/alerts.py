@@ -23,7 +23,8 @@ from runs.warehouse.differences import Difference, fingerprint_differences
 from runs.warehouse.digests import Digest, DigestedTrial, digests_of
 from runs.warehouse.drift import drift_sentence
 from runs.warehouse.layer_totals import LostGate
-from runs.warehouse.measure_changes import HEADLINE, change_from_json
+from runs.warehouse.measure_changes import HEADLINE
+from runs.warehouse.stored_changes import change_from_json
 
 SIZE = 10
 MOST_TRIALS = 5

@@ -62,7 +62,6 @@ from runs.warehouse.comparison import compare_with_baseline, incomparable
 from runs.warehouse.differences import fingerprint_parts
 from runs.warehouse.digests import Digest, DigestedTrial
 from runs.warehouse.judging_facts import uncalibrated_judges
-from runs.warehouse.measure_changes import stored_changes
 from runs.warehouse.old_side import shown_old_side
 from runs.warehouse.outcome_history import recent_runs
 from runs.warehouse.rates import rates_of
@@ -70,6 +69,7 @@ from runs.warehouse.release_rule import by_rule
 from runs.warehouse.removing_sessions import sessions_without_tool
 from runs.warehouse.run_trials import RunTrials, trials_of
 from runs.warehouse.seals import passing_without_agent
+from runs.warehouse.stored_changes import stored_changes
 from runs.warehouse.tool_surfaces import surface_hash, surfaces_of
 
 LONGEST_BRANCH = 200
