@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from math import sqrt
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from evaluators.measure_change import (
     ChangeVerdict,
@@ -24,6 +24,7 @@ from evaluators.measure_change import (
     Pairs,
     Sample,
     Scale,
+    arms_of,
     pooled,
 )
 from evaluators.measure_power import MOST_TRIALS
@@ -35,10 +36,11 @@ from evaluators.regression import (
     FEWEST_FOR_EQUIVALENCE,
     scaled,
     share_error,
+    verdict_of,
     with_scenarios,
 )
+from evaluators.run_variance import RunToRunVariance, run_to_run_variance
 from evaluators.significance import (
-    Arms,
     Values,
     benjamini_hochberg,
     cliffs_delta,
@@ -56,14 +58,6 @@ FEWEST_RUNS = 5
 """Fewest runs that are a line; with fewer, the run-to-run variance is hardly known, and a run is compared with one."""
 MOST_RUNS = 10
 """Most runs of a line, the newest."""
-USUAL_DRIFT = 0.08
-"""The scale of the prior of the run-to-run standard deviation, a half-Cauchy distribution (Gelman 2006): small ones are
-likely, large ones are not excluded. `tests/evaluators/simulated_lines.py` shows what it keeps."""
-_LARGEST_DRIFT, _STEPS = 0.5, 80
-"""The standard deviations that are weighed, denser near 0."""
-_RANK = 1e-9
-"""Directions with less than this share of the largest variance hold no information."""
-
 Runs = Sequence[Mapping[str, Sample]]
 """A measure's samples by scenario key in each run of a line; a run may lack scenarios."""
 
@@ -96,35 +90,6 @@ def compare_with_line(measures: Sequence[tuple[MeasureRule, Runs, Mapping[str, S
     return LineComparison(headline, table)
 
 
-class _Drift(NamedTuple):
-    """The possible run-to-run standard deviations, and how likely each is."""
-
-    deviations: NDArray[np.floating]
-    weights: NDArray[np.floating]
-
-    def tail(self, difference: float, trials: float, runs: float) -> float:
-        """Return the two-sided p of a difference.
-
-        Takes the variance that comes from trials, and what the run-to-run variance is multiplied with.
-        """
-        from scipy.special import ndtr
-
-        errors = (self.deviations**2 * runs + trials) ** 0.5
-        return min(1.0, float((self.weights * 2 * ndtr(-abs(difference) / errors)).sum()))
-
-    def quantile(self, p: float, trials: float, runs: float) -> float:
-        """Return the difference whose two-sided p this is."""
-        from scipy.optimize import brentq
-
-        farthest = 10 * sqrt(_LARGEST_DRIFT**2 * runs + trials)
-        return float(brentq(lambda each: self.tail(each, trials, runs) - p, 0.0, farthest, xtol=1e-6))
-
-    @property
-    def deviation(self) -> float:
-        """The root of the expected run-to-run variance."""
-        return sqrt(float((self.weights * self.deviations**2).sum()))
-
-
 class _Sides:
     """One measure in the line and in the new run, over the scenarios that both have."""
 
@@ -134,7 +99,7 @@ class _Sides:
         self.rule = rule
         self.keys = [key for key in after if any(key in run for run in runs)]
         self.runs = [run for run in runs if any(key in run for key in self.keys)]
-        self.old = {key: _pooled([run[key] for run in self.runs if key in run]) for key in self.keys}
+        self.old = {key: reduce(pooled, (run[key] for run in self.runs if key in run)) for key in self.keys}
         self.new = {key: after[key] for key in self.keys}
 
     @property
@@ -196,45 +161,13 @@ class _Sides:
         return 1.0 + float((weights**2).sum())
 
     @cached_property
-    def drift(self) -> _Drift:
-        """How the line's means vary from run to run beyond their trials, as a posterior distribution.
-
-        Its likelihood is the restricted one (REML, Patterson and Thompson 1971): of what is left of each run's mean
-        after the line's own level of each of its scenarios.
-        """
+    def drift(self) -> RunToRunVariance:
+        """How the line's means vary from run to run beyond their trials."""
         import numpy as np
 
-        deviations = _LARGEST_DRIFT * (np.arange(_STEPS) / (_STEPS - 1)) ** 2
-        residuals, drifting, noise = self._residuals()
-        logs = np.array([_log_likelihood(residuals, each**2 * drifting + noise) for each in deviations])
-        # The steps grow with the deviation, so each stands for as much of the prior.
-        steps = np.sqrt(deviations) + 0.5 * sqrt(_LARGEST_DRIFT) / (_STEPS - 1)
-        weights = np.exp(logs - logs.max()) * steps / (1 + (deviations / USUAL_DRIFT) ** 2)
-        return _Drift(deviations, weights / weights.sum())
-
-    def _residuals(self) -> tuple[NDArray[np.floating], NDArray[np.floating], NDArray[np.floating]]:
-        """Return each run's mean distance from the line, what a run-to-run variance of 1 adds to their covariance, and
-        what trials do, all in the directions that hold information.
-        """
-        import numpy as np
-
-        has = self.shares > 0
         means = np.array([[run[key].mean if key in run else 0.0 for key in self.keys] for run in self.runs])
-        level = np.array([old.mean for old, _ in self.pairs])
-        own = has / has.sum(axis=1, keepdims=True)
-        residuals = ((means - level) * own).sum(axis=1)
-        # How much each run's own effect, and its trials of a scenario, are in each residual.
-        effects = np.eye(len(self.runs)) - np.einsum("rs,qs->rq", own, self.shares)
-        counts = self.shares * np.array([old.n for old, _ in self.pairs])
-        variances = np.array(self.trial_variances)
-        own_noise = np.diag((own**2 * variances / np.where(has, counts, 1.0)).sum(axis=1))
-        shared = (own * variances / np.array([old.n for old, _ in self.pairs])) @ own.T
-        # cov(e_r - mean, e_q - mean) of a scenario is its variance times (1/n_r if r is q) - 1/N.
-        noise = own_noise - shared
-        drifting = effects @ effects.T
-        values, vectors = np.linalg.eigh(drifting + noise / max(float(np.trace(noise)), _RANK))
-        basis = vectors[:, values > _RANK * values.max()]
-        return basis.T @ residuals, basis.T @ drifting @ basis, basis.T @ noise @ basis
+        counts = np.array([[run[key].n if key in run else 0 for key in self.keys] for run in self.runs])
+        return run_to_run_variance(means, counts, np.array(self.trial_variances))
 
     @cached_property
     def p(self) -> float | None:
@@ -247,26 +180,8 @@ class _Sides:
             return None
         drifted = self.drift.tail(self.mean, self.from_trials, self.from_runs)
         if self.rule.is_outcome:
-            return max(drifted, within_scenario_p([_arms(*pair) for pair in self.pairs], mid=True))
+            return max(drifted, within_scenario_p([arms_of(*pair) for pair in self.pairs], mid=True))
         return max(drifted, within_moments_p([_values(*pair) for pair in self.pairs]))
-
-
-def _pooled(samples: Sequence[Sample]) -> Sample:
-    found = samples[0]
-    for each in samples[1:]:
-        found = pooled(found, each)
-    return found
-
-
-def _log_likelihood(residuals: NDArray[np.floating], covariance: NDArray[np.floating]) -> float:
-    import numpy as np
-
-    _, determinant = np.linalg.slogdet(covariance)
-    return -0.5 * float(determinant + residuals @ np.linalg.solve(covariance, residuals))
-
-
-def _arms(old: Sample, new: Sample) -> Arms:
-    return Arms(round(old.mean * old.n), old.n, round(new.mean * new.n), new.n)
 
 
 def _values(old: Sample, new: Sample) -> Values:
@@ -285,7 +200,14 @@ def _judged(sides: _Sides, corrected: float | None, share: float) -> MeasureChan
     lower, upper = sizes.interval(CONFIDENCE) if sizes else (None, None)
     return MeasureChange(
         rule,
-        _verdict(rule, sides.mean, sizes, is_significant=is_significant, is_large=is_large),
+        verdict_of(
+            rule,
+            sides.mean,
+            (rule.smallest, RELIABLE * rule.smallest),
+            is_significant=is_significant,
+            is_equivalent=lambda: sizes is not None and sizes.is_equivalent(),
+            is_enough=lambda: sizes is not None and sizes.detectable <= RELIABLE * rule.smallest,
+        ),
         len(pairs),
         (sum(old.n for old, _ in pairs), sum(new.n for _, new in pairs)),
         before=sum(old.mean for old, _ in pairs) / len(pairs),
@@ -359,23 +281,6 @@ class _Sizes:
         return high
 
 
-def _verdict(
-    rule: MeasureRule, mean: float, sizes: _Sizes | None, *, is_significant: bool, is_large: bool
-) -> ChangeVerdict:
-    """Return the verdict, in the order of one run's: regressed or improved, equivalent, small, too little, no evidence."""
-    if is_significant and is_large and rule.better != "none":
-        return ChangeVerdict.IMPROVED if (mean > 0) == (rule.better == "higher") else ChangeVerdict.REGRESSED
-    if sizes is not None and sizes.is_equivalent():
-        return ChangeVerdict.EQUIVALENT
-    if is_significant and not is_large:
-        return ChangeVerdict.SMALL
-    wanted = RELIABLE * rule.smallest
-    is_unfound = abs(mean) >= wanted and not is_significant
-    if sizes is None or is_unfound or sizes.detectable > wanted:
-        return ChangeVerdict.TOO_LITTLE
-    return ChangeVerdict.NO_EVIDENCE
-
-
 def _scenarios(sides: _Sides) -> dict[str, MeasureChange]:
     """Return the pass rate's change of each scenario against the line's trials of it (Fisher's exact test).
 
@@ -388,21 +293,21 @@ def _scenarios(sides: _Sides) -> dict[str, MeasureChange]:
         variance = sides.trial_variances[place] * (1 / old.n + 1 / new.n)
         runs = 1.0 + float((weights[:, place] ** 2).sum())
         drifted = sides.drift.tail(new.mean - old.mean, variance, runs)
-        ps.append(max(drifted, within_scenario_p([_arms(old, new)])))
+        ps.append(max(drifted, within_scenario_p([arms_of(old, new)])))
     corrected = [scaled(p, AGAINST_LINE.scenarios) for p in benjamini_hochberg(ps)]
     return {key: _scenario(sides, key, p, own) for key, p, own in zip(sides.keys, ps, corrected, strict=True)}
 
 
 def _scenario(sides: _Sides, key: str, p: float, corrected: float) -> MeasureChange:
     old, new = sides.old[key], sides.new[key]
-    arms, rule = _arms(old, new), sides.rule
+    arms, rule = arms_of(old, new), sides.rule
     effect = new.mean - old.mean
     low, high = mean_difference([(arms.before, arms.trials_before, arms.after, arms.trials_after)])
     drift = Z_95 * sides.drift.deviation
     is_significant, is_large = corrected < ALPHA, abs(effect) >= rule.smallest - 1e-12
     return MeasureChange(
         rule,
-        _verdict(rule, effect, None, is_significant=is_significant, is_large=is_large),
+        verdict_of(rule, effect, (rule.smallest, RELIABLE * rule.smallest), is_significant=is_significant),
         1,
         (old.n, new.n),
         before=old.mean,

@@ -15,7 +15,7 @@ from math import ceil, sqrt
 from statistics import NormalDist
 from typing import TYPE_CHECKING, NamedTuple
 
-from evaluators.measure_change import Sample
+from evaluators.measure_change import Sample, arms_of
 from evaluators.regression import ONE_LOOK, PASS_RATE_SHARE, SCENARIOS_SHARE, Levels
 from evaluators.significance import Arms, benjamini_hochberg, boschloo_p, within_scenario_p
 
@@ -266,7 +266,7 @@ def state_of(
 
     `smallest` is the smallest effect of interest, 0 to 1, `most` the limit of trials of each scenario, of both sides where they are run together (`is_paired`).
     """
-    arms = {key: _arms(before[key], after[key]) for key in after if key in before}
+    arms = {key: arms_of(before[key], after[key]) for key in after if key in before}
     if not arms:
         return None
     limits = {key: _at_limit(each, most, is_paired=is_paired) for key, each in arms.items()}
@@ -306,10 +306,6 @@ def information(arms: Sequence[Arms]) -> float:
 
 def _is_large(effect: float, smallest: float) -> bool:
     return abs(effect) >= smallest - 1e-12
-
-
-def _arms(old: Sample, new: Sample) -> Arms:
-    return Arms(round(old.mean * old.n), old.n, round(new.mean * new.n), new.n)
 
 
 def _at_limit(arms: Arms, most: int, *, is_paired: bool) -> Arms:

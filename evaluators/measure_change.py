@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
-from evaluators.significance import magnitude
+from evaluators.significance import Arms, magnitude
 
 
 class ChangeVerdict(StrEnum):
@@ -80,6 +80,11 @@ class Sample(NamedTuple):
     mean: float
     m2: float = 0.0
     """The sum of squared differences from the mean."""
+
+
+def arms_of(old: Sample, new: Sample) -> Arms:
+    """Return the passes and trials of a scenario in both runs."""
+    return Arms(round(old.mean * old.n), old.n, round(new.mean * new.n), new.n)
 
 
 def pooled(one: Sample, other: Sample) -> Sample:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from math import expm1, sqrt
 from typing import NamedTuple
@@ -16,6 +16,7 @@ from evaluators.measure_change import (
     Pairs,
     Sample,
     Scale,
+    arms_of,
 )
 from evaluators.measure_power import MeasurePower
 from evaluators.measure_variance import (
@@ -28,7 +29,6 @@ from evaluators.measure_variance import (
 from evaluators.power import RELIABLE
 from evaluators.significance import (
     FEWEST_DIFFERENCES,
-    Arms,
     Values,
     benjamini_hochberg,
     boschloo_p,
@@ -294,7 +294,7 @@ def _test(
 ) -> tuple[ComparisonTest, float | None]:
     """Return the test that fits the data and its p; none where no test can reach a verdict."""
     if rule.is_outcome:
-        arms = [_arms(old, new) for old, new in pairs]
+        arms = [arms_of(old, new) for old, new in pairs]
         if len(arms) > 1:
             return ComparisonTest.WITHIN_SCENARIOS, within_scenario_p(arms, mid=True)
         return ComparisonTest.BOSCHLOO, boschloo_p(arms[0])
@@ -309,10 +309,6 @@ def _values(rule: MeasureRule, old: Sample, new: Sample) -> Values:
     n = old.n + new.n
     unit = 1.0 if rule.scale is Scale.POINTS else abs(old.mean * old.n + new.mean * new.n) / n or 1.0
     return Values(old.n, old.mean / unit, old.m2 / unit**2, new.n, new.mean / unit, new.m2 / unit**2)
-
-
-def _arms(old: Sample, new: Sample) -> Arms:
-    return Arms(round(old.mean * old.n), old.n, round(new.mean * new.n), new.n)
 
 
 def _interval(
@@ -336,7 +332,7 @@ def _interval(
 
 
 def _counts(pair: tuple[Sample, Sample]) -> tuple[int, int, int, int]:
-    arms = _arms(*pair)
+    arms = arms_of(*pair)
     return arms.before, arms.trials_before, arms.after, arms.trials_after
 
 
@@ -349,10 +345,7 @@ def _shown(rule: MeasureRule, pairs: Pairs, difference: float) -> float:
 def _judged(
     change: MeasureChange, pairs: Pairs, corrected: float | None, share: float, *, with_power: bool
 ) -> MeasureChange:
-    """Return the change with its verdict, in the order: regressed or improved, equivalent, small, too little, no evidence.
-
-    `share` is the part of the error that its test has.
-    """
+    """Return the change with its verdict; `share` is the part of the error that its test has."""
     if not pairs:
         return change
     rule, differences = change.rule, differences_of(change.rule, pairs)
@@ -361,20 +354,43 @@ def _judged(
     is_large = abs(mean) >= on_scale(rule.smallest, rule, pairs) - 1e-12
     change = replace(change, corrected=corrected, below_threshold=is_significant and not is_large)
     power = None if change.test is ComparisonTest.NONE else MeasurePower(rule, pairs, share)
-    if is_significant and is_large and rule.better != "none":
-        is_better = (mean > 0) == (rule.better == "higher")
-        verdict = ChangeVerdict.IMPROVED if is_better else ChangeVerdict.REGRESSED
-    elif _is_equivalent(rule, pairs, differences):
-        verdict = ChangeVerdict.EQUIVALENT
-    elif change.below_threshold:
-        verdict = ChangeVerdict.SMALL
-    else:
-        # A change this large would have been found if every scenario had it: they changed too differently to tell.
-        is_unfound = abs(mean) >= on_scale(RELIABLE * rule.smallest, rule, pairs) and not is_significant
-        is_enough = power is not None and not is_unfound and power.is_enough()
-        verdict = ChangeVerdict.NO_EVIDENCE if is_enough else ChangeVerdict.TOO_LITTLE
+    verdict = verdict_of(
+        rule,
+        mean,
+        (on_scale(rule.smallest, rule, pairs), on_scale(RELIABLE * rule.smallest, rule, pairs)),
+        is_significant=is_significant,
+        is_equivalent=lambda: _is_equivalent(rule, pairs, differences),
+        is_enough=lambda: power is not None and power.is_enough(),
+    )
     change = replace(change, verdict=verdict)
     return _with_power(change, pairs, power) if with_power and power else change
+
+
+def verdict_of(
+    rule: MeasureRule,
+    mean: float,
+    sizes: tuple[float, float],
+    *,
+    is_significant: bool,
+    is_equivalent: Callable[[], bool] = lambda: False,
+    is_enough: Callable[[], bool] = lambda: False,
+) -> ChangeVerdict:
+    """Return the verdict of a mean difference, in the order: regressed or improved, equivalent, small, undecided.
+
+    `sizes` are the smallest effect and the one that advice is for, on the scale of the difference; `is_enough` says
+    whether the latter would have been found.
+    """
+    smallest, reliable = sizes
+    is_large = abs(mean) >= smallest - 1e-12
+    if is_significant and is_large and rule.better != "none":
+        return ChangeVerdict.IMPROVED if (mean > 0) == (rule.better == "higher") else ChangeVerdict.REGRESSED
+    if is_equivalent():
+        return ChangeVerdict.EQUIVALENT
+    if is_significant and not is_large:
+        return ChangeVerdict.SMALL
+    # A change this large would have been found if every scenario had it: they changed too differently to tell.
+    is_unfound = not is_significant and abs(mean) >= reliable
+    return ChangeVerdict.NO_EVIDENCE if not is_unfound and is_enough() else ChangeVerdict.TOO_LITTLE
 
 
 def _with_power(change: MeasureChange, pairs: Pairs, power: MeasurePower) -> MeasureChange:
