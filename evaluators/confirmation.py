@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from math import sqrt
 from statistics import fmean
 
+from evaluators.error_shares import ALPHA
 from evaluators.measure_change import ComparisonTest, MeasureRule, Sample
 from evaluators.permutation_power import Level
 from evaluators.power import (
@@ -17,7 +18,6 @@ from evaluators.power import (
     power,
     smallest_enough,
 )
-from evaluators.regression import ALPHA
 from evaluators.significance import (
     Arms,
     boschloo_p,

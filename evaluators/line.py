@@ -16,6 +16,7 @@ from functools import cached_property, reduce
 from math import sqrt
 from typing import TYPE_CHECKING
 
+from evaluators.error_shares import AGAINST_LINE, ALPHA, scaled, share_error
 from evaluators.measure_change import (
     ChangeVerdict,
     ComparisonTest,
@@ -29,16 +30,7 @@ from evaluators.measure_change import (
 )
 from evaluators.measure_power import MOST_TRIALS
 from evaluators.power import POWER, RELIABLE
-from evaluators.regression import (
-    AGAINST_LINE,
-    ALPHA,
-    CONFIDENCE,
-    FEWEST_FOR_EQUIVALENCE,
-    scaled,
-    share_error,
-    verdict_of,
-    with_scenarios,
-)
+from evaluators.regression import CONFIDENCE, FEWEST_FOR_EQUIVALENCE, verdict_of, with_scenarios
 from evaluators.run_variance import RunToRunVariance, run_to_run_variance
 from evaluators.significance import (
     Values,

@@ -15,8 +15,8 @@ from math import ceil, sqrt
 from statistics import NormalDist
 from typing import TYPE_CHECKING, NamedTuple
 
+from evaluators.error_shares import ONE_LOOK, PASS_RATE_SHARE, SCENARIOS_SHARE, Levels
 from evaluators.measure_change import Sample, arms_of
-from evaluators.regression import ONE_LOOK, PASS_RATE_SHARE, SCENARIOS_SHARE, Levels
 from evaluators.significance import Arms, benjamini_hochberg, boschloo_p, within_scenario_p
 
 if TYPE_CHECKING:

@@ -5,9 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from math import expm1, sqrt
-from typing import NamedTuple
 
 from evaluators.deciding_trials import deciding_trials, has_broken_scenario
+from evaluators.error_shares import (
+    ALPHA,
+    ONE_LOOK,
+    ONE_RUN,
+    PASS_RATE_SHARE,
+    SCENARIOS_SHARE,
+    Levels,
+    scaled,
+    share_error,
+)
 from evaluators.measure_change import (
     ChangeVerdict,
     ComparisonTest,
@@ -33,7 +42,6 @@ from evaluators.significance import (
     benjamini_hochberg,
     boschloo_p,
     cliffs_delta,
-    holm,
     mean_and_error,
     sign_flip_p,
     t_quantile,
@@ -42,38 +50,6 @@ from evaluators.significance import (
 )
 from evaluators.statistics import mean_difference
 
-ALPHA = 0.05
-"""The share of false alarms of a comparison as a whole."""
-
-
-class Shares(NamedTuple):
-    """The levels of a comparison's tests, which together are at most `ALPHA`."""
-
-    pass_rate: float
-    """Of the suite's pass rate."""
-    scenarios: float
-    """Of the table of scenarios (Benjamini and Hochberg)."""
-    others: float
-    """Of the other headline measures (Holm), which have the pass rate's level as well once that is significant (Bretz
-    et al. 2009)."""
-
-
-ONE_RUN = Shares(pass_rate=0.03, scenarios=0.05, others=0.005)
-"""Against one run the table's exact test raises at most 1 % at its level (`tests/evaluators/simulated_runs.py`)."""
-AGAINST_LINE = Shares(pass_rate=0.035, scenarios=0.01, others=0.005)
-"""Against a line there are many old trials, so that the table uses its level up (`tests/evaluators/simulated_lines.py`)."""
-PASS_RATE_SHARE, SCENARIOS_SHARE, OTHERS_SHARE = ONE_RUN
-
-
-class Levels(NamedTuple):
-    """The levels of a comparison's two questions; lower while it is looked at before its end (`evaluators.looks`)."""
-
-    pass_rate: float = PASS_RATE_SHARE
-    scenarios: float = SCENARIOS_SHARE
-
-
-ONE_LOOK = Levels()
-"""The levels of a comparison that nobody looked at before."""
 CONFIDENCE = 0.95
 FEWEST_FOR_EQUIVALENCE = 10
 """The fewest scenarios of which runs can be called equivalent."""
@@ -138,31 +114,6 @@ def _with_advice(
 
     has_verdict = rule.better != "none"
     return replace(change, deciding_trials=deciding_trials(rule, pairs, is_change) if has_verdict else None)
-
-
-def share_error(
-    ps: Sequence[float | None], shares: Shares, *, has_passes: bool
-) -> list[tuple[float | None, float]]:
-    """Return each headline measure's corrected p, of which 0.05 decides, and its part of the error.
-
-    `has_passes` says whether the first p is that of the suite's pass rate.
-    """
-    first = ps[0] if has_passes else None
-    others = ps[1:] if has_passes else ps
-    is_passed_on = first is not None and first < shares.pass_rate
-    share = shares.others + (shares.pass_rate if is_passed_on else 0.0)
-    tested = [p for p in others if p is not None]
-    corrected = iter(holm(tested))
-    found: list[tuple[float | None, float]] = []
-    if first is not None:
-        found.append((scaled(first, shares.pass_rate), shares.pass_rate))
-    own = share / max(1, len(tested))
-    return found + [(None if p is None else scaled(next(corrected), share), own) for p in others]
-
-
-def scaled(p: float, share: float) -> float:
-    """Return a p so that 0.05 decides where `share` does."""
-    return min(1.0, p * ALPHA / share)
 
 
 def with_scenarios(change: MeasureChange, scenarios: Mapping[str, MeasureChange]) -> MeasureChange:

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from django.db import transaction
 from django.db.models import F, Max
 
+from evaluators.error_shares import Levels
 from evaluators.looks import Decision, decide, look_sizes, planned_levels, unplanned_levels
-from evaluators.regression import Levels
 from runs.execution import budget
 from runs.models import Launch, Run, Trial
 from runs.models.run import RunState

@@ -9,10 +9,10 @@ from math import ceil
 from statistics import fmean
 
 from evaluators.aggregate import RunAggregate
+from evaluators.error_shares import PASS_RATE_SHARE
 from evaluators.estimates import Estimate, estimate_total, sum_of_estimates
 from evaluators.permutation_power import Level
 from evaluators.power import can_reach, detectable, expected_rates, most_power
-from evaluators.regression import PASS_RATE_SHARE
 from runs.planning.request import PlannedRun
 from runs.planning.run_history import COST, PASS, SECONDS, ArmHistory, RunHistory, TargetHistory
 

@@ -8,9 +8,10 @@ from typing import Any
 from django.db.models import Case, F, IntegerField, Q, Sum, When
 
 from evaluators.comparability import Reasons, parts_of
+from evaluators.error_shares import Levels
 from evaluators.interaction import COUNTS, RATES
 from evaluators.measure_change import MeasureChange, Sample, pooled
-from evaluators.regression import Levels, compare_headline, compare_measures, compare_scenarios
+from evaluators.regression import compare_headline, compare_measures, compare_scenarios
 from runs.models import Run, RunMeasure
 from runs.warehouse.comparability import parts_changed_since
 from runs.warehouse.counting import counted_by_events

@@ -8,9 +8,9 @@ from typing import Any
 
 from django.db.models import Count, Q
 
+from evaluators.error_shares import ONE_LOOK, Levels
 from evaluators.looks import Decision, Look, LookState, information, state_of, unplanned_levels
 from evaluators.measure_change import Sample
-from evaluators.regression import ONE_LOOK, Levels
 from evaluators.significance import Arms
 from runs.models import Run, RunMeasure, Trial
 from runs.models.run_options import RunOptions

@@ -12,6 +12,7 @@ from django.db.models import Q
 
 from evalhub.teams.models import Project
 from evaluators.comparability import Reasons, outcome_reasons, parts_of
+from evaluators.error_shares import ONE_LOOK, Levels
 from evaluators.line import compare_with_line
 from evaluators.measure_change import (
     ChangeVerdict,
@@ -21,14 +22,7 @@ from evaluators.measure_change import (
     Scale,
     pooled,
 )
-from evaluators.regression import (
-    ONE_LOOK,
-    Levels,
-    compare_headline,
-    compare_measures,
-    compare_scenarios,
-    overall,
-)
+from evaluators.regression import compare_headline, compare_measures, compare_scenarios, overall
 from runs.models import Measure, Run, RunMeasure
 from runs.models.run import ERRORS
 from runs.warehouse.comparability import gates_changed_since, parts_changed_since

@@ -15,12 +15,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from evaluators.error_shares import ONE_RUN
 from evaluators.line import FEWEST_RUNS, compare_with_line
 from evaluators.line_members import Decision, PastRun, members_after
 from evaluators.looks import planned_levels
 from evaluators.measure_change import ChangeVerdict, MeasureChange, MeasureRule, Sample
 from evaluators.power import Level, power
-from evaluators.regression import ONE_RUN, compare_headline, overall
+from evaluators.regression import compare_headline, overall
 from evaluators.significance import jeffreys_variance
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs/images/statistics"

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from evaluators.error_shares import ONE_LOOK
 from evaluators.looks import (
     Decision,
     decide,
@@ -20,7 +21,7 @@ from evaluators.looks import (
     unplanned_levels,
 )
 from evaluators.measure_change import ChangeVerdict, Sample
-from evaluators.regression import ONE_LOOK, compare_headline, overall
+from evaluators.regression import compare_headline, overall
 from evaluators.significance import Arms
 from tests.evaluators.simulated_runs import HEADLINE
 

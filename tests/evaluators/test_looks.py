@@ -6,6 +6,7 @@ from statistics import NormalDist
 
 import pytest
 
+from evaluators.error_shares import ONE_LOOK
 from evaluators.looks import (
     Decision,
     decide,
@@ -17,7 +18,6 @@ from evaluators.looks import (
     unplanned_levels,
 )
 from evaluators.measure_change import Sample
-from evaluators.regression import ONE_LOOK
 from tests.evaluators.simulated_looks import (
     MIDDLE,
     NEAR_0,

@@ -17,9 +17,9 @@ from evalhub.teams.management.commands.signin_link import port_in_use
 from evalhub.teams.models import Project
 from evalhub.teams.priorities import priority_named
 from evalhub.web.numbers import counted
+from evaluators.error_shares import PASS_RATE_SHARE
 from evaluators.permutation_power import Level
 from evaluators.power import can_reach
-from evaluators.regression import PASS_RATE_SHARE
 from runs.errors import RequestError
 from runs.execution import run_here, wait
 from runs.execution.interruption import exit_code_of, interruptible

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from evaluators.comparability import sentence
+from evaluators.error_shares import Levels
 from evaluators.measure_change import MeasureChange, MeasureRule, Sample
-from evaluators.regression import Levels
 from evaluators.verdict_sentences import p_text
 from runs.models import Measure, Run
 from runs.pages.changes import ShownChange, ShownVerdict, shown_verdict
