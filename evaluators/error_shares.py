@@ -44,7 +44,7 @@ ONE_LOOK = Levels()
 def share_error(
     ps: Sequence[float | None], shares: Shares, *, has_passes: bool
 ) -> list[tuple[float | None, float]]:
-    """Return each headline measure's corrected p, of which 0.05 decides, and its part of the error.
+    """Return each headline measure's p, corrected so that 0.05 decides, and its part of the error.
 
     `has_passes` says whether the first p is that of the suite's pass rate.
     """

@@ -1,4 +1,4 @@
-"""Compare a run with its line: the earlier runs of which it is the next.
+"""Compare a run with its line: the earlier runs of the same suite and target.
 
 Two things vary between runs: the trials, and whatever changes from run to run without anybody changing it, such as the
 model behind an address. The trials' part is known from their numbers. The other part, the run-to-run variance, is what

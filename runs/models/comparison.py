@@ -90,7 +90,7 @@ class AlertKind(models.TextChoices):
 
     REGRESSION = "regression"
     DRIFT = "drift"
-    """A decline over several runs, each of which is too small for a regression."""
+    """A decline over several runs, each too small for a regression."""
 
 
 class Alert(models.Model):

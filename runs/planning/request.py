@@ -107,14 +107,7 @@ def plan(project: Project, request: Request, reader: ProjectReader | None = None
     planned: list[PlannedRun] = []
     reader = reader or ProjectReader(project)
     for version in request.suite_versions:
-        if version.suite.project_id != project.pk:
-            raise RequestError(f"{version.suite.name} belongs to another project.")
-        if version.suite.has_sessions:
-            raise RequestError(
-                f"{version.suite.name} holds people's sessions, so it can't run. Choose another suite."
-            )
-        if request.strict:
-            check_strict(version)
+        _check_version(project, version, strict=request.strict)
         arms: dict[tuple[int, str], list[ChosenScenario]] = {}
         targets: dict[int, Target] = {}
         names, models = request.targets, request.models
@@ -145,6 +138,17 @@ def plan(project: Project, request: Request, reader: ProjectReader | None = None
             "Nothing to run: a tool_matrix is empty, or the guidance belongs to another suite."
         )
     return tuple(planned)
+
+
+def _check_version(project: Project, version: SuiteVersion, *, strict: bool) -> None:
+    if version.suite.project_id != project.pk:
+        raise RequestError(f"{version.suite.name} belongs to another project.")
+    if version.suite.has_sessions:
+        raise RequestError(
+            f"{version.suite.name} holds people's sessions, so it can't run. Choose another suite."
+        )
+    if strict:
+        check_strict(version)
 
 
 def check_repeats(options: RunOptions) -> None:

@@ -111,7 +111,7 @@ def compared(before: Mapping[str, Sample], after: Mapping[str, Sample]) -> Measu
 
 
 def draw_questions() -> Drawing:
-    """One scenario that breaks, and a suite of which every scenario falls."""
+    """One broken scenario, and a suite whose scenarios all fall."""
     old = samples([10, 10, 9, 10, 10, 9, 10, 10, 10, 10], 10)
     panels = {
         "One scenario broke": samples([10, 10, 10, 9, 0, 10, 10, 10, 10, 10], 10),

@@ -52,7 +52,7 @@ COVERED = (
 """Scenarios, and trials of each before and after, of printed intervals."""
 COMPARISONS = 1_000
 _TEXTS = 40
-"""Comparisons without a change, of which a text's number is the median."""
+"""Unchanged comparisons; a text's number is their median."""
 
 
 def passes_of(rng: np.random.Generator, rates: np.ndarray, trials: int) -> dict[str, Sample]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -25,6 +25,7 @@ from evalhub.web.csv_export import chosen_table
 from evalhub.web.fragments import STOP_POLLING, page_or_fragment
 from evalhub.web.numbers import counted
 from evalhub.web.paging import key_of
+from evaluators.comparability import Reasons
 from evaluators.measure_change import ChangeVerdict
 from runs.errors import RequestError
 from runs.execution.recording import cancel_run
@@ -95,7 +96,6 @@ def run_detail(request: ProjectRequest, pk: int) -> HttpResponseBase:
     if target == "trials":
         return render(request, "run/_scenarios.html", context)
     used = subcommands(run, read)
-    verdict = None if run.is_open else _verdict(run)
     context |= {
         **_progress(run, read),
         **_layers(run, read),
@@ -108,17 +108,9 @@ def run_detail(request: ProjectRequest, pk: int) -> HttpResponseBase:
         "diagnosis": shown_findings(run, read.digest),
         "cut_offs": read.digest.cut_offs,
         "may_review": request.access.may("review"),
-        "verdict": verdict,
-        "apart": rates_of(run.baseline, run)
-        if run.baseline and run.verdict == ChangeVerdict.NOT_COMPARABLE
-        else [],
-        "old_side": None if run.is_open else shown_old_side(run),
+        **_compared(run, read, rows, left_out),
         "shared_error": _shared_error(run, read),
         "release": None if run.is_open else by_rule(run.suite, read.digest.outcomes),
-        "against": None if run.is_open else against_baseline(run, read, rows, left_out, _table(verdict)),
-        "causes": shown_causes(run),
-        **shown_looks(run),
-        "aa": aa_rates(run.suite_id, run.target_id) if run.verdict else None,
         "may_run": request.access.may("run"),
         "variance": [] if run.is_open else variance_bars(read.digest.variance or ()),
         "tampered": [each for each in read.digest.trials if each.pk in set(read.digest.tampered)],
@@ -133,6 +125,24 @@ def run_detail(request: ProjectRequest, pk: int) -> HttpResponseBase:
         **(_again(run, rows) if request.access.may("run") else {}),
     }
     return render(request, "run/run.html", context)
+
+
+def _compared(
+    run: Run, read: RunTrials, rows: Sequence[ScenarioRow], left_out: Mapping[str, Reasons]
+) -> dict[str, Any]:
+    """Return what the page says of the run compared with its line or baseline; nothing yet of an open run."""
+    verdict = None if run.is_open else _verdict(run)
+    return {
+        "verdict": verdict,
+        "apart": rates_of(run.baseline, run)
+        if run.baseline and run.verdict == ChangeVerdict.NOT_COMPARABLE
+        else [],
+        "old_side": None if run.is_open else shown_old_side(run),
+        "against": None if run.is_open else against_baseline(run, read, rows, left_out, _table(verdict)),
+        "causes": shown_causes(run),
+        **shown_looks(run),
+        "aa": aa_rates(run.suite_id, run.target_id) if run.verdict else None,
+    }
 
 
 def _shared_error(run: Run, read: RunTrials) -> str:
