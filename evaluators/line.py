@@ -221,6 +221,39 @@ def _judged(sides: _Sides, corrected: float | None, share: float) -> MeasureChan
     )
 
 
+def _quantiles(drift: RunToRunVariance, share: float, trials: float, runs: float) -> tuple[float, float]:
+    """Return the difference that is significant, and by how much a true one must exceed it to be found with `POWER`.
+
+    A difference is missed as often as chance makes up for what exceeds the limit: one tail of 1 - POWER.
+    """
+    return drift.quantile(share, trials, runs), drift.quantile(2 * (1 - POWER), trials, runs)
+
+
+def detectable_against_line(
+    rates: Sequence[float],
+    before: Sequence[int],
+    after: Sequence[int],
+    run_rates: Sequence[float],
+    smallest: float,
+) -> float:
+    """Return the smallest change of the pass rate that a run finds against its line with `POWER`, 0 to 1.
+
+    Takes each scenario's true rate, its trials in the whole line and in the new run, and the line's pass rates by run.
+    """
+    import numpy as np
+
+    count, runs = len(rates), len(run_rates)
+    trial = [rate * (1 - rate) for rate in rates]
+    each = zip(trial, before, after, strict=True)
+    from_trials = sum(own * (1 / n + 1 / m) for own, n, m in each) / count**2
+    # A run's pass rate as one value, with the variance that its trials give it.
+    of_run = sum(own * runs / n for own, n in zip(trial, before, strict=True)) / count**2
+    one = np.ones((runs, 1), int)
+    drift = run_to_run_variance(np.array(run_rates)[:, None], one, np.array([of_run]))
+    limit, excess = _quantiles(drift, AGAINST_LINE.pass_rate, from_trials, 1 + 1 / runs)
+    return min(1.0, max(limit, smallest) + excess)
+
+
 class _Sizes:
     """The sizes of change that a run against its line can show."""
 
@@ -244,9 +277,7 @@ class _Sizes:
         return self._detectable(self.sides.from_trials)
 
     def _detectable(self, trials: float) -> float:
-        drift, runs = self.sides.drift, self.sides.from_runs
-        # A difference is missed as often as chance makes up for what exceeds the limit: one tail of 1 - POWER.
-        return drift.quantile(self.share, trials, runs) + drift.quantile(2 * (1 - POWER), trials, runs)
+        return sum(_quantiles(self.sides.drift, self.share, trials, self.sides.from_runs))
 
     def more_trials(self) -> int | None:
         """Return how many more trials of each scenario the new run needs to find `RELIABLE` times the smallest effect.

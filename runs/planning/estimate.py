@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil
@@ -11,9 +11,11 @@ from statistics import fmean
 from evaluators.aggregate import RunAggregate
 from evaluators.error_shares import PASS_RATE_SHARE
 from evaluators.estimates import Estimate, estimate_total, sum_of_estimates
+from evaluators.line import FEWEST_RUNS, MOST_RUNS, detectable_against_line
 from evaluators.permutation_power import Level
 from evaluators.power import can_reach, detectable, expected_rates, most_power
-from runs.planning.request import PlannedRun
+from runs.models import Baseline
+from runs.planning.request import PlannedRun, Request
 from runs.planning.run_history import COST, PASS, SECONDS, ArmHistory, RunHistory, TargetHistory
 
 OFFERED = (1, 3, 5, 10, 20)
@@ -36,7 +38,15 @@ class RunEstimate:
     judged: bool
     """Whether judges run, which adds to the cost."""
     level: Level
-    """When the comparison calls a change of the pass rate one."""
+    """When the comparison with one run calls a change of the pass rate one."""
+    may_have_line: bool = False
+    """Whether it is compared with its line if that has enough runs."""
+
+    @property
+    def line(self) -> Sequence[float]:
+        """The pass rates of the runs of its line; empty if it is compared with one run."""
+        rates = self.history.pass_rates[:MOST_RUNS]
+        return rates if self.may_have_line and len(rates) >= FEWEST_RUNS else ()
 
     @property
     def ran(self) -> bool:
@@ -65,16 +75,22 @@ class RunEstimate:
         """Return the smallest detectable change of the pass rate, 0 to 1; None without earlier runs of the suite."""
         if not self.is_known:
             return None
-        found = detectable(self._rates, self.before, [trials] * len(self.before), self.level)
+        before, after = self.before, [trials] * len(self.before)
+        if self.line:
+            totals = [n * len(self.line) for n in before]
+            return detectable_against_line(self._rates, totals, after, self.line, self.level.smallest)
+        found = detectable(self._rates, before, after, self.level)
         return UNDETECTABLE if found is None else found
 
     def why_undetectable(self, trials: int) -> str:
         """Return why no change is detected four times out of five; empty if one is, or if that is unknown."""
         before = self.before if self.is_known else [trials] * len(self.run.scenarios)
+        if self.line:
+            before = [n * len(self.line) for n in before]
         after = [trials] * len(before)
         if not can_reach(before, after, self.level):
             return "So few trials can't reach a verdict, whatever they show."
-        if self.change(trials) != UNDETECTABLE:
+        if self.line or self.change(trials) != UNDETECTABLE:
             return ""
         missed = 1 - most_power(self._rates, before, after, self.level)
         return f"Of comparisons this small, {missed * 100:.0f} % miss even the loss of every pass."
@@ -210,20 +226,45 @@ def named(run: PlannedRun) -> str:
 
 
 def estimate_plan(
-    planned: Sequence[PlannedRun], history: RunHistory, *, judged: bool, smallest: float
+    planned: Sequence[PlannedRun],
+    history: RunHistory,
+    *,
+    judged: bool,
+    smallest: float,
+    line_targets: Collection[int] = (),
 ) -> PlanEstimate:
     """Return the estimate of a plan of one or more runs.
 
-    `judged`: whether judges run. `smallest`: the smallest effect of interest on the pass rate, 0 to 1.
+    `judged`: whether judges run. `smallest`: the smallest effect of interest on the pass rate, 0 to 1. `line_targets`:
+    keys of the targets whose runs are compared with their line.
     """
     level = Level(PASS_RATE_SHARE, smallest)
     runs = []
     for each in planned:
         arm = each.target.pk, each.model
-        runs.append(RunEstimate(each, history.arm(*arm), history.target(*arm), judged, level))
+        has_line = each.target.pk in line_targets
+        runs.append(RunEstimate(each, history.arm(*arm), history.target(*arm), judged, level, has_line))
     chosen = planned[0].trials
     choices = [_choice(runs, trials, is_chosen=trials == chosen) for trials in sorted({*OFFERED, chosen})]
     return PlanEstimate(runs, choices, history.reaches_back)
+
+
+def line_targets(planned: Sequence[PlannedRun], request: Request, history: RunHistory) -> set[int]:
+    """Return the keys of the targets whose runs are compared with their line, for `estimate_plan`. At most one query.
+
+    Runs with a chosen or pinned baseline, several versions of guidance and runs until a verdict have one run instead.
+    """
+    targets = {
+        each.target.pk
+        for each in planned
+        if len(history.arm(each.target.pk, each.model).pass_rates) >= FEWEST_RUNS
+    }
+    options = request.options
+    if not targets or options.baseline or options.until_decided or len(request.guidance) > 1:
+        return set()
+    suites = {each.suite_version.suite_id for each in planned}
+    pinned = Baseline.objects.filter(suite__in=suites, target__in=targets, branch__in={request.branch, ""})
+    return targets - set(pinned.values_list("target", flat=True))
 
 
 def _choice(runs: Sequence[RunEstimate], trials: int, *, is_chosen: bool) -> Choice:

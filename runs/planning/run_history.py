@@ -33,6 +33,8 @@ class ArmHistory:
     """Means over each run's scenarios, by measure."""
     surcharge: float = 1.0
     """Cost of a trial with its judges, as a multiple of the agent's cost."""
+    pass_rates: Sequence[float] = ()
+    """Of each run with at least half of the scenarios, 0 to 1, newest first."""
 
     @property
     def runs(self) -> int:
@@ -141,7 +143,8 @@ def _arm(
         if (row.target, row.model) == arm:
             scenarios.setdefault(row.name, {})[row.scenario] = row.aggregate
     aggregates = {name: each for name in MEASURES if (each := _aggregate(runs, name, run_means))}
-    return ArmHistory(scenarios, aggregates, _surcharge(runs, run_means))
+    pass_rates = [mean for mean, _ in _whole(runs, PASS, run_means)]
+    return ArmHistory(scenarios, aggregates, _surcharge(runs, run_means), pass_rates)
 
 
 def _surcharge(runs: Iterable[PastRun], run_means: RunMeans) -> float:
@@ -155,11 +158,15 @@ def _surcharge(runs: Iterable[PastRun], run_means: RunMeans) -> float:
     return max(1.0, sum(cost for cost, _ in costs) / agents) if agents else 1.0
 
 
-def _aggregate(runs: Iterable[PastRun], name: str, run_means: RunMeans) -> RunAggregate | None:
-    """Return the aggregate of the runs; runs of less than half of the scenarios are skipped as no sample of the suite."""
+def _whole(runs: Iterable[PastRun], name: str, run_means: RunMeans) -> list[tuple[float, int]]:
+    """Return mean and scenarios of each run; runs of less than half of the scenarios aren't a sample of the suite."""
     measured = [run_means[run.pk, name] for run in runs if (run.pk, name) in run_means]
     most = max((n for _, n in measured), default=0)
-    used = [(mean, n) for mean, n in measured if 2 * n >= most]
+    return [(mean, n) for mean, n in measured if 2 * n >= most]
+
+
+def _aggregate(runs: Iterable[PastRun], name: str, run_means: RunMeans) -> RunAggregate | None:
+    used = _whole(runs, name, run_means)
     if not used:
         return None
     return RunAggregate(

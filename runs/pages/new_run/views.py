@@ -31,7 +31,7 @@ from runs.pages.new_run.narrowing import FAILED_LAST, chips, failed_keys
 from runs.pages.new_run.run_choices import RunChoices, baselines_of, run_choices
 from runs.planning.budgets import budget_warning, month_warning
 from runs.planning.command_line import as_command
-from runs.planning.estimate import PlanEstimate, estimate_plan
+from runs.planning.estimate import PlanEstimate, estimate_plan, line_targets
 from runs.planning.look_plan import LookPlan, look_plan
 from runs.planning.request import PlannedRun, plan, request_runs
 from runs.planning.run_history import RunHistory, read_history
@@ -88,7 +88,13 @@ class NewRunPage:
         except RequestError as error:
             return Plan(problem=str(error), id=error.id)
         smallest = smallest_of_pass_rate(self.project)
-        estimate = estimate_plan(planned, self.past, judged=request.options.judge, smallest=smallest)
+        estimate = estimate_plan(
+            planned,
+            self.past,
+            judged=request.options.judge,
+            smallest=smallest,
+            line_targets=line_targets(planned, request, self.past),
+        )
         guidance = self.offer.guidance_of(self.form.version.suite)
         cost = estimate.chosen.cost
         expected = cost.expected if cost else None

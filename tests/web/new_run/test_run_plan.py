@@ -7,7 +7,7 @@ import re
 import pytest
 from django.utils import timezone
 
-from runs.models import Run, TargetCheck
+from runs.models import Baseline, Run, TargetCheck
 from tests.builders import make_guidance, make_suite, make_target
 from tests.runs.past_runs import past_run
 from tests.web.new_run.form import ADDRESS, FETCHED, given, plan_of
@@ -39,6 +39,28 @@ def test_the_plan_shows_cost_time_and_detectable_change(signed_in, large):
         in text
     )
     assert "compared with a run of" in text
+
+
+def detectable(text):
+    found = re.search(r"A pass rate change of (\d+) points or more", text)
+    assert found is not None, text
+    return int(found[1])
+
+
+def test_with_enough_runs_the_plan_is_for_the_line(signed_in, large):
+    few = plan_of(signed_in(), suite="large")
+    for _ in range(4):
+        past_run(large)
+    text = plan_of(signed_in(), suite="large")
+    assert "compared with its line of 7 runs." in text
+    assert detectable(text) < detectable(few)
+
+
+def test_a_chosen_or_pinned_baseline_is_one_run(signed_in, large, project):
+    *_, last = [past_run(large) for _ in range(4)]
+    assert "compared with a run of" in plan_of(signed_in(), suite="large", baseline=str(last.pk))
+    Baseline.objects.create(suite=last.suite, target=last.target, run=last)
+    assert "compared with a run of" in plan_of(signed_in(), suite="large")
 
 
 def test_the_plan_warns_of_a_cost_above_the_budget(signed_in, large):
