@@ -35,7 +35,12 @@ class LanePool:
         self._starter: threading.Thread | None = None
 
     def start(self, size: int) -> None:
-        """Start up to this many lanes whenever there is work."""
+        """Record what ended processes kept, then start up to this many lanes whenever there is work."""
+        # Before this worker takes a tick, which may requeue the trials whose results wait on its disk.
+        try:
+            lanes.record_kept()
+        except Error as error:
+            _note(error)
         self.size = size
         self._free = threading.Semaphore(size)
         self._threads = ThreadPoolExecutor(size, thread_name_prefix="lane")
@@ -64,9 +69,7 @@ class LanePool:
                 lanes.record_kept()
                 self._fill()
             except Error as error:
-                # The database may be away for a minute; the next check finds the remaining work.
-                outage.note(error)
-                connections.close_all()
+                _note(error)
             self._news.wait(POLL_SECONDS)
         connections.close_all()
 
@@ -100,6 +103,12 @@ class LanePool:
             connections.close_all()
             self._free.release()
             self.wake()
+
+
+def _note(error: Error) -> None:
+    """Note that the database may be away for a minute; the next check finds the remaining work."""
+    outage.note(error)
+    connections.close_all()
 
 
 lane_pool = LanePool()

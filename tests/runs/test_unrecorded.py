@@ -16,6 +16,7 @@ from evaluators.model import Judging, Score, Usage
 from evaluators.tool import Tool
 from evaluators.transcripts import parse
 from runs.execution import lanes, recording, unrecorded
+from runs.execution.lane_pool import LanePool
 from runs.execution.reaper import reap
 from runs.models import Trial
 from runs.queue.claims import Claim
@@ -86,6 +87,21 @@ def test_what_a_process_left_is_recorded_once():
     assert (run.passed, run.open) == (1, 1)
     assert Trial.objects.get(state="finished").answer == "kept?"
     assert list(unrecorded.left()) == []
+
+
+def test_a_starting_worker_records_them_before_it_looks_for_lost_work():
+    run = running(trials=1)
+    claim = claimed(run)
+    left_by_a_process_that_ended(claim, passed(answer="kept"))
+    lose(claim)
+    pool = LanePool()
+    pool.start(1)
+    try:
+        assert reap()
+    finally:
+        pool.stop()
+    trial = Trial.objects.get(pk=claim.trial_id)
+    assert (trial.answer, trial.starts) == ("kept", 1)
 
 
 def test_a_result_whose_trial_another_worker_has_is_discarded():
