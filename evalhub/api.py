@@ -20,30 +20,28 @@ from evalhub import api_health
 from evalhub.teams import api as teams
 from evalhub.web.rest.errors import ApiError, declare_refusals, error_body, problem_of
 from evalhub.web.rest.json_bodies import JsonBodies
-from runs.api import (
-    alerts,
-    causes,
-    diagnosis,
-    grading,
-    guidance_comparison,
-    judge_review,
-    judging,
-    measures,
-    notifications,
-    proofs,
-    results,
-    review_rounds,
-    runs,
-    search,
-    sessions,
-    suite_releases,
-    target_tries,
-    targets,
-    trials,
-    uploads,
-    usage,
-)
+from runs.alerts import api as alerts
+from runs.alerts.notifications import api as notifications
+from runs.compare import api as measures
+from runs.compare import causes_api as causes
+from runs.compare import diagnosis_api as diagnosis
+from runs.compare.guidance import api as guidance_comparison
+from runs.engine.grading import api as grading
 from runs.errors import RequestError
+from runs.exchange import results_api as results
+from runs.exchange import sessions_api as sessions
+from runs.results import usage_api as usage
+from runs.results.run_page import api as runs
+from runs.results.search import api as search
+from runs.results.trial_page import api as trials
+from runs.review import api as judge_review
+from runs.review import judging_api as judging
+from runs.review import rounds_api as review_rounds
+from runs.suites import proofs_api as proofs
+from runs.suites import releases_api as suite_releases
+from runs.suites import uploads_api as uploads
+from runs.targets import api as targets
+from runs.targets import tries_api as target_tries
 from scenarios.api import contents, guidance
 from scenarios.formats.problems import MOST_PROBLEMS, ScenarioFileError
 

@@ -76,18 +76,18 @@ class Lanes(bootsteps.StartStopStep):
         return LANES in parent.app.amqp.queues.consume_from
 
     def start(self, parent: Any) -> None:
-        from runs.execution.lane_pool import lane_pool
+        from runs.engine.lane_pool import lane_pool
 
         lane_pool.start(settings.WORKER_THREADS)
 
     def stop(self, parent: Any) -> None:
         """Wait for the trials that are running now."""
-        from runs.execution.lane_pool import lane_pool
+        from runs.engine.lane_pool import lane_pool
 
         lane_pool.stop()
 
     def terminate(self, parent: Any) -> None:
-        from runs.execution.lane_pool import lane_pool
+        from runs.engine.lane_pool import lane_pool
 
         lane_pool.stop(wait=False)
 
@@ -118,9 +118,9 @@ _leaving = threading.Event()
 @worker_ready.connect
 def register_worker(**_: object) -> None:
     """Register this worker until it ends."""
-    from runs.execution.lane_pool import lane_pool
-    from runs.queue import worker_registry
-    from runs.warehouse.store_identity import watched_store_id
+    from runs.engine.lane_pool import lane_pool
+    from runs.results.files.store_identity import watched_store_id
+    from runs.workers import worker_registry
 
     worker_registry.start(_leaving, lane_pool.size, watched_store_id)
 
@@ -128,7 +128,7 @@ def register_worker(**_: object) -> None:
 @worker_shutting_down.connect
 def stop_lanes(**_: object) -> None:
     """Stop the lanes after their current trials; queued ones wait for the next worker."""
-    from runs.execution import lanes
+    from runs.engine import lanes
 
     _leaving.set()
     lanes.stop()

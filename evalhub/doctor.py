@@ -16,15 +16,15 @@ from django.db import Error, connection
 from django.db.migrations.executor import MigrationExecutor
 
 from evalhub.health import broker_problem
+from evalhub.lib.numbers import counted
 from evalhub.web.commands import ensure_database
-from evalhub.web.numbers import counted
-from runs.containment.sandbox import MEANING, Level
+from runs.db.clock import database_now
+from runs.db.disk import folders_to_write, free_bytes, shortage
 from runs.errors import RequestError
-from runs.queue.clock import database_now
-from runs.queue.disk import folders_to_write, free_bytes, shortage
-from runs.queue.worker_registry import workers_online
-from runs.warehouse.store_identity import store_problems
-from runs.worker_settings import containment
+from runs.results.files.store_identity import store_problems
+from runs.sandbox.sandbox import MEANING, Level
+from runs.sandbox.worker_settings import containment
+from runs.workers.worker_registry import workers_online
 
 AGENTS = {
     "codex": "npm install -g @openai/codex",
@@ -134,7 +134,7 @@ def _sandbox() -> Iterator[Finding]:
 
 def _recording() -> Iterator[Finding]:
     # Imported here because it loads what runs trials.
-    from runs.execution.tool_recording import recording_problem
+    from runs.engine.tool.tool_recording import recording_problem
 
     if problem := recording_problem(containment()):
         yield Finding(
@@ -184,7 +184,7 @@ def _keys() -> Iterator[Finding]:
 
 def _packages() -> Iterator[Finding]:
     # Imported here because it loads what runs trials.
-    from runs.execution.mcp_packages import FOLDER, LAUNCHERS
+    from runs.engine.mcp.mcp_packages import FOLDER, LAUNCHERS
 
     how = f"An MCP server's packages are fetched once for a run, into {settings.WORK_DIR / FOLDER}; trials get copies."
     for program, install in LAUNCHERS.items():

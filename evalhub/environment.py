@@ -271,7 +271,7 @@ def file_store(name: str) -> dict[str, Any]:
     """
     address = text(name)
     if not address:
-        return {"BACKEND": "runs.warehouse.artifacts.LocalStore", "OPTIONS": {"allow_overwrite": True}}
+        return {"BACKEND": "runs.results.files.artifacts.LocalStore", "OPTIONS": {"allow_overwrite": True}}
     parts, options = urlsplit(address), dict(parse_qsl(urlsplit(address).query))
     unknown = sorted(options.keys() - {"endpoint", "region"})
     if parts.scheme != "s3" or not parts.hostname or unknown:

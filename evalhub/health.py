@@ -17,11 +17,11 @@ from django.views.decorators.http import require_safe
 
 from evalhub.broker import broker_address
 from evalhub.operators import sees_details
+from runs.db.disk import shortage
 from runs.models import Run, Trial, Worker
 from runs.models.trial import TrialState
-from runs.queue.disk import shortage
-from runs.queue.labels import waiting_runs_by_labels
-from runs.warehouse.store_identity import store_problems
+from runs.results.files.store_identity import store_problems
+from runs.workers.labels import waiting_runs_by_labels
 
 BROKER_SECONDS = 1.0
 """Timeout of the broker check."""

@@ -22,12 +22,12 @@ from django.views.decorators.http import require_safe
 
 from evalhub import health
 from evalhub.operators import may_read
+from runs.db.disk import free_bytes
+from runs.db.transactions import write_transaction
 from runs.models import Alert, MetricCounter, Run, Trial
 from runs.models.comparison import AlertState
 from runs.models.run import RunState
 from runs.models.trial import TrialState
-from runs.queue.disk import free_bytes
-from runs.queue.transactions import write_transaction
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 OPEN = (RunState.QUEUED, RunState.PREPARING, RunState.RUNNING)

@@ -65,7 +65,7 @@ class Poller:
         self._threads.submit(self._do, key)
 
     def _do(self, key: tuple[Any, ...]) -> None:
-        from runs.queue import wakeups
+        from runs.workers import wakeups
 
         with self._lock:
             self._waiting.discard(key)

@@ -21,7 +21,7 @@ from jinja2.bccache import Bucket
 from evalhub.web import template_filters
 from evalhub.web.csv_export import csv_query
 from evalhub.web.html_table_csv import csv_caption
-from runs.pages.regressions.alerts import untriaged
+from runs.alerts.alert_page.alerts import untriaged
 
 # Escaping never introduces backticks. Fences of several backticks stay as they are.
 _SPAN = re.compile(r"(?<!`)`(?!`)([^`\n]+)`(?!`)")

@@ -12,20 +12,20 @@ from django.conf import settings
 from django.db import Error
 from django.utils import timezone
 
-from runs.execution import batches, preparation
-from runs.execution.abandoned import take_abandoned
-from runs.execution.grading.requests import run_request
-from runs.execution.lane_pool import lane_pool
-from runs.execution.proving.requests import run_proof
-from runs.execution.reaper import reap
-from runs.execution.reassessing import run_reassessment
-from runs.execution.trying import run_try
+from runs.alerts.notifications import delivery, digest
+from runs.db.outage import outage
+from runs.db.retry import is_connection_lost
+from runs.engine import batches, preparation
+from runs.engine.abandoned import take_abandoned
+from runs.engine.grading.requests import run_request
+from runs.engine.lane_pool import lane_pool
+from runs.engine.reaper import reap
+from runs.engine.stored_trials.reassessing import run_reassessment
+from runs.engine.trying import run_try
 from runs.models import GradeRequest, Reassessment, SuiteProof, TargetCheck, TargetTry
-from runs.notifications import delivery, digest
-from runs.queue import wakeups
-from runs.queue.outage import outage
-from runs.queue.retry import is_connection_lost
+from runs.suites.proof_requests import run_proof
 from runs.targets.check import run_check
+from runs.workers import wakeups
 
 P = ParamSpec("P")
 

@@ -4,26 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from runs.pages.compare.more_trials import more_trials
-from runs.pages.compare.views import compare, compare_help
-from runs.pages.guidance.views import (
-    guidance_against_other,
-    guidance_detail,
-    guidance_list,
-    guidance_matrix_page,
-)
-from runs.pages.home.views import home, project_home, project_list, project_running
-from runs.pages.new_run.views import run_new
-from runs.pages.notifications.views import (
-    channel_delete,
-    channel_detail,
-    channel_list,
-    channel_new,
-    channel_test,
-    delivery_again,
-)
-from runs.pages.prices.views import price_list, price_remove
-from runs.pages.regressions.views import (
+from runs.alerts.alert_page.views import (
     alert_confirm,
     alert_details,
     alert_evidence,
@@ -32,22 +13,33 @@ from runs.pages.regressions.views import (
     regressions,
     triage_selected,
 )
-from runs.pages.results.views import run_download, run_import
-from runs.pages.reviews.round_views import calibration, item_assign, item_decide, round_detail, round_new
-from runs.pages.reviews.views import (
-    disagreements,
-    group_assign,
-    overrule_undo,
-    rationales,
-    reviews,
-    statement_review,
-    trial_overrule,
-    trial_resolve,
+from runs.alerts.notifications.views import (
+    channel_delete,
+    channel_detail,
+    channel_list,
+    channel_new,
+    channel_test,
+    delivery_again,
 )
-from runs.pages.run.causes import run_separate
-from runs.pages.run.diagnosis import diagnosis_review
-from runs.pages.run.reassess import reassess_run, reassessment_adopt
-from runs.pages.run.views import (
+from runs.compare.compare_page.more_trials import more_trials
+from runs.compare.compare_page.views import compare, compare_help
+from runs.compare.guidance_page.views import (
+    guidance_against_other,
+    guidance_detail,
+    guidance_list,
+    guidance_matrix_page,
+)
+from runs.compare.home_page.views import home, project_home, project_list, project_running
+from runs.compare.trends_page.views import trends
+from runs.exchange.import_page.removing import sessions_remove
+from runs.exchange.import_page.results_views import run_download, run_import
+from runs.exchange.import_page.sessions_views import session_import
+from runs.launch.new_run_page.views import run_new
+from runs.results.run_page.causes import run_separate
+from runs.results.run_page.diagnosis import diagnosis_review
+from runs.results.run_page.list_views import run_list, run_tags, view_delete, view_save
+from runs.results.run_page.reassess import reassess_run, reassessment_adopt
+from runs.results.run_page.views import (
     baseline_set,
     baseline_unset,
     compare_again,
@@ -59,33 +51,9 @@ from runs.pages.run.views import (
     short_run,
     short_trial,
 )
-from runs.pages.run_list.views import run_list, run_tags, view_delete, view_save
-from runs.pages.search.views import search
-from runs.pages.sessions.removing import sessions_remove
-from runs.pages.sessions.views import session_import
-from runs.pages.suites.editor_views import suite_edit, suite_new, suite_retire
-from runs.pages.suites.pattern import suite_pattern
-from runs.pages.suites.upload_views import suite_upload
-from runs.pages.suites.views import (
-    suite_aa,
-    suite_detail,
-    suite_difference,
-    suite_list,
-    suite_prove,
-    suite_release_rule,
-)
-from runs.pages.targets.edit_views import target_edit, target_new, target_try
-from runs.pages.targets.views import (
-    suite_targets,
-    target_accept,
-    target_check,
-    target_import,
-    target_list,
-    target_remove,
-)
-from runs.pages.trends.views import trends
-from runs.pages.trial.replay import trial_cast, trial_replay
-from runs.pages.trial.views import (
+from runs.results.search.views import search
+from runs.results.trial_page.replay import trial_cast, trial_replay
+from runs.results.trial_page.views import (
     artifact,
     transcript_text,
     trial_against,
@@ -94,7 +62,39 @@ from runs.pages.trial.views import (
     trial_draft,
     workspace_file,
 )
-from runs.pages.usage.views import tool_usage
+from runs.results.usage_views import tool_usage
+from runs.review.review_page.round_views import calibration, item_assign, item_decide, round_detail, round_new
+from runs.review.review_page.views import (
+    disagreements,
+    group_assign,
+    overrule_undo,
+    rationales,
+    reviews,
+    statement_review,
+    trial_overrule,
+    trial_resolve,
+)
+from runs.suites.suite_page.editor_views import suite_edit, suite_new, suite_retire
+from runs.suites.suite_page.pattern import suite_pattern
+from runs.suites.suite_page.upload_views import suite_upload
+from runs.suites.suite_page.views import (
+    suite_aa,
+    suite_detail,
+    suite_difference,
+    suite_list,
+    suite_prove,
+    suite_release_rule,
+)
+from runs.targets.target_page.edit_views import target_edit, target_new, target_try
+from runs.targets.target_page.price_views import price_list, price_remove
+from runs.targets.target_page.views import (
+    suite_targets,
+    target_accept,
+    target_check,
+    target_import,
+    target_list,
+    target_remove,
+)
 
 project_urls = [
     path("", project_home, name="project-home"),

@@ -8,8 +8,8 @@ from typing import Any
 
 import yaml
 
-from evaluators.comparability import DECIDING, Standard, comparability
 from evaluators.model import Json
+from evaluators.statistics.comparability import DECIDING, Standard, comparability
 from scenarios.formats.parsed import ParsedSuite
 from scenarios.guidance import named_guidelines
 from scenarios.hashing import (

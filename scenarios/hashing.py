@@ -8,10 +8,10 @@ from collections.abc import Iterable, Sequence
 
 from pydantic import BaseModel
 
-from evaluators.criteria import Criteria
-from evaluators.judges.rubric import JudgeCriteria, Rubric
+from evaluators.grading.criteria import Criteria
+from evaluators.grading.judges.rubric import JudgeCriteria, Rubric
 from evaluators.model import Json
-from evaluators.tool import Tool
+from evaluators.tool_use.tool import Tool
 from scenarios.formats.parsed import FixtureFile, ParsedSuite
 from scenarios.guidance import named_guidelines, split
 from scenarios.spec import ScenarioSpec

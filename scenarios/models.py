@@ -9,7 +9,7 @@ from django.db import models
 from django.utils import timezone
 
 from evalhub.teams.models import Project
-from evaluators.exposure import estimated_tokens
+from evaluators.tool_use.exposure import estimated_tokens
 
 if TYPE_CHECKING:
     from scenarios.spec import ScenarioSpec

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from evaluators.criteria import Criteria
-from evaluators.gates.base_gate import CommandGate
+from evaluators.grading.criteria import Criteria
+from evaluators.grading.gates.base_gate import CommandGate
 from evaluators.model import Json
 from evaluators.values import Value
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Sequence
 
-from evaluators.tool import Tool
+from evaluators.tool_use.tool import Tool
 from scenarios.formats.parsed import Fixture
 from scenarios.globs import matches
 

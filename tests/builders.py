@@ -10,9 +10,9 @@ from django.contrib.auth import get_user_model
 from django.utils import timezone
 
 from evalhub.teams.models import Membership, Project
+from runs.compare.comparison import compare_with_baseline
 from runs.models import Launch, Run, SubcommandMeasure, Target, Trial
-from runs.warehouse.comparison import compare_with_baseline
-from runs.warehouse.rollups import write_rollups
+from runs.results.rollups import write_rollups
 from scenarios.models import Guidance, Scenario, ScenarioVersion, Suite, SuiteEntry, SuiteVersion, Upload
 
 _numbers = itertools.count(1)

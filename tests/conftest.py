@@ -81,7 +81,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 @receiver(setting_changed)
 def _forget_containment(**_: Any) -> None:
     """Let the next test build its own: it is kept for a process, whose settings never change elsewhere."""
-    settings = sys.modules.get("runs.worker_settings")
+    settings = sys.modules.get("runs.sandbox.worker_settings")
     if settings:
         settings.containment.cache_clear()
 

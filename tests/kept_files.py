@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from runs.warehouse.artifacts import name_of, store
+from runs.results.files.artifacts import name_of, store
 
 
 def path_of(sha256: str) -> Path:

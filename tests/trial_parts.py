@@ -9,7 +9,7 @@ from typing import Any
 
 from evaluators.model import Event, Transcript
 from runs.models import Artifact, CommandRecord, JudgingRecord, TranscriptRecord, Trial
-from runs.warehouse.artifacts import keep
+from runs.results.files.artifacts import keep
 
 
 def make_judging(trial: Trial, **changes: Any) -> JudgingRecord:

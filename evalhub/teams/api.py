@@ -10,6 +10,7 @@ from django.utils import timezone
 from ninja import Path, Query, Router, Schema, Status
 from pydantic import AwareDatetime
 
+from evalhub.lib.timestamps import moment
 from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.teams.models import ApiToken, Project
 from evalhub.teams.priorities import Priority
@@ -18,7 +19,6 @@ from evalhub.teams.tokens import TokenRefused, issue_token, revoke_token, tokens
 from evalhub.web.rest.errors import ApiError, answers, not_found
 from evalhub.web.rest.pages import Cursor, PageOut, page_of
 from evalhub.web.rest.request_body import Key, Name, RequestBody, Text
-from evalhub.web.timestamps import moment
 
 router = Router(tags=["projects"])
 tokens = Router(tags=["tokens"])

@@ -9,9 +9,9 @@ from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 from django.utils import timezone
 
+from evalhub.lib.numbers import duration
 from evalhub.teams import throttle
 from evalhub.web.client_address import client_address
-from evalhub.web.numbers import duration
 
 
 class TooManyGuesses(ValidationError):

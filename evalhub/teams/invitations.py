@@ -14,10 +14,10 @@ from django.db.models import Exists, OuterRef, QuerySet
 from django.urls import reverse
 from django.utils import timezone
 
+from evalhub.lib.numbers import date_and_time
 from evalhub.teams import audit
 from evalhub.teams.models import Invitation, Membership, hash_token
 from evalhub.teams.roles import Role
-from evalhub.web.numbers import date_and_time
 
 if TYPE_CHECKING:
     from evalhub.teams.access import Access

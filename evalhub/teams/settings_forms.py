@@ -13,8 +13,8 @@ from django.utils.text import slugify
 from evalhub.teams.models import MOST_CONFIRM_TRIALS, Project
 from evalhub.teams.priorities import Priority
 from evalhub.teams.roles import Role
-from evaluators.diagnosis import Thresholds
 from evaluators.patterns import PatternError, compile_pattern
+from evaluators.tool_use.diagnosis import Thresholds
 
 ROLES = [(role, role) for role in Role.values]
 DAYS = {"30": "in 30 days", "90": "in 90 days", "365": "in a year", "": "never"}

@@ -20,7 +20,7 @@ from django.core.management.base import BaseCommand, CommandParser, DjangoHelpFo
 from django.db import OperationalError, ProgrammingError
 from django.db.models import Model
 
-from evalhub.web.disk_errors import is_disk_full
+from evalhub.lib.disk_errors import is_disk_full
 
 
 class NotPrinted(Exception):

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from django.http import HttpRequest, QueryDict, StreamingHttpResponse
 
-from evalhub.web.timestamps import moment
+from evalhub.lib.timestamps import moment
 from evaluators.redaction import redact_patterns
 
 FORMAT, TABLE, CSV = "format", "table", "csv"

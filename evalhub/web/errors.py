@@ -10,7 +10,7 @@ from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 
-from evalhub.web.disk_errors import is_disk_full
+from evalhub.lib.disk_errors import is_disk_full
 
 DISK_FULL = "A disk of this server is full or failing, so nothing was saved. Free some space or tell an admin, then try again."
 _PROJECT = re.compile(r"/p/(?P<slug>[-\w]+)/")

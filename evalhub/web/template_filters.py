@@ -17,8 +17,9 @@ from django.utils.safestring import SafeString, mark_safe
 from jinja2 import Undefined, pass_context
 from jinja2.runtime import Context
 
-from evalhub.web import numbers, states, svg
+from evalhub.lib import numbers
 from evalhub.web import sanitize as hostile
+from evalhub.web import states, svg
 
 MOST_LISTED = 200
 """Most entries of a list whose length an agent, a file or a model decides."""

@@ -12,11 +12,11 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 from evaluators.model import Event, Json, Transcript, Usage
-from evaluators.traces import not_run, shell_command
 from evaluators.transcripts import event_stream
 from evaluators.transcripts.paths import MISSING, at
 from evaluators.transcripts.reading import UnreadableTranscript, as_text
 from evaluators.transcripts.stream import mapping, words
+from evaluators.transcripts.traces import not_run, shell_command
 
 TEXTS = ("response", "text", "message", "output", "content", "choices[0].message")
 """Where the answer is sought, in this order."""

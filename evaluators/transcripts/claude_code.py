@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator
 from msgspec import structs
 
 from evaluators.model import Event, Json, Transcript, Usage, plausible_cost, total_usage
-from evaluators.traces import shell_command, timestamp
 from evaluators.transcripts.background import TaskEnds, with_task_ends
 from evaluators.transcripts.refusals import (
     CLAUDE_CODE,
@@ -29,6 +28,7 @@ from evaluators.transcripts.stream import (
     whole,
     words,
 )
+from evaluators.transcripts.traces import shell_command, timestamp
 
 NEWEST_MAJOR = 2
 """The last major version whose stream is known."""

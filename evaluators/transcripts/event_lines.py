@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from evaluators.model import Event, EventType, Json, Usage
-from evaluators.traces import not_run, shell_command
+from evaluators.transcripts.traces import not_run, shell_command
 
 NO_METADATA: dict[str, Json] = {}
 """Shared: a dictionary for each of a long log's events has the garbage collector look through them again and again."""

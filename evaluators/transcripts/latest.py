@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import msgspec
 
-from evaluators.calls import Call
 from evaluators.model import Event, Transcript
+from evaluators.tool_use.calls import Call
 from evaluators.transcripts import claude_code, codex, events, opencode
 from evaluators.transcripts.reading import UnreadableTranscript
 

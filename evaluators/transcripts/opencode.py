@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from msgspec import structs
 
 from evaluators.model import Event, Json, NotRun, Transcript, Usage, plausible_cost, total_usage
-from evaluators.traces import shell_command
 from evaluators.transcripts.refusals import OPENCODE, refusal
 from evaluators.transcripts.stream import (
     Object,
@@ -21,6 +20,7 @@ from evaluators.transcripts.stream import (
     with_unseen_agents,
     words,
 )
+from evaluators.transcripts.traces import shell_command
 
 _ABORTED = "User aborted the command"
 _PASSING = frozenset(("step_start", "step_finish"))

@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
 from evaluators.model import Event, EventType, Json, Transcript, Usage, total_usage
-from evaluators.traces import shell_command, timestamp
 from evaluators.transcripts.json_output import decoded
 from evaluators.transcripts.reading import UnreadableTranscript, no_events
 from evaluators.transcripts.span_attributes import Span, attributes, json_value, messages
+from evaluators.transcripts.traces import shell_command, timestamp
 
 _MODEL_OPERATIONS = frozenset(("chat", "text_completion", "generate_content"))
 

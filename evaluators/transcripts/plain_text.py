@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from evaluators.model import Transcript
-from evaluators.shell import without_ansi
+from evaluators.tool_use.shell import without_ansi
 from evaluators.transcripts.reading import as_text
 
 

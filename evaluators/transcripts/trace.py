@@ -5,10 +5,10 @@ from __future__ import annotations
 import msgspec
 
 from evaluators.model import Json, Transcript
-from evaluators.traces import read_trace
 from evaluators.transcripts import otel
 from evaluators.transcripts.json_output import decoded
 from evaluators.transcripts.reading import UnreadableTranscript, no_events
+from evaluators.transcripts.traces import read_trace
 from evaluators.transcripts.unread_calls import refuse_unread_calls
 
 

@@ -5,7 +5,7 @@ import django.utils.timezone
 from django.conf import settings
 from django.db import migrations, models
 
-from evaluators.judges.rubric import Rubric
+from evaluators.grading.judges.rubric import Rubric
 
 
 def name_judge_versions(apps, schema_editor):

@@ -4,7 +4,7 @@ from collections import defaultdict
 
 from django.db import migrations
 
-from evaluators.calibration import Label, calibrate
+from evaluators.statistics.calibration import Label, calibrate
 
 
 def calibrate_again(apps, schema_editor):

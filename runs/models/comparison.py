@@ -7,7 +7,7 @@ from django.db import models
 from django.utils import timezone
 
 from evalhub.teams.models import Project
-from evaluators.measure_change import ChangeVerdict
+from evaluators.statistics.measure_change import ChangeVerdict
 from runs.models.measure import Measure
 from runs.models.run import Launch, Run
 from runs.models.target import Target
@@ -46,7 +46,7 @@ class Change(models.Model):
     before = models.FloatField(null=True)
     after = models.FloatField(null=True)
     detail = models.JSONField(default=dict)
-    """The comparison as `runs.warehouse.stored_changes.change_json`; the whole's pass rate also names, as
+    """The comparison as `runs.compare.stored_changes.change_json`; the whole's pass rate also names, as
     `not_comparable`, the scenarios that were left out."""
 
     class Meta:
@@ -113,9 +113,9 @@ class Alert(models.Model):
         db_default=AlertKind.REGRESSION,
     )
     drift = models.JSONField(default=dict, db_default=models.Value({}, models.JSONField()))
-    """Of a drift, the decline as `runs.warehouse.drift.decline_of` finds it."""
+    """Of a drift, the decline as `runs.compare.drift.decline_of` finds it."""
     decided = models.DateTimeField(null=True)
-    """When it was closed, or when fresh trials did not confirm it: from then on its line goes on (`runs.warehouse.line`)."""
+    """When it was closed, or when fresh trials did not confirm it: from then on its line goes on (`runs.compare.line`)."""
     first_triaged = models.DateTimeField(null=True)
     """When a person first changed it; a confirmation doesn't."""
     starred = models.BooleanField(default=False, db_default=False)
@@ -132,7 +132,7 @@ class Alert(models.Model):
     reason = models.TextField(blank=True, default="", db_default="")
     """What the fresh trials showed, or why they could not."""
     fresh = models.JSONField(default=list, db_default=models.Value([], models.JSONField()))
-    """The fresh trials' tests, as `runs.warehouse.confirmation.test_json`."""
+    """The fresh trials' tests, as `runs.compare.confirmation.test_json`."""
 
     class Meta:
         ordering = ["-pk"]

@@ -23,7 +23,7 @@ class GradeRequest(models.Model):
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="grade_requests")
     by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     request = models.JSONField()
-    """`runs.execution.grading.Grading` as JSON."""
+    """`runs.engine.grading.Grading` as JSON."""
     started = models.DateTimeField(null=True)
     token = models.CharField(max_length=32, blank=True, default="", db_default="")
     lease_until = models.FloatField(default=0.0, db_default=0.0)

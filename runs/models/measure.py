@@ -89,7 +89,7 @@ class SubcommandMeasure(models.Model):
 
 
 class RunDigest(models.Model):
-    """A closed run's trials as its page shows them; written with the rollups (`runs.warehouse.digests`)."""
+    """A closed run's trials as its page shows them; written with the rollups (`runs.results.digests`)."""
 
     run = models.OneToOneField(Run, on_delete=models.CASCADE, primary_key=True, related_name="digest")
     content = models.BinaryField()
@@ -99,7 +99,7 @@ class RunDigest(models.Model):
 
 
 class GuidanceComparison(models.Model):
-    """Two versions of guidance compared, as their page shows them (`runs.pages.guidance.findings`)."""
+    """Two versions of guidance compared, as their page shows them (`runs.compare.guidance_page.findings`)."""
 
     before = models.ForeignKey(Guidance, on_delete=models.CASCADE, related_name="+")
     after = models.ForeignKey(Guidance, on_delete=models.CASCADE, related_name="+")

@@ -48,7 +48,7 @@ class Channel(models.Model):
     address = models.CharField(max_length=500, blank=True)
     """The URL of a webhook or of Slack, which may contain a token; empty for e-mail."""
     secret = models.CharField(max_length=200, blank=True)
-    """The key that signs a webhook's messages (`runs.notifications.signing`); empty for other kinds."""
+    """The key that signs a webhook's messages (`runs.alerts.notifications.signing`); empty for other kinds."""
     events = models.JSONField(default=list)
     """Values of `NotificationEvent`."""
     created = models.DateTimeField(default=timezone.now)
@@ -87,7 +87,7 @@ class Notification(models.Model):
     """Whom an alert was assigned to."""
     by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+")
     content = models.JSONField(default=dict)
-    """`runs.notifications.messages.Message` as JSON, from the first attempt on; a digest's from the start."""
+    """`runs.alerts.notifications.messages.Message` as JSON, from the first attempt on; a digest's from the start."""
     at = models.DateTimeField(default=timezone.now)
 
     def __str__(self) -> str:

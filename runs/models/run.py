@@ -12,11 +12,11 @@ from django.conf import settings
 from django.db import models
 from django.utils import timezone
 
+from evalhub.lib.numbers import counted
 from evalhub.teams.models import Project
 from evalhub.teams.priorities import Priority
-from evalhub.web.numbers import counted
-from evaluators.costs import COST_RULES
-from evaluators.interaction import RULES_VERSION
+from evaluators.grading.costs import COST_RULES
+from evaluators.tool_use.interaction import RULES_VERSION
 from runs.models.target import Target, TargetVersion
 from scenarios.models import Guidance, SuiteVersion
 
@@ -204,7 +204,7 @@ class Run(models.Model):
     """The version of the counting rules by which its trials were counted, as far as they can be."""
 
     looks = models.JSONField(default=list, db_default=models.Value([], models.JSONField()))
-    """What each look of a run until a verdict found (`runs.warehouse.looks.StoredLook`), the first one first."""
+    """What each look of a run until a verdict found (`runs.compare.looks.StoredLook`), the first one first."""
     more_of = models.ForeignKey(
         "self", on_delete=models.SET_NULL, null=True, related_name="+", db_index=False
     )
@@ -213,7 +213,7 @@ class Run(models.Model):
     verdict = models.CharField(max_length=14, blank=True, default="", db_default="")
     """A `ChangeVerdict` against its line or its baseline; empty without one."""
     old_side = models.JSONField(default=dict, db_default=models.Value({}, models.JSONField()))
-    """What the verdict was made with, as `runs.warehouse.line.OldSide.stored`; empty without a verdict, and of older
+    """What the verdict was made with, as `runs.compare.line.OldSide.stored`; empty without a verdict, and of older
     releases."""
     aa_scenarios = models.PositiveIntegerField(null=True)
     """Scenarios shared with a baseline of the same fingerprint; None if the fingerprints differ."""

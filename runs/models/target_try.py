@@ -36,7 +36,7 @@ class TargetTry(models.Model):
     created = models.DateTimeField(default=timezone.now)
     worker = models.CharField(max_length=200, blank=True)
     result = models.JSONField(null=True)
-    """What came back; see `runs.execution.trying`."""
+    """What came back; see `runs.engine.trying`."""
 
     class Meta:
         ordering = ["-pk"]

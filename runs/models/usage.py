@@ -37,7 +37,7 @@ class ToolHelp(models.Model):
 
 
 class FlagConfusion(models.Model):
-    """A flag or argument that failed calls of a run confused (`evaluators.flag_confusion`)."""
+    """A flag or argument that failed calls of a run confused (`evaluators.tool_use.flag_confusion`)."""
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="flag_confusions")
     subcommand = models.CharField(max_length=200)

@@ -11,15 +11,15 @@ from django.utils import timezone
 
 from evalhub.teams import audit
 from evaluators.redaction import mask_values
+from runs.db.statements import storable
 from runs.errors import ProviderError
 from runs.models import Target, TargetCheck
-from runs.providers import make_provider
-from runs.providers.base import Availability
-from runs.queue import wakeups
-from runs.queue.labels import own_labels
-from runs.queue.statements import storable
+from runs.sandbox.worker_settings import containment, variables_of
+from runs.targets.providers.base import Availability
+from runs.targets.providers.registry import make_provider
 from runs.targets.resolve import resolve_target
-from runs.worker_settings import containment, variables_of
+from runs.workers import wakeups
+from runs.workers.labels import own_labels
 
 
 def request_check(target: Target, *, by: User | None) -> TargetCheck:

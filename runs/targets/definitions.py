@@ -15,8 +15,8 @@ from pydantic import ValidationError
 
 from evaluators.model import Json
 from runs.errors import ProviderError
-from runs.providers.options import ResolvedTarget
 from runs.targets.entries import Entry, TargetDefinition, reference, validation_message
+from runs.targets.providers.options import ResolvedTarget
 from scenarios.formats.positions import Document, Location, Positions, where
 from scenarios.formats.problems import Problem, ScenarioFileError
 from scenarios.formats.yaml_text import read_yaml

@@ -13,11 +13,11 @@ from evalhub.teams.access import Access
 from evalhub.teams.models import Project
 from runs.errors import RequestError
 from runs.models import Target
-from runs.queue.claims import sync_target_slots
+from runs.sandbox.worker_settings import containment
 from runs.targets.definitions import read_target
 from runs.targets.import_targets import import_targets
 from runs.targets.paths import refuse_saving
-from runs.worker_settings import containment
+from runs.workers.claims import sync_target_slots
 from scenarios.formats.problems import Problem, ScenarioFileError
 
 NEW = "new target"

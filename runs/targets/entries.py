@@ -12,8 +12,8 @@ from pydantic import ValidationError
 
 from evaluators.model import Json
 from runs.labels import normalize_labels
-from runs.providers import ALIASES, OPTIONS
-from runs.providers.options import Options, snake_case, spellings_given
+from runs.targets.providers.options import Options, snake_case, spellings_given
+from runs.targets.providers.registry import ALIASES, OPTIONS
 from scenarios.formats.positions import Document, Location
 from scenarios.formats.problems import Problem
 from scenarios.formats.secrets import is_credential

@@ -12,10 +12,10 @@ from django.db import transaction
 from evalhub.teams import audit
 from evalhub.teams.models import Project
 from runs.models import Target
-from runs.queue.claims import sync_target_slots
+from runs.sandbox.worker_settings import containment
 from runs.targets.definitions import TargetDefinition, hints_of_file, read_targets
 from runs.targets.paths import refuse_saving
-from runs.worker_settings import containment
+from runs.workers.claims import sync_target_slots
 from scenarios.formats.problems import Problem, ScenarioFileError
 from scenarios.models import SuiteVersion
 

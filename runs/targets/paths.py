@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from evaluators.model import Json
-from runs.containment.path_use import Use
-from runs.containment.target_roots import PathRefused, TargetRoots, refuse_climbing
 from runs.errors import ProviderError
+from runs.sandbox.path_use import Use
+from runs.sandbox.target_roots import PathRefused, TargetRoots, refuse_climbing
 from runs.targets.entries import TargetDefinition, reference
 from scenarios.formats.problems import Problem, ScenarioFileError
 

@@ -8,11 +8,11 @@ from dataclasses import replace
 from runs.errors import ProviderError
 from runs.models import Target, TargetVersion
 from runs.models.price import prices_of
-from runs.providers import MODELS
-from runs.providers.options import ResolvedTarget
+from runs.sandbox.worker_settings import containment
 from runs.targets.definitions import define, resolve
 from runs.targets.paths import refuse_using
-from runs.worker_settings import containment
+from runs.targets.providers.options import ResolvedTarget
+from runs.targets.providers.registry import MODELS
 from scenarios.formats.problems import ScenarioFileError
 
 
@@ -42,6 +42,6 @@ def _reachable(target: ResolvedTarget, variables: Mapping[str, str]) -> Resolved
     if target.kind not in MODELS:
         return target
     # Imported only for models because it takes as long as the rest of `runs`.
-    from runs.providers.access import with_key
+    from runs.targets.providers.access import with_key
 
     return with_key(target, variables)

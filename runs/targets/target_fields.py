@@ -14,9 +14,9 @@ from typing import Any, Literal, get_args, get_origin
 import yaml
 
 from evaluators.model import Json
-from runs.providers import OPTIONS
-from runs.providers.options import Options
 from runs.targets.entries import Entry, reference
+from runs.targets.providers.options import Options
+from runs.targets.providers.registry import OPTIONS
 from scenarios.formats.positions import Document, Positions
 from scenarios.formats.problems import ScenarioFileError
 from scenarios.formats.yaml_text import read_yaml

@@ -7,8 +7,8 @@ from typing import Any
 
 from ninja import Schema
 
+from evalhub.lib.timestamps import moment
 from evalhub.web.rest.errors import ProblemOut
-from evalhub.web.timestamps import moment
 from evaluators.redaction import redact_json
 from scenarios.imports import Imported
 from scenarios.models import Guidance, Rubric, Scenario, ScenarioVersion, Suite, SuiteVersion

@@ -5,13 +5,13 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Mapping
 
-from evaluators.recognised_files import (
+from evaluators.tool_use.recognised_files import (
     LATER_AGENTV,
     recognised_results,
     recognised_session,
     recognised_suite,
 )
-from evaluators.text_encoding import decode_text
+from evaluators.transcripts.text_encoding import decode_text
 from scenarios.formats.candidates import READERS, decode_file
 from scenarios.formats.positions import Document
 from scenarios.formats.problems import Problem, ScenarioFileError

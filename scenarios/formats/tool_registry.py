@@ -11,7 +11,7 @@ from typing import TypeVar
 from tree_sitter import Node
 
 from evaluators.model import Json
-from evaluators.staleness import RegisteredTool, Registry
+from evaluators.statistics.staleness import RegisteredTool, Registry
 from scenarios.formats.js_source import (
     NotStatic,
     ObjectLiteral,

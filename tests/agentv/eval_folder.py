@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from runs.exchange.exports.exports import exported
 from runs.models import Run
-from runs.reports.exports import exported
 from tests.commands.calling import Called, call
 
 SATISFIED = {"type": "code_judge", "script": """printf '{"score": 1}'"""}

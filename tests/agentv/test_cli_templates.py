@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from runs.models import Artifact, Run, Trial
-from runs.providers.cli import LONGEST_SHOWN
+from runs.targets.agents.cli import LONGEST_SHOWN
 from tests.agentv.eval_folder import cases, put, records, run_folder, the_run
 from tests.commands.calling import call
 from tests.kept_files import path_of

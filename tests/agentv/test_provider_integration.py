@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from runs.models import Trial
-from runs.worker_settings import containment
+from runs.sandbox.worker_settings import containment
 from tests.agentv.eval_folder import cases, put, records, run_folder, the_run
 from tests.model_server import Answer, serving
 

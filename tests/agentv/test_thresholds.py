@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from runs.warehouse.differences import fingerprint_parts
+from runs.compare.differences import fingerprint_parts
 from tests.agentv.eval_folder import cases, run_folder, the_run
 
 pytestmark = pytest.mark.django_db(transaction=True)

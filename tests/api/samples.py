@@ -26,7 +26,7 @@ from runs.models import (
     SuiteProof,
     TargetTry,
 )
-from runs.warehouse import artifacts
+from runs.results.files import artifacts
 from scenarios.models import Rubric
 from tests.builders import close, make_guidance, make_member, make_run, make_suite, make_trial, used
 from tests.shell_events import shell

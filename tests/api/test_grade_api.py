@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from runs.execution.grading.requests import run_request
+from runs.engine.grading.requests import run_request
 from runs.models import GradeRequest
-from runs.queue.claims import lease_end, new_token
 from runs.tasks import tick
+from runs.workers.claims import lease_end, new_token
 from tests.greeting import EXISTS, SUCCEEDS, greeting
 
 COMMAND = greeting(SUCCEEDS)

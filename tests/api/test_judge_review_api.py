@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runs.execution.reassessing import run_reassessment
+from runs.engine.stored_trials.reassessing import run_reassessment
 from runs.models import JudgeCalibration, Run, Trial
 from tests.builders import close, make_member, make_run, make_suite
 from tests.runs.reviewing.judged import judged_trial

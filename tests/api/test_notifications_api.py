@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from evalhub.teams.models import AuditEvent
+from runs.alerts.notifications import delivery
+from runs.alerts.notifications.channels import send_test
 from runs.models import Channel, Delivery
-from runs.notifications import delivery
-from runs.notifications.channels import send_test
 from tests.builders import make_project
 from tests.runs.notifications.channels import SECRET, webhook
 from tests.runs.servers import Reply, serving

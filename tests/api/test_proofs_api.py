@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from runs.execution.proving.requests import run_proof
 from runs.models import SuiteProof
+from runs.suites.proof_requests import run_proof
 from tests.builders import make_compared, make_suite, make_target
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from runs.reports.document import run_document
+from runs.exchange.exports.document import run_document
 from tests.builders import make_guidance, make_member, make_run, make_suite, make_target, make_trial
 
 

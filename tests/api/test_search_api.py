@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from runs.warehouse.search_index import index_missing
+from runs.results.search.search_index import index_missing
 from tests.builders import make_project, make_run, make_suite, make_trial
 
 

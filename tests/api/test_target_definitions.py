@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runs.execution.trying import run_try
+from runs.engine.trying import run_try
 from runs.models import Target, TargetTry
 from tests.builders import make_target
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evaluators.mcp_surface import encoded, surface_of
+from evaluators.tool_use.mcp_surface import encoded, surface_of
 from runs.models import Run, ToolHelp
 from tests.builders import make_run, make_suite, make_target
 

@@ -13,8 +13,8 @@ from random import Random
 from statistics import median
 from time import perf_counter
 from django.db import transaction
-from runs.warehouse.comparison import compare_with_baseline
-from runs.warehouse.rollups import write_rollups
+from runs.compare.comparison import compare_with_baseline
+from runs.results.rollups import write_rollups
 from tests.builders import make_project, make_run, make_suite, make_trials
 keys, rng, times = [f"s{n}" for n in range(50)], Random(7), []
 version = make_suite(make_project("bench"), keys)

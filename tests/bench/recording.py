@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
 
-from runs.containment.process import run_process
-from runs.containment.profiles import AGENT
-from runs.containment.recording.record import RecordedTool, ToolRecord
+from runs.sandbox.process import run_process
+from runs.sandbox.profiles import AGENT
+from runs.sandbox.recording.record import RecordedTool, ToolRecord
 from tests.bench.figures import Figure
 from tests.runs.containments import containment
 

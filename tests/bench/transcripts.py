@@ -7,8 +7,8 @@ import time
 from collections.abc import Iterator
 from statistics import median
 
-from evaluators.interaction import analyse
-from evaluators.tool import Tool
+from evaluators.tool_use.interaction import analyse
+from evaluators.tool_use.tool import Tool
 from evaluators.transcripts import PARSERS
 from tests.bench.figures import Figure
 

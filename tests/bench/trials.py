@@ -12,9 +12,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from statistics import median
 
-from runs.containment.profiles import AGENT
-from runs.containment.sandbox import Containment, Policy, detect_machine
-from runs.containment.starting import Bubblewrap
+from runs.sandbox.profiles import AGENT
+from runs.sandbox.sandbox import Containment, Policy, detect_machine
+from runs.sandbox.starting import Bubblewrap
 from tests.bench.figures import MANAGE, Figure, Spent, median_of, run, suite
 
 MANY = 1000

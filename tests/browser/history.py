@@ -10,6 +10,7 @@ from django.utils import timezone
 from evalhub.teams import audit
 from evalhub.teams.models import ApiToken, Project
 from evaluators.model import Event
+from runs.compare.comparison import compare_with_baseline
 from runs.models import (
     Artifact,
     Baseline,
@@ -23,8 +24,7 @@ from runs.models import (
     Trial,
     Worker,
 )
-from runs.warehouse.artifacts import keep
-from runs.warehouse.comparison import compare_with_baseline
+from runs.results.files.artifacts import keep
 from scenarios.formats.parsed import FixtureFile
 from scenarios.storing import keep_fixture
 from tests.builders import (

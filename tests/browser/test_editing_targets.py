@@ -6,7 +6,7 @@ from typing import Any
 
 from playwright.sync_api import Page, expect
 
-from runs.execution.trying import run_try
+from runs.engine.trying import run_try
 from runs.models import Target, TargetTry
 
 

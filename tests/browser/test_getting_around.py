@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from runs.warehouse.search_index import index_trials
+from runs.results.search.search_index import index_trials
 from tests.builders import close, make_run, make_suite, make_trial, used
 from tests.shell_events import shell
 from tests.trial_parts import make_command, make_judging, make_transcript

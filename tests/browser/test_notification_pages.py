@@ -6,8 +6,8 @@ from typing import Any
 
 from playwright.sync_api import Page, expect
 
+from runs.alerts.notifications.delivery import deliver_due
 from runs.models import Channel
-from runs.notifications.delivery import deliver_due
 from tests.runs.notifications.channels import SECRET
 from tests.runs.servers import Reply, serving
 

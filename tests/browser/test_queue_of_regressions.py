@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from runs.execution.run_here import run_here
+from runs.engine.run_here import run_here
 from runs.models import Alert
 from tests.builders import make_compared, make_suite
 from tests.runs.confirming import regressed

@@ -7,7 +7,7 @@ from typing import Any
 from django.utils import timezone
 from playwright.sync_api import Page, expect
 
-from runs.execution.recording import close_if_done
+from runs.engine.recording import close_if_done
 from runs.models import Run, TargetCheck, Trial
 from runs.targets.check import run_check
 from tests.browser.history import fill

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from evalhub.teams.access import default_project
+from runs.exchange.exports.ctrf import ctrf
+from runs.exchange.exports.document import run_document
+from runs.exchange.exports.summary_markdown import run_summary
 from runs.models import Run
-from runs.pages.run_list.tables import run_list_table
-from runs.reports.ctrf import ctrf
-from runs.reports.document import run_document
-from runs.reports.summary_markdown import run_summary
-from runs.warehouse.run_filters import RunListFilters
+from runs.results.run_filters import RunListFilters
+from runs.results.run_page.list_tables import run_list_table
 from tests.builders import close, make_run, make_suite, make_trial
 from tests.commands.calling import call
 from tests.commands.ci_jobs import Job

@@ -11,8 +11,8 @@ from xml.etree import ElementTree
 
 import pytest
 
+from runs.exchange.exports.junit import junit_xml
 from runs.models import Run, Target
-from runs.reports.junit import junit_xml
 from scenarios.models import Suite, SuiteVersion
 from tests.builders import make_project, make_run, make_suite, make_target, make_trial
 from tests.commands.calling import call

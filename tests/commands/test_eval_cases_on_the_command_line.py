@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from runs.execution import run_here, wait
+from runs.engine import run_here, wait
+from runs.exchange.exports.document import run_digest
+from runs.exchange.exports.terminal import Terminal, printed, terminal_of
 from runs.models import Run
-from runs.reports.document import run_digest
-from runs.reports.terminal import Terminal, printed, terminal_of
 from tests.builders import make_project, make_run, make_suite, make_target, make_trial, score
 from tests.commands.calling import call
 from tests.evaluators.test_suite_summary import CASES, SAMPLE

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from evalhub.teams.access import default_project
+from runs.exchange.exports.console import reference
+from runs.exchange.exports.document import run_document
 from runs.models import Run
-from runs.reports.console import reference
-from runs.reports.document import run_document
 from scenarios.models import Guidance
 from tests.commands.calling import call
 from tests.runs.carrying import shell_target

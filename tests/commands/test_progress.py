@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from runs.reports.progress import Totals, totals_line
+from runs.exchange.exports.progress import Totals, totals_line
 from tests.commands.calling import call
 from tests.embedded_data import make_data
 

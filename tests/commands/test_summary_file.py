@@ -8,8 +8,8 @@ import pytest
 from django.conf import LazySettings
 
 from evalhub.teams.access import default_project
+from runs.exchange.exports.summary_markdown import code, comparison_summary, run_summary
 from runs.models import CommandRecord, Run
-from runs.reports.summary_markdown import code, comparison_summary, run_summary
 from tests.builders import close, make_compared, make_run, make_suite, make_target, make_trial
 from tests.commands.calling import call
 

@@ -13,7 +13,7 @@ from django.core.management.base import CommandError
 from django.db import connections
 from django.utils import timezone
 
-from runs.execution import run_here
+from runs.engine import run_here
 from runs.models import Launch, Run, Worker
 from tests.commands.calling import call
 

@@ -7,18 +7,19 @@ from collections.abc import Callable
 from pathlib import PurePosixPath
 from typing import Any
 
-from evaluators.criteria import Criteria
-from evaluators.evaluator import Case
-from evaluators.evidence import Evidence
-from evaluators.guidelines import is_guideline
+from evaluators.grading.criteria import Criteria
+from evaluators.grading.evaluator import Case
+from evaluators.grading.evidence import Evidence
+from evaluators.grading.scores import EVALUATORS
+from evaluators.grading.scores.weighted_score import aggregate
 from evaluators.model import Completion, Score, Transcript
-from evaluators.scores import EVALUATORS
-from evaluators.scores.weighted_score import aggregate
-from evaluators.traces import read_trace, summary
+from evaluators.tool_use.guidelines import is_guideline
+from evaluators.transcripts.traces import read_trace, summary
 from runs.errors import ProviderError
-from runs.providers.cli_files import output_name
-from runs.providers.command_template import TemplateValues, render
-from runs.providers.retry import (
+from runs.targets import definitions
+from runs.targets.agents.cli_files import output_name
+from runs.targets.agents.command_template import TemplateValues, render
+from runs.targets.providers.retry import (
     JITTER,
     Backoff,
     RequestFailed,
@@ -27,7 +28,6 @@ from runs.providers.retry import (
     is_retryable,
     with_retry,
 )
-from runs.targets import definitions
 from scenarios.formats.problems import ScenarioFileError
 
 

@@ -12,21 +12,21 @@ from typing import Any
 
 import msgspec
 
-from evaluators.criteria import CompositeWeights, Criteria
-from evaluators.evaluate import composite, evaluate, outcome
-from evaluators.evidence import Evidence
-from evaluators.gates.informing_scripts import EvaluatorScript, run_script
-from evaluators.interaction import GENERIC_PATTERN, Interaction, analyse, metrics
-from evaluators.judges.rubric import JudgeCriteria, Rubric
-from evaluators.judges.rubric_judge import reaches
-from evaluators.judges.rubric_reply import first_object, validated_reply
+from evaluators.grading.criteria import CompositeWeights, Criteria
+from evaluators.grading.evaluate import composite, evaluate, outcome
+from evaluators.grading.evidence import Evidence
+from evaluators.grading.gates.informing_scripts import EvaluatorScript, run_script
+from evaluators.grading.judges.rubric import JudgeCriteria, Rubric
+from evaluators.grading.judges.rubric_judge import reaches
+from evaluators.grading.judges.rubric_reply import first_object, validated_reply
 from evaluators.model import Score, Transcript
 from evaluators.redaction import redact_patterns
-from evaluators.tool import Tool
-from evaluators.tool_commands import FoundCommand, number_commands
+from evaluators.tool_use.interaction import GENERIC_PATTERN, Interaction, analyse, metrics
+from evaluators.tool_use.tool import Tool
+from evaluators.tool_use.tool_commands import FoundCommand, number_commands
 from evaluators.transcripts import parse
-from runs.containment.sandbox import Containment, Policy, detect_machine
-from runs.execution.workspace import LocalWorkspace, fill, fresh_folder
+from runs.engine.workspace.workspace import LocalWorkspace, fill, fresh_folder
+from runs.sandbox.sandbox import Containment, Policy, detect_machine
 from scenarios.formats.json_text import read_json
 from scenarios.formats.llm_tool_test.gate_reader import read_gates
 from scenarios.formats.parsed import FixtureFile

@@ -9,15 +9,15 @@ from typing import Any
 
 import msgspec
 
-from evaluators.assertions import VERDICT
-from evaluators.evaluate import evaluate
-from evaluators.evidence import Evidence
+from evaluators.grading.assertions import VERDICT
+from evaluators.grading.evaluate import evaluate
+from evaluators.grading.evidence import Evidence
+from evaluators.grading.stub_loop import MAX_TURNS, ModelCall, ModelTurn, run_stubs
+from evaluators.grading.suite_result import compare_passes
+from evaluators.grading.template_tokens import Sources, resolve
 from evaluators.model import Event, Transcript, Usage
-from evaluators.staleness import RegisteredTool, Registry, check_staleness, description_hash
-from evaluators.statistics import wilson
-from evaluators.stub_loop import MAX_TURNS, ModelCall, ModelTurn, run_stubs
-from evaluators.suite_result import compare_passes
-from evaluators.template_tokens import Sources, resolve
+from evaluators.statistics.descriptive import wilson
+from evaluators.statistics.staleness import RegisteredTool, Registry, check_staleness, description_hash
 from scenarios.formats import parse_files
 from scenarios.formats.problems import ScenarioFileError
 

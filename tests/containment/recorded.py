@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from evaluators.recorded_calls import RecordedCall, read_record
-from runs.containment.process import ProcessResult, run_process
-from runs.containment.profiles import AGENT
-from runs.containment.recording.record import RecordedTool, ToolRecord, places_of
-from runs.containment.sandbox import HOME, Level
+from evaluators.tool_use.recorded_calls import RecordedCall, read_record
+from runs.sandbox.process import ProcessResult, run_process
+from runs.sandbox.profiles import AGENT
+from runs.sandbox.recording.record import RecordedTool, ToolRecord, places_of
+from runs.sandbox.sandbox import HOME, Level
 from tests.runs.containments import containment
 
 TOOL = """#!/bin/sh

@@ -147,9 +147,9 @@ def probes() -> str:
 
 def main(asked: dict[str, Any]) -> None:
     """Try every address from the worker and from a sandbox."""
-    from runs.containment.egress import Egress, parse_allowed
-    from runs.containment.process import run_process
-    from runs.containment.profiles import AGENT
+    from runs.sandbox.egress import Egress, parse_allowed
+    from runs.sandbox.process import run_process
+    from runs.sandbox.profiles import AGENT
     from tests.runs.containments import containment
 
     with tempfile.TemporaryDirectory() as folder:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from evalhub.broker import broker_directory, broker_password, embedded_broker_url, write_broker_config
-from runs.execution.workspace import LocalWorkspace
+from runs.engine.workspace.workspace import LocalWorkspace
 from tests.runs.containments import containment
 from tests.services.servers import redis_program, start_redis
 from tests.worker.stand import kill_group

@@ -16,19 +16,19 @@ import openai
 import pytest
 
 from evaluators.model import CompletionError, CompletionRequest
-from runs.containment.outbound import AddressRefused, Outbound
-from runs.containment.outbound_http import Backend, Deadline, Transport, client
+from runs.engine.mcp.mcp_http import fetch_tools
+from runs.engine.mcp.mcp_stdio import NoAnswer
 from runs.errors import ProviderError
-from runs.providers import make_provider
-from runs.providers.access import resolve_access
-from runs.providers.batch_requests import LONGEST_RESULTS
-from runs.providers.batches import batching_of
-from runs.providers.failures import refusal_in
-from runs.providers.healthcheck import ask_address
-from runs.providers.language_model import LanguageModel, complete_through_model
-from runs.providers.litellm_outbound import calling, load_litellm, session
-from runs.sources.mcp_http import fetch_tools
-from runs.sources.mcp_stdio import NoAnswer
+from runs.sandbox.outbound import AddressRefused, Outbound
+from runs.sandbox.outbound_http import Backend, Deadline, Transport, client
+from runs.targets.language_models.batch_requests import LONGEST_RESULTS
+from runs.targets.language_models.batches import batching_of
+from runs.targets.language_models.language_model import LanguageModel, complete_through_model
+from runs.targets.language_models.litellm_outbound import calling, load_litellm, session
+from runs.targets.providers.access import resolve_access
+from runs.targets.providers.failures import refusal_in
+from runs.targets.providers.healthcheck import ask_address
+from runs.targets.providers.registry import make_provider
 from tests.containment.test_one_door import ROOT
 from tests.model_server import Answer, serving
 from tests.runs.providers.model_targets import CONTAINMENT, KINDS, asked, target_of

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from runs.containment.cgroups import ControlGroup, GroupLimits, delegated, group, is_delegated, own_group
-from runs.containment.process import run_process
-from runs.containment.profiles import AGENT
-from runs.containment.sandbox import Level
-from runs.providers import OPTIONS
+from runs.sandbox.cgroups import ControlGroup, GroupLimits, delegated, group, is_delegated, own_group
+from runs.sandbox.process import run_process
+from runs.sandbox.profiles import AGENT
+from runs.sandbox.sandbox import Level
+from runs.targets.providers.registry import OPTIONS
 from tests.runs.containments import containment
 
 MOUNTS = "30 1 0:26 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw\n"

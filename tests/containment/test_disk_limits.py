@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from runs.containment.process import ProcessResult, run_process
-from runs.containment.profiles import AGENT, COMMAND, Profile
-from runs.containment.sandbox import Level
+from runs.sandbox.process import ProcessResult, run_process
+from runs.sandbox.profiles import AGENT, COMMAND, Profile
+from runs.sandbox.sandbox import Level
 from tests.runs.containments import containment
 
 FILL = """

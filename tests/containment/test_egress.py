@@ -20,14 +20,14 @@ from typing import Any
 import psutil
 import pytest
 
-from runs.containment import filtered_network
-from runs.containment.egress import Allowed, Egress, parse_allowed, resolver_settings
-from runs.containment.process import run_process
-from runs.containment.profiles import AGENT, COMMAND
-from runs.containment.sandbox import Containment, Level
+from runs.engine.workspace.workspace import LocalWorkspace
 from runs.errors import ProviderError
-from runs.execution.workspace import LocalWorkspace
-from runs.providers import OPTIONS
+from runs.sandbox import filtered_network
+from runs.sandbox.egress import Allowed, Egress, parse_allowed, resolver_settings
+from runs.sandbox.process import run_process
+from runs.sandbox.profiles import AGENT, COMMAND
+from runs.sandbox.sandbox import Containment, Level
+from runs.targets.providers.registry import OPTIONS
 from tests.containment.small_world import PORT, PRIVATE, PUBLIC, WORKER
 from tests.requirements import missing
 from tests.runs.containments import containment
@@ -187,9 +187,9 @@ def test_a_network_goes_with_a_killed_worker(folders):
     program = (
         "import sys; from pathlib import Path; from dataclasses import replace\n"
         "from tests.runs.containments import containment\n"
-        "from runs.containment.egress import Egress\n"
-        "from runs.containment.profiles import AGENT\n"
-        "from runs.containment.process import run_process\n"
+        "from runs.sandbox.egress import Egress\n"
+        "from runs.sandbox.profiles import AGENT\n"
+        "from runs.sandbox.process import run_process\n"
         "contained = replace(containment(), egress=Egress.INTERNET)\n"
         "sandbox = contained.around(Path(sys.argv[1]), Path(sys.argv[2]), profile=AGENT)\n"
         "run_process('sleep 64.5', cwd=sandbox.workspace, env={}, timeout_seconds=60, sandbox=sandbox)\n"
@@ -226,7 +226,7 @@ HIDDEN = """
 mount --bind /dev/null {program}
 exec {python} -c "
 from dataclasses import replace
-from runs.containment.egress import Egress
+from runs.sandbox.egress import Egress
 from tests.runs.containments import containment
 print(replace(containment(), egress=Egress.INTERNET).agent_problem)"
 """

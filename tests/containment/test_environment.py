@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from runs.containment.process import run_process
-from runs.containment.sandbox import Level
+from runs.engine import run_here
+from runs.engine.grading import Grading, grade_in_workspace
 from runs.errors import ProviderError
-from runs.execution import run_here
-from runs.execution.grading import Grading, grade_in_workspace
+from runs.sandbox.process import run_process
+from runs.sandbox.sandbox import Level
 from tests.builders import make_project
 from tests.greeting import greeting
 from tests.runs import carried

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from runs.containment.process import run_process
-from runs.containment.profiles import AGENT
-from runs.containment.sandbox import Level
+from runs.sandbox.process import run_process
+from runs.sandbox.profiles import AGENT
+from runs.sandbox.sandbox import Level
 from tests.runs.containments import containment
 
 FORGER = """

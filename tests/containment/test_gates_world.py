@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from runs.containment.sandbox import Level
-from runs.execution.workspace import LocalWorkspace
+from runs.engine.workspace.workspace import LocalWorkspace
+from runs.sandbox.sandbox import Level
 from tests.runs.containments import containment
 
 LEVELS = [Level.BWRAP, Level.LANDLOCK, Level.LIMITS, Level.OFF]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluators.gates.json_path_gate import BadJsonPath, CommandJsonPath, check_json_path
+from evaluators.grading.gates.json_path_gate import BadJsonPath, CommandJsonPath, check_json_path
 from evaluators.patterns import (
     LONGEST,
     BadPattern,
@@ -22,7 +22,7 @@ from evaluators.patterns import (
     largest_repeat,
     pattern_budget,
 )
-from runs.containment.pattern_processes import PatternProcesses, run_pattern
+from runs.sandbox.pattern_processes import PatternProcesses, run_pattern
 from scenarios.formats.toml_text import read_toml
 from tests.linear_time import assert_linear_time, quarter
 

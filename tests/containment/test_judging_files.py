@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from evalhub.teams.models import Project
-from runs.execution import run_here
+from runs.engine import run_here
 from runs.models import Target, Trial
 from scenarios.bundles import Bundle
 from scenarios.imports import Imported, import_files

@@ -11,7 +11,13 @@ import pytest
 
 from evalhub.teams.models import Project
 from evaluators.model import FileUnavailable
-from runs.containment.safe_paths import (
+from runs.engine import run_here
+from runs.engine.workspace.trial_folder import trial_folder
+from runs.engine.workspace.workspace import LocalWorkspace
+from runs.errors import ProviderError
+from runs.models import Trial
+from runs.results.files.workspace_archive import archive, changed_files
+from runs.sandbox.safe_paths import (
     create_beneath,
     exists_beneath,
     make_folder_beneath,
@@ -20,14 +26,8 @@ from runs.containment.safe_paths import (
     read_beneath,
     write_beneath,
 )
-from runs.containment.safe_walk import disk_usage, entries_beneath, remove
-from runs.containment.sandbox import Level
-from runs.errors import ProviderError
-from runs.execution import run_here
-from runs.execution.trial_folder import trial_folder
-from runs.execution.workspace import LocalWorkspace
-from runs.models import Trial
-from runs.warehouse.workspace_archive import archive, changed_files
+from runs.sandbox.safe_walk import disk_usage, entries_beneath, remove
+from runs.sandbox.sandbox import Level
 from scenarios.formats.parsed import FixtureFile
 from tests.containment.planted import NAMES, SECRET, SHELL, planting, plants, victim
 from tests.kept_files import path_of

@@ -13,14 +13,14 @@ from pathlib import Path
 import psutil
 import pytest
 
-from runs.containment.process import ProcessResult, run_process
-from runs.containment.process_tree import Process
-from runs.containment.profiles import AGENT, Caps
-from runs.containment.sandbox import Containment, Level
-from runs.containment.watchdog import resident
 from runs.errors import ProviderError
-from runs.providers import OPTIONS
-from runs.worker_settings import memory_of_machine
+from runs.sandbox.process import ProcessResult, run_process
+from runs.sandbox.process_tree import Process
+from runs.sandbox.profiles import AGENT, Caps
+from runs.sandbox.sandbox import Containment, Level
+from runs.sandbox.watchdog import resident
+from runs.sandbox.worker_settings import memory_of_machine
+from runs.targets.providers.registry import OPTIONS
 from tests.runs import carried
 from tests.runs.carrying import shell_target
 from tests.runs.containments import containment

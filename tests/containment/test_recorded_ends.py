@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from runs.containment.sandbox import Level
+from runs.sandbox.sandbox import Level
 from tests.containment.recorded import Place, ends
 from tests.runs.processes import nothing_left, unique_seconds
 

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from runs.containment import filtered_network
-from runs.containment.call_filter import call_filter
-from runs.containment.egress import Egress
-from runs.containment.process import run_process
-from runs.containment.profiles import AGENT, COMMAND, Profile
-from runs.containment.sandbox import Level
+from runs.sandbox import filtered_network
+from runs.sandbox.call_filter import call_filter
+from runs.sandbox.egress import Egress
+from runs.sandbox.process import run_process
+from runs.sandbox.profiles import AGENT, COMMAND, Profile
+from runs.sandbox.sandbox import Level
 from tests.requirements import missing
 from tests.runs.containments import containment
 

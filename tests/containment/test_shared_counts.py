@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from runs.containment import filtered_network, user_namespaces
-from runs.containment.egress import Egress
-from runs.containment.process import run_process
-from runs.containment.profiles import AGENT, COMMAND, Profile
-from runs.containment.sandbox import Level, detect_machine
+from runs.sandbox import filtered_network, user_namespaces
+from runs.sandbox.egress import Egress
+from runs.sandbox.process import run_process
+from runs.sandbox.profiles import AGENT, COMMAND, Profile
+from runs.sandbox.sandbox import Level, detect_machine
 from tests.requirements import missing
 from tests.runs.containments import containment
 

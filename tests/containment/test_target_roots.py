@@ -10,16 +10,16 @@ import pytest
 from django.test import override_settings
 
 from evalhub.teams.models import Project
-from runs.containment.path_use import Use
-from runs.containment.process import run_process
-from runs.containment.sandbox import Level
-from runs.containment.target_roots import PathRefused, TargetRoots
 from runs.errors import ProviderError
 from runs.models import Target
+from runs.sandbox.path_use import Use
+from runs.sandbox.process import run_process
+from runs.sandbox.sandbox import Level
+from runs.sandbox.target_roots import PathRefused, TargetRoots
+from runs.sandbox.worker_settings import containment
 from runs.targets.edits import rewrite
 from runs.targets.import_targets import import_targets
 from runs.targets.resolve import resolve_target
-from runs.worker_settings import containment
 from scenarios.formats.problems import ScenarioFileError
 from tests.builders import make_project
 from tests.runs.containments import containment as at_level
@@ -201,8 +201,8 @@ def test_programs_on_path_need_no_list(team):
 
 @pytest.mark.parametrize("level", [Level.BWRAP, Level.LANDLOCK])
 def test_a_working_folder_is_writable_only_if_listed(world, level):
-    from runs.providers import make_provider
     from runs.targets.definitions import define, resolve
+    from runs.targets.providers.registry import make_provider
 
     contained = replace(at_level(level), targets=roots(world))
     for name, kept in (("read", False), ("write", True)):

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from evaluators.recorded_calls import Caller, RecordedCall, origin_of
-from runs.containment.process import run_process
-from runs.containment.profiles import AGENT
-from runs.containment.recording.launcher import program
-from runs.containment.recording.record import RecordedTool, ToolRecord, places_of
-from runs.containment.sandbox import Level
+from evaluators.tool_use.recorded_calls import Caller, RecordedCall, origin_of
 from runs.errors import ProviderError
+from runs.sandbox.process import run_process
+from runs.sandbox.profiles import AGENT
+from runs.sandbox.recording.launcher import program
+from runs.sandbox.recording.record import RecordedTool, ToolRecord, places_of
+from runs.sandbox.sandbox import Level
 from tests.layer1.own_log import install
 from tests.layer1.recorded import LOG, run_recorded
 from tests.runs.containments import containment

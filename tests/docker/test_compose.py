@@ -12,7 +12,7 @@ import pytest
 import redis
 from django.core.management import get_commands
 
-from runs.containment.filtered_network import PACKAGES
+from runs.sandbox.filtered_network import PACKAGES
 from tests.docker.stack import DOCKER, ROOT, compose, env_file
 from tests.operations.test_operations_page import settings_documented
 from tests.services.servers import redis_program

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from evaluators.criteria import Criteria
-from evaluators.evidence import Evidence
+from evaluators.grading.criteria import Criteria
+from evaluators.grading.evidence import Evidence
+from evaluators.grading.scores import EVALUATORS
 from evaluators.model import CommandResult, Completion, CompletionError, CompletionRequest, Score, Transcript
-from evaluators.scores import EVALUATORS
-from evaluators.traces import read_trace
+from evaluators.transcripts.traces import read_trace
 
 
 def traced(*items: dict[str, Any]) -> Transcript:

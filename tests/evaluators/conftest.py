@@ -34,6 +34,6 @@ def pytest_collection_finish() -> None:
 def _patterns_in_processes() -> None:
     """Run look-around as evalhub does, in a process that can be killed."""
     from evaluators.patterns import set_runner
-    from runs.containment.pattern_processes import run_pattern
+    from runs.sandbox.pattern_processes import run_pattern
 
     set_runner(run_pattern)

@@ -15,14 +15,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evaluators.error_shares import ONE_RUN
-from evaluators.line import FEWEST_RUNS, compare_with_line
-from evaluators.line_members import Decision, PastRun, members_after
-from evaluators.looks import planned_levels
-from evaluators.measure_change import ChangeVerdict, MeasureChange, MeasureRule, Sample
-from evaluators.power import Level, power
-from evaluators.regression import compare_headline, overall
-from evaluators.significance import jeffreys_variance
+from evaluators.statistics.error_shares import ONE_RUN
+from evaluators.statistics.line import FEWEST_RUNS, compare_with_line
+from evaluators.statistics.line_members import Decision, PastRun, members_after
+from evaluators.statistics.looks import planned_levels
+from evaluators.statistics.measure_change import ChangeVerdict, MeasureChange, MeasureRule, Sample
+from evaluators.statistics.power import Level, power
+from evaluators.statistics.regression import compare_headline, overall
+from evaluators.statistics.significance import jeffreys_variance
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs/images/statistics"
 WIDTH = 720

@@ -32,7 +32,7 @@ def covered(baselines: str, scenarios: int, pairs: int, series: int = SERIES) ->
     True pass rates follow Beta(2.4, 0.6); one trial of each scenario.
     """
     # It has models, so it is imported once Django is set up.
-    from runs.warehouse.aa_pairs import AaRates
+    from runs.compare.aa_pairs import AaRates
 
     rng = np.random.default_rng(scenarios * pairs)
     compared = pairs_of(baselines, pairs)

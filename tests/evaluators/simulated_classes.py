@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evaluators.scenario_classes import (
+from evaluators.statistics.scenario_classes import (
     BROKEN_SHARE,
     SOLID_RATE,
     ScenarioClass,

@@ -10,9 +10,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evaluators.confirmation import CONCLUSIVE, FreshTest, Suspected, Values, confirm_measures, design
-from evaluators.measure_change import ChangeVerdict, Sample
-from evaluators.regression import compare_headline, overall
+from evaluators.statistics.confirmation import (
+    CONCLUSIVE,
+    FreshTest,
+    Suspected,
+    Values,
+    confirm_measures,
+    design,
+)
+from evaluators.statistics.measure_change import ChangeVerdict, Sample
+from evaluators.statistics.regression import compare_headline, overall
 from tests.evaluators.simulated_runs import HEADLINE
 
 DESIGNS = ((1, 6), (3, 4), (5, 5), (10, 3), (20, 3))

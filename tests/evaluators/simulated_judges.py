@@ -10,13 +10,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluators.calibration import (
-    Label,
-    allocate,
-    calibrate,
-    corrected_pass_rate,
-    posterior_of,
-)
+from evaluators.statistics.calibration import Label, allocate, calibrate, corrected_pass_rate, posterior_of
 
 JUDGINGS = 2_000
 REPEATS = 1_000

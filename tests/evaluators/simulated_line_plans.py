@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evaluators.line import compare_with_line, detectable_against_line
-from evaluators.measure_change import ChangeVerdict, MeasureRule, Sample
-from evaluators.power import expected_rates
+from evaluators.statistics.line import compare_with_line, detectable_against_line
+from evaluators.statistics.measure_change import ChangeVerdict, MeasureRule, Sample
+from evaluators.statistics.power import expected_rates
 
 PASS = MeasureRule("trial/pass", is_outcome=True, smallest=0.05)
 PLANS = 400

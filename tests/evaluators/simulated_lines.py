@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evaluators.line import FEWEST_RUNS, Runs, compare_with_line
-from evaluators.line_members import Decision, PastRun, members_after
-from evaluators.measure_change import ChangeVerdict, MeasureRule, Sample
-from evaluators.regression import compare_headline, overall
+from evaluators.statistics.line import FEWEST_RUNS, Runs, compare_with_line
+from evaluators.statistics.line_members import Decision, PastRun, members_after
+from evaluators.statistics.measure_change import ChangeVerdict, MeasureRule, Sample
+from evaluators.statistics.regression import compare_headline, overall
 from tests.evaluators.simulated_runs import HEADLINE, simulated_run
 
 ALARMS = (ChangeVerdict.REGRESSED, ChangeVerdict.IMPROVED)

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evaluators.error_shares import ONE_LOOK
-from evaluators.looks import (
+from evaluators.statistics.error_shares import ONE_LOOK
+from evaluators.statistics.looks import (
     Decision,
     decide,
     information,
@@ -20,9 +20,9 @@ from evaluators.looks import (
     state_of,
     unplanned_levels,
 )
-from evaluators.measure_change import ChangeVerdict, Sample
-from evaluators.regression import compare_headline, overall
-from evaluators.significance import Arms
+from evaluators.statistics.measure_change import ChangeVerdict, Sample
+from evaluators.statistics.regression import compare_headline, overall
+from evaluators.statistics.significance import Arms
 from tests.evaluators.simulated_runs import HEADLINE
 
 PASS = HEADLINE[0]

@@ -9,11 +9,11 @@ from statistics import fmean, median
 
 import numpy as np
 
-from evaluators.error_shares import PASS_RATE_SHARE
-from evaluators.measure_change import ChangeVerdict, MeasureChange, MeasureRule, Sample
-from evaluators.permutation_power import Level
-from evaluators.power import RELIABLE, detectable, expected_rates
-from evaluators.regression import compare_headline, compare_measures, overall
+from evaluators.statistics.error_shares import PASS_RATE_SHARE
+from evaluators.statistics.measure_change import ChangeVerdict, MeasureChange, MeasureRule, Sample
+from evaluators.statistics.permutation_power import Level
+from evaluators.statistics.power import RELIABLE, detectable, expected_rates
+from evaluators.statistics.regression import compare_headline, compare_measures, overall
 from tests.evaluators.simulated_runs import HEADLINE, samples_of
 
 PASS = HEADLINE[0]

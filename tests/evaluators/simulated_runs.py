@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evaluators.measure_change import ChangeVerdict, MeasureRule, Sample
-from evaluators.regression import compare_headline, overall
+from evaluators.statistics.measure_change import ChangeVerdict, MeasureRule, Sample
+from evaluators.statistics.regression import compare_headline, overall
 
 HEADLINE = [
     MeasureRule("trial/pass", is_outcome=True),

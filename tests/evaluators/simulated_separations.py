@@ -10,8 +10,8 @@ from collections import Counter
 
 import numpy as np
 
-from evaluators.measure_change import ChangeVerdict, Sample
-from evaluators.regression import compare_headline, overall
+from evaluators.statistics.measure_change import ChangeVerdict, Sample
+from evaluators.statistics.regression import compare_headline, overall
 from tests.evaluators.simulated_runs import HEADLINE, simulated_run
 
 Measured = tuple[dict[str, Sample], ...]

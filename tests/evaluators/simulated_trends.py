@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evaluators.change_points import FEWEST_RUNS, ChangePoint, mean_changes, rate_changes
+from evaluators.statistics.change_points import FEWEST_RUNS, ChangePoint, mean_changes, rate_changes
 
 TRIALS = 30
 """Trials of each run."""

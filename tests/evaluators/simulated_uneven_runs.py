@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from evaluators.measure_change import ChangeVerdict, MeasureRule, Sample, Scale
-from evaluators.regression import compare_headline, compare_measures, overall
+from evaluators.statistics.measure_change import ChangeVerdict, MeasureRule, Sample, Scale
+from evaluators.statistics.regression import compare_headline, compare_measures, overall
 from tests.evaluators.simulated_runs import HEADLINE
 
 Counts = Callable[[np.random.Generator], np.ndarray]

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from evaluators.calls import calls
-from evaluators.interaction import analyse
 from evaluators.model import Event, Transcript, Usage
-from evaluators.tool import Tool
+from evaluators.tool_use.calls import calls
+from evaluators.tool_use.interaction import analyse
+from evaluators.tool_use.tool import Tool
 from evaluators.transcripts import UnreadableTranscript, parse
 from tests.linear_time import assert_linear_time, quarter
 

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import json
 
-from evaluators.asciicast import cast_lines, steps
 from evaluators.model import Event, Transcript
+from evaluators.transcripts.asciicast import cast_lines, steps
 from tests.shell_events import shell
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from evaluators.attempts import LONGEST_MESSAGE, MOST_ERRORS, Attempts, attempts, error_message
-from evaluators.interaction import analyse
 from evaluators.model import Event, Transcript
-from evaluators.tool import Tool
+from evaluators.tool_use.attempts import LONGEST_MESSAGE, MOST_ERRORS, Attempts, attempts, error_message
+from evaluators.tool_use.interaction import analyse
+from evaluators.tool_use.tool import Tool
 
 
 def tries(*lines: tuple[str, object, int | None]) -> dict[str, Attempts]:

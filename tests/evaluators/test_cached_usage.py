@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from evaluators.model import Usage
-from evaluators.sessions import claude_code as claude_sessions
-from evaluators.sessions import codex as codex_sessions
-from evaluators.sessions.session import Problems
 from evaluators.transcripts import parse
 from evaluators.transcripts.chat import parse as parse_chat
+from evaluators.transcripts.sessions import claude_code as claude_sessions
+from evaluators.transcripts.sessions import codex as codex_sessions
+from evaluators.transcripts.sessions.session import Problems
 
 ANTHROPIC = {
     "input_tokens": 1,

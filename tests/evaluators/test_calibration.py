@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evaluators.calibration import (
+from evaluators.statistics.calibration import (
     Label,
     allocate,
     calibrate,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from evaluators.calls import calls
 from evaluators.model import Event
+from evaluators.tool_use.calls import calls
 from tests.linear_time import assert_linear_time
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from evaluators.change_points import ChangePoint, likelihood_ratio_p, mean_changes, rate_changes
+from evaluators.statistics.change_points import ChangePoint, likelihood_ratio_p, mean_changes, rate_changes
 from tests.evaluators.simulated_trends import DETECTORS, drops, false_alarms, false_alarms_under
 
 

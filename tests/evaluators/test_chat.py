@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from evaluators.assertions import ToolCall, tool_calls
+from evaluators.grading.assertions import ToolCall, tool_calls
 from evaluators.model import Event, Usage
 from evaluators.transcripts import UnreadableTranscript, chat, parse
 from evaluators.transcripts.paths import MISSING, at, placed

@@ -7,7 +7,7 @@ from time import thread_time
 
 import pytest
 
-from evaluators.command_alignment import (
+from evaluators.tool_use.command_alignment import (
     MOST_ALIGNED,
     Divergence,
     align,

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy.stats import boschloo_exact, permutation_test
 
-from evaluators.confirmation import Suspected, confirm_measures, design, least_trials
-from evaluators.measure_change import ComparisonTest, MeasureRule, Sample
-from evaluators.significance import Arms, sign_flip_p, within_scenario_p, within_values_p
+from evaluators.statistics.confirmation import Suspected, confirm_measures, design, least_trials
+from evaluators.statistics.measure_change import ComparisonTest, MeasureRule, Sample
+from evaluators.statistics.significance import Arms, sign_flip_p, within_scenario_p, within_values_p
 from tests.evaluators.simulated_confirmations import (
     DESIGNS,
     EARLIER,

@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from evaluators.interaction import analyse
 from evaluators.model import Event, Transcript
-from evaluators.recorded_calls import read_record
-from evaluators.tool import Tool
+from evaluators.tool_use.interaction import analyse
+from evaluators.tool_use.recorded_calls import read_record
+from evaluators.tool_use.tool import Tool
 
 
 def stream(*commands: tuple[str, int | None]) -> Transcript:

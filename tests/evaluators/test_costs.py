@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evaluators.costs import NO_RATE, UNKNOWN_COUNT, TrialCost, compute, cost_of, cost_sentences
+from evaluators.grading.costs import NO_RATE, UNKNOWN_COUNT, TrialCost, compute, cost_of, cost_sentences
 from evaluators.model import MOST_TOKENS, Price, Usage, total_usage
 
 PRICE = Price(

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from evaluators.diagnosis import Thresholds, diagnose, messages_of, threshold_sentence
-from evaluators.interaction import Interaction, Subcommand
 from evaluators.model import Command, Event, Transcript
+from evaluators.tool_use.diagnosis import Thresholds, diagnose, messages_of, threshold_sentence
+from evaluators.tool_use.interaction import Interaction, Subcommand
 
 pytestmark = pytest.mark.spec("llm-tool-test", "Low errors and low help: clear docs, and the five patterns")
 

@@ -1,9 +1,14 @@
 from __future__ import annotations
 
-from evaluators.diagnosis import Thresholds
-from evaluators.interaction import Interaction, Subcommand
 from evaluators.model import Command
-from evaluators.run_diagnosis import CommandShare, DiagnosedTrial, DiagnosisThresholds, diagnose_run
+from evaluators.statistics.run_diagnosis import (
+    CommandShare,
+    DiagnosedTrial,
+    DiagnosisThresholds,
+    diagnose_run,
+)
+from evaluators.tool_use.diagnosis import Thresholds
+from evaluators.tool_use.interaction import Interaction, Subcommand
 
 FAILING = Interaction(
     available=True,

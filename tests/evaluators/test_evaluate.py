@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import pytest
 
-from evaluators.criteria import CompositeWeights, Criteria
-from evaluators.evaluate import composite, evaluate, outcome
-from evaluators.gates.file_gates import FileExists
-from evaluators.judges.rubric import Criterion, JudgeCriteria, Rubric
+from evaluators.grading.criteria import CompositeWeights, Criteria
+from evaluators.grading.evaluate import composite, evaluate, outcome
+from evaluators.grading.gates.file_gates import FileExists
+from evaluators.grading.judges.rubric import Criterion, JudgeCriteria, Rubric
 from evaluators.model import CommandResult, CompletionError, Outcome, Score
-from evaluators.tool import Tool
+from evaluators.tool_use.tool import Tool
 from tests.evaluators.agentv_samples import CASE
 from tests.evaluators.samples import FakeModel, FakeWorkspace, events, evidence
 

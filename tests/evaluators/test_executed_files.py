@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evaluators.executed_files import MAKEFILES, PYTEST_SETTINGS, find_executed
+from evaluators.tool_use.executed_files import MAKEFILES, PYTEST_SETTINGS, find_executed
 
 FILES = {
     "check.sh": 'cd "$(dirname "$0")"\nsh tests/inner.sh && ./tool list | grep -q rug order.csv\n',

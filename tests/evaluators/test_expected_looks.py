@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from evaluators.expected_looks import Earlier, expected_further_trials, expected_trials
+from evaluators.statistics.expected_looks import Earlier, expected_further_trials, expected_trials
 from tests.evaluators.simulated_looks import Plan, looked_at
 
 

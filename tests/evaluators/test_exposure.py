@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from evaluators.exposure import Document, estimated_tokens, opened_paths, quotes
 from evaluators.model import Event, Transcript
+from evaluators.tool_use.exposure import Document, estimated_tokens, opened_paths, quotes
 from tests.shell_events import shell
 
 GUIDE = Document(

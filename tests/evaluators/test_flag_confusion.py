@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from evaluators.flag_confusion import TOOL, Confusion, confused_subcommands, confusions
-from evaluators.help_pages import HelpPage, parse_help
 from evaluators.model import Command
+from evaluators.tool_use.flag_confusion import TOOL, Confusion, confused_subcommands, confusions
+from evaluators.tool_use.help_pages import HelpPage, parse_help
 from tests.linear_time import assert_linear_time, quarter
 
 ARGPARSE = """usage: stock count [-h] [--shelf SHELF] [--json] --area AREA name

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from evaluators.calls import calls
+from evaluators.tool_use.calls import calls
 from evaluators.transcripts import parse
 from evaluators.transcripts.latest import MOST_CALLS, MOST_LINES, CallsSoFar, LatestCalls
 

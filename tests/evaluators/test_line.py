@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from evaluators.line import compare_with_line
-from evaluators.measure_change import ChangeVerdict, ComparisonTest, MeasureRule, Sample, Scale
-from evaluators.regression import overall
+from evaluators.statistics.line import compare_with_line
+from evaluators.statistics.measure_change import ChangeVerdict, ComparisonTest, MeasureRule, Sample, Scale
+from evaluators.statistics.regression import overall
 from tests.evaluators.simulated_lines import (
     CHANGES,
     DESIGNS,
@@ -45,7 +45,7 @@ def test_a_fall_of_every_scenario_is_a_regression():
 
 
 def test_the_line_finds_what_one_run_does_not():
-    from evaluators.regression import compare_headline
+    from evaluators.statistics.regression import compare_headline
 
     new = run_of(4, 3, 4, 4, 3, 4)
     assert compare_headline([(PASS, STEADY[-1], new)])[0].verdict is ChangeVerdict.TOO_LITTLE

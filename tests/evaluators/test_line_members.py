@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evaluators.line_members import Decision, PastRun, members_after
+from evaluators.statistics.line_members import Decision, PastRun, members_after
 
 
 def runs(*verdicts: str, first: int = 1, **changes: object) -> list[PastRun]:

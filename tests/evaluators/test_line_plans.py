@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evaluators.line import detectable_against_line
+from evaluators.statistics.line import detectable_against_line
 from tests.evaluators.simulated_line_plans import DESIGNS, Plan, planned_and_found
 
 

@@ -6,8 +6,8 @@ from statistics import NormalDist
 
 import pytest
 
-from evaluators.error_shares import ONE_LOOK
-from evaluators.looks import (
+from evaluators.statistics.error_shares import ONE_LOOK
+from evaluators.statistics.looks import (
     Decision,
     decide,
     levels_of,
@@ -17,7 +17,7 @@ from evaluators.looks import (
     state_of,
     unplanned_levels,
 )
-from evaluators.measure_change import Sample
+from evaluators.statistics.measure_change import Sample
 from tests.evaluators.simulated_looks import (
     MIDDLE,
     NEAR_0,

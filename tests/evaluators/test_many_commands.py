@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from evaluators.interaction import Interaction, analyse
 from evaluators.model import Event, Transcript
-from evaluators.tool import McpServer, Tool
-from evaluators.tool_commands import LONGEST_SHELL_LINE, MOST_COMMANDS
+from evaluators.tool_use.interaction import Interaction, analyse
+from evaluators.tool_use.tool import McpServer, Tool
+from evaluators.tool_use.tool_commands import LONGEST_SHELL_LINE, MOST_COMMANDS
 from tests.evaluators.gates.gate_samples import gate_of
 from tests.evaluators.samples import events, evidence
 

@@ -12,14 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluators.flag_confusion import argument_confusions
-from evaluators.interaction import Interaction, analyse, scores
-from evaluators.mcp_arguments import argument_problems
-from evaluators.mcp_calls import mark_calls, refused_calls
-from evaluators.mcp_record import RecordedCall, read_record
-from evaluators.mcp_surface import McpSurface, surface_of
 from evaluators.model import Event, Transcript
-from evaluators.tool import McpServer, Tool
+from evaluators.tool_use.flag_confusion import argument_confusions
+from evaluators.tool_use.interaction import Interaction, analyse, scores
+from evaluators.tool_use.mcp_arguments import argument_problems
+from evaluators.tool_use.mcp_calls import mark_calls, refused_calls
+from evaluators.tool_use.mcp_record import RecordedCall, read_record
+from evaluators.tool_use.mcp_surface import McpSurface, surface_of
+from evaluators.tool_use.tool import McpServer, Tool
 from evaluators.transcripts import parse
 from tests.linear_time import assert_linear_time
 

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from evaluators.attempts import call_message
-from evaluators.calls import calls
-from evaluators.interaction import analyse
-from evaluators.mcp_calls import mark_calls
-from evaluators.mcp_record import listings, read_record
-from evaluators.mcp_surface import encoded, join_surfaces, surface_of
 from evaluators.model import Event, Transcript
-from evaluators.tool import McpServer, Tool
+from evaluators.tool_use.attempts import call_message
+from evaluators.tool_use.calls import calls
+from evaluators.tool_use.interaction import analyse
+from evaluators.tool_use.mcp_calls import mark_calls
+from evaluators.tool_use.mcp_record import listings, read_record
+from evaluators.tool_use.mcp_surface import encoded, join_surfaces, surface_of
+from evaluators.tool_use.tool import McpServer, Tool
 
 SERVER = McpServer(name="nasty", command="server")
 BEFORE = surface_of("nasty", {"tools": [{"name": "echo"}]})

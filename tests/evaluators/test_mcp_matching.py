@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from evaluators.gates.mcp_gates import McpCalled
-from evaluators.interaction import Interaction, analyse
-from evaluators.mcp_calls import mark_calls, refused_calls
-from evaluators.mcp_record import read_record
-from evaluators.mcp_surface import surface_of
+from evaluators.grading.gates.mcp_gates import McpCalled
 from evaluators.model import Event, Transcript
-from evaluators.tool import McpServer, Tool
+from evaluators.tool_use.interaction import Interaction, analyse
+from evaluators.tool_use.mcp_calls import mark_calls, refused_calls
+from evaluators.tool_use.mcp_record import read_record
+from evaluators.tool_use.mcp_surface import surface_of
+from evaluators.tool_use.tool import McpServer, Tool
 from evaluators.transcripts import parse
 
 FILES = Path(__file__).parents[1] / "files" / "mcp"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from evaluators.permutation_power import Counts, Level, boschloo_power, found_share
-from evaluators.power import (
+from evaluators.statistics.permutation_power import Counts, Level, boschloo_power, found_share
+from evaluators.statistics.power import (
     can_reach,
     detectable,
     expected_rates,
@@ -15,7 +15,7 @@ from evaluators.power import (
     most_power,
     power,
 )
-from evaluators.significance import Arms, boschloo_p, within_scenario_p
+from evaluators.statistics.significance import Arms, boschloo_p, within_scenario_p
 from tests.evaluators.simulated_power import (
     RATES,
     advised_and_found,

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from evaluators.interaction import analyse
-from evaluators.sessions import IMPORTERS, Session, parse_session_file
-from evaluators.tool import Tool
+from evaluators.tool_use.interaction import analyse
+from evaluators.tool_use.tool import Tool
+from evaluators.transcripts.sessions import IMPORTERS, Session, parse_session_file
 from tests.session_files import lines_of
 
 FILES = Path(__file__).parents[1] / "files/sessions"

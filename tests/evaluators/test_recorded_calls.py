@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from evaluators.interaction import Interaction, analyse
 from evaluators.model import Event, Transcript
-from evaluators.recorded_calls import Caller, Process, RecordedCall, origin_of, read_record
-from evaluators.tool import Tool
+from evaluators.tool_use.interaction import Interaction, analyse
+from evaluators.tool_use.recorded_calls import Caller, Process, RecordedCall, origin_of, read_record
+from evaluators.tool_use.tool import Tool
 
 CLAUDE = Process(2, ("claude", "-p"), "/opt/node_modules/@anthropic-ai/claude-code/bin/claude")
 CODEX = Process(2, ("codex", "exec"), "/opt/bin/codex")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluators.recorded_calls import HOOK, Caller, origins_of, read_record
+from evaluators.tool_use.recorded_calls import HOOK, Caller, origins_of, read_record
 
 FOLDER = Path(__file__).parents[1] / "files/recorded"
 AGENTS = ("claude_code", "codex", "opencode")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from evaluators import verdict_sentences
-from evaluators.measure_change import ChangeVerdict, ComparisonTest, MeasureRule, Sample, Scale
-from evaluators.regression import compare_headline, compare_measures, compare_scenarios, overall
+from evaluators.statistics import verdict_sentences
+from evaluators.statistics.measure_change import ChangeVerdict, ComparisonTest, MeasureRule, Sample, Scale
+from evaluators.statistics.regression import compare_headline, compare_measures, compare_scenarios, overall
 from tests.evaluators.simulated_runs import DESIGNS, alarm_share, false_alarms, share_found
 
 pytestmark = pytest.mark.spec("llm-tool-test", "Regressions found by themselves (left open there)")

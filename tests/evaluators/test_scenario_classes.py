@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from scipy.stats import beta
 
-from evaluators.scenario_classes import (
+from evaluators.statistics.scenario_classes import (
     BROKEN_SHARE,
     LEAST_PROBABILITY,
     SOLID_RATE,

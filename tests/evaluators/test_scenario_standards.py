@@ -1,6 +1,6 @@
 import pytest
 
-from evaluators.comparability import Standard, comparability, named, not_comparable, sentence
+from evaluators.statistics.comparability import Standard, comparability, named, not_comparable, sentence
 
 ONE = Standard("t", "g", "j", "r")
 

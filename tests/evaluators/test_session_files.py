@@ -8,9 +8,9 @@ from functools import partial
 
 import pytest
 
-from evaluators.sessions import IMPORTERS, Session, UnreadableSession, parse_session_file
-from evaluators.sessions.kept import keep
-from evaluators.tool import Tool
+from evaluators.tool_use.tool import Tool
+from evaluators.transcripts.sessions import IMPORTERS, Session, UnreadableSession, parse_session_file
+from evaluators.transcripts.sessions.kept import keep
 from tests.session_files import PROMPT, STEPS, claude, codex, lines_of, opencode, otlp
 
 TOOL = Tool(binary="taskmgr")

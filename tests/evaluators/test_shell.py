@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluators.shell import read_line, segments, without_ansi
+from evaluators.tool_use.shell import read_line, segments, without_ansi
 from tests.linear_time import assert_linear_time, quarter
 
 

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from evaluators.shell import read_line
-from evaluators.shell_ends import Ending, ends_of
+from evaluators.tool_use.shell import read_line
+from evaluators.tool_use.shell_ends import Ending, ends_of
 
 
 def shown(ending: Ending) -> str:

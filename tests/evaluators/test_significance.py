@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from evaluators.significance import (
+from evaluators.statistics.descriptive import mean_difference, newcombe
+from evaluators.statistics.significance import (
     Arms,
     Values,
     benjamini_hochberg,
@@ -24,7 +25,6 @@ from evaluators.significance import (
     within_moments_p,
     within_scenario_p,
 )
-from evaluators.statistics import mean_difference, newcombe
 
 # statsmodels takes long to import, so the tests do it: every process collects this file.
 pytestmark = pytest.mark.spec("llm-tool-test", "Significance over runs (left open there)")

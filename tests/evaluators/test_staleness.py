@@ -1,6 +1,12 @@
 import pytest
 
-from evaluators.staleness import RegisteredTool, Registry, Staleness, check_staleness, description_hash
+from evaluators.statistics.staleness import (
+    RegisteredTool,
+    Registry,
+    Staleness,
+    check_staleness,
+    description_hash,
+)
 
 DESCRIPTION = "Tells the weather."
 HASH = description_hash(DESCRIPTION)

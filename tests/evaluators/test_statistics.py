@@ -4,7 +4,7 @@ from statistics import fmean
 
 import pytest
 
-from evaluators.statistics import (
+from evaluators.statistics.descriptive import (
     pass_at_k,
     pass_hat_k,
     shrunken_rates,

@@ -2,9 +2,9 @@ import json
 
 import pytest
 
-from evaluators.assertions import tool_calls
+from evaluators.grading.assertions import tool_calls
+from evaluators.grading.stub_loop import MAX_TURNS, ModelCall, ModelTurn, StubMessage, run_stubs
 from evaluators.model import Usage
-from evaluators.stub_loop import MAX_TURNS, ModelCall, ModelTurn, StubMessage, run_stubs
 
 WEATHER = ModelCall("get_weather", {"city": "Paris"}, "tc_1")
 STUBS = {"get_weather": {"temperature": 18}}

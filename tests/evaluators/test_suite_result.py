@@ -1,11 +1,10 @@
 import pytest
 
-from evaluators.assertions import Expect
-from evaluators.criteria import Criteria
-from evaluators.evaluate import evaluate
-from evaluators.evidence import Evidence
-from evaluators.model import Score, Transcript
-from evaluators.suite_result import (
+from evaluators.grading.assertions import Expect
+from evaluators.grading.criteria import Criteria
+from evaluators.grading.evaluate import evaluate
+from evaluators.grading.evidence import Evidence
+from evaluators.grading.suite_result import (
     Baseline,
     CaseResult,
     Comparison,
@@ -15,6 +14,7 @@ from evaluators.suite_result import (
     suite_result,
     trial_result,
 )
+from evaluators.model import Score, Transcript
 
 PASSED = TrialResult("pass", 1.25, "", 6, 0, ("get_weather",), 142, cost_usd=0.016)
 FAILED = TrialResult(

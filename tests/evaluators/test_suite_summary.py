@@ -3,8 +3,8 @@ import re
 import pytest
 from rich.cells import cell_len
 
-from evaluators.suite_result import Baseline, CaseResult, SuiteRun, TrialResult
-from evaluators.suite_summary import suite_summary
+from evaluators.grading.suite_result import Baseline, CaseResult, SuiteRun, TrialResult
+from evaluators.grading.suite_summary import suite_summary
 
 pytestmark = pytest.mark.spec("tool-forge", "Summary for the console")
 

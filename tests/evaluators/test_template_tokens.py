@@ -4,8 +4,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from evaluators.grading.template_tokens import (
+    Resolved,
+    Sources,
+    other_tokens_in,
+    resolve,
+    resolve_items,
+    tokens_in,
+)
 from evaluators.js_text import string_of
-from evaluators.template_tokens import Resolved, Sources, other_tokens_in, resolve, resolve_items, tokens_in
 
 CALM = settings(deadline=None)
 """Other tests share the machine."""

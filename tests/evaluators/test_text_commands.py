@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from evaluators.interaction import analyse
 from evaluators.model import Transcript
-from evaluators.tool import Tool
+from evaluators.tool_use.interaction import analyse
+from evaluators.tool_use.tool import Tool
 
 TOOL = Tool(binary="mt")
 

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from evaluators.model import Usage, total_usage
-from evaluators.traces import summary
 from evaluators.transcripts import PARSERS, UnreadableTranscript, parse
+from evaluators.transcripts.traces import summary
 
 CALL = {"type": "tool_call", "timestamp": "2026-01-01T00:00:00Z", "name": "search"}
 

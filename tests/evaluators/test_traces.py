@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from evaluators.calls import calls
 from evaluators.model import Event, Transcript
-from evaluators.traces import as_trace, has_trace, read_trace, summary, timestamp
+from evaluators.tool_use.calls import calls
+from evaluators.transcripts.traces import as_trace, has_trace, read_trace, summary, timestamp
 
 TIME = "2026-01-01T00:00:00Z"
 

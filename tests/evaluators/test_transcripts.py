@@ -6,10 +6,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from evaluators.calls import calls
-from evaluators.interaction import analyse
 from evaluators.model import Event
-from evaluators.tool import Tool
+from evaluators.tool_use.calls import calls
+from evaluators.tool_use.interaction import analyse
+from evaluators.tool_use.tool import Tool
 from evaluators.transcripts import PARSERS, UnreadableTranscript, parse
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from evaluators.measure_change import ChangeVerdict, ComparisonTest, MeasureChange, MeasureRule
-from evaluators.verdict_sentences import explanation, scenarios_worse, sign_of_p
+from evaluators.statistics.measure_change import ChangeVerdict, ComparisonTest, MeasureChange, MeasureRule
+from evaluators.statistics.verdict_sentences import explanation, scenarios_worse, sign_of_p
 
 
 @pytest.mark.parametrize(

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from evaluators.interaction import analyse
 from evaluators.model import Event, Transcript, Usage
-from evaluators.tool import Tool
+from evaluators.tool_use.interaction import analyse
+from evaluators.tool_use.tool import Tool
+from evaluators.tool_use.waste import waste_scores
 from evaluators.transcripts import parse
-from evaluators.waste import waste_scores
 
 STREAMS = Path(__file__).parents[1] / "files" / "streams"
 TOOL = Tool(command_pattern=r"taskmgr\s+(\S+)")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from runs.queue.disk import DiskFull, check_room_for_commands
+from runs.db.disk import DiskFull, check_room_for_commands
 from tests.faults.test_full_disk import small_disk, start_run
 from tests.worker.stand import Stand
 

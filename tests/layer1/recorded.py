@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from evaluators.recorded_calls import RecordedCall, read_record
-from runs.containment.process import ProcessResult, run_process
-from runs.containment.profiles import AGENT
-from runs.containment.recording.record import RecordedTool, ToolRecord
-from runs.containment.sandbox import Containment
+from evaluators.tool_use.recorded_calls import RecordedCall, read_record
+from runs.sandbox.process import ProcessResult, run_process
+from runs.sandbox.profiles import AGENT
+from runs.sandbox.recording.record import RecordedTool, ToolRecord
+from runs.sandbox.sandbox import Containment
 from tests.layer1.own_log import install
 from tests.runs.containments import containment
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from evaluators.interaction import Interaction, analyse
 from evaluators.model import Event, Transcript
-from evaluators.tool import Tool
+from evaluators.tool_use.interaction import Interaction, analyse
+from evaluators.tool_use.tool import Tool
 from tests.layer1.own_log import counts, read_log
 from tests.layer1.recorded import LOG, run_recorded
 from tests.layer1.shell_sessions import sessions

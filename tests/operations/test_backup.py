@@ -19,7 +19,7 @@ from django.core.management import call_command
 from django.db import connection
 
 from evalhub.web.example_agent import free_port
-from runs.warehouse.artifacts import keep
+from runs.results.files.artifacts import keep
 from tests.builders import make_project
 from tests.commands.calling import call
 from tests.requirements import missing

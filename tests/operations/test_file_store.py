@@ -21,7 +21,7 @@ from django.test import Client
 
 from evalhub import environment
 from runs.models import Artifact, Trial
-from runs.warehouse.artifacts import (
+from runs.results.files.artifacts import (
     FileUnavailable,
     StoreAway,
     folders,
@@ -31,8 +31,8 @@ from runs.warehouse.artifacts import (
     opened,
     store,
 )
-from runs.warehouse.retention import prune_files
-from runs.warehouse.store_identity import store_id, store_id_if_readable
+from runs.results.files.retention import prune_files
+from runs.results.files.store_identity import store_id, store_id_if_readable
 from tests.builders import make_member, make_project, make_run, make_suite, make_trial
 from tests.services.object_store import bucket, served, silent_store, use_bucket
 from tests.static_files import plain_static_files  # noqa: F401  # a fixture

@@ -30,9 +30,9 @@ from runs.models import (
     TranscriptRecord,
     Trial,
 )
-from runs.warehouse.artifacts import keep
-from runs.warehouse.retention import RUNS_AT_ONCE
-from runs.warehouse.space import space_taken
+from runs.results.files.artifacts import keep
+from runs.results.files.retention import RUNS_AT_ONCE
+from runs.results.files.space import space_taken
 from tests.builders import make_project, make_run, make_suite, make_trial
 from tests.kept_files import path_of
 from tests.shell_events import shell

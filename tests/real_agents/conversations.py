@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from runs.execution import run_here
+from runs.engine import run_here
 from runs.models import CommandRecord, Trial
 from runs.targets.import_targets import import_targets
 from scenarios.bundles import Bundle

@@ -10,10 +10,10 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from runs.providers.base import Recording
-from runs.providers.opencode import DATA
-from runs.providers.session_end import broken_by
-from runs.providers.sub_agents import opencode_log
+from runs.targets.agents.opencode import DATA
+from runs.targets.agents.session_end import broken_by
+from runs.targets.agents.sub_agents import opencode_log
+from runs.targets.providers.base import Recording
 from tests.real_agents.real import COMMANDS, LOOPBACK_ONLY, agent, invocation, playing
 from tests.runs.carrying import until
 

@@ -13,13 +13,13 @@ import pytest
 
 from evalhub.teams.models import Project
 from evaluators.transcripts.latest import LatestCalls
-from runs.containment.sandbox import Containment, Level
-from runs.model_server.script import read_script
-from runs.model_server.server import ScriptPlayer, SeenRequest, serving
 from runs.models import ModelPrice, Trial
-from runs.providers import make_provider
-from runs.providers.base import Invocation, Look, Provider
+from runs.sandbox.sandbox import Containment, Level
 from runs.targets.definitions import define, resolve
+from runs.targets.model_server.script import read_script
+from runs.targets.model_server.server import ScriptPlayer, SeenRequest, serving
+from runs.targets.providers.base import Invocation, Look, Provider
+from runs.targets.providers.registry import make_provider
 from tests.runs.containments import containment
 
 PROGRAMS = Path(__file__).parents[2] / ".agents/node_modules/.bin"

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from evaluators.recorded_calls import RecordedCall, read_record
-from runs.containment.recording.record import RecordedTool, ToolRecord, places_of
-from runs.containment.sandbox import HOME, SCRATCH, WORKSPACE, Level
+from evaluators.tool_use.recorded_calls import RecordedCall, read_record
+from runs.sandbox.recording.record import RecordedTool, ToolRecord, places_of
+from runs.sandbox.sandbox import HOME, SCRATCH, WORKSPACE, Level
 from tests.real_agents.real import LOOPBACK_ONLY, PROGRAMS, agent, invocation, playing
 
 DONE = {"text": "Done."}

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from django.test import Client
 
-from runs.execution import run_here
+from runs.engine import run_here
 from runs.models import CommandRecord, FlagConfusion, Trial
 from runs.targets.import_targets import import_targets
 from scenarios.bundles import Bundle

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from evaluators.calls import calls
-from evaluators.interaction import analyse
-from evaluators.tool import Tool
-from runs.execution.assess import transcript_of
+from evaluators.tool_use.calls import calls
+from evaluators.tool_use.interaction import analyse
+from evaluators.tool_use.tool import Tool
+from runs.engine.assess import transcript_of
 from tests.real_agents.real import agent, invocation, playing
 
 TOOL = Tool(binary="taskmgr")

@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from runs.execution import run_here
+from runs.engine import run_here
 from runs.models import Artifact, CommandRecord, Trial
+from runs.results.files.artifacts import opened
+from runs.results.files.kept_workspace import kept_files
 from runs.targets.import_targets import import_targets
-from runs.warehouse.artifacts import opened
-from runs.warehouse.kept_workspace import kept_files
 from scenarios.bundles import Bundle
 from scenarios.imports import import_files
 from tests.builders import make_project

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from runs.execution import run_here
+from runs.engine import run_here
 from runs.models import Trial
-from runs.providers.session_end import broken_by
+from runs.targets.agents.session_end import broken_by
 from runs.targets.import_targets import import_targets
 from scenarios.bundles import Bundle
 from scenarios.imports import import_files

@@ -8,13 +8,13 @@ from random import Random
 
 import pytest
 
-from evaluators.interaction import analyse
-from evaluators.tool import Tool
-from runs.execution import run_here
+from evaluators.tool_use.interaction import analyse
+from evaluators.tool_use.tool import Tool
+from runs.engine import run_here
 from runs.models import Artifact, Trial
+from runs.results.files.artifacts import opened
+from runs.results.files.kept_workspace import kept_files
 from runs.targets.import_targets import import_targets
-from runs.warehouse.artifacts import opened
-from runs.warehouse.kept_workspace import kept_files
 from scenarios.bundles import Bundle
 from scenarios.imports import import_files
 from tests.builders import make_project

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from runs.execution import run_here
+from runs.engine import run_here
 from runs.models import Launch, Run, Trial
 from runs.targets.import_targets import import_targets
 from scenarios.bundles import read_path

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from runs.execution import run_here
+from runs.engine import run_here
 from runs.models import CommandRecord, Trial
 from runs.targets.import_targets import import_targets
 from scenarios.bundles import Bundle

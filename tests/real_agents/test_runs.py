@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from django.conf import settings
 
-from runs.containment.user_namespaces import MOST_FREE
-from runs.execution import run_here
+from runs.engine import run_here
+from runs.sandbox.user_namespaces import MOST_FREE
 from runs.targets.import_targets import import_targets
 from scenarios.bundles import read_path
 from scenarios.imports import import_files

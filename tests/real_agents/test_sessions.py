@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from evaluators.calls import Call, calls
+from evaluators.tool_use.calls import Call, calls
 from evaluators.transcripts import parse
-from runs.containment.sandbox import Level
-from runs.model_server.conversation import read_conversation
-from runs.providers import make_provider
-from runs.providers.base import Recording
+from runs.sandbox.sandbox import Level
 from runs.targets.definitions import define, read_targets, resolve
+from runs.targets.model_server.conversation import read_conversation
+from runs.targets.providers.base import Recording
+from runs.targets.providers.registry import make_provider
 from tests.real_agents.real import (
     AGENTS,
     ANSWER,

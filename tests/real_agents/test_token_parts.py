@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluators.costs import compute
+from evaluators.grading.costs import compute
 from evaluators.model import Price, Usage, total_usage
 from evaluators.transcripts import parse
 from tests.real_agents.real import AGENTS, COMMANDS, agent, invocation, playing, turns

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from evalhub.teams.models import Project
-from runs.execution import run_here
+from runs.engine import run_here
 from runs.models import Trial
 from tests.builders import make_project
 from tests.runs.carrying import launch, shell_target, suite_of

@@ -11,15 +11,15 @@ from typing import Any
 from django.db import connections
 
 from evalhub.teams.models import Project
-from runs.execution import lanes, recording
-from runs.execution.reaper import reap
-from runs.execution.trial_result import TrialResult
+from runs.db.transactions import write_transaction
+from runs.engine import lanes, recording
+from runs.engine.reaper import reap
+from runs.engine.trial_result import TrialResult
+from runs.launch.request import Request, request_runs
 from runs.models import Launch, Run, Target, Trial
 from runs.models.run import RunState, Trigger
 from runs.models.run_options import RunOptions
-from runs.planning.request import Request, request_runs
-from runs.queue import claims
-from runs.queue.transactions import write_transaction
+from runs.workers import claims
 from scenarios.models import SuiteVersion
 from tests.builders import make_project, make_suite, make_target, spec_content
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from evalhub.teams.models import Project
-from runs.execution.run_here import run_here
+from runs.engine.run_here import run_here
+from runs.launch.confirmation import start_confirmation
 from runs.models import Alert, Launch, Run, Target
-from runs.planning.confirmation import start_confirmation
 from tests.runs.carrying import launch, suite_of
 
 WANTED = {"criteria": {"expect": {"response_contains": ["done"]}}}

@@ -6,9 +6,9 @@ import os
 
 import pytest
 
-from runs.containment.outbound import Outbound
-from runs.containment.sandbox import Containment, Level, Machine, Policy, detect_machine
-from runs.containment.target_roots import TargetRoots
+from runs.sandbox.outbound import Outbound
+from runs.sandbox.sandbox import Containment, Level, Machine, Policy, detect_machine
+from runs.sandbox.target_roots import TargetRoots
 from tests.requirements import missing
 
 PATH = os.environ.get("PATH", os.defpath)

@@ -6,13 +6,13 @@ import itertools
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
-from runs.execution import recording
+from runs.compare.looks import looks_of
+from runs.engine import recording
+from runs.launch.request import Request, request_runs
 from runs.models import Launch, Run, Trial
 from runs.models.run import Trigger
 from runs.models.run_options import RunOptions
-from runs.planning.request import Request, request_runs
-from runs.queue import claims
-from runs.warehouse.looks import looks_of
+from runs.workers import claims
 from scenarios.models import SuiteVersion
 from tests.builders import make_project, make_suite, make_target
 from tests.runs.carrying import NO_GATES, passed, start

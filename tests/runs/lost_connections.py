@@ -8,13 +8,13 @@ from typing import Any
 
 from django.db import OperationalError, connection
 
-from runs.execution.context import load_run
-from runs.execution.preparation import prepare_run
-from runs.execution.task import Task, load_task
-from runs.execution.trial import carry_out
-from runs.execution.trial_result import TrialResult
+from runs.engine.context import load_run
+from runs.engine.preparation import prepare_run
+from runs.engine.task import Task, load_task
+from runs.engine.trial import carry_out
+from runs.engine.trial_result import TrialResult
 from runs.models import Run
-from runs.queue.claims import claim_trial
+from runs.workers.claims import claim_trial
 
 
 def result_with_lost_connections(run: Run) -> tuple[TrialResult, set[str]]:

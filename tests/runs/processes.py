@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from runs.containment.process import ProcessResult, run_process
+from runs.sandbox.process import ProcessResult, run_process
 
 ENV = {"PATH": os.environ.get("PATH", os.defpath), "LANG": "C.UTF-8"}
 

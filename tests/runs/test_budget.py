@@ -10,13 +10,13 @@ import pytest
 from django.db import transaction
 from django.utils import timezone
 
+from runs.engine import recording
+from runs.engine.run_here import run_here
 from runs.errors import RequestError
-from runs.execution import recording
-from runs.execution.run_here import run_here
+from runs.launch.request import Request, request_runs
 from runs.models import Run, Trial
 from runs.models.run import Trigger
 from runs.models.run_options import RunOptions
-from runs.planning.request import Request, request_runs
 from tests.builders import make_project, make_target
 from tests.commands.calling import call
 from tests.runs.carrying import NO_GATES, beside, claimed, passed, start, suite_of

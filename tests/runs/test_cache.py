@@ -6,12 +6,12 @@ import pytest
 from django.test import Client
 
 from evalhub.teams.models import Project
+from runs.engine import run_here
 from runs.errors import RequestError
-from runs.execution import run_here
+from runs.launch.request import Request, request_runs
 from runs.models import Run, Target, Trial
 from runs.models.run import Trigger
 from runs.models.run_options import RunOptions
-from runs.planning.request import Request, request_runs
 from tests.builders import make_member
 from tests.runs.carried import shell_project
 from tests.runs.carrying import suite_of

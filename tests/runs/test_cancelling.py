@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from runs.execution import preparation, recording
-from runs.execution.reaper import reap
-from runs.execution.trial_result import TrialResult
+from runs.engine import preparation, recording
+from runs.engine.reaper import reap
+from runs.engine.trial_result import TrialResult
 from runs.models import Run
-from runs.queue import claims
+from runs.workers import claims
 from tests.runs.carrying import claimed, lapse, launch, lose, lose_preparations, passed, running
 
 pytestmark = pytest.mark.django_db

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from evalhub.teams.models import Project
-from runs.execution import run_here
+from runs.engine import run_here
 from runs.models import CommandRecord, Target
+from runs.results.comparability import changed_parts
 from runs.targets.definitions import read_target
-from runs.warehouse.comparability import changed_parts
 from scenarios.formats.problems import ScenarioFileError
 from tests.builders import make_run, make_suite
 from tests.runs.carrying import launch

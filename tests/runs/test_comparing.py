@@ -5,10 +5,8 @@ from __future__ import annotations
 import pytest
 
 from evalhub.teams.models import AuditEvent, Project
-from runs.errors import RequestError
-from runs.models import Alert, Change, Measure, Run, RunMeasure
-from runs.warehouse.baselines import check_choice, set_baseline, unset_baseline
-from runs.warehouse.comparison import (
+from runs.compare.baselines import check_choice, set_baseline, unset_baseline
+from runs.compare.comparison import (
     HISTORY_RUNS,
     compare_siblings,
     compare_with_baseline,
@@ -16,6 +14,8 @@ from runs.warehouse.comparison import (
     failing_since,
     passes,
 )
+from runs.errors import RequestError
+from runs.models import Alert, Change, Measure, Run, RunMeasure
 from scenarios.models import SuiteVersion
 from tests.builders import (
     close,

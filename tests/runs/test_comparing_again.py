@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from evalhub.teams.models import Project
+from runs.compare.comparison import compare_old_runs
 from runs.models import Alert, Change, Run
-from runs.warehouse.comparison import compare_old_runs
 from tests.builders import make_compared, make_project, make_suite
 from tests.commands.calling import call
 

@@ -9,18 +9,18 @@ from django.db import transaction
 from django.utils import timezone
 
 from evalhub.teams.models import Project
+from runs.alerts.notifications.messages import compose
+from runs.compare.baselines import set_baseline
+from runs.compare.comparison import compare_with_baseline
+from runs.compare.confirmation import TOO_THIN, conclude
+from runs.compare.home_page.project_home import project_summary
+from runs.compare.trend_runs import TrendFilters, newest_runs
+from runs.engine import recording
+from runs.engine.reaper import reap
+from runs.engine.run_here import run_here
 from runs.errors import RequestError, Unconfirmable
-from runs.execution import recording
-from runs.execution.reaper import reap
-from runs.execution.run_here import run_here
+from runs.launch.confirmation import plan_confirmation, start_confirmation
 from runs.models import Alert, Change, Channel, Notification, Run, Trial
-from runs.notifications.messages import compose
-from runs.pages.home.project_home import project_summary
-from runs.planning.confirmation import plan_confirmation, start_confirmation
-from runs.warehouse.baselines import set_baseline
-from runs.warehouse.comparison import compare_with_baseline
-from runs.warehouse.confirmation import TOO_THIN, conclude
-from runs.warehouse.trend_runs import TrendFilters, newest_runs
 from tests.builders import make_project
 from tests.runs.carrying import suite_of
 from tests.runs.confirming import WANTED, answers, carried, confirmed, regressed

@@ -7,18 +7,18 @@ from typing import Any
 import pytest
 from django.http import QueryDict
 
+from runs.compare.comparison import compare_with_baseline, incomparable
+from runs.compare.confirmation import suspicion_of
+from runs.compare.guidance.guidance_comparison import compare_chosen
+from runs.compare.guidance.guidance_runs import ChosenRuns, Setting
+from runs.compare.measure_changes import RunComparison, compare_run_measures
+from runs.compare.trend_runs import TrendFilters, newest_runs
+from runs.compare.trends import trend
+from runs.compare.trends_page.trend_page import trend_page
 from runs.models import Run, RunMeasure
-from runs.pages.trends.trend_page import trend_page
-from runs.warehouse.comparison import compare_with_baseline, incomparable
-from runs.warehouse.confirmation import suspicion_of
-from runs.warehouse.counting import Counting, TrialCounting, counting_of_trials, ends_of_run, ends_sentence
-from runs.warehouse.guidance_comparison import compare_chosen
-from runs.warehouse.guidance_runs import ChosenRuns, Setting
-from runs.warehouse.measure_changes import RunComparison, compare_run_measures
-from runs.warehouse.outcome_history import strips
-from runs.warehouse.rollups import trial_values
-from runs.warehouse.trend_runs import TrendFilters, newest_runs
-from runs.warehouse.trends import trend
+from runs.results.counting import Counting, TrialCounting, counting_of_trials, ends_of_run, ends_sentence
+from runs.results.outcome_history import strips
+from runs.results.rollups import trial_values
 from scenarios.models import ScenarioVersion, SuiteVersion
 from tests.builders import close, make_project, make_run, make_suite, make_trial, score
 from tests.commands.calling import call

@@ -11,10 +11,10 @@ from django.test import Client
 from jsonschema import Draft7Validator, FormatChecker
 
 from evalhub.teams.access import default_project
+from runs.exchange.exports.ctrf import ctrf
+from runs.exchange.exports.document import run_document
+from runs.exchange.exports.exports import exported
 from runs.models import Run
-from runs.reports.ctrf import ctrf
-from runs.reports.document import run_document
-from runs.reports.exports import exported
 from tests.builders import close, make_member, make_run, make_suite, make_trial, score
 from tests.commands.calling import call
 from tests.static_files import plain_static_files  # noqa: F401  # a fixture

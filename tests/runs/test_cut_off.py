@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from evaluators.calls import calls
-from runs.execution.assess import transcript_of
-from runs.execution.grading import evidence
-from runs.providers.base import Recording
+from evaluators.tool_use.calls import calls
+from runs.engine.assess import transcript_of
+from runs.engine.grading import evidence
+from runs.targets.providers.base import Recording
 
 STREAM = (Path(__file__).parents[1] / "files/streams/claude_code_cut.jsonl").read_bytes()
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from runs.compare.measure_changes import compare_run_measures
 from runs.models import Alert, Run
-from runs.warehouse.measure_changes import compare_run_measures
 from scenarios.models import ScenarioVersion, SuiteVersion
 from tests.builders import make_compared, make_project, make_suite
 

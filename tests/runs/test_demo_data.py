@@ -16,9 +16,9 @@ from django.test.utils import CaptureQueriesContext
 from pytest_django import DjangoDbBlocker
 
 from evalhub.teams.models import Project
-from runs.demo_data.preparing import prepare
-from runs.demo_data.second_process import map_ahead
-from runs.demo_data.story import chapters
+from runs.exchange.demo_data.preparing import prepare
+from runs.exchange.demo_data.second_process import map_ahead
+from runs.exchange.demo_data.story import chapters
 from runs.models import Artifact, Baseline, Change, CommandRecord, JudgingRecord, Run, RunMeasure, Trial
 from scenarios.models import Suite
 from tests.builders import make_member, make_project

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from evalhub.teams.models import Project
+from runs.alerts.notifications.messages import compose
+from runs.alerts.triage import triage
+from runs.compare.drift import drift_sentence
 from runs.models import Alert, Notification, Run
 from runs.models.comparison import AlertState
-from runs.notifications.messages import compose
-from runs.warehouse.drift import drift_sentence
-from runs.warehouse.triage import triage
 from scenarios.models import SuiteVersion
 from tests.builders import make_compared, make_member, make_project, make_suite, make_version
 from tests.runs.notifications.channels import webhook

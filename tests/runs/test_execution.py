@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from evalhub.teams.models import Project
-from runs.execution import lanes, run_here
-from runs.execution.work_area import own_area
+from runs.engine import lanes, run_here
+from runs.engine.workspace.work_area import own_area
 from runs.models import Target
 from tests.kept_files import path_of
 from tests.runs.carried import GOOD, carried, one, shell_project

@@ -10,7 +10,7 @@ import pytest
 
 from evalhub.teams.models import Project
 from runs.models import Artifact, Target, Trial
-from runs.warehouse.workspace_archive import archive
+from runs.results.files.workspace_archive import archive
 from tests.kept_files import path_of
 from tests.runs.carried import one, shell_project
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evalhub.teams.models import Project
-from runs.execution import run_here
+from runs.engine import run_here
 from scenarios.formats.parsed import FixtureFile
 from scenarios.storing import keep_fixture
 from tests.runs.carried import one, shell_project

@@ -10,9 +10,9 @@ from xml.etree.ElementTree import fromstring
 import pytest
 
 from evaluators.model import Event, Transcript
+from runs.exchange.exports import agentv_jsonl
+from runs.exchange.exports.exports import EXPORTS, exported
 from runs.models import Run, TranscriptRecord
-from runs.reports import agentv_jsonl
-from runs.reports.exports import EXPORTS, exported
 from tests.builders import close, make_project, make_run, make_suite, make_trial, score
 from tests.trial_parts import make_judging
 

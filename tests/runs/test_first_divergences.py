@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from runs.compare.compared_with_first import compared_with_first
+from runs.compare.first_divergences import EndedTrial, first_divergences
 from runs.models import CommandRecord, Run, RunDigest
-from runs.warehouse.compared_with_first import compared_with_first
-from runs.warehouse.digests import command_sequences
-from runs.warehouse.first_divergences import EndedTrial, first_divergences
+from runs.results.digests import command_sequences
 from tests.builders import close, make_project, make_run, make_suite, make_trial
 from tests.commands.calling import call
 from tests.diverging import ALIKE, BAD, GOOD, diverging_runs, run_commands

@@ -9,11 +9,11 @@ from typing import Any, get_args
 import pytest
 
 from evaluators.transcripts import PARSERS
+from runs.engine.grading import Grading, grade_by_files, grade_in_workspace
+from runs.engine.grading.evidence import Parser
+from runs.engine.workspace.work_area import own_area
 from runs.errors import RequestError
-from runs.execution.grading import Grading, grade_by_files, grade_in_workspace
-from runs.execution.grading.evidence import Parser
-from runs.execution.work_area import own_area
-from runs.worker_settings import containment
+from runs.sandbox.worker_settings import containment
 from scenarios.formats.problems import ScenarioFileError
 from tests.greeting import CONTAINS, SUCCEEDS, greeting
 

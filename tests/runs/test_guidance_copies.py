@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from evaluators.model import Transcript
-from runs.execution.guidance import copies, exposure, file_read_by
-from runs.providers import OPTIONS
-from runs.providers.options import ResolvedTarget
+from runs.engine.workspace.guidance import copies, exposure, file_read_by
+from runs.targets.providers.options import ResolvedTarget
+from runs.targets.providers.registry import OPTIONS
 from scenarios.formats.parsed import FixtureFile
 
 

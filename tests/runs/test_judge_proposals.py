@@ -7,9 +7,9 @@ from django.test import Client
 
 from evalhub.teams.models import ApiToken
 from runs.errors import UnknownTarget
+from runs.launch.request import Request, plan
 from runs.models import Run, Target
 from runs.models.run_options import RunOptions
-from runs.planning.request import Request, plan
 from tests.builders import make_member, make_project, make_suite, make_target
 from tests.static_files import plain_static_files  # noqa: F401  # a fixture
 

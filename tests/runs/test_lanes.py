@@ -10,8 +10,8 @@ from itertools import pairwise
 import pytest
 from django.db import connection, transaction
 
-from runs.execution import lanes, recording, run_here
-from runs.execution.processor import ProcessorUse
+from runs.engine import lanes, recording, run_here
+from runs.engine.processor import ProcessorUse
 from runs.models import Run, Target, Trial
 from tests.builders import make_guidance, make_project, make_suite, make_target
 from tests.runs.carrying import (

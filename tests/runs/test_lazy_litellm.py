@@ -15,14 +15,14 @@ UNMET = (
     "json_repair",
     "regex",
     "scenarios.formats.tool_forge.case_files",
-    "runs.providers.claude_code",
-    "runs.providers.codex",
-    "runs.providers.http",
-    "runs.providers.language_model",
+    "runs.targets.agents.claude_code",
+    "runs.targets.agents.codex",
+    "runs.targets.language_models.http",
+    "runs.targets.language_models.language_model",
 )
 EVERYTHING = """
 import django; django.setup()
-import evalhub.urls, evalhub.celery, runs.tasks, runs.execution.batches, runs.planning.inputs, runs.providers
+import evalhub.urls, evalhub.celery, runs.tasks, runs.engine.batches, runs.launch.inputs, runs.targets.providers.registry
 from django.urls import get_resolver; get_resolver().url_patterns
 """
 MOCK_RUN = """
@@ -47,9 +47,9 @@ assert Trial.objects.get().answer == "hello"
 FIRST_REQUEST = """
 import django; django.setup()
 import time
-from runs.providers.access import resolve_access
-from runs.providers.completion import Asking
-from runs.providers.waiting import TimeLimit
+from runs.targets.providers.access import resolve_access
+from runs.targets.language_models.completion import Asking
+from runs.targets.providers.waiting import TimeLimit
 from tests.model_server import serving
 from tests.runs.providers.model_targets import LOOPBACK, target_of
 with serving() as server:

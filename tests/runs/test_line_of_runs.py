@@ -9,14 +9,14 @@ import pytest
 from django.utils import timezone
 
 from evalhub.teams.models import Project
+from runs.alerts.triage import triage
+from runs.compare.baselines import set_baseline
+from runs.compare.comparison import compare_with_baseline
+from runs.compare.line import RECENT, line_runs
+from runs.compare.old_side import shown_old_side
+from runs.compare.recompute import recompute
 from runs.models import Alert, Run
 from runs.models.comparison import AlertState, Evidence
-from runs.warehouse.baselines import set_baseline
-from runs.warehouse.comparison import compare_with_baseline
-from runs.warehouse.line import RECENT, line_runs
-from runs.warehouse.old_side import shown_old_side
-from runs.warehouse.recompute import recompute
-from runs.warehouse.triage import triage
 from scenarios.models import SuiteVersion
 from tests.builders import (
     make_compared,

@@ -6,17 +6,17 @@ import itertools
 
 import pytest
 
+from runs.compare.baselines import set_baseline
+from runs.compare.looks import looks_of
+from runs.engine import recording
+from runs.engine.reaper import reap
+from runs.engine.retrying import RetryKind, retry_trials
 from runs.errors import RequestError
-from runs.execution import recording
-from runs.execution.reaper import reap
-from runs.execution.retrying import RetryKind, retry_trials
+from runs.launch.confirmation import start_confirmation
+from runs.launch.more_trials import plan_more_trials, request_more_trials
 from runs.models import Alert, Run, Trial
 from runs.models.run_options import RunOptions
-from runs.planning.confirmation import start_confirmation
-from runs.planning.more_trials import plan_more_trials, request_more_trials
-from runs.queue import claims
-from runs.warehouse.baselines import set_baseline
-from runs.warehouse.looks import looks_of
+from runs.workers import claims
 from tests.builders import make_guidance
 from tests.runs.carrying import passed, start
 from tests.runs.looking import KEYS, carry, decisions, failing, ran, requested, suite, trials_by_key

@@ -10,10 +10,10 @@ import pytest
 from django.db import OperationalError, connection
 from django.utils import timezone
 
-from runs.execution import recording
-from runs.execution.reaper import reap
+from runs.db.retry import retry_when_lost
+from runs.engine import recording
+from runs.engine.reaper import reap
 from runs.models import Run
-from runs.queue.retry import retry_when_lost
 from tests.runs import carried
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -7,10 +7,10 @@ import threading
 import pytest
 from django.db import connections
 
-from runs.execution.grading.evidence import Grading
-from runs.execution.grading.requests import run_request
+from runs.engine.grading.evidence import Grading
+from runs.engine.grading.requests import run_request
 from runs.models import GradeRequest
-from runs.queue import request_leases
+from runs.workers import request_leases
 from tests.builders import make_member, make_project
 from tests.greeting import greeting
 

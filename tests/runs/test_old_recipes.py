@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-from evaluators.interaction import analyse
 from evaluators.model import Event, Transcript
-from evaluators.tool import Tool
-from runs.execution import recounting
-from runs.execution.old_recipes import mark_old_recipes
+from evaluators.tool_use.interaction import analyse
+from evaluators.tool_use.tool import Tool
+from runs.compare.comparison import incomparable
+from runs.compare.measure_changes import compare_run_measures
+from runs.engine.stored_trials import recounting
+from runs.engine.stored_trials.old_recipes import mark_old_recipes
 from runs.models import Artifact, Run, RunMeasure, TranscriptRecord, Trial
 from runs.models.trial import json_of, transcript_row
-from runs.warehouse.artifacts import keep
-from runs.warehouse.comparison import incomparable
-from runs.warehouse.counting import ends_of_run
-from runs.warehouse.measure_changes import compare_run_measures
+from runs.results.counting import ends_of_run
+from runs.results.files.artifacts import keep
 from scenarios.models import ScenarioVersion, SuiteVersion
 from tests.builders import close, make_project, make_run, make_suite, make_target, make_trial, score
 from tests.commands.calling import call

@@ -8,10 +8,10 @@ import pytest
 
 from evalhub.teams.models import AuditEvent
 from runs.errors import NothingToRun, RequestError, UnknownTarget
+from runs.launch.request import Request, plan, request_runs
 from runs.models import Launch, Run, Trial
 from runs.models.run import Trigger
 from runs.models.run_options import RunOptions, Selection
-from runs.planning.request import Request, plan, request_runs
 from tests.builders import make_guidance, make_member, make_project, make_suite, make_target
 from tests.runs.carrying import suite_of
 

@@ -7,8 +7,8 @@ from statistics import fmean
 
 import pytest
 
-from evaluators.measure_change import MeasureRule, Sample, pooled
-from evaluators.regression import compare_headline, detectable_with
+from evaluators.statistics.measure_change import MeasureRule, Sample, pooled
+from evaluators.statistics.regression import compare_headline, detectable_with
 
 PASS = MeasureRule("trial/pass", is_outcome=True)
 

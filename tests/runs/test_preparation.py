@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evalhub.teams.models import Project
-from runs.execution import lanes, preparation, run_here
+from runs.engine import lanes, preparation, run_here
 from runs.models import Run, RunSlot, Trial
 from runs.targets.versions import definition_hash
 from scenarios.formats.parsed import FixtureFile

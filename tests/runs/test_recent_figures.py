@@ -7,9 +7,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from evalhub.web import numbers
-from runs.charts.recent_runs import Recent, drawn_figures
-from runs.warehouse.run_list import RowBaseline, Spread
+from evalhub.lib import numbers
+from runs.results.run_list import RowBaseline, Spread
+from runs.results.run_page.recent_runs import Recent, drawn_figures
 
 AT = datetime(2026, 11, 9, 12, tzinfo=UTC)
 

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from evalhub.teams.models import Project
-from evaluators.recorded_calls import RecordedCall, read_record
-from evaluators.tool import Tool
-from runs.containment.sandbox import Level
-from runs.execution.tool_recording import recorded_tool, recording_problem
+from evaluators.tool_use.recorded_calls import RecordedCall, read_record
+from evaluators.tool_use.tool import Tool
+from runs.engine.tool.tool_recording import recorded_tool, recording_problem
 from runs.models import Trial
+from runs.sandbox.sandbox import Level
 from tests.kept_files import path_of
 from tests.runs.carried import one, shell_project
 from tests.runs.containments import PATH, containment

@@ -6,14 +6,14 @@ import random
 
 import pytest
 
-from evaluators.evaluate import Evaluation
+from evaluators.grading.evaluate import Evaluation
 from evaluators.model import Score, Transcript, Usage
-from runs.execution import recording
-from runs.execution.reaper import reap
-from runs.execution.trial_result import TrialResult
+from runs.engine import recording
+from runs.engine.reaper import reap
+from runs.engine.trial_result import TrialResult
 from runs.models import Run, RunMeasure, RunSlot, Trial
 from runs.models.trial import SHORT, TranscriptRecord
-from runs.queue import claims
+from runs.workers import claims
 from tests.runs.carrying import claimed, launch, passed, running
 
 pytestmark = pytest.mark.django_db

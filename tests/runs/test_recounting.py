@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from evaluators.interaction import RULES_VERSION
 from evaluators.model import Event, Transcript
-from runs.execution.recounting import recount, runs_behind
+from evaluators.tool_use.interaction import RULES_VERSION
+from runs.compare.comparison import incomparable
+from runs.compare.measure_changes import compare_run_measures
+from runs.engine.stored_trials.recounting import recount, runs_behind
 from runs.models import Artifact, CommandRecord, Run, RunMeasure, SearchEntry, TranscriptRecord, Trial
 from runs.models.trial import transcript_row
-from runs.warehouse.artifacts import keep
-from runs.warehouse.comparison import incomparable
-from runs.warehouse.counting import compared_by, ends_of_run, rules_of_run
-from runs.warehouse.measure_changes import compare_run_measures
+from runs.results.counting import compared_by, ends_of_run, rules_of_run
+from runs.results.files.artifacts import keep
 from scenarios.models import ScenarioVersion
 from tests.builders import close, make_project, make_run, make_suite, make_target, make_trial, score
 from tests.commands.calling import call

@@ -10,7 +10,7 @@ import pytest
 
 from evalhub.teams.models import Project
 from evaluators.model import MOST_TOKENS
-from runs.execution import run_here
+from runs.engine import run_here
 from runs.models import Target, Trial
 from tests.builders import make_project
 from tests.runs.carried import GOOD

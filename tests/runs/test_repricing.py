@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from evaluators.costs import COST_RULES
+from evaluators.grading.costs import COST_RULES
 from evaluators.model import Transcript, Usage
-from runs.execution.repricing import reprice, runs_behind
+from runs.compare.measure_changes import compare_run_measures
+from runs.compare.stored_changes import stored_changes
+from runs.engine.stored_trials.repricing import reprice, runs_behind
 from runs.models import Artifact, ModelPrice, Run, RunMeasure, TranscriptRecord, Trial
 from runs.models.run import Trigger
 from runs.models.trial import transcript_row
-from runs.warehouse.artifacts import keep
-from runs.warehouse.comparability import changed_parts
-from runs.warehouse.measure_changes import compare_run_measures
-from runs.warehouse.stored_changes import stored_changes
+from runs.results.comparability import changed_parts
+from runs.results.files.artifacts import keep
 from tests.builders import close, make_project, make_run, make_suite, make_target, make_trial
 from tests.commands.calling import call
 

@@ -10,13 +10,13 @@ from django.db import connections
 from django.utils import timezone
 
 from evalhub.teams.models import AuditEvent
+from runs.db.transactions import write_transaction
+from runs.engine import lanes, preparation, recording
+from runs.engine.retrying import RetryKind, retry_trials, retryable_counts
+from runs.engine.trial_result import TrialResult
 from runs.errors import NotRetryable
-from runs.execution import lanes, preparation, recording
-from runs.execution.retrying import RetryKind, retry_trials, retryable_counts
-from runs.execution.trial_result import TrialResult
 from runs.models import Run, RunMeasure, Trial, TrialAttempt
-from runs.queue.transactions import write_transaction
-from runs.warehouse.digests import digests_of
+from runs.results.digests import digests_of
 from tests.builders import make_suite
 from tests.runs.carrying import SHELL_AGENT, claimed, launch, passed, running, shell_target, suite_of
 

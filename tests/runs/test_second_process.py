@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from runs.demo_data.second_process import ProcessLost, map_ahead
+from runs.exchange.demo_data.second_process import ProcessLost, map_ahead
 
 ROOT = Path(__file__).parents[2]
 STARTED_AND_LEFT = """
 import time
-from runs.demo_data.second_process import map_ahead
+from runs.exchange.demo_data.second_process import map_ahead
 from tests.runs.test_second_process import process_of
 print(next(map_ahead(process_of, range(9), ahead=1)), flush=True)
 time.sleep(60)

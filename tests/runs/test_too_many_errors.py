@@ -6,16 +6,16 @@ import json
 
 import pytest
 
+from runs.compare.aa_pairs import aa_rates
+from runs.compare.baselines import baseline_of, check_choice, set_baseline
+from runs.compare.comparison import compare_with_baseline
+from runs.compare.measure_changes import compare_run_measures
+from runs.compare.trend_runs import TrendFilters, is_of_line, newest_runs
 from runs.errors import RequestError
+from runs.exchange.exports.document import run_json
+from runs.exchange.exports.summary_markdown import comparison_summary, run_summary
 from runs.models import Baseline, Change, Run
 from runs.models.run import MOSTLY_MEASURED, has_too_many_errors
-from runs.reports.document import run_json
-from runs.reports.summary_markdown import comparison_summary, run_summary
-from runs.warehouse.aa_pairs import aa_rates
-from runs.warehouse.baselines import baseline_of, check_choice, set_baseline
-from runs.warehouse.comparison import compare_with_baseline
-from runs.warehouse.measure_changes import compare_run_measures
-from runs.warehouse.trend_runs import TrendFilters, is_of_line, newest_runs
 from scenarios.models import SuiteVersion
 from tests.builders import make_project, make_suite
 from tests.commands.calling import call

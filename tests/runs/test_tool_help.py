@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from evalhub.teams.models import Project
-from runs.execution import run_here
+from runs.engine import run_here
 from runs.models import FlagConfusion, Run, SubcommandMeasure, ToolHelp
-from runs.warehouse.run_filters import RunListFilters
-from runs.warehouse.usage import markdown_of, usage
+from runs.results.run_filters import RunListFilters
+from runs.results.usage import markdown_of, usage
 from scenarios.bundles import Bundle
 from scenarios.imports import import_files
 from tests.builders import make_project

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from evalhub.teams.models import Project
-from runs.execution import run_here
+from runs.compare.comparison import incomparable
+from runs.engine import run_here
 from runs.models import Run
-from runs.warehouse.comparison import incomparable
 from scenarios.bundles import Bundle
 from scenarios.imports import import_files
 from tests.builders import make_project

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from evaluators.interaction import analyse
-from evaluators.tool import Tool
+from evaluators.tool_use.interaction import analyse
+from evaluators.tool_use.tool import Tool
 from evaluators.transcripts import parse
-from runs.execution import run_here
+from runs.compare.measure_changes import compare_run_measures
+from runs.engine import run_here
 from runs.models import Run, RunMeasure, Trial
 from runs.targets.import_targets import import_targets
-from runs.warehouse.measure_changes import compare_run_measures
 from scenarios.bundles import Bundle
 from scenarios.imports import import_files
 from tests.builders import make_project

@@ -9,19 +9,19 @@ from typing import Any
 import pytest
 from django.db import OperationalError, connection
 
-from evaluators.assertions import tool_calls
-from evaluators.evaluate import Evaluation
-from evaluators.interaction import analyse
+from evaluators.grading.assertions import tool_calls
+from evaluators.grading.evaluate import Evaluation
 from evaluators.model import Judging, Score, Usage
-from evaluators.tool import Tool
+from evaluators.tool_use.interaction import analyse
+from evaluators.tool_use.tool import Tool
 from evaluators.transcripts import parse
-from runs.execution import lanes, recording, unrecorded
-from runs.execution.lane_pool import LanePool
-from runs.execution.reaper import reap
+from runs.db.outage import LOG_SECONDS, Outage
+from runs.engine import lanes, recording, unrecorded
+from runs.engine.lane_pool import LanePool
+from runs.engine.reaper import reap
 from runs.models import Trial
-from runs.queue.claims import Claim
-from runs.queue.outage import LOG_SECONDS, Outage
-from runs.warehouse.artifacts import Kept
+from runs.results.files.artifacts import Kept
+from runs.workers.claims import Claim
 from tests.builders import make_project
 from tests.runs.carrying import claimed, launch, lose, passed, running, shell_target, start, suite_of
 

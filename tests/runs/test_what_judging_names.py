@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from evaluators.judges.rubric import Criterion, Rubric
-from runs.execution.judging_files import (
+from evaluators.grading.judges.rubric import Criterion, Rubric
+from runs.engine.workspace.judging_files import (
     Command,
     Judging,
     commands_of,

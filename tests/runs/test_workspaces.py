@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 
 from evaluators.model import FileUnavailable
-from runs.containment.safe_walk import remove
-from runs.containment.sandbox import Level
-from runs.containment.user_namespaces import MOST_FREE
+from runs.engine.workspace.trial_folder import trial_folder
+from runs.engine.workspace.work_area import own_area
+from runs.engine.workspace.workspace import LocalWorkspace, fill, fresh_folder
 from runs.errors import ProviderError
-from runs.execution.trial_folder import trial_folder
-from runs.execution.work_area import own_area
-from runs.execution.workspace import LocalWorkspace, fill, fresh_folder
-from runs.warehouse.workspace_archive import ChangedFile, archive, changed_files
+from runs.results.files.workspace_archive import ChangedFile, archive, changed_files
+from runs.sandbox.safe_walk import remove
+from runs.sandbox.sandbox import Level
+from runs.sandbox.user_namespaces import MOST_FREE
 from scenarios.formats.parsed import FixtureFile
 from scenarios.guidance import overlay
 from scenarios.spec import PostScript
@@ -260,14 +260,14 @@ def test_it_removes_what_was_made_read_only(tmp_path):
     program = (
         "import os, pathlib, sys, tempfile\n"
         "if os.geteuid() == 0: os.setgroups([]); os.setgid(65534); os.setuid(65534)\n"
-        "from runs.containment.safe_walk import remove\n"
+        "from runs.sandbox.safe_walk import remove\n"
         "root = pathlib.Path(tempfile.mkdtemp()); deep = root / 'a' / 'b'; deep.mkdir(parents=True)\n"
         "(deep / 'f').write_text('x'); (root / 'l').symlink_to('/etc')\n"
         "deep.chmod(0o000); (root / 'a').chmod(0o500); root.chmod(0o500)\n"
         "remove(root); remove(root); print(root.exists())\n"
     )
     root = Path(__file__).parents[2]
-    code = f"import sys; sys.path.insert(0, {str(root)!r}); import runs.execution.workspace\n{program}"
+    code = f"import sys; sys.path.insert(0, {str(root)!r}); import runs.engine.workspace.workspace\n{program}"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd="/", check=False)
     assert done.stdout == "False\n", done.stderr
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evaluators.comparability import Standard
+from evaluators.statistics.comparability import Standard
 from scenarios.bundles import Bundle
 from scenarios.differences import (
     Changed,

@@ -1,9 +1,9 @@
 import pytest
 
-from evaluators.criteria import Criteria
-from evaluators.gates.file_gates import FileExists
-from evaluators.judges.rubric import Criterion, JudgeCriteria, Rubric
-from evaluators.tool import McpServer, Tool
+from evaluators.grading.criteria import Criteria
+from evaluators.grading.gates.file_gates import FileExists
+from evaluators.grading.judges.rubric import Criterion, JudgeCriteria, Rubric
+from evaluators.tool_use.tool import McpServer, Tool
 from scenarios.formats.parsed import FixtureFile, ParsedSuite
 from scenarios.hashing import (
     content_hash,

@@ -108,7 +108,7 @@ def figures() -> list[Any]:
 def main(runs: int) -> None:
     django.setup()
     from runs.models import ModelPrice
-    from runs.warehouse.artifacts import keep
+    from runs.results.files.artifacts import keep
     from tests.upgrade.__main__ import fill, migrate_to
 
     kept = keep("transcript", raw_output())

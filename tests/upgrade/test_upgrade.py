@@ -14,7 +14,7 @@ from uuid import uuid4
 import pytest
 from django.db import connection
 
-from evaluators.interaction import RULES_VERSION
+from evaluators.tool_use.interaction import RULES_VERSION
 from tests.upgrade.tables import tables
 
 ROOT = Path(__file__).parents[2]

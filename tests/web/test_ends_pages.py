@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from evaluators.model import Event, Transcript
+from runs.compare.comparison import compare_with_baseline
 from runs.models import CommandRecord, TranscriptRecord, Trial
 from runs.models.trial import transcript_row
-from runs.warehouse.comparison import compare_with_baseline
-from runs.warehouse.counting import NOT_RECORDED
+from runs.results.counting import NOT_RECORDED
 from scenarios.models import SuiteVersion
 from tests.builders import close, make_guidance, make_run, make_suite, make_trial, score
 from tests.web.screen import Part, parse

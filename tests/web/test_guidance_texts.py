@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from evalhub.teams.models import AuditEvent
+from runs.compare.guidance_page.versions import rendered
 from runs.models import Launch, Run, Trial
-from runs.pages.guidance.versions import rendered
-from runs.warehouse.overruling import overrule
+from runs.review.overruling import overrule
 from scenarios.models import Guidance
 from tests.builders import (
     close,

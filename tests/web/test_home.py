@@ -6,8 +6,8 @@ from datetime import timedelta
 
 from django.utils import timezone
 
+from runs.compare.home_page.attention import MOST_ALERTS
 from runs.models import Alert, Run, TargetCheck
-from runs.pages.home.attention import MOST_ALERTS
 from scenarios.models import Suite
 from tests.builders import make_member, make_project, make_run, make_suite, make_target, make_trial
 from tests.web.runs.pages import tried

@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 
 from runs.models import JudgeCalibration, JudgingRecord, Overrule, Resolution, Review, ReviewRound, Run, Trial
-from runs.warehouse.review_rounds import decide, draw
+from runs.review.review_rounds import decide, draw
 from scenarios.models import SuiteVersion
 from tests.builders import close, make_guidance, make_member, make_run, make_trial, score
 from tests.runs.reviewing.judged import VERSION, judged_trial

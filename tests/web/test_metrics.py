@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from runs.execution.retrying import RetryKind, retry_trials
+from runs.engine.retrying import RetryKind, retry_trials
 from runs.models import Alert, Run, Target, Worker
 from tests.builders import make_project, make_run, make_suite, make_trial
 

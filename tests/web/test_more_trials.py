@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from runs.execution import run_here
+from runs.engine import run_here
 from runs.models import Launch, Run, Target
 from tests.builders import make_guidance, make_suite, make_target
 from tests.runs.carrying import NO_GATES, launch, start

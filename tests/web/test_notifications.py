@@ -8,8 +8,8 @@ import pytest
 from django.utils import timezone
 
 from evalhub.teams.models import AuditEvent
+from runs.alerts.notifications.delivery import deliver_due
 from runs.models import Channel, Delivery, Notification
-from runs.notifications.delivery import deliver_due
 from tests.builders import make_project
 from tests.runs.notifications.channels import SECRET, mail, only_delivery, webhook
 from tests.runs.servers import Reply, serving

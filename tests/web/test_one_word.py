@@ -8,11 +8,11 @@ import pytest
 from django.conf import settings
 
 from evalhub.web.states import STATES as BADGES
-from evaluators.measure_change import ChangeVerdict
-from evaluators.scenario_classes import ScenarioClass
-from runs.api.runs import RunFilters
+from evaluators.statistics.measure_change import ChangeVerdict
+from evaluators.statistics.scenario_classes import ScenarioClass
 from runs.models.run import RunState
-from runs.warehouse.run_filters import STATES, VERDICTS
+from runs.results.run_filters import STATES, VERDICTS
+from runs.results.run_page.api import RunFilters
 
 
 @pytest.mark.parametrize("verdict", ChangeVerdict)

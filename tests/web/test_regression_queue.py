@@ -8,8 +8,8 @@ import pytest
 from django.utils import timezone
 
 from evalhub.teams.models import ApiToken, AuditEvent
+from runs.alerts.triage import StaleChange, triage
 from runs.models import Alert, Run
-from runs.warehouse.triage import StaleChange, triage
 from tests.builders import make_compared, make_member
 from tests.web.screen import parse
 

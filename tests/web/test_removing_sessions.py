@@ -9,12 +9,12 @@ from msgspec import structs
 
 from evalhub.teams.models import AuditEvent, Project
 from evaluators.model import Command, Event, Transcript
-from evaluators.sessions.kept import KeptSession
-from runs.execution.recounting import recount
+from evaluators.transcripts.sessions.kept import KeptSession
+from runs.engine.stored_trials.recounting import recount
+from runs.exchange.imports.import_sessions import session_tool, store_sessions
+from runs.exchange.imports.session_files import ReadSessions
 from runs.models import CommandRecord, ImportedSession, Run, SearchEntry, SubcommandMeasure, TranscriptRecord
 from runs.models.trial import transcript_row
-from runs.warehouse.import_sessions import session_tool, store_sessions
-from runs.warehouse.session_files import ReadSessions
 from tests.builders import make_project
 from tests.commands.calling import call
 from tests.session_files import claude

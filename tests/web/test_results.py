@@ -7,8 +7,8 @@ import json
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
+from runs.exchange.exports.exports import EXPORTS
 from runs.models import Run
-from runs.reports.exports import EXPORTS
 from tests.builders import close, make_project, make_run, make_suite, make_trial
 from tests.web.screen import parse
 

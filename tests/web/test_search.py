@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from evaluators.model import Event, Transcript
+from runs.db import statements
 from runs.models import SearchEntry
-from runs.queue import statements
-from runs.warehouse.search_index import entry, facets_of
+from runs.results.search.search_index import entry, facets_of
 from tests.builders import make_project, make_run, make_suite, make_trial
 from tests.web.screen import parse
 

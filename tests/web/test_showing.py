@@ -9,8 +9,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.template import engines
 
+from evalhub.lib import numbers
 from evalhub.template_engine import coded
-from evalhub.web import numbers, svg, template_filters
+from evalhub.web import svg, template_filters
 from evalhub.web.sanitize import cut, visible
 
 NOW = datetime(2026, 11, 9, 12, 0, tzinfo=UTC)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from runs.compare.baselines import set_baseline
 from runs.models import SuiteProof
-from runs.warehouse.baselines import set_baseline
 from scenarios.models import Suite
 from tests.builders import (
     close,

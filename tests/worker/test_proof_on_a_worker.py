@@ -9,7 +9,7 @@ from tests.worker.stand import ROOT, Stand
 
 REQUEST = """
 import django; django.setup()
-from runs.execution.proving.requests import request_proof
+from runs.suites.proof_requests import request_proof
 from scenarios.models import SuiteVersion
 request_proof(SuiteVersion.objects.select_related("suite__project").get(), by=None)
 """

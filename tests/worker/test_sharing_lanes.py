@@ -57,6 +57,6 @@ def test_a_free_worker_finds_work_while_the_broker_is_away(stand: Stand, tmp_pat
         "shell",
         "--no-imports",
         "-c",
-        f"from runs.execution.preparation import prepare_run; prepare_run({number})",
+        f"from runs.engine.preparation import prepare_run; prepare_run({number})",
     )
     stand.until(lambda: stand.one(f"SELECT state FROM runs_run WHERE id = {number}") == "finished", 30)

@@ -7,8 +7,8 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from evalhub.web.numbers import counted, file_size
-from runs.warehouse.backup import BackupFailed, back_up
+from evalhub.lib.numbers import counted, file_size
+from runs.results.files.backup import BackupFailed, back_up
 from scenarios.commands import EvalhubCommand, Refused, Result
 
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from django.conf import settings
 
+from evalhub.lib.numbers import counted
 from evalhub.teams import audit
-from evalhub.web.numbers import counted
-from runs.execution.recording import cancel_run
+from runs.engine.recording import cancel_run
 from runs.models import Run
 from scenarios.commands import EvalhubCommand, Refused, Result, acting_user
 

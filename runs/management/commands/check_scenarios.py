@@ -8,18 +8,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from evalhub.lib.numbers import counted
 from evalhub.teams.access import DEFAULT_PROJECT
 from evalhub.teams.models import Project
-from evalhub.web.numbers import counted
+from runs.db.disk import DiskFull
+from runs.engine.proof_agents import Setting
 from runs.errors import ProviderError, RequestError
-from runs.execution.proving.agents import Setting
-from runs.execution.proving.prove import Scenario, prove
-from runs.providers.prices import litellm_price
-from runs.queue.disk import DiskFull
-from runs.reports.proofs import proof_lines, seals_json
+from runs.exchange.exports.proofs import proof_lines, seals_json
+from runs.results.seals import ScenarioSeal
+from runs.sandbox.worker_settings import containment, variables_of
+from runs.suites.prove import Scenario, prove
 from runs.targets.definitions import hints_of_file
-from runs.warehouse.seals import ScenarioSeal
-from runs.worker_settings import containment, variables_of
+from runs.targets.providers.prices import litellm_price
 from scenarios.bundles import read_path
 from scenarios.commands import FAILED, WRONG_USE, EvalhubCommand, Refused, Result
 from scenarios.formats import parse_files

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from typing import Any
 
-from runs.warehouse.comparison import compare_again, compare_old_runs
+from runs.compare.comparison import compare_again, compare_old_runs
 from scenarios.commands import EvalhubCommand, Result, add_project_argument, chosen_project
 
 

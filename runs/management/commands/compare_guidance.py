@@ -6,9 +6,9 @@ from argparse import ArgumentParser
 from typing import Any
 
 from evalhub.teams.models import Project
-from runs.reports.measure_table import measure_table
-from runs.warehouse.guidance_comparison import compare_chosen, comparison_json
-from runs.warehouse.guidance_runs import settings_of
+from runs.compare.guidance.guidance_comparison import compare_chosen, comparison_json
+from runs.compare.guidance.guidance_runs import settings_of
+from runs.exchange.exports.measure_table import measure_table
 from scenarios.commands import EvalhubCommand, Refused, Result, add_project_argument, chosen_project
 from scenarios.models import Guidance
 

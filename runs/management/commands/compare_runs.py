@@ -6,24 +6,24 @@ from argparse import ArgumentParser
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from evaluators import verdict_sentences
-from evaluators.comparability import named
-from evaluators.measure_change import MeasureChange
+from evaluators.statistics import verdict_sentences
+from evaluators.statistics.comparability import named
+from evaluators.statistics.measure_change import MeasureChange
+from runs.compare.compared_with_first import ComparedRun, compared_with_first
+from runs.compare.comparison import comparison_between
+from runs.compare.first_divergences import divergences_json
+from runs.compare.measure_changes import RunComparison
+from runs.compare.side_by_side import MOST_COMPARED
+from runs.compare.stored_changes import change_json
 from runs.errors import NotWritable
+from runs.exchange.exports.files import write_summary
+from runs.exchange.exports.measure_table import measure_table
+from runs.exchange.exports.regression_rule import RULES, has_regressed
+from runs.exchange.exports.summary_markdown import comparison_summary
 from runs.models import Run
-from runs.reports.files import write_summary
-from runs.reports.measure_table import measure_table
-from runs.reports.regression_rule import RULES, has_regressed
-from runs.reports.summary_markdown import comparison_summary
-from runs.warehouse.compared_with_first import ComparedRun, compared_with_first
-from runs.warehouse.comparison import comparison_between
-from runs.warehouse.counting import ends_sentence
-from runs.warehouse.digests import digests_of
-from runs.warehouse.first_divergences import divergences_json
-from runs.warehouse.measure_changes import RunComparison
-from runs.warehouse.side_by_side import MOST_COMPARED
-from runs.warehouse.stored_changes import change_json
-from runs.warehouse.variance import variance_json
+from runs.results.counting import ends_sentence
+from runs.results.digests import digests_of
+from runs.results.variance import variance_json
 from scenarios.commands import (
     NOT_MEASURED,
     PASSED,

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from runs.errors import NotWritable, RequestError
+from runs.exchange.exports.exports import EXPORTS, exported
+from runs.exchange.exports.files import write_atomically
+from runs.exchange.exports.run_archive import run_archive
 from runs.models import Run
 from runs.models.run import OPEN
-from runs.reports.exports import EXPORTS, exported
-from runs.reports.files import write_atomically
-from runs.reports.run_archive import run_archive
 from scenarios.commands import EvalhubCommand, Refused, Result, add_project_argument, chosen_project
 
 ARCHIVE = "evalhub"

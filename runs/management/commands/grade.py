@@ -8,12 +8,12 @@ from typing import Any
 from django.conf import settings
 from pydantic import ValidationError
 
-from evaluators.text_encoding import decode_text
+from evaluators.transcripts.text_encoding import decode_text
+from runs.db.disk import CannotStore
+from runs.engine.grading import Grading, grade_in_workspace
 from runs.errors import ProviderError, RequestError
-from runs.execution.grading import Grading, grade_in_workspace
-from runs.queue.disk import CannotStore
-from runs.reports.console import evaluator_findings
-from runs.worker_settings import containment
+from runs.exchange.exports.console import evaluator_findings
+from runs.sandbox.worker_settings import containment
 from scenarios.commands import FAILED, EvalhubCommand, Refused, Result, read_bytes
 
 SIGNS = {True: "✓", False: "✗", None: "–"}

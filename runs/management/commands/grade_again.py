@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from runs.management.reassess import ReassessCommand
+from runs.engine.stored_trials.command import ReassessCommand
 
 
 class Command(ReassessCommand):

@@ -10,14 +10,14 @@ from django.contrib.auth.models import User
 
 from evalhub.teams.models import Project
 from runs.errors import NotWritable, RequestError
+from runs.exchange.exports.document import run_json
+from runs.exchange.exports.files import check_summary_file, write_summary
+from runs.exchange.exports.regression_rule import has_regressed, why_not_measured
+from runs.exchange.exports.summary_markdown import RELATED, run_summary
+from runs.exchange.imports.import_results import import_merged, import_results
+from runs.exchange.results_files.folders import packed
+from runs.exchange.results_files.llm_tool_test import READ
 from runs.models import Run
-from runs.reports.document import run_json
-from runs.reports.files import check_summary_file, write_summary
-from runs.reports.regression_rule import has_regressed, why_not_measured
-from runs.reports.summary_markdown import RELATED, run_summary
-from runs.warehouse.import_results import import_merged, import_results
-from runs.warehouse.results_files.folders import packed
-from runs.warehouse.results_files.llm_tool_test import READ
 from scenarios.commands import (
     NOT_MEASURED,
     PASSED,

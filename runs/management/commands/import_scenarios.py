@@ -8,8 +8,8 @@ from typing import Any
 
 from django.db import transaction
 
+from evalhub.lib.numbers import counted
 from evalhub.teams.models import Project
-from evalhub.web.numbers import counted
 from runs.models import Target
 from runs.targets.import_targets import UploadedTargets, folder_on_disk, import_uploaded_targets
 from scenarios.bundles import Bundle, read_path

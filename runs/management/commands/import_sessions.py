@@ -6,12 +6,12 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from evalhub.web.numbers import counted
+from evalhub.lib.numbers import counted
 from runs.errors import RequestError
-from runs.reports.sessions import session_lines, sessions_document
-from runs.warehouse.import_sessions import session_tool, sort_sessions, store_sessions
-from runs.warehouse.known_copies import counted_once
-from runs.warehouse.session_files import read_paths
+from runs.exchange.exports.sessions import session_lines, sessions_document
+from runs.exchange.imports.import_sessions import session_tool, sort_sessions, store_sessions
+from runs.exchange.imports.known_copies import counted_once
+from runs.exchange.imports.session_files import read_paths
 from scenarios.commands import (
     EvalhubCommand,
     Refused,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from typing import Any
 
-from evalhub.web.numbers import counted
-from runs.warehouse.search_index import index_missing
+from evalhub.lib.numbers import counted
+from runs.results.search.search_index import index_missing
 from scenarios.commands import EvalhubCommand, Result, add_project_argument, chosen_project
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 
-from evaluators.judges.ready_rubrics import READY
-from runs.management.reassess import ReassessCommand
+from evaluators.grading.judges.ready_rubrics import READY
+from runs.engine.stored_trials.command import ReassessCommand
 
 
 class Command(ReassessCommand):

@@ -11,8 +11,8 @@ from django.utils import timezone
 
 from evalhub.teams.models import Membership, Project
 from evalhub.teams.roles import Role
-from runs.demo_data.second_process import ProcessLost
-from runs.demo_data.storing import make_runs, make_stage
+from runs.exchange.demo_data.second_process import ProcessLost
+from runs.exchange.demo_data.storing import make_runs, make_stage
 from scenarios.commands import EvalhubCommand, Refused, Result, acting_user
 
 MARK = "Demo data"

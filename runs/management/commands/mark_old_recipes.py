@@ -5,8 +5,8 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from typing import Any
 
-from evalhub.web.numbers import counted
-from runs.execution.old_recipes import Marked, mark_old_recipes
+from evalhub.lib.numbers import counted
+from runs.engine.stored_trials.old_recipes import Marked, mark_old_recipes
 from scenarios.commands import EvalhubCommand, Result, add_project_argument, chosen_project
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from typing import Any
 
-from evalhub.web.numbers import counted
-from runs.execution.measuring_again import measure_again, measure_exposure
+from evalhub.lib.numbers import counted
+from runs.engine.stored_trials.measuring_again import measure_again, measure_exposure
 from scenarios.commands import EvalhubCommand, Result, add_project_argument, chosen_project
 
 

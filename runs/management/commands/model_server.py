@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from evalhub.web.commands import port_number
-from runs.model_server.script import read_script
-from runs.model_server.server import LOOPBACK, ScriptPlayer, SeenRequest, serving
+from runs.targets.model_server.script import read_script
+from runs.targets.model_server.server import LOOPBACK, ScriptPlayer, SeenRequest, serving
 from scenarios.commands import EvalhubCommand, Refused, Result, read_bytes
 
 

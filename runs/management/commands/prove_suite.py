@@ -6,18 +6,18 @@ import math
 from argparse import ArgumentParser
 from typing import Any
 
+from evalhub.lib.numbers import counted, money
 from evalhub.teams.models import Project
-from evalhub.web.numbers import counted, money
-from evaluators.measure_change import ChangeVerdict
+from evaluators.statistics.measure_change import ChangeVerdict
+from runs.compare.aa_pairs import aa_rates
+from runs.engine.run_here import run_here
 from runs.errors import RequestError
-from runs.execution.proving.requests import prove_here
-from runs.execution.run_here import run_here
+from runs.exchange.exports.proofs import proof_lines, seals_json
+from runs.launch.aa_pair import request_aa_pair
 from runs.models import Run
 from runs.models.run import Trigger
-from runs.planning.aa_pair import request_aa_pair
-from runs.reports.proofs import proof_lines, seals_json
-from runs.warehouse.aa_pairs import aa_rates
-from runs.warehouse.seals import seals_of_proof
+from runs.results.seals import seals_of_proof
+from runs.suites.proof_requests import prove_here
 from scenarios.commands import (
     FAILED,
     EvalhubCommand,

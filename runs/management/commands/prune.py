@@ -10,11 +10,11 @@ from typing import Any
 
 from django.utils import timezone
 
+from evalhub.lib.numbers import counted, file_size
 from evalhub.web.commands import number_of_days
-from evalhub.web.numbers import counted, file_size
-from runs.warehouse.artifacts import reason_of, store_errors
-from runs.warehouse.retention import Pruned, prune_files, prune_runs
-from runs.warehouse.space import FILES, space_taken
+from runs.results.files.artifacts import reason_of, store_errors
+from runs.results.files.retention import Pruned, prune_files, prune_runs
+from runs.results.files.space import FILES, space_taken
 from scenarios.commands import EvalhubCommand, Refused, Result, acting_user
 
 MOST_TABLES = 12

@@ -6,12 +6,12 @@ from argparse import ArgumentParser
 from collections.abc import Callable
 from typing import Any
 
-from evalhub.web.numbers import counted
-from evaluators.costs import COST_RULES
-from evaluators.interaction import RULES_VERSION
-from runs.execution.recomputing import Recomputed
-from runs.execution.recounting import recount
-from runs.execution.repricing import reprice
+from evalhub.lib.numbers import counted
+from evaluators.grading.costs import COST_RULES
+from evaluators.tool_use.interaction import RULES_VERSION
+from runs.engine.stored_trials.recomputing import Recomputed
+from runs.engine.stored_trials.recounting import recount
+from runs.engine.stored_trials.repricing import reprice
 from scenarios.commands import EvalhubCommand, Result, add_project_argument, chosen_project
 
 

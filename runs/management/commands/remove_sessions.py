@@ -5,8 +5,8 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from typing import Any
 
-from evalhub.web.numbers import counted
-from runs.warehouse.removing_sessions import BACKUPS, RunWithout, remove_from, runs_without_tool
+from evalhub.lib.numbers import counted
+from runs.exchange.imports.removing_sessions import BACKUPS, RunWithout, remove_from, runs_without_tool
 from scenarios.commands import EvalhubCommand, Result, acting_user, add_project_argument, chosen_project
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from typing import Any
 
-from evalhub.web.numbers import counted
+from evalhub.lib.numbers import counted
+from runs.engine import run_here, wait
+from runs.engine.retrying import RetryKind, retry_trials
 from runs.errors import RequestError
-from runs.execution import run_here, wait
-from runs.execution.retrying import RetryKind, retry_trials
+from runs.exchange.exports.console import MOST_TRIALS
+from runs.exchange.exports.document import run_digest, run_document
+from runs.exchange.exports.terminal import printed, terminal_of
 from runs.models import Run
-from runs.reports.console import MOST_TRIALS
-from runs.reports.document import run_digest, run_document
-from runs.reports.terminal import printed, terminal_of
 from scenarios.commands import FAILED, EvalhubCommand, Refused, Result, acting_user
 
 

@@ -6,10 +6,10 @@ from argparse import ArgumentParser
 from typing import Any
 
 from evalhub.teams.access import default_project, local_owner
-from runs.management.examples import EXAMPLES, differing, expected_outcomes, http_agent, run_example
-from runs.reports.console import MOST_TRIALS
-from runs.reports.document import run_digest, run_document
-from runs.reports.terminal import printed, terminal_of
+from runs.exchange.demo_data.examples import EXAMPLES, differing, expected_outcomes, http_agent, run_example
+from runs.exchange.exports.console import MOST_TRIALS
+from runs.exchange.exports.document import run_digest, run_document
+from runs.exchange.exports.terminal import printed, terminal_of
 from scenarios.commands import FAILED, EvalhubCommand, Result
 
 

@@ -13,30 +13,20 @@ from django.conf import settings
 from django.db import transaction
 from pydantic import ValidationError
 
+from evalhub.lib.numbers import counted
 from evalhub.teams.management.commands.signin_link import port_in_use
 from evalhub.teams.models import Project
 from evalhub.teams.priorities import priority_named
-from evalhub.web.numbers import counted
-from evaluators.error_shares import PASS_RATE_SHARE
-from evaluators.permutation_power import Level
-from evaluators.power import can_reach
+from evaluators.statistics.error_shares import PASS_RATE_SHARE
+from evaluators.statistics.permutation_power import Level
+from evaluators.statistics.power import can_reach
+from runs.compare.release_rule import MET
+from runs.engine import run_here, wait
+from runs.engine.interruption import exit_code_of, interruptible
 from runs.errors import RequestError
-from runs.execution import run_here, wait
-from runs.execution.interruption import exit_code_of, interruptible
-from runs.management.run_arguments import add_run_arguments
-from runs.models import Launch, Run
-from runs.models.run import Trigger
-from runs.models.run_options import RunOptions, Selection
-from runs.planning import inputs
-from runs.planning.baseline_choice import ChosenBaseline, chosen_baseline
-from runs.planning.budgets import estimates_of, over_budget
-from runs.planning.look_plan import look_plan
-from runs.planning.looks import with_looks
-from runs.planning.option_files import apply_config, given_sources
-from runs.planning.request import PlannedRun, Request, plan, request_runs
-from runs.reports.console import MOST_TRIALS
-from runs.reports.document import run_digest, run_document
-from runs.reports.files import (
+from runs.exchange.exports.console import MOST_TRIALS
+from runs.exchange.exports.document import run_digest, run_document
+from runs.exchange.exports.files import (
     DOCUMENT_FILES,
     RESULT_FILES,
     check_places,
@@ -47,20 +37,30 @@ from runs.reports.files import (
     write_traces,
     write_transcripts,
 )
-from runs.reports.github import broken_scenarios, scenario_files, write_outputs
-from runs.reports.progress import Progress
-from runs.reports.regression_rule import (
+from runs.exchange.exports.github import broken_scenarios, scenario_files, write_outputs
+from runs.exchange.exports.progress import Progress
+from runs.exchange.exports.regression_rule import (
     VERDICT,
     has_regressed_as_printed,
     rule_for,
     why_no_baseline,
     why_not_measured,
 )
-from runs.reports.run_archive import run_archive
-from runs.reports.suite_result import suite_run
-from runs.reports.summary_markdown import run_summaries, transcript_link
-from runs.reports.terminal import printed, terminal_of
-from runs.warehouse.release_rule import MET
+from runs.exchange.exports.run_archive import run_archive
+from runs.exchange.exports.suite_result import suite_run
+from runs.exchange.exports.summary_markdown import run_summaries, transcript_link
+from runs.exchange.exports.terminal import printed, terminal_of
+from runs.launch import inputs
+from runs.launch.baseline_choice import ChosenBaseline, chosen_baseline
+from runs.launch.budgets import estimates_of, over_budget
+from runs.launch.look_plan import look_plan
+from runs.launch.looks import with_looks
+from runs.launch.option_files import apply_config, given_sources
+from runs.launch.request import PlannedRun, Request, plan, request_runs
+from runs.launch.run_arguments import add_run_arguments
+from runs.models import Launch, Run
+from runs.models.run import Trigger
+from runs.models.run_options import RunOptions, Selection
 from scenarios.annotations import shows_annotations
 from scenarios.commands import (
     FAILED,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from typing import Any
 
+from runs.compare.baselines import set_baseline
 from runs.errors import RequestError
 from runs.models import Run
-from runs.warehouse.baselines import set_baseline
 from scenarios.commands import EvalhubCommand, Refused, Result, acting_user
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from typing import Any
 
+from runs.exchange.exports.console import MOST_TRIALS
+from runs.exchange.exports.document import run_digest, run_document
+from runs.exchange.exports.terminal import printed, terminal_of
 from runs.models import Run
-from runs.reports.console import MOST_TRIALS
-from runs.reports.document import run_digest, run_document
-from runs.reports.terminal import printed, terminal_of
 from scenarios.commands import FAILED, EvalhubCommand, Refused, Result
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from evaluators.assertions.expected_messages import ExpectedMessages
-from evaluators.criteria import Criteria
-from evaluators.judges.checklist_judge import ChecklistJudge
-from evaluators.judges.llm_judge import LlmJudge
+from evaluators.grading.assertions.expected_messages import ExpectedMessages
+from evaluators.grading.criteria import Criteria
+from evaluators.grading.judges.checklist_judge import ChecklistJudge
+from evaluators.grading.judges.llm_judge import LlmJudge
+from evaluators.grading.scores import BaseEvaluator
 from evaluators.model import Json
-from evaluators.scores import BaseEvaluator
 from scenarios.formats.agentv.eval_file_context import EvalFileContext
 from scenarios.formats.agentv.eval_models import EvalCaseFile, EvalFile, Execution
 from scenarios.formats.agentv.evaluator_reader import ALIASES, EvaluatorReader, with_unique_names

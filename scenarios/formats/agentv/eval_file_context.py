@@ -6,7 +6,7 @@ import posixpath
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from evaluators.guidelines import DEFAULT_PATTERNS, is_guideline
+from evaluators.tool_use.guidelines import DEFAULT_PATTERNS, is_guideline
 from scenarios.formats.positions import Document, Location
 from scenarios.formats.problems import Problem
 from scenarios.formats.upload import UploadedFiles, inside

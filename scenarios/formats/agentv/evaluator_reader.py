@@ -8,20 +8,20 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-from evaluators.assertions.expected_messages import ExpectedMessages
-from evaluators.assertions.tool_trajectory import ExpectedTool, ToolTrajectory
-from evaluators.judges.checklist_judge import ChecklistJudge, RubricItem
-from evaluators.judges.code_judge import CodeJudge
-from evaluators.judges.llm_judge import LlmJudge
-from evaluators.model import Json
-from evaluators.scores import BaseEvaluator
-from evaluators.scores.composite_evaluator import (
+from evaluators.grading.assertions.expected_messages import ExpectedMessages
+from evaluators.grading.assertions.tool_trajectory import ExpectedTool, ToolTrajectory
+from evaluators.grading.judges.checklist_judge import ChecklistJudge, RubricItem
+from evaluators.grading.judges.code_judge import CodeJudge
+from evaluators.grading.judges.llm_judge import LlmJudge
+from evaluators.grading.scores import BaseEvaluator
+from evaluators.grading.scores.composite_evaluator import (
     CodeAggregator,
     CompositeEvaluator,
     LlmAggregator,
     WeightedAverage,
 )
-from evaluators.scores.weighted_score import NAME as RESERVED
+from evaluators.grading.scores.weighted_score import NAME as RESERVED
+from evaluators.model import Json
 from scenarios.formats.agentv import eval_models
 from scenarios.formats.agentv.eval_file_context import EvalFileContext
 from scenarios.formats.agentv.judge_files import read_cwd, read_prompt, script_lints

@@ -6,7 +6,7 @@ import posixpath
 import re
 import shlex
 
-from evaluators.judges.llm_judge_prompt import shows_answer
+from evaluators.grading.judges.llm_judge_prompt import shows_answer
 from scenarios.formats.agentv.eval_file_context import EvalFileContext
 from scenarios.formats.agentv.messages import file_text
 from scenarios.formats.positions import Location

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from evaluators.evaluator import ExpectedCall, Message
+from evaluators.grading.evaluator import ExpectedCall, Message
 from evaluators.model import Json
-from evaluators.text_encoding import decode_text
+from evaluators.transcripts.text_encoding import decode_text
 from scenarios.formats.agentv.eval_file_context import EvalFileContext
 from scenarios.formats.agentv.eval_models import MessageFile
 from scenarios.formats.positions import Location

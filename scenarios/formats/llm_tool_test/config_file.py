@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from evaluators.model import Json
 from evaluators.patterns import PatternError, compile_pattern
-from evaluators.tool import Tool
+from evaluators.tool_use.tool import Tool
 from scenarios.formats.llm_tool_test.rates import RateOf, rate_hints
 from scenarios.formats.llm_tool_test.scenario_models import GitConfig, ProtectedChanged, SettingsFile, Target
 from scenarios.formats.positions import Document, Location

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from evaluators.tool import Tool
+from evaluators.tool_use.tool import Tool
 from scenarios.formats.llm_tool_test.scenario_lints import FILL_IN
 
 _TARGET_FIELDS = ("binary", "command_pattern", "health_check", "version_command", "env")

@@ -7,8 +7,8 @@ from typing import cast
 
 import yaml
 
-from evaluators.gates import GATES, Gate
-from evaluators.gates.legacy_gates import replacement_gate
+from evaluators.grading.gates import GATES, Gate
+from evaluators.grading.gates.legacy_gates import replacement_gate
 from evaluators.model import Json
 from scenarios.formats.positions import Document, Location
 from scenarios.formats.problems import Problem

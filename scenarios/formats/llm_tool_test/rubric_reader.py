@@ -6,8 +6,8 @@ import math
 from collections import Counter
 from dataclasses import replace
 
-from evaluators.judges.ready_rubrics import PREFIX, READY
-from evaluators.judges.rubric import Criterion, JudgeCriteria, Rubric
+from evaluators.grading.judges.ready_rubrics import PREFIX, READY
+from evaluators.grading.judges.rubric import Criterion, JudgeCriteria, Rubric
 from evaluators.model import Json
 from scenarios.formats.llm_tool_test.fixture_paths import find_file
 from scenarios.formats.llm_tool_test.scenario_models import Judge, RubricFile

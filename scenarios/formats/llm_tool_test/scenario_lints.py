@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evaluators.criteria import Criteria
+from evaluators.grading.criteria import Criteria
 from scenarios.formats.llm_tool_test.scenario_models import ScenarioFile
 from scenarios.formats.positions import Document, Location
 from scenarios.formats.problems import Problem

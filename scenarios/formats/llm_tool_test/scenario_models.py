@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from evaluators.criteria import CompositeWeights
+from evaluators.grading.criteria import CompositeWeights
 from evaluators.model import Json
 from scenarios.formats.validation import Mirror
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from evaluators.criteria import CompositeWeights, Criteria
-from evaluators.gates import Gate
-from evaluators.gates.informing_scripts import EvaluatorScript
-from evaluators.gates.protected_gate import ProtectedUnchanged
-from evaluators.judges.rubric import JudgeCriteria
+from evaluators.grading.criteria import CompositeWeights, Criteria
+from evaluators.grading.gates import Gate
+from evaluators.grading.gates.informing_scripts import EvaluatorScript
+from evaluators.grading.gates.protected_gate import ProtectedUnchanged
+from evaluators.grading.judges.rubric import JudgeCriteria
 from evaluators.model import Json
 from scenarios.formats.llm_tool_test.config_file import Settings, pattern_problems, read_tool
 from scenarios.formats.llm_tool_test.fixture_paths import contains_file, find_folder, is_outside

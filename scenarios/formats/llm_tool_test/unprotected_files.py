@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from evaluators.executed_files import find_executed
+from evaluators.tool_use.executed_files import find_executed
 from scenarios.formats.parsed import Fixture
 from scenarios.formats.positions import Document
 from scenarios.formats.problems import Problem

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from hashlib import sha256
 
-from evaluators.assertions.expect import Expect
+from evaluators.grading.assertions.expect import Expect
 from evaluators.model import Json
-from evaluators.staleness import HASH_DIGITS, is_placeholder
+from evaluators.statistics.staleness import HASH_DIGITS, is_placeholder
 from scenarios.formats.parsed import ParsedSuite
 from scenarios.formats.positions import Document, Location
 from scenarios.formats.problems import Problem

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from evaluators.assertions.expect import NO_TOOLS, WITHOUT_VALUE, Expect
-from evaluators.template_tokens import other_tokens_in, tokens_in
+from evaluators.grading.assertions.expect import NO_TOOLS, WITHOUT_VALUE, Expect
+from evaluators.grading.template_tokens import other_tokens_in, tokens_in
 from scenarios.formats.positions import Document, Location
 from scenarios.formats.problems import Problem
 from scenarios.formats.tool_forge.case_models import CaseFile

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from evaluators.assertions.expect import Expect
-from evaluators.criteria import Criteria
+from evaluators.grading.assertions.expect import Expect
+from evaluators.grading.criteria import Criteria
 from evaluators.model import Json
 from scenarios.formats.positions import Document, Location
 from scenarios.formats.problems import Problem

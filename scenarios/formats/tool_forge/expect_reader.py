@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from evaluators.assertions.expect import WITHOUT_VALUE, Expect, ToolParam
+from evaluators.grading.assertions.expect import WITHOUT_VALUE, Expect, ToolParam
+from evaluators.grading.template_tokens import tokens_in
 from evaluators.js_text import string_of
 from evaluators.model import Json
 from evaluators.patterns import PatternError, compile_pattern
-from evaluators.template_tokens import tokens_in
 from scenarios.formats.positions import Document, Location
 from scenarios.formats.problems import Problem
 from scenarios.formats.tool_forge.case_models import ExpectFile, ParamFile

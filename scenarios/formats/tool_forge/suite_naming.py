@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from evaluators.model import Json
-from evaluators.staleness import is_placeholder
+from evaluators.statistics.staleness import is_placeholder
 from scenarios.spec import ScenarioSpec
 
 TIERS = ("golden", "labeled", "regression", "perturbation")

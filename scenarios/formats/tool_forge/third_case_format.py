@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from evaluators.assertions.expect import Expect, ToolParam
+from evaluators.grading.assertions.expect import Expect, ToolParam
 from evaluators.js_text import string_of
 from evaluators.model import Json
 from scenarios.formats.positions import Document, Location

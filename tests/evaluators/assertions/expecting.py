@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from evaluators.assertions import (
+from evaluators.grading.assertions import (
     VERDICT,
     CaseVerdict,
     Expect,
@@ -14,11 +14,11 @@ from evaluators.assertions import (
     case_verdict,
     check_assertions,
 )
-from evaluators.criteria import Criteria
-from evaluators.evaluate import Evaluation, evaluate
-from evaluators.evidence import Evidence
+from evaluators.grading.criteria import Criteria
+from evaluators.grading.evaluate import Evaluation, evaluate
+from evaluators.grading.evidence import Evidence
+from evaluators.grading.template_tokens import Sources
 from evaluators.model import Event, Score, Transcript
-from evaluators.template_tokens import Sources
 
 
 def seen(answer: str = "", *calls: str | ToolCall, **more: Any) -> Facts:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from evaluators.evaluator import trace_context
-from evaluators.evidence import Evidence
+from evaluators.grading.evaluator import trace_context
+from evaluators.grading.evidence import Evidence
 from evaluators.model import Score, Transcript
-from evaluators.traces import read_trace, summary
+from evaluators.transcripts.traces import read_trace, summary
 from tests.evaluators.agentv_samples import called, score_of, traced
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from evaluators.assertions import ToolCall
+from evaluators.grading.assertions import ToolCall
 from tests.evaluators.assertions.expecting import failures, judged, seen
 
 

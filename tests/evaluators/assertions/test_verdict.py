@@ -1,6 +1,6 @@
 import pytest
 
-from evaluators.assertions import ASSERTIONS, Expect, ToolParam, tool_calls
+from evaluators.grading.assertions import ASSERTIONS, Expect, ToolParam, tool_calls
 from evaluators.model import Event, Transcript, Usage
 from tests.evaluators.assertions.expecting import asserted, call_events, evaluated, judged, of_case, seen
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from evaluators.gates import Gate
+from evaluators.grading.gates import Gate
 from evaluators.model import Score
 from tests.evaluators.samples import FakeWorkspace, evidence
 

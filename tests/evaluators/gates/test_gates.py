@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from evaluators.gates import GATES, scores
-from evaluators.gates.base_gate import EXCERPT, NOT_RUN
+from evaluators.grading.gates import GATES, scores
+from evaluators.grading.gates.base_gate import EXCERPT, NOT_RUN
 from evaluators.json_values import CUT
 from evaluators.redaction import redact_json
 from tests.evaluators.gates.gate_samples import check, gate_of

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from evaluators.gates.base_gate import NOT_RUN
-from evaluators.gates.informing_scripts import EvaluatorScript, ScriptResult, scores
+from evaluators.grading.gates.base_gate import NOT_RUN
+from evaluators.grading.gates.informing_scripts import EvaluatorScript, ScriptResult, scores
 from evaluators.json_values import CUT
 from evaluators.model import CommandResult, Score
 from evaluators.redaction import redact_json

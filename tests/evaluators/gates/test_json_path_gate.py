@@ -7,7 +7,12 @@ import time
 
 import pytest
 
-from evaluators.gates.json_path_gate import BadAssertion, BadJsonPath, check_json_path, parse_assertion
+from evaluators.grading.gates.json_path_gate import (
+    BadAssertion,
+    BadJsonPath,
+    check_json_path,
+    parse_assertion,
+)
 from evaluators.model import Score
 from tests.evaluators.gates.gate_samples import check
 from tests.evaluators.samples import printed

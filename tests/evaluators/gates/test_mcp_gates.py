@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from evaluators.evidence import Evidence
-from evaluators.mcp_calls import mark_calls
-from evaluators.mcp_record import read_record
+from evaluators.grading.evidence import Evidence
 from evaluators.model import Score, Transcript
-from evaluators.tool import McpServer, Tool
+from evaluators.tool_use.mcp_calls import mark_calls
+from evaluators.tool_use.mcp_record import read_record
+from evaluators.tool_use.tool import McpServer, Tool
 from tests.evaluators.gates.gate_samples import gate_of
 
 SERVER = McpServer(name="notes", command="x")

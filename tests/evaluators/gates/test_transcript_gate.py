@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evaluators.model import Score, Transcript
-from evaluators.tool import Tool
+from evaluators.tool_use.tool import Tool
 from tests.evaluators.gates.gate_samples import gate_of
 from tests.evaluators.samples import events, evidence
 

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluators.criteria import Criteria
-from evaluators.evaluate import evaluate
-from evaluators.evaluator import Case
-from evaluators.evidence import Evidence
-from evaluators.judges.llm_judge import read_judge_reply
-from evaluators.judges.llm_judge_prompt import enclose
+from evaluators.grading.criteria import Criteria
+from evaluators.grading.evaluate import evaluate
+from evaluators.grading.evaluator import Case
+from evaluators.grading.evidence import Evidence
+from evaluators.grading.judges.llm_judge import read_judge_reply
+from evaluators.grading.judges.llm_judge_prompt import enclose
+from evaluators.grading.scores import EVALUATORS
 from evaluators.model import CompletionError, Transcript
-from evaluators.scores import EVALUATORS
 from tests.evaluators.agentv_samples import Judge, called, judged, score_of
 
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from evaluators.criteria import Criteria
-from evaluators.evaluator import Case
-from evaluators.evidence import Evidence
+from evaluators.grading.criteria import Criteria
+from evaluators.grading.evaluator import Case
+from evaluators.grading.evidence import Evidence
+from evaluators.grading.scores import EVALUATORS
 from evaluators.model import CommandResult, Score, Transcript
-from evaluators.scores import EVALUATORS
 from tests.evaluators.agentv_samples import CASE, Scripts, called, printed, score_of
 
 

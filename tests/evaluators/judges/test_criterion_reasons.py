@@ -6,12 +6,12 @@ import json
 
 import pytest
 
-from evaluators.evidence import Evidence
-from evaluators.judges.criterion_reasons import names
-from evaluators.judges.ready_rubrics import READY
-from evaluators.judges.rubric import Criterion, Rubric
-from evaluators.judges.rubric_prompt import user_prompt
-from evaluators.judges.rubric_reply import BadReply, read_reply
+from evaluators.grading.evidence import Evidence
+from evaluators.grading.judges.criterion_reasons import names
+from evaluators.grading.judges.ready_rubrics import READY
+from evaluators.grading.judges.rubric import Criterion, Rubric
+from evaluators.grading.judges.rubric_prompt import user_prompt
+from evaluators.grading.judges.rubric_reply import BadReply, read_reply
 from evaluators.model import Transcript
 
 PLAIN = Rubric(criteria=(Criterion(id="task", weight=1.0), Criterion(id="style", weight=1.0)))

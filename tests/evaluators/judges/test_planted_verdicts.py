@@ -6,12 +6,12 @@ import re
 
 import pytest
 
-from evaluators.evaluator import Case
-from evaluators.judges.llm_judge_prompt import SYSTEM as LLM_SYSTEM
-from evaluators.judges.llm_judge_prompt import TEMPLATE, prompt_values
-from evaluators.judges.llm_judge_prompt import user_prompt as llm_prompt
-from evaluators.judges.rubric import Criterion, Rubric
-from evaluators.judges.rubric_prompt import SYSTEM, repair_prompt, user_prompt
+from evaluators.grading.evaluator import Case
+from evaluators.grading.judges.llm_judge_prompt import SYSTEM as LLM_SYSTEM
+from evaluators.grading.judges.llm_judge_prompt import TEMPLATE, prompt_values
+from evaluators.grading.judges.llm_judge_prompt import user_prompt as llm_prompt
+from evaluators.grading.judges.rubric import Criterion, Rubric
+from evaluators.grading.judges.rubric_prompt import SYSTEM, repair_prompt, user_prompt
 from evaluators.model import Event, Transcript
 from tests.evaluators.samples import evidence
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from evaluators.judges.rubric import Criterion, JudgeCriteria, Rubric
-from evaluators.judges.rubric_judge import scores
-from evaluators.judges.rubric_prompt import user_prompt
-from evaluators.judges.transcript_text import MAX_CHARACTERS, cut_middle, render_transcript
+from evaluators.grading.judges.rubric import Criterion, JudgeCriteria, Rubric
+from evaluators.grading.judges.rubric_judge import scores
+from evaluators.grading.judges.rubric_prompt import user_prompt
+from evaluators.grading.judges.transcript_text import MAX_CHARACTERS, cut_middle, render_transcript
 from evaluators.model import Completion, CompletionError, Event, Score, Transcript
 from tests.evaluators.samples import FakeModel, events, evidence
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from evaluators.judges.rubric import Criterion, Rubric
-from evaluators.judges.rubric_prompt import user_prompt
-from evaluators.judges.rubric_reply import BadReply, first_object, read_reply, validated_reply
+from evaluators.grading.judges.rubric import Criterion, Rubric
+from evaluators.grading.judges.rubric_prompt import user_prompt
+from evaluators.grading.judges.rubric_reply import BadReply, first_object, read_reply, validated_reply
 from tests.evaluators.samples import evidence
 from tests.linear_time import assert_linear_time, quarter
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from evaluators.criteria import Criteria
-from evaluators.evaluate import evaluate
-from evaluators.evaluator import EvaluatorResult
-from evaluators.evaluator import verdict as verdict_of
-from evaluators.evidence import Evidence
+from evaluators.grading.criteria import Criteria
+from evaluators.grading.evaluate import evaluate
+from evaluators.grading.evaluator import EvaluatorResult
+from evaluators.grading.evaluator import verdict as verdict_of
+from evaluators.grading.evidence import Evidence
+from evaluators.grading.scores.weighted_score import aggregate
 from evaluators.model import Score
-from evaluators.scores.weighted_score import aggregate
 from tests.evaluators.agentv_samples import called
 
 

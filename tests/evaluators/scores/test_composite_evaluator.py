@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from evaluators.criteria import Criteria
-from evaluators.evaluate import evaluate
-from evaluators.evidence import Evidence
+from evaluators.grading.criteria import Criteria
+from evaluators.grading.evaluate import evaluate
+from evaluators.grading.evidence import Evidence
+from evaluators.grading.scores import EVALUATORS
 from evaluators.model import Score
-from evaluators.scores import EVALUATORS
 from tests.evaluators.agentv_samples import CASE, Judge, Scripts, called, printed
 
 MEMBERS = [

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from evaluators.criteria import Criteria
-from evaluators.scores.composite_evaluator import without_models
+from evaluators.grading.criteria import Criteria
+from evaluators.grading.scores.composite_evaluator import without_models
 
 TRAJECTORY = {"type": "tool_trajectory", "mode": "any_order", "minimums": {"a": 1}}
 SCRIPT = {"type": "code_judge", "script": "x"}

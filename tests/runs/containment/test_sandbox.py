@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from runs.containment.process import run_process
-from runs.containment.profiles import AGENT, COMMAND
-from runs.containment.sandbox import Containment, Level, Machine, Policy, Sandbox
 from runs.errors import ProviderError
+from runs.sandbox.process import run_process
+from runs.sandbox.profiles import AGENT, COMMAND
+from runs.sandbox.sandbox import Containment, Level, Machine, Policy, Sandbox
 from tests.runs.containments import PATH, containment
 from tests.runs.processes import nothing_left, pids_with, unique_seconds
 
@@ -200,7 +200,7 @@ def test_it_leaves_nothing_when_the_worker_is_killed(folders):
     program = (
         "import sys; from pathlib import Path\n"
         "from tests.runs.containments import containment\n"
-        "from runs.containment.process import run_process\n"
+        "from runs.sandbox.process import run_process\n"
         "sandbox = containment().around(Path(sys.argv[1]), Path(sys.argv[2]))\n"
         f"command = 'setsid sleep {seconds} & sleep {seconds}'\n"
         "run_process(command, cwd=sandbox.workspace, env={}, timeout_seconds=60, sandbox=sandbox)\n"

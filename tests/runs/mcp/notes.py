@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from evalhub.teams.models import Project
-from runs.execution import run_here
+from runs.engine import run_here
 from runs.models import CommandRecord, Run, Trial
 from scenarios.bundles import Bundle
 from scenarios.imports import import_files

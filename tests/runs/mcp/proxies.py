@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from evaluators.mcp_record import RecordedCall, read_record
-from runs.sources import mcp_connect, mcp_proxy
+from evaluators.tool_use.mcp_record import RecordedCall, read_record
+from runs.engine.mcp import mcp_connect, mcp_proxy
 
 ASKED = {
     "jsonrpc": "2.0",

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from runs.engine.mcp.mcp_face import Upstream
+from runs.engine.mcp.mcp_probe import probe_address
 from runs.models import Artifact, Trial
-from runs.sources.mcp_face import Upstream
-from runs.sources.mcp_probe import probe_address
 from tests.kept_files import path_of
 from tests.runs.mcp.notes import commands, finished, suite
 from tests.runs.mcp.proxies import over_http

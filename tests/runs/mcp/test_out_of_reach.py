@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from runs.containment.process import run_process
-from runs.containment.profiles import AGENT
-from runs.containment.sandbox import Level
-from runs.execution.mcp_serving import lay_out
-from runs.sources import mcp_proxy
+from runs.engine.mcp import mcp_proxy
+from runs.engine.mcp.mcp_serving import lay_out
+from runs.sandbox.process import run_process
+from runs.sandbox.profiles import AGENT
+from runs.sandbox.sandbox import Level
 from tests.runs.containments import containment
 
 SERVER = """while read -r line; do echo '{"jsonrpc":"2.0","id":7,"result":{}}'; done"""

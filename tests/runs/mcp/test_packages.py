@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from django.test import Client
 
-from runs.execution import run_here
-from runs.execution.mcp_packages import FOLDER
+from runs.engine import run_here
+from runs.engine.mcp.mcp_packages import FOLDER
 from runs.models import Run, Trial
 from scenarios.bundles import Bundle
 from scenarios.imports import import_files

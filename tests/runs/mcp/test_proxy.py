@@ -12,8 +12,8 @@ from threading import Barrier
 
 import pytest
 
-from evaluators.mcp_record import read_record
-from runs.sources import mcp_messages, mcp_proxy
+from evaluators.tool_use.mcp_record import read_record
+from runs.engine.mcp import mcp_messages, mcp_proxy
 from tests.runs.mcp.proxies import ASKED, asked, line_of, over_http, running
 from tests.runs.servers import Reply, serving
 

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from runs.execution import run_here
+from runs.engine import run_here
 from runs.models import Artifact, FlagConfusion, Run, Target, ToolHelp, Trial
 from scenarios.formats.tool_descriptions import ToolDescriptions
 from tests.runs.carrying import launch

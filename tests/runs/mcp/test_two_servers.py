@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from runs.execution import run_here
+from runs.engine import run_here
 from runs.models import CommandRecord, FlagConfusion, Run, Trial
 from scenarios.bundles import Bundle
 from scenarios.imports import import_files

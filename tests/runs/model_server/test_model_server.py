@@ -18,9 +18,9 @@ import httpx
 import pytest
 
 from evalhub.web.example_agent import free_port
-from runs.model_server.script import read_script
-from runs.model_server.server import ScriptPlayer, serving
 from runs.targets.definitions import read_targets
+from runs.targets.model_server.script import read_script
+from runs.targets.model_server.server import ScriptPlayer, serving
 from scenarios.formats.problems import ScenarioFileError
 
 ROOT = Path(__file__).parents[3]

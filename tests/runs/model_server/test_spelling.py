@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from runs.model_server.conversation import read_conversation
+from runs.targets.model_server.conversation import read_conversation
 
 
 def codex(*tools: str) -> dict[str, Any]:

@@ -9,8 +9,8 @@ from typing import Any
 from django.utils import timezone
 
 from evalhub.teams.models import Project
+from runs.alerts.notifications.channels import create_channel
 from runs.models import Channel, Delivery, Run
-from runs.notifications.channels import create_channel
 from tests.builders import make_compared, make_suite
 
 SECRET = f"whsec_{base64.b64encode(bytes(range(32))).decode()}"

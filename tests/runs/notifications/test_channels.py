@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from evalhub.teams.models import AuditEvent
+from runs.alerts.notifications.channels import ChannelRefused, change_channel, create_channel, delete_channel
+from runs.alerts.notifications.signing import key_of, signature_headers
 from runs.models import Channel
-from runs.notifications.channels import ChannelRefused, change_channel, create_channel, delete_channel
-from runs.notifications.signing import key_of, signature_headers
 from tests.runs.notifications.channels import SECRET, mail, webhook
 
 HOOK = {"name": "Hook", "address": "https://a.example.org/x", "secret": SECRET, "events": ["regression"]}

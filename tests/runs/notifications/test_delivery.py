@@ -14,9 +14,9 @@ import pytest
 from django.db import connections
 from django.utils import timezone
 
+from runs.alerts.notifications import delivery
+from runs.alerts.notifications.channels import send_again, send_test
 from runs.models import Alert, Channel, Delivery, Notification
-from runs.notifications import delivery
-from runs.notifications.channels import send_again, send_test
 from runs.tasks import tick
 from tests.builders import make_project
 from tests.runs.notifications.channels import (

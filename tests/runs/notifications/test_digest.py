@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from evalhub.teams.models import AuditEvent
+from runs.alerts.notifications import delivery
+from runs.alerts.notifications.digest import monday_of, record_digests
+from runs.alerts.triage import triage
 from runs.models import Alert, Channel, Delivery, Notification, Run
-from runs.notifications import delivery
-from runs.notifications.digest import monday_of, record_digests
 from runs.tasks import digests
-from runs.warehouse.triage import triage
 from tests.builders import make_project, make_run, make_suite
 from tests.runs.notifications.channels import regressed, slack, webhook
 from tests.runs.servers import Reply, serving

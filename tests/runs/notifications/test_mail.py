@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from runs.alerts.notifications import delivery
+from runs.alerts.triage import triage
 from runs.models import Alert, Delivery
-from runs.notifications import delivery
-from runs.warehouse.triage import triage
 from tests.builders import make_member
 from tests.runs.notifications.channels import mail, make_due, only_delivery, regressed
 from tests.runs.notifications.mail_server import MailServer, mail_server

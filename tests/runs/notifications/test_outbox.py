@@ -9,11 +9,11 @@ import pytest
 from django.db import transaction
 from django.utils import timezone
 
-from runs.execution import recording
+from runs.alerts.triage import triage
+from runs.compare.comparison import compare_with_baseline
+from runs.db.outbox import record_failure
+from runs.engine import recording
 from runs.models import Alert, Delivery, Notification
-from runs.outbox import record_failure
-from runs.warehouse.comparison import compare_with_baseline
-from runs.warehouse.triage import triage
 from tests.builders import make_member, make_project, make_run, make_suite
 from tests.runs.carrying import claimed, launch, passed, running
 from tests.runs.notifications.channels import mail, regressed, slack, webhook

@@ -9,9 +9,9 @@ import pytest
 from django.db import connection, connections
 from django.utils import timezone
 
+from runs.alerts.notifications import delivery
+from runs.alerts.notifications.channels import send_again, send_test
 from runs.models import Delivery
-from runs.notifications import delivery
-from runs.notifications.channels import send_again, send_test
 from runs.tasks import tick
 from tests.builders import make_project
 from tests.runs.notifications.channels import only_delivery, webhook

@@ -6,10 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from runs.containment.sandbox import Level
-from runs.providers import make_provider
-from runs.providers.base import Invocation, Provider
+from runs.sandbox.sandbox import Level
 from runs.targets.definitions import define, resolve
+from runs.targets.providers.base import Invocation, Provider
+from runs.targets.providers.registry import make_provider
 from tests.runs.containments import containment
 
 FILES = Path(__file__).parents[2] / "files"

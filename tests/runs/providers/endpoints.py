@@ -5,15 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from evaluators.assertions import Expect
-from evaluators.criteria import Criteria
-from evaluators.evaluate import evaluate
-from evaluators.evidence import Evidence
+from evaluators.grading.assertions import Expect
+from evaluators.grading.criteria import Criteria
+from evaluators.grading.evaluate import evaluate
+from evaluators.grading.evidence import Evidence
 from evaluators.transcripts import parse
-from runs.containment.outbound import Outbound
-from runs.providers import make_provider
-from runs.providers.base import Invocation, Provider, Recording
+from runs.sandbox.outbound import Outbound
 from runs.targets.definitions import define, resolve
+from runs.targets.providers.base import Invocation, Provider, Recording
+from runs.targets.providers.registry import make_provider
 from tests.runs.containments import LOOPBACK, containment
 from tests.runs.servers import Reply, Request, serving
 

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from evaluators.model import Price
-from runs.containment.outbound import Outbound
-from runs.containment.sandbox import Containment, Policy, detect_machine
-from runs.providers import OPTIONS
-from runs.providers.base import Invocation
-from runs.providers.language_model import LanguageModel
-from runs.providers.options import ResolvedTarget
+from runs.sandbox.outbound import Outbound
+from runs.sandbox.sandbox import Containment, Policy, detect_machine
+from runs.targets.language_models.language_model import LanguageModel
+from runs.targets.providers.base import Invocation
+from runs.targets.providers.options import ResolvedTarget
+from runs.targets.providers.registry import OPTIONS
 from tests.model_server import ModelServer
 
 KEY = "sk-of-the-tests-0123456789"

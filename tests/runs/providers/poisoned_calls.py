@@ -113,7 +113,7 @@ class Recorder:
 
 def calls(recorder: Recorder) -> Iterator[Call]:
     """Call every service, at its own address and another, with a key of the target and with variables only."""
-    from runs.providers.model_services import SERVICES
+    from runs.targets.language_models.model_services import SERVICES
 
     for service in SERVICES.values():
         usual = service.keys[:1]
@@ -131,7 +131,7 @@ def calls(recorder: Recorder) -> Iterator[Call]:
 
 def calls_of_others(recorder: Recorder, litellm: Any) -> Iterator[Call]:
     """Call by every other prefix of litellm and one of nobody, at the addresses of services that litellm knows."""
-    from runs.providers.model_services import SERVICES
+    from runs.targets.language_models.model_services import SERVICES
 
     names = {
         str(getattr(each, "value", each))
@@ -145,12 +145,12 @@ def calls_of_others(recorder: Recorder, litellm: Any) -> Iterator[Call]:
 
 def one_call(recorder: Recorder, asked: Call, key: str) -> Call:
     """Return the call with what it sent."""
-    from runs.containment.outbound import Outbound
     from runs.errors import ProviderError
-    from runs.providers.access import resolve_access, with_key
-    from runs.providers.completion import ModelFailed, ask
-    from runs.providers.litellm import LitellmOptions
-    from runs.providers.options import ResolvedTarget
+    from runs.sandbox.outbound import Outbound
+    from runs.targets.language_models.completion import ModelFailed, ask
+    from runs.targets.language_models.litellm import LitellmOptions
+    from runs.targets.providers.access import resolve_access, with_key
+    from runs.targets.providers.options import ResolvedTarget
 
     recorder.requests.clear()
     recorder.connected.clear()
@@ -191,7 +191,7 @@ def decoded(text: str) -> str:
 
 def main(which: str) -> None:
     """Poison the environment, call everything and print the calls as JSON."""
-    from runs.providers.model_services import SERVICES
+    from runs.targets.language_models.model_services import SERVICES
 
     names = credentials()
     if which == "some":
@@ -206,7 +206,7 @@ def main(which: str) -> None:
     )
     recorder = Recorder()
     recorder.install()
-    from runs.providers.litellm_outbound import load_litellm
+    from runs.targets.language_models.litellm_outbound import load_litellm
 
     litellm = load_litellm()
     found = [*calls(recorder), *(calls_of_others(recorder, litellm) if which == "all" else ())]

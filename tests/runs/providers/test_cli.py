@@ -8,20 +8,20 @@ from functools import partial
 
 import pytest
 
-from evaluators.agent_streams import is_agent_stream
 from evaluators.model import CompletionError, CompletionRequest
-from evaluators.traces import as_trace
 from evaluators.transcripts import parse
+from evaluators.transcripts.agent_streams import is_agent_stream
 from evaluators.transcripts.latest import LatestCalls
-from runs.containment.sandbox import Level
+from evaluators.transcripts.traces import as_trace
 from runs.errors import ProviderError
-from runs.providers import make_provider
-from runs.providers.base import Look, Provider
-from runs.providers.cli_answer import read_answer
-from runs.providers.cli_judge import complete_through_command
-from runs.providers.command_template import TemplateValues, render
-from runs.providers.known_programs import how_to_read
+from runs.sandbox.sandbox import Level
+from runs.targets.agents.cli_answer import read_answer
+from runs.targets.agents.cli_judge import complete_through_command
+from runs.targets.agents.command_template import TemplateValues, render
+from runs.targets.agents.known_programs import how_to_read
 from runs.targets.definitions import define, resolve
+from runs.targets.providers.base import Look, Provider
+from runs.targets.providers.registry import make_provider
 from tests.runs.containments import containment
 from tests.runs.processes import nothing_left, unique_seconds
 from tests.runs.providers import agents

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from evaluators.transcripts import UnreadableTranscript, parse
-from runs.containment.sandbox import Level
 from runs.errors import ProviderError
-from runs.providers import make_provider
-from runs.providers.agent_log import AgentLog
-from runs.providers.base import Recording
-from runs.providers.preread import preread_prompt
+from runs.sandbox.sandbox import Level
+from runs.targets.agents.agent_log import AgentLog
 from runs.targets.definitions import define, resolve
+from runs.targets.providers.base import Recording
+from runs.targets.providers.preread import preread_prompt
+from runs.targets.providers.registry import make_provider
 from tests.runs.containments import containment
 from tests.runs.processes import nothing_left, unique_seconds
 from tests.runs.providers.agents import FILES, SECRET, agent, beside, invocation

@@ -8,9 +8,9 @@ import pytest
 
 from evaluators.transcripts import parse
 from evaluators.transcripts.latest import LatestCalls
-from runs.containment.sandbox import Level
 from runs.errors import ProviderError
-from runs.providers.base import Look
+from runs.sandbox.sandbox import Level
+from runs.targets.providers.base import Look
 from tests.runs.providers.agents import SECRET, agent, beside, invocation
 
 QUESTION = "[[ ## user_query ## ]]\n\nImplement it."

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from runs.providers.access import NO_KEY, with_key
-from runs.providers.litellm import LitellmOptions
-from runs.providers.model_services import SERVICES
-from runs.providers.options import ResolvedTarget
+from runs.targets.language_models.litellm import LitellmOptions
+from runs.targets.language_models.model_services import SERVICES
+from runs.targets.providers.access import NO_KEY, with_key
+from runs.targets.providers.options import ResolvedTarget
 
 ROOT = Path(__file__).resolve().parents[3]
 IDENTIFIERS = {"OPENAI_ORGANIZATION", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID"}

@@ -8,11 +8,11 @@ import time
 
 import pytest
 
-from evaluators.assertions import ToolCall, tool_calls
+from evaluators.grading.assertions import ToolCall, tool_calls
 from evaluators.model import Usage
 from evaluators.transcripts import parse
-from runs.providers import make_provider
 from runs.targets.definitions import define, resolve
+from runs.targets.providers.registry import make_provider
 from tests.runs.containments import containment
 from tests.runs.providers.endpoints import WEATHER, asked, invocation, judged, provider
 from tests.runs.servers import Reply, Request, serving

@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from runs.containment.outbound import Outbound
 from runs.errors import ProviderError
+from runs.sandbox.outbound import Outbound
 from runs.targets.definitions import define
 from scenarios.formats.problems import ScenarioFileError
 from tests.runs.providers.endpoints import WEATHER, asked, invocation, judged, provider

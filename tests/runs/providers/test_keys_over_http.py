@@ -8,13 +8,13 @@ from ipaddress import ip_address
 import pytest
 
 from evaluators.model import CompletionRequest
-from runs.containment.outbound import AddressRefused, Outbound
-from runs.containment.outbound_http import Deadline, client
 from runs.errors import ProviderError
-from runs.providers import make_provider
-from runs.providers.base import Recording
-from runs.providers.language_model import LanguageModel, complete_through_model
+from runs.sandbox.outbound import AddressRefused, Outbound
+from runs.sandbox.outbound_http import Deadline, client
 from runs.targets.definitions import define, resolve
+from runs.targets.language_models.language_model import LanguageModel, complete_through_model
+from runs.targets.providers.base import Recording
+from runs.targets.providers.registry import make_provider
 from tests.runs.containments import containment
 from tests.runs.providers.endpoints import WEATHER, invocation
 from tests.runs.providers.model_targets import CONTAINMENT, KEY, asked, target_of

@@ -6,13 +6,13 @@ import pytest
 
 from evaluators.model import Price, Usage
 from evaluators.transcripts import parse
-from runs.containment.outbound import Outbound
-from runs.containment.sandbox import Containment, Policy, detect_machine
 from runs.errors import ProviderError
-from runs.providers.access import azure_address, resolve_access, with_key
-from runs.providers.language_model import LanguageModel
-from runs.providers.litellm import LitellmOptions
-from runs.providers.options import ResolvedTarget
+from runs.sandbox.outbound import Outbound
+from runs.sandbox.sandbox import Containment, Policy, detect_machine
+from runs.targets.language_models.language_model import LanguageModel
+from runs.targets.language_models.litellm import LitellmOptions
+from runs.targets.providers.access import azure_address, resolve_access, with_key
+from runs.targets.providers.options import ResolvedTarget
 from tests.model_server import Answer
 from tests.runs.providers.model_targets import CONTAINMENT, KEY, KINDS, asked, provider_of, target_of
 

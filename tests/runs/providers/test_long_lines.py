@@ -6,9 +6,9 @@ import tracemalloc
 
 import pytest
 
-from runs.providers.agent_log import AgentLog
-from runs.providers.agent_session import CostLimit
-from runs.providers.recent_lines import LONGEST_LINE, SplitLines
+from runs.targets.agents.agent_log import AgentLog
+from runs.targets.agents.agent_session import CostLimit
+from runs.targets.providers.recent_lines import LONGEST_LINE, SplitLines
 from tests.linear_time import assert_linear_time
 
 CHUNK = 65_536

@@ -8,11 +8,11 @@ import pytest
 
 from evaluators.model import CompletionError, CompletionRequest, Usage
 from runs.errors import ProviderError
-from runs.providers import make_provider
-from runs.providers.base import Invocation, Provider
-from runs.providers.mock import complete_with_mock
-from runs.providers.replay import complete_with_replay
 from runs.targets.definitions import define, resolve
+from runs.targets.providers.base import Invocation, Provider
+from runs.targets.providers.mock import complete_with_mock
+from runs.targets.providers.registry import make_provider
+from runs.targets.providers.replay import complete_with_replay
 from tests.runs.containments import containment
 
 

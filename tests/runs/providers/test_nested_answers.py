@@ -7,10 +7,10 @@ from types import SimpleNamespace
 import httpx
 import pytest
 
-from runs.providers.batch_requests import parse_json_lines
-from runs.providers.completion import calls_of
-from runs.sources.mcp_http import fetch_tools
-from runs.sources.mcp_stdio import NoAnswer
+from runs.engine.mcp.mcp_http import fetch_tools
+from runs.engine.mcp.mcp_stdio import NoAnswer
+from runs.targets.language_models.batch_requests import parse_json_lines
+from runs.targets.language_models.completion import calls_of
 
 DEEP = "[" * 100_000
 

@@ -7,9 +7,9 @@ from ipaddress import ip_address
 import httpx
 import pytest
 
-from runs.containment.outbound import AddressRefused, Outbound
-from runs.containment.outbound_http import Deadline, DeadlineExceeded, Stopped, client
-from runs.providers.healthcheck import ask_address
+from runs.sandbox.outbound import AddressRefused, Outbound
+from runs.sandbox.outbound_http import Deadline, DeadlineExceeded, Stopped, client
+from runs.targets.providers.healthcheck import ask_address
 from tests.runs.servers import Reply, serving
 
 CLOSED = Outbound()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evaluators.model import Price
-from runs.providers.prices import price_source
+from runs.targets.providers.prices import price_source
 
 
 @pytest.mark.parametrize(

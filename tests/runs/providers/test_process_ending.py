@@ -9,8 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from runs.containment.process import ProcessResult
-from runs.containment.profiles import Limits
+from runs.sandbox.process import ProcessResult
+from runs.sandbox.profiles import Limits
 from tests.runs.processes import nothing_left, pids_with, run, unique_seconds
 
 

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from runs.providers import OPTIONS, claude_code, codex, make_provider, opencode
-from runs.providers.options import Options
+from runs.targets.agents import claude_code, codex, opencode
 from runs.targets.definitions import read_targets, resolve
+from runs.targets.providers.options import Options
+from runs.targets.providers.registry import OPTIONS, make_provider
 from tests.runs.containments import containment
 from tests.runs.providers.agents import agent, invocation
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from runs.providers.recent_lines import KEPT, PrintedLines, WrittenLines
+from runs.targets.providers.recent_lines import KEPT, PrintedLines, WrittenLines
 
 
 def printed(*chunks: bytes) -> PrintedLines:

@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from evaluators.calls import calls
-from evaluators.evidence import Evidence
-from evaluators.gates.transcript_gate import NoTranscriptErrors
-from evaluators.interaction import Interaction, analyse
-from evaluators.tool import Tool
+from evaluators.grading.evidence import Evidence
+from evaluators.grading.gates.transcript_gate import NoTranscriptErrors
+from evaluators.tool_use.calls import calls
+from evaluators.tool_use.interaction import Interaction, analyse
+from evaluators.tool_use.tool import Tool
 from evaluators.transcripts import parse
-from runs.providers import make_provider
 from runs.targets.definitions import read_targets, resolve
+from runs.targets.providers.registry import make_provider
 from tests.runs.containments import containment
 from tests.runs.providers.agents import FILES, invocation
 

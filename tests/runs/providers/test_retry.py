@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from runs.providers.retry import (
+from runs.targets.definitions import define, resolve
+from runs.targets.providers.retry import (
     Backoff,
     RequestFailed,
     RequestFailure,
@@ -15,7 +16,6 @@ from runs.providers.retry import (
     retry_after_seconds,
     with_retry,
 )
-from runs.targets.definitions import define, resolve
 
 
 class Calls:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from evaluators.stub_loop import run_stubs
+from evaluators.grading.stub_loop import run_stubs
 from runs.errors import ProviderError
-from runs.providers.language_model import stub_model
-from runs.providers.stub_chat import ToolSchema
+from runs.targets.language_models.language_model import stub_model
+from runs.targets.language_models.stub_chat import ToolSchema
 from tests.model_server import Answer, Failure
 from tests.runs.providers.model_targets import LOOPBACK, asked, target_of
 

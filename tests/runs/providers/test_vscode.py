@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from runs.containment.sandbox import Level
 from runs.errors import ProviderError
-from runs.providers.base import Batching, CanBatch
-from runs.providers.vscode import Vscode
+from runs.sandbox.sandbox import Level
+from runs.targets.agents.vscode import Vscode
+from runs.targets.providers.base import Batching, CanBatch
 from tests.runs.providers.agents import FILES, agent, beside, invocation
 
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from evaluators.model import Completion, CompletionRequest
-from runs.execution.proving.agents import JudgeBudget
-from runs.execution.proving.cheating import ANSWERS
-from runs.execution.proving.prove import prove
-from runs.execution.proving.requests import setting_of, stored_scenarios
+from runs.engine.proof_agents import JudgeBudget
 from runs.models.proof import Cheating, Seal
-from runs.warehouse.seals import ScenarioSeal
+from runs.results.seals import ScenarioSeal
+from runs.suites.cheating import ANSWERS
+from runs.suites.proof_requests import setting_of, stored_scenarios
+from runs.suites.prove import prove
 from scenarios.models import SuiteVersion
 from tests.runs.proving.test_scenario_proofs import JUDGE, RUBRIC, import_folder, proved, reply
 

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from django.db import OperationalError, connection
 
-from runs.execution.proving.requests import request_proof, run_proof
-from runs.execution.reaper import reap
+from runs.engine.reaper import reap
 from runs.models import SuiteProof
-from runs.queue.claims import lease_end, new_token
-from runs.queue.heartbeat import heartbeat
+from runs.suites.proof_requests import request_proof, run_proof
+from runs.workers.claims import lease_end, new_token
+from runs.workers.heartbeat import heartbeat
 from tests.builders import make_project, make_suite
 
 pytestmark = pytest.mark.django_db(transaction=True)

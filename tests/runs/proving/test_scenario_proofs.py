@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from evaluators.model import Complete, Completion, CompletionRequest
-from runs.execution.proving.agents import JudgeBudget
-from runs.execution.proving.prove import UNPROVED_JUDGE, prove
-from runs.execution.proving.requests import prove_here, setting_of, stored_scenarios
-from runs.execution.work_area import own_area
+from runs.engine.proof_agents import JudgeBudget
+from runs.engine.workspace.work_area import own_area
 from runs.models import Run, ScenarioProof, SuiteProof, Target, Trial
 from runs.models.proof import Seal
-from runs.warehouse.seals import ScenarioSeal, seals_of, seals_of_proof
+from runs.results.seals import ScenarioSeal, seals_of, seals_of_proof
+from runs.suites.proof_requests import prove_here, setting_of, stored_scenarios
+from runs.suites.prove import UNPROVED_JUDGE, prove
 from scenarios.bundles import read_path
 from scenarios.imports import import_files
 from scenarios.models import SuiteVersion

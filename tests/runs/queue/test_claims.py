@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from django.db import connections
 
-from runs.execution import recording
-from runs.execution.reaper import reap
+from runs.engine import recording
+from runs.engine.reaper import reap
 from runs.models import Run, RunSlot, TargetSlot, Trial
-from runs.queue import claims
-from runs.queue.heartbeat import Activity, write_activity
-from runs.queue.worker_registry import worker_name
+from runs.workers import claims
+from runs.workers.heartbeat import Activity, write_activity
+from runs.workers.worker_registry import worker_name
 from tests.builders import make_project, make_suite, make_target
 from tests.runs.carrying import NO_GATES, claimed, lapse, launch, lose, lose_preparations, passed, running
 

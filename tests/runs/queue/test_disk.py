@@ -6,11 +6,12 @@ import errno
 
 import pytest
 
+from runs.db import disk
+from runs.db.disk import DiskFull, cannot_store
+from runs.engine import lanes, preparation, run_here
 from runs.errors import ProviderError
-from runs.execution import lanes, preparation, run_here
-from runs.queue import claims, disk
-from runs.queue.disk import DiskFull, cannot_store
-from runs.warehouse.artifacts import store_away
+from runs.results.files.artifacts import store_away
+from runs.workers import claims
 from tests.runs.carrying import beside, claimed, launch, running, until
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -14,10 +14,10 @@ from django.db import connections
 
 from evalhub.teams.models import Project
 from evalhub.teams.priorities import Priority
-from runs.execution import lanes, preparation
+from runs.engine import lanes, preparation
 from runs.models import Run, RunSlot, Target, Trial
-from runs.queue import claims, fair_share
-from runs.queue.fair_share import RunCandidate, SlotCounts, sort_by_priority
+from runs.workers import claims, fair_share
+from runs.workers.fair_share import RunCandidate, SlotCounts, sort_by_priority
 from tests.builders import make_project, make_run, make_suite, make_target
 from tests.runs.carrying import NO_GATES, beside, running
 

@@ -7,12 +7,12 @@ import time
 import pytest
 
 from evaluators.transcripts.latest import LatestCalls
-from runs.execution import recording
+from runs.engine import recording
 from runs.models import Trial
-from runs.queue import heartbeat as heartbeat_module
-from runs.queue.claims import expired_trials
-from runs.queue.heartbeat import CHECK_SECONDS, Heartbeat
-from runs.queue.worker_registry import worker_name
+from runs.workers import heartbeat as heartbeat_module
+from runs.workers.claims import expired_trials
+from runs.workers.heartbeat import CHECK_SECONDS, Heartbeat
+from runs.workers.worker_registry import worker_name
 from tests.builders import make_project
 from tests.heartbeats import end_heartbeats
 from tests.runs.carrying import (

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from runs.db.clock import database_now
+from runs.engine import run_here
+from runs.engine.abandoned import take_abandoned
+from runs.engine.retrying import RetryKind, retry_trials, retryable_counts
 from runs.errors import NotRetryable
-from runs.execution import run_here
-from runs.execution.abandoned import take_abandoned
-from runs.execution.retrying import RetryKind, retry_trials, retryable_counts
 from runs.models import Launch, Run
-from runs.queue import claims, fair_share, holds
-from runs.queue.clock import database_now
+from runs.workers import claims, fair_share, holds
 from tests.builders import make_project
 from tests.runs.carrying import launch, start, suite_of
 

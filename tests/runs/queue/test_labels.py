@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from runs.engine import lanes, run_here
 from runs.errors import MissingLabels
-from runs.execution import lanes, run_here
 from runs.models import Run, Target, TargetCheck, Worker
-from runs.queue import claims, fair_share
-from runs.queue.labels import queue_for, waiting_runs_by_labels, waits
-from runs.queue.worker_registry import heartbeat, workers_online
 from runs.targets.check import run_check
+from runs.workers import claims, fair_share
+from runs.workers.labels import queue_for, waiting_runs_by_labels, waits
+from runs.workers.worker_registry import heartbeat, workers_online
 from tests.builders import make_project, make_target
 from tests.runs.carrying import launch, running
 

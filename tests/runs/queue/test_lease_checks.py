@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from runs.execution.reaper import reap
+from runs.db.clock import database_now
+from runs.engine.reaper import reap
 from runs.models import LeaseCheck, Trial
-from runs.queue import claims
-from runs.queue.clock import database_now
-from runs.queue.lease_checks import GAP_SECONDS, RENEWING_SECONDS, may_take_expired
+from runs.workers import claims
+from runs.workers.lease_checks import GAP_SECONDS, RENEWING_SECONDS, may_take_expired
 from tests.runs.carrying import claimed, lose, running
 
 pytestmark = pytest.mark.django_db

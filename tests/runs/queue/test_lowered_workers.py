@@ -8,9 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from django.db import connections
 
-from runs.execution import lanes, preparation, recording
+from runs.engine import lanes, preparation, recording
 from runs.models import Run, Target, TargetSlot, Trial
-from runs.queue.claims import sync_target_slots
+from runs.workers.claims import sync_target_slots
 from tests.builders import make_project
 from tests.runs.carrying import beside, launch, running, shell_target, suite_of, until
 

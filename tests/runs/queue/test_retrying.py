@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 from django.db import IntegrityError, InterfaceError, OperationalError, connection, connections
 
-from runs.execution import batches, preparation, recording
+from runs.db.clock import database_now
+from runs.db.retry import is_connection_lost, retry_when_lost
+from runs.engine import batches, preparation, recording
 from runs.models import ProviderBatch, Run, Trial
-from runs.queue import claims
-from runs.queue.clock import database_now
-from runs.queue.retry import is_connection_lost, retry_when_lost
+from runs.workers import claims
 from tests.model_server import Answer, ModelServer, serving
 from tests.runs.carrying import claimed, passed, running
 from tests.runs.trials.batches import CITIES, KEY, batch_run, let_a_look_be_due

@@ -18,7 +18,7 @@ from evalhub.celery import LANES, app
 from runs.labels import celery_queue
 from runs.models import Target, Trial, Worker
 from runs.models.trial import TrialState
-from runs.queue import wakeups
+from runs.workers import wakeups
 from tests.runs.carrying import launch, running
 
 elsewhere = Celery("elsewhere", set_as_current=False)

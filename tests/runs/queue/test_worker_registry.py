@@ -9,12 +9,12 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from runs.execution.reaper import reap
+from runs.engine.reaper import reap
 from runs.models import Worker
-from runs.queue import worker_registry
-from runs.queue.heartbeat import heartbeat
-from runs.queue.worker_names import own_name, worker_name
-from runs.warehouse.store_identity import store_id_if_readable
+from runs.results.files.store_identity import store_id_if_readable
+from runs.workers import worker_registry
+from runs.workers.heartbeat import heartbeat
+from runs.workers.worker_names import own_name, worker_name
 from tests.runs.carrying import until
 from tests.services.object_store import silent_store, use_bucket
 

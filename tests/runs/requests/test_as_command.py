@@ -10,13 +10,13 @@ from django.http import QueryDict
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from runs.launch.command_line import as_command
+from runs.launch.new_run_page.forms import RunForm
+from runs.launch.new_run_page.run_choices import run_choices
+from runs.launch.request import plan, request_runs
+from runs.launch.selection import ProjectReader
 from runs.models import Launch
 from runs.models.run import Trigger
-from runs.pages.new_run.forms import RunForm
-from runs.pages.new_run.run_choices import run_choices
-from runs.planning.command_line import as_command
-from runs.planning.request import plan, request_runs
-from runs.planning.selection import ProjectReader
 from tests.builders import make_guidance, make_project, make_run, make_suite, make_target
 from tests.commands.calling import call
 

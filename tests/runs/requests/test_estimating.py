@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from evaluators.permutation_power import Level
-from evaluators.power import detectable, expected_rates
+from evaluators.statistics.permutation_power import Level
+from evaluators.statistics.power import detectable, expected_rates
+from runs.launch.estimate import OFFERED, UNDETECTABLE, estimate_plan
+from runs.launch.request import Request, plan
+from runs.launch.run_history import read_history
 from runs.models.run_options import RunOptions, Selection
-from runs.planning.estimate import OFFERED, UNDETECTABLE, estimate_plan
-from runs.planning.request import Request, plan
-from runs.planning.run_history import read_history
 from tests.builders import make_project, make_suite, make_target
 from tests.runs.past_runs import past_run
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from django.http import QueryDict
 
-from runs.pages.new_run.narrowing import MOST_TAGS, chips, failed_keys
-from runs.planning.selection import ChosenScenario
+from runs.launch.new_run_page.narrowing import MOST_TAGS, chips, failed_keys
+from runs.launch.selection import ChosenScenario
 
 
 def scenario(number, *tags, tier=0, key=""):

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from evaluators.statistics import wilson
+from evaluators.statistics.descriptive import wilson
+from runs.compare.aa_pairs import aa_rates
+from runs.compare.causes import FACTORS, causes_of, changed_factors, same_fingerprint
+from runs.compare.comparison import compare_siblings, compare_with_baseline
 from runs.errors import RequestError
+from runs.launch.separation import request_separation, separation_of
 from runs.models import Run, Trial
 from runs.models.run import Trigger
-from runs.planning.separation import request_separation, separation_of
 from runs.targets.versions import version_of
-from runs.warehouse.aa_pairs import aa_rates
-from runs.warehouse.causes import FACTORS, causes_of, changed_factors, same_fingerprint
-from runs.warehouse.comparison import compare_siblings, compare_with_baseline
 from tests.builders import (
     close,
     make_compared,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from runs.models import JudgingRecord, Run, Trial
-from runs.warehouse.calibrations import JudgeVersion
+from runs.review.calibrations import JudgeVersion
 from tests.builders import make_trial, score
 
 VERSION = JudgeVersion("openai/judge-1", "abc123abc123")

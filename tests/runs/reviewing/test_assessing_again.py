@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from runs.engine.stored_trials.adopting import adopt
 from runs.models import JudgingRecord, Reassessment, Run, RunMeasure, Target, TargetVersion, Trial
-from runs.warehouse.adopted_parts import adopted_parts
-from runs.warehouse.adopting import adopt
-from runs.warehouse.comparability import changed_parts
-from runs.warehouse.overruling import overrule
+from runs.results.adopted_parts import adopted_parts
+from runs.results.comparability import changed_parts
+from runs.review.overruling import overrule
 from tests.builders import make_member
 from tests.commands.calling import call
 

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from django.db import OperationalError, connection
 
-from runs.execution.reaper import reap
-from runs.execution.reassessing import request_reassessment, run_reassessment
+from runs.engine.reaper import reap
+from runs.engine.stored_trials.reassessing import request_reassessment, run_reassessment
 from runs.models import ReassessedTrial, Reassessment
-from runs.queue.claims import lease_end, new_token
-from runs.queue.heartbeat import heartbeat
+from runs.workers.claims import lease_end, new_token
+from runs.workers.heartbeat import heartbeat
 from tests.runs import carried
 
 pytestmark = pytest.mark.django_db(transaction=True)

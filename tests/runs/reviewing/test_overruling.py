@@ -8,9 +8,9 @@ import pytest
 
 from runs.errors import RequestError, StaleReview
 from runs.models import Change, Run, RunMeasure, SearchEntry, Trial
-from runs.warehouse.digests import digests_of
-from runs.warehouse.overruling import overrule, undo
-from runs.warehouse.review_rounds import draw
+from runs.results.digests import digests_of
+from runs.review.overruling import overrule, undo
+from runs.review.review_rounds import draw
 from tests.builders import (
     close,
     make_compared,

@@ -9,8 +9,8 @@ import pytest
 from django.db import connections
 from django.utils import timezone
 
+from runs.engine.stored_trials.reassessing import request_reassessment, run_reassessment
 from runs.errors import RequestError
-from runs.execution.reassessing import request_reassessment, run_reassessment
 from runs.models import Reassessment, Run
 from tests.builders import make_target
 from tests.runs import carried

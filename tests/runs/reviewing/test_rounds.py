@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 
 from runs.errors import RequestError, StaleReview
 from runs.models import JudgeCalibration, JudgingRecord, Resolution, Review, Run, Trial
-from runs.warehouse.calibrations import (
+from runs.review.calibrations import (
     MOST_REPEATED,
     JudgeVersion,
     calibrated_versions,
@@ -22,8 +22,8 @@ from runs.warehouse.calibrations import (
     repeated_judgings,
     versions_of,
 )
-from runs.warehouse.review_rounds import assign, decide, draw, next_item, rounds_of
-from runs.warehouse.reviewing import resolve, review
+from runs.review.review_rounds import assign, decide, draw, next_item, rounds_of
+from runs.review.reviewing import resolve, review
 from tests.builders import close, make_member, make_project, make_run, make_suite, make_trials
 from tests.query_plans import query_plan
 from tests.runs.reviewing.judged import VERSION, disagreed_trial, judged_trial, judging

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from runs.errors import RequestError
-from runs.planning.runner_config import read_config
-from runs.sources.reading import read_json_file, read_registry_file, registry_from
+from runs.launch.runner_config import read_config
+from runs.launch.source_files import read_json_file, read_registry_file, registry_from
 
 
 def written(path: Path, value: Any) -> Path:

@@ -18,16 +18,16 @@ from django.db import connections, transaction
 from django.utils import timezone
 
 from evalhub.teams.models import Project
-from evaluators.suite_summary import suite_summary
+from evaluators.grading.suite_summary import suite_summary
+from runs.compare.causes import causes_of
+from runs.compare.comparison import comparison_of, incomparable
 from runs.errors import RequestError
+from runs.exchange.exports.exports import exported
+from runs.exchange.exports.suite_result import suite_run
+from runs.exchange.imports.import_results import import_results
+from runs.launch.selection import find_target
 from runs.models import Run, RunMeasure, SearchEntry, Trial
-from runs.planning.selection import find_target
-from runs.reports.exports import exported
-from runs.reports.suite_result import suite_run
-from runs.warehouse.causes import causes_of
-from runs.warehouse.comparison import comparison_of, incomparable
-from runs.warehouse.import_results import import_results
-from runs.warehouse.search_index import index_trials
+from runs.results.search.search_index import index_trials
 from scenarios.bundles import Bundle
 from scenarios.imports import import_files
 from scenarios.models import Suite, SuiteVersion

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from runs.errors import RequestError
+from runs.exchange.exports.document import run_document
+from runs.exchange.imports.import_results import import_results
 from runs.models import Run, Trial
-from runs.reports.document import run_document
-from runs.warehouse.import_results import import_results
 from tests.builders import make_project
 
 FILES = Path(__file__).parents[2] / "files"

@@ -11,16 +11,16 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from evaluators.interaction import analyse, scores
 from evaluators.model import Event, Transcript, Usage
-from evaluators.tool import Tool
-from evaluators.waste import waste_scores
+from evaluators.tool_use.interaction import analyse, scores
+from evaluators.tool_use.tool import Tool
+from evaluators.tool_use.waste import waste_scores
 from runs.errors import RequestError
+from runs.exchange.exports.exports import exported
+from runs.exchange.imports.import_results import import_results
+from runs.exchange.results_files.folders import packed
 from runs.models import CommandRecord, Run, RunMeasure, Trial
 from runs.models.trial import scores_json
-from runs.reports.exports import exported
-from runs.warehouse.import_results import import_results
-from runs.warehouse.results_files.folders import packed
 from tests.builders import close, make_project, make_run, make_suite, make_trial
 from tests.commands.calling import call
 from tests.shell_events import shell

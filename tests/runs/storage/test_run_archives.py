@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from evalhub.teams.models import Project
+from runs.compare.comparison import incomparable
 from runs.errors import RequestError
+from runs.exchange.exports.document import run_document
+from runs.exchange.exports.run_archive import run_archive
+from runs.exchange.imports.import_results import import_merged, import_results
 from runs.models import Artifact, CommandRecord, JudgingRecord, Run
-from runs.reports.document import run_document
-from runs.reports.run_archive import run_archive
-from runs.warehouse import artifacts
-from runs.warehouse.comparison import incomparable
-from runs.warehouse.import_results import import_merged, import_results
+from runs.results.files import artifacts
 from scenarios.bundles import Bundle
 from scenarios.formats.parsed import FixtureFile
 from scenarios.imports import import_files

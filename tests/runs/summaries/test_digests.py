@@ -9,11 +9,11 @@ import msgspec
 import pytest
 
 from runs.models import RunDigest, Trial
-from runs.warehouse.digests import digest_of, digests_of
-from runs.warehouse.layer_totals import LONGEST, JudgeTotals, LostGate
-from runs.warehouse.rollups import write_rollups
-from runs.warehouse.run_trials import trials_of
-from runs.warehouse.subcommand_totals import SubcommandTotal
+from runs.results.digests import digest_of, digests_of
+from runs.results.layer_totals import LONGEST, JudgeTotals, LostGate
+from runs.results.rollups import write_rollups
+from runs.results.run_trials import trials_of
+from runs.results.subcommand_totals import SubcommandTotal
 from tests.builders import close, make_run, make_suite, make_trial, make_version, score, used
 from tests.trial_parts import make_judging
 

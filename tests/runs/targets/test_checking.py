@@ -8,9 +8,9 @@ import pytest
 from django.utils import timezone
 
 from runs.models import Target, TargetCheck
-from runs.pages.targets.target_list import target_row
-from runs.providers.base import Availability
 from runs.targets.check import request_check, run_check, store_availability
+from runs.targets.providers.base import Availability
+from runs.targets.target_list import target_row
 from tests.builders import make_project, make_target
 
 pytestmark = pytest.mark.django_db

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from runs.containment.variables import allowed, parse_rules
 from runs.errors import ProviderError
-from runs.providers import ALIASES, OPTIONS, PROVIDERS, make_provider
-from runs.providers.options import camel_case
+from runs.sandbox.variables import allowed, parse_rules
 from runs.targets.definitions import TargetDefinition, define, hints_of_file, read_targets, resolve
+from runs.targets.providers.options import camel_case
+from runs.targets.providers.registry import ALIASES, OPTIONS, PROVIDERS, make_provider
 from scenarios.formats.problems import Problem, ScenarioFileError
 from tests.runs.containments import containment
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from runs.execution import lanes
+from runs.engine import lanes
 from runs.models import ProviderBatch, Run, Target
 from tests.builders import make_project
 from tests.runs.carrying import launch, suite_of

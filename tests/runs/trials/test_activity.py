@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evaluators.transcripts.latest import LatestCalls
-from runs.execution.task import storable_call, storable_calls
+from runs.engine.task import storable_call, storable_calls
 from runs.models.trial import LONGEST_ACTIVITY
 
 SECRET = "sesame-open-wide"

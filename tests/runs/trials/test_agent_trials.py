@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from evalhub.teams.models import Project
-from runs.execution import run_here
+from runs.engine import run_here
 from runs.models import Target, Trial
 from runs.models.price import ModelPrice
 from scenarios.models import SuiteVersion

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from runs.execution import lanes, preparation
+from runs.engine import lanes, preparation
+from runs.launch.request import Request, request_runs
 from runs.models import Run, Target
 from runs.models.run import Trigger
 from runs.models.run_options import RunOptions
-from runs.planning.request import Request, request_runs
 from scenarios.bundles import Bundle
 from scenarios.imports import import_files
 from tests.builders import make_project

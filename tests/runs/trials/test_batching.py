@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runs.execution import batches, lanes, preparation
+from runs.engine import batches, lanes, preparation
 from runs.models import ProviderBatch, Run, Target
 from tests.model_server import Answer, serving
 from tests.runs.trials.batches import CITIES, KEY, KINDS, answers, batch_run, carried, let_a_look_be_due

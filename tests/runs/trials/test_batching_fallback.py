@@ -11,12 +11,12 @@ import time
 
 import pytest
 
-from runs.execution import batches, lanes, preparation, recording, run_here
-from runs.execution.batch_answers import batching_of
-from runs.execution.context import load_run
-from runs.execution.reaper import reap
+from runs.engine import batches, lanes, preparation, recording, run_here
+from runs.engine.batch_answers import batching_of
+from runs.engine.context import load_run
+from runs.engine.reaper import reap
 from runs.models import BatchAnswer, ProviderBatch, Run
-from runs.queue import claims
+from runs.workers import claims
 from tests.model_server import Answer, Broken, Failure, serving
 from tests.runs.carrying import lapse
 from tests.runs.trials.batches import (

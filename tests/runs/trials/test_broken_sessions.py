@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from evalhub.teams.models import Project
-from runs.execution import run_here
+from runs.engine import run_here
 from runs.models import Run, Target, Trial
 from tests.builders import make_project
 from tests.model_server import Failure, serving

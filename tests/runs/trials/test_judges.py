@@ -7,12 +7,12 @@ import json
 import pytest
 
 from evaluators.model import CompletionError, CompletionRequest, Price, Usage
-from runs.execution import lanes, preparation
-from runs.execution.judges import judge_of
+from runs.engine import lanes, preparation
+from runs.engine.judges import judge_of
 from runs.models import ModelPrice, Target
 from runs.models.run_options import RunOptions
-from runs.providers.mock import MockOptions
-from runs.providers.options import ResolvedTarget
+from runs.targets.providers.mock import MockOptions
+from runs.targets.providers.options import ResolvedTarget
 from tests.builders import make_project, make_suite, make_target
 from tests.model_server import Answer, Broken, Failure, serving
 from tests.runs.carrying import launch, running

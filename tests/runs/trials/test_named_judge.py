@@ -13,13 +13,13 @@ import httpx
 import pytest
 import yaml
 
-from runs.execution import run_here
-from runs.management.examples import FOLDER
+from runs.engine import run_here
+from runs.exchange.demo_data.examples import FOLDER
+from runs.launch import inputs
+from runs.launch.request import Request, request_runs
 from runs.models import Target, Trial
 from runs.models.run import Trigger
 from runs.models.run_options import RunOptions
-from runs.planning import inputs
-from runs.planning.request import Request, request_runs
 from scenarios.bundles import read_path
 from scenarios.imports import import_files
 from tests.builders import make_project

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from evalhub.teams.models import Project
-from runs.execution import lanes, preparation, run_here
+from runs.engine import lanes, preparation, run_here
 from runs.models import Run, Target
 from scenarios.models import SuiteVersion
 from tests.builders import make_project

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from evalhub.teams.models import Project
-from runs.execution import run_here
+from runs.engine import run_here
+from runs.exchange.exports.document import run_document
 from runs.models import Artifact, Trial
-from runs.reports.document import run_document
-from runs.warehouse.artifacts import opened
+from runs.results.files.artifacts import opened
 from scenarios.bundles import Bundle
 from scenarios.formats.problems import ScenarioFileError
 from scenarios.imports import import_files

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from runs.execution import preparation
+from runs.engine import preparation
+from runs.launch.request import Request, request_runs
+from runs.launch.source_files import registry_from
 from runs.models import Run, Target
 from runs.models.run import Trigger
 from runs.models.run_options import RunOptions
-from runs.planning.request import Request, request_runs
-from runs.sources.reading import registry_from
 from scenarios.bundles import Bundle
 from scenarios.imports import import_files
 from tests.builders import make_project

@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-from evaluators.assertions import ToolCall, tool_calls
+from evaluators.grading.assertions import ToolCall, tool_calls
+from evaluators.grading.stub_loop import ModelCall, ModelTurn, StubMessage
 from evaluators.model import Usage
-from evaluators.staleness import RegisteredTool, Registry
-from evaluators.stub_loop import ModelCall, ModelTurn, StubMessage
+from evaluators.statistics.staleness import RegisteredTool, Registry
 from evaluators.transcripts import parse
+from runs.engine.tool.offered_tools import parameters_of, tools_of
+from runs.engine.workspace.stubs import converse
 from runs.errors import ProviderError
-from runs.execution.offered_tools import parameters_of, tools_of
-from runs.execution.stubs import converse
-from runs.providers.base import Invocation
-from runs.providers.language_model import stub_model
-from runs.providers.stub_chat import ToolSchema
+from runs.targets.language_models.language_model import stub_model
+from runs.targets.language_models.stub_chat import ToolSchema
+from runs.targets.providers.base import Invocation
 from tests.model_server import Answer, serving
 from tests.runs.containments import LOOPBACK
 from tests.runs.providers.model_targets import target_of

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from evalhub.teams.models import Project
-from runs.execution import run_here
-from runs.execution.proving.requests import prove_here
+from runs.engine import run_here
+from runs.exchange.exports.console import summary
+from runs.exchange.exports.document import run_digest, run_document
 from runs.models import Trial
-from runs.reports.console import summary
-from runs.reports.document import run_digest, run_document
+from runs.suites.proof_requests import prove_here
 from scenarios.bundles import Bundle
 from scenarios.imports import import_files
 from tests.builders import make_project

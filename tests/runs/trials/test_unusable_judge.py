@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from runs.execution import run_here
+from runs.engine import run_here
 from runs.models import ModelPrice, Target, Trial
 from tests.builders import make_project
 from tests.model_server import Answer, serving

@@ -8,13 +8,13 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from evaluators.measure_change import ChangeVerdict
-from runs.execution.measuring_again import measure_again
+from evaluators.statistics.measure_change import ChangeVerdict
+from runs.compare.guidance.guidance_comparison import compare_chosen
+from runs.compare.guidance.guidance_exposure import exposed_trials, levels
+from runs.compare.guidance.guidance_matrix import guidance_matrix
+from runs.compare.guidance.guidance_runs import MOST_READ, settings_of
+from runs.engine.stored_trials.measuring_again import measure_again
 from runs.models import Launch, Run, RunMeasure
-from runs.warehouse.guidance_comparison import compare_chosen
-from runs.warehouse.guidance_exposure import exposed_trials, levels
-from runs.warehouse.guidance_matrix import guidance_matrix
-from runs.warehouse.guidance_runs import MOST_READ, settings_of
 from tests.builders import (
     close,
     make_guidance,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from runs.models import Measure
-from runs.warehouse.measures import LONGEST_NAME, measure_ids
+from runs.results.measures import LONGEST_NAME, measure_ids
 
 pytestmark = pytest.mark.django_db
 

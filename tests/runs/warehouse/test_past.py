@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from runs.launch import run_history
+from runs.launch.run_history import COST, FEWEST, LAST, MOST_RUNS, PASS, SECONDS, RunHistory, read_history
 from runs.models import Run
 from runs.models.run import MAINLINE
-from runs.planning import run_history
-from runs.planning.run_history import COST, FEWEST, LAST, MOST_RUNS, PASS, SECONDS, RunHistory, read_history
 from tests.builders import make_project, make_run, make_suite, make_target
 from tests.runs.past_runs import past_run
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runs.warehouse.rates import Rate
+from runs.results.rates import Rate
 
 
 @pytest.mark.parametrize(

@@ -7,23 +7,23 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from runs.pages.home.project_home import project_summary, running_now, week_of
-from runs.pages.reviews.rationales import rationales_of
-from runs.pages.run.layers import layers_of
-from runs.pages.run.progress import progress_of
-from runs.pages.run.scenarios import chosen, facets, part_of
-from runs.pages.run.subcommands import subcommands
-from runs.pages.suites.suite_list import SuiteFilters, suite_list
-from runs.pages.suites.suite_page import find_suite, suite_page
-from runs.pages.trial.trial_page import find_trial, trial_page
-from runs.warehouse.digests import Digest
-from runs.warehouse.filter_choices import choices
-from runs.warehouse.outcome_history import recent_runs, strips
-from runs.warehouse.repeated_statements import statements
-from runs.warehouse.run_filters import RunListFilters
-from runs.warehouse.run_list import page_of_runs, rows
-from runs.warehouse.run_trials import RunTrials, trials_of
-from runs.warehouse.trends import trend
+from runs.compare.home_page.project_home import project_summary, running_now, week_of
+from runs.compare.trends import trend
+from runs.results.digests import Digest
+from runs.results.filter_choices import choices
+from runs.results.outcome_history import recent_runs, strips
+from runs.results.repeated_statements import statements
+from runs.results.run_filters import RunListFilters
+from runs.results.run_list import page_of_runs, rows
+from runs.results.run_page.layers import layers_of
+from runs.results.run_page.progress import progress_of
+from runs.results.run_page.scenarios import chosen, facets, part_of
+from runs.results.run_page.subcommands import subcommands
+from runs.results.run_trials import RunTrials, trials_of
+from runs.results.trial_page.trial_page import find_trial, trial_page
+from runs.review.review_page.rationales import rationales_of
+from runs.suites.suite_page.suite_list import SuiteFilters, suite_list
+from runs.suites.suite_page.suite_page import find_suite, suite_page
 from tests.builders import close, make_run, make_subcommand, make_suite, make_trial
 from tests.query_plans import query_plan
 from tests.runs.warehouse.finished_runs import history, rows_of

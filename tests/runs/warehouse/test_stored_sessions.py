@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from evalhub.teams.models import Project
+from runs.compare.baselines import set_baseline
 from runs.errors import RequestError
+from runs.exchange.imports.import_sessions import SortedSessions, help_pages, session_tool, store_sessions
+from runs.exchange.imports.session_files import ReadSessions, read_paths
+from runs.launch.request import Request, plan
 from runs.models import FlagConfusion, Run, RunMeasure, SearchEntry, SubcommandMeasure, ToolHelp, Trial
-from runs.planning.request import Request, plan
-from runs.warehouse.baselines import set_baseline
-from runs.warehouse.import_sessions import SortedSessions, help_pages, session_tool, store_sessions
-from runs.warehouse.run_filters import RunListFilters
-from runs.warehouse.session_files import ReadSessions, read_paths
-from runs.warehouse.usage import usage
+from runs.results.run_filters import RunListFilters
+from runs.results.usage import usage
 from tests.builders import make_project, make_suite
 from tests.session_files import STEPS, claude, codex, opencode, otlp
 

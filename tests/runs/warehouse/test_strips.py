@@ -9,8 +9,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from runs.models import Run, RunDigest, Trial
-from runs.pages.trial.typical_values import typical_values
-from runs.warehouse.outcome_history import strip_around, strips
+from runs.results.outcome_history import strip_around, strips
+from runs.results.trial_page.typical_values import typical_values
 from scenarios.models import ScenarioVersion
 from tests.builders import make_guidance, make_run, make_target, make_trial, make_version
 from tests.query_plans import query_plan

@@ -6,8 +6,8 @@ import pytest
 
 from evaluators.model import Event, Transcript
 from runs.models import CommandRecord
-from runs.pages.trial.steps import text_of
-from runs.pages.trial.timeline import timeline
+from runs.results.trial_page.steps import text_of
+from runs.results.trial_page.timeline import timeline
 from tests.shell_events import shell
 
 

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from evaluators.model import Event, Judging, Transcript
+from runs.db import statements
 from runs.models import Run, SearchEntry, Trial
-from runs.queue import statements
-from runs.warehouse.named_search import TrialSearch, find_trials
-from runs.warehouse.search_index import entry, facets_of, index_missing, index_trials
-from runs.warehouse.trial_search import MOST_CANDIDATES, SearchQuery, Term
+from runs.results.search.named_search import TrialSearch, find_trials
+from runs.results.search.search_index import entry, facets_of, index_missing, index_trials
+from runs.results.search.trial_search import MOST_CANDIDATES, SearchQuery, Term
 from tests.builders import make_member, make_project, make_run, make_suite, make_trial
 from tests.runs.carried import one, shell_project
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from pydantic import AliasChoices
 
-from evaluators.guidelines import DEFAULT_PATTERNS
-from evaluators.scores import EVALUATORS
+from evaluators.grading.scores import EVALUATORS
+from evaluators.tool_use.guidelines import DEFAULT_PATTERNS
 from scenarios.formats.agentv import eval_models
 from scenarios.formats.agentv.evaluator_reader import ALIASES
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 from agentv_files import case, spec, suite
 
-from evaluators.assertions.expected_messages import ExpectedMessages
-from evaluators.assertions.tool_trajectory import ToolTrajectory
-from evaluators.evaluate import evaluate
-from evaluators.evidence import Evidence
-from evaluators.judges.checklist_judge import ChecklistJudge
-from evaluators.judges.code_judge import CodeJudge
-from evaluators.judges.llm_judge import LlmJudge
-from evaluators.scores.composite_evaluator import CodeAggregator, CompositeEvaluator, LlmAggregator
-from evaluators.traces import read_trace
+from evaluators.grading.assertions.expected_messages import ExpectedMessages
+from evaluators.grading.assertions.tool_trajectory import ToolTrajectory
+from evaluators.grading.evaluate import evaluate
+from evaluators.grading.evidence import Evidence
+from evaluators.grading.judges.checklist_judge import ChecklistJudge
+from evaluators.grading.judges.code_judge import CodeJudge
+from evaluators.grading.judges.llm_judge import LlmJudge
+from evaluators.grading.scores.composite_evaluator import CodeAggregator, CompositeEvaluator, LlmAggregator
+from evaluators.transcripts.traces import read_trace
 from scenarios.spec import ScenarioSpec
 
 

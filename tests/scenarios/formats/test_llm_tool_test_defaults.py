@@ -3,8 +3,8 @@
 import pytest
 from llm_tool_test_files import CONFIG, SHORT, changed, read, read_one, upload
 
-from evaluators.judges.rubric import Criterion
-from evaluators.tool import Tool
+from evaluators.grading.judges.rubric import Criterion
+from evaluators.tool_use.tool import Tool
 
 SETTINGS = """\
 results_path = "results"

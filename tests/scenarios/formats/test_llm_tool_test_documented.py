@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluators.gates import GATES, BaseGate
+from evaluators.grading.gates import GATES, BaseGate
 
 TEXT = (Path(__file__).parents[3] / "docs/formats/llm-tool-test.md").read_text(encoding="utf-8")
 SHARED = {*BaseGate.model_fields, "network"}

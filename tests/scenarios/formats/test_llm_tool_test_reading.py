@@ -3,12 +3,12 @@
 import pytest
 from llm_tool_test_files import CONFIG, SCENARIO, SHORT, read, read_one, upload
 
-from evaluators.criteria import CompositeWeights
-from evaluators.gates.command_gates import CommandSucceeds
-from evaluators.gates.informing_scripts import EvaluatorScript
-from evaluators.gates.transcript_gate import NoTranscriptErrors
-from evaluators.judges.rubric import Criterion
-from evaluators.tool import Tool
+from evaluators.grading.criteria import CompositeWeights
+from evaluators.grading.gates.command_gates import CommandSucceeds
+from evaluators.grading.gates.informing_scripts import EvaluatorScript
+from evaluators.grading.gates.transcript_gate import NoTranscriptErrors
+from evaluators.grading.judges.rubric import Criterion
+from evaluators.tool_use.tool import Tool
 from scenarios.formats.llm_tool_test import matches
 from scenarios.formats.parsed import FixtureFile
 from scenarios.spec import Cost, Limits, MatrixEntry, PostScript

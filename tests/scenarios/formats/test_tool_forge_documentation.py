@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluators.assertions import ASSERTIONS
+from evaluators.grading.assertions import ASSERTIONS
 from scenarios.formats.tool_forge import case_models
 
 TEXT = (Path(__file__).parents[3] / "docs/formats/tool-forge.md").read_text()

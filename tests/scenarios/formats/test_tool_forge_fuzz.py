@@ -5,9 +5,9 @@ import json
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluators.assertions import ASSERTIONS, VERDICT
-from evaluators.evaluate import evaluate
-from evaluators.evidence import Evidence
+from evaluators.grading.assertions import ASSERTIONS, VERDICT
+from evaluators.grading.evaluate import evaluate
+from evaluators.grading.evidence import Evidence
 from evaluators.model import Event, Transcript
 from scenarios.formats import parse_files
 from scenarios.formats.problems import ScenarioFileError

@@ -1,6 +1,6 @@
 """Files that say by other fields which tool is expected, and what they assert."""
 
-from evaluators.assertions import Expect, ToolParam
+from evaluators.grading.assertions import Expect, ToolParam
 from tests.scenarios.formats.tool_forge_files import case, parse, spec
 
 THIRD = {

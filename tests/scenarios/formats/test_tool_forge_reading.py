@@ -3,7 +3,7 @@ import json
 
 import pytest
 
-from evaluators.assertions import Expect, ToolParam
+from evaluators.grading.assertions import Expect, ToolParam
 from scenarios.formats import companions, parse_files
 from scenarios.hashing import task_hash
 from tests.scenarios.formats.tool_forge_files import case, parse, spec

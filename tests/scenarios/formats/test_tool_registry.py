@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from evaluators.staleness import RegisteredTool, description_hash
+from evaluators.statistics.staleness import RegisteredTool, description_hash
 from scenarios.formats.tool_registry import read_registry, registry_of
 
 pytestmark = pytest.mark.spec("tool-forge", "Registries are read, not executed")

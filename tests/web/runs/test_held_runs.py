@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from runs.db.clock import database_now
 from runs.models import Launch, Run
-from runs.queue.clock import database_now
 from tests.runs.carrying import launch, suite_of
 from tests.web.screen import parse
 

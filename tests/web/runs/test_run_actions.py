@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from django.http import QueryDict
 
-from runs.pages.run.rerun_links import LONGEST
-from runs.reports.exports import EXPORTS
+from runs.exchange.exports.exports import EXPORTS
+from runs.results.run_page.rerun_links import LONGEST
 from tests.builders import close, make_guidance, make_run, make_suite, make_target, make_trial
 from tests.web.runs.pages import page
 

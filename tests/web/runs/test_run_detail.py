@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from runs.compare.baselines import set_baseline
+from runs.exchange.exports.console import summary
+from runs.exchange.exports.document import run_digest
 from runs.models import Change, Launch
-from runs.queue.claims import MOST_STARTS
-from runs.reports.console import summary
-from runs.reports.document import run_digest
-from runs.warehouse.baselines import set_baseline
+from runs.workers.claims import MOST_STARTS
 from tests.builders import (
     close,
     make_compared,

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from evaluators.model import Event
-from runs.pages.run.failing_calls import LARGEST, LARGEST_STORED, MOST
+from runs.results.run_page.failing_calls import LARGEST, LARGEST_STORED, MOST
 from tests.builders import close, make_project, make_run, make_trial, used
 from tests.shell_events import shell
 from tests.trial_parts import make_command, make_transcript

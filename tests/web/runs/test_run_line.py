@@ -8,11 +8,11 @@ import pytest
 from django.utils import timezone
 
 from evalhub.teams.models import AuditEvent
+from runs.compare.baselines import set_baseline
+from runs.exchange.exports.console import verdict_lines
+from runs.exchange.exports.document import run_json
+from runs.exchange.exports.regression_rule import has_regressed
 from runs.models import Run
-from runs.reports.console import verdict_lines
-from runs.reports.document import run_json
-from runs.reports.regression_rule import has_regressed
-from runs.warehouse.baselines import set_baseline
 from tests.builders import make_compared, make_member
 from tests.web.screen import main_of
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from runs.compare.baselines import set_baseline
 from runs.models import Measure
 from runs.models.comparison import Change
-from runs.warehouse.baselines import set_baseline
 from tests.builders import make_guidance, make_project, make_run, make_suite, make_trial
 from tests.web.runs.pages import ADDRESS, numbers, tried
 from tests.web.screen import parse

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from runs.reports.document import run_document
+from runs.exchange.exports.document import run_document
 from tests.builders import close, make_run, make_trial, score
 from tests.web.runs.pages import page
 

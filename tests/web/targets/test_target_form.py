@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 from runs.models import Target
-from runs.pages.targets.target_form import KINDS, initial_of, kind_of
 from runs.targets.target_fields import entry_of, fields_of, texts_of
+from runs.targets.target_page.target_form import KINDS, initial_of, kind_of
 from tests.builders import make_target
 from tests.web.screen import parse
 from tests.web.targets.pages import ADDRESS, actions

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from runs.execution.trying import run_try
+from runs.engine.trying import run_try
 from runs.models import Run, TargetTry, Trial
 from tests.builders import make_target
 from tests.web.screen import parse

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runs.pages.trial.citations import MOST_IN_PROSE, MOST_QUOTED
+from runs.results.trial_page.citations import MOST_IN_PROSE, MOST_QUOTED
 from tests.builders import make_trial
 from tests.shell_events import shell
 from tests.trial_parts import make_command, make_judging, make_transcript

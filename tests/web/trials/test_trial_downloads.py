@@ -6,7 +6,7 @@ import pytest
 
 from evaluators.model import Event
 from runs.models import Artifact
-from runs.warehouse.artifacts import keep
+from runs.results.files.artifacts import keep
 from tests.builders import make_project, make_trial
 from tests.shell_events import shell
 from tests.trial_parts import make_transcript

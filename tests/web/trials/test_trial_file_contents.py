@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runs.pages.trial import workspace_changes as reader
+from runs.results.trial_page import workspace_changes as reader
 from tests.builders import make_project
 from tests.web.screen import parse
 from tests.web.trials.pages import address

@@ -7,9 +7,9 @@ import time
 import pytest
 
 from evaluators.transcripts import parse
+from runs.db import statements
 from runs.models import TranscriptRecord
 from runs.models.trial import transcript_row
-from runs.queue import statements
 from tests.builders import make_member, make_project, make_run, make_suite, make_trial
 from tests.web.trials.pages import address
 

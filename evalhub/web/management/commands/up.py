@@ -25,12 +25,12 @@ from django.core.management.base import CommandError
 from django.db import OperationalError, connections
 
 from evalhub.broker import broker_directory, broker_program, write_broker_config
+from evalhub.lib.disk_errors import is_disk_full
 from evalhub.supervisor import Service, Supervisor, tie_to
 from evalhub.teams.management.commands.signin_link import PORT_FILE, new_link, sign_in_sentence
 from evalhub.web import example_agent
 from evalhub.web.checks import TAG
 from evalhub.web.commands import HIGHEST_PORT, WRONG_USE, HelpfulCommand, disk_full, port_number
-from evalhub.web.disk_errors import is_disk_full
 
 LOOPBACK = "127.0.0.1"
 START_SECONDS = 90

@@ -1,0 +1,92 @@
+"""Layer 2 of tool-forge: the assertions of an eval case, in the order of the contract."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import msgspec
+
+from evaluators.grading.assertions import response_assertions, tool_assertions
+from evaluators.grading.assertions.case_verdict import TIMED_OUT, AssertionResult, CaseVerdict, case_verdict
+from evaluators.grading.assertions.expect import Expect, ToolParam
+from evaluators.grading.assertions.trial_facts import Facts, ToolCall, ValueResult, facts_of, tool_calls
+from evaluators.grading.evidence import Evidence
+from evaluators.model import Json, Score
+
+__all__ = [
+    "ASSERTIONS",
+    "VERDICT",
+    "AssertionResult",
+    "CaseVerdict",
+    "Expect",
+    "Facts",
+    "ToolCall",
+    "ToolParam",
+    "case_verdict",
+    "check_assertions",
+    "scores",
+    "tool_calls",
+]
+
+VERDICT = "verdict"
+"""The name of the score with the contract's verdict on the whole case."""
+
+ASSERTIONS: dict[str, Callable[[Expect, Facts], Iterator[ValueResult]]] = {
+    "toolsCalled": tool_assertions.called,
+    "toolsAcceptable": tool_assertions.acceptable,
+    "toolsNotCalled": tool_assertions.not_called,
+    "tool_called": tool_assertions.included,
+    "toolParams": tool_assertions.params,
+    "noToolErrors": tool_assertions.no_errors,
+    "responseNonEmpty": response_assertions.non_empty,
+    "responseContains": response_assertions.contains,
+    "responseContainsAny": response_assertions.contains_any,
+    "responseNotContains": response_assertions.not_contains,
+    "responseMatches": response_assertions.matches,
+    "maxLatencyMs": response_assertions.latency,
+    "maxTokens": response_assertions.tokens,
+}
+"""The check of each key, in the contract's order."""
+
+
+def check_assertions(expect: Expect, facts: Facts) -> tuple[AssertionResult, ...]:
+    """Return the result of every key that asserts something, including those after the first failure."""
+    results = (AssertionResult(key, tuple(assertion(expect, facts))) for key, assertion in ASSERTIONS.items())
+    return tuple(result for result in results if result.values)
+
+
+def scores(expect: Expect | None, evidence: Evidence) -> tuple[Score, ...]:
+    """Return the verdict on the case, then one score for each key; after a timeout only the verdict."""
+    if expect is None:
+        return ()
+    if evidence.timed_out:
+        return (_case_score(TIMED_OUT),)
+    facts = facts_of(evidence)
+    results = check_assertions(expect, facts)
+    return (_case_score(case_verdict(results)), *(_assertion_score(result, facts) for result in results))
+
+
+def _case_score(found: CaseVerdict) -> Score:
+    detail: dict[str, Json] = msgspec.json.decode(msgspec.json.encode(found))
+    message = found.error or ("Nothing was asserted." if found.vacuous else "All assertions passed.")
+    return Score("assertions", VERDICT, float(found.passed), found.passed, message, detail)
+
+
+def _assertion_score(result: AssertionResult, facts: Facts) -> Score:
+    passed = result.passed
+    detail: dict[str, Json] = {"failures": list(result.failures), "skipped": _skipped_values(result)}
+    if result.key == "maxTokens":
+        detail["tokens"] = msgspec.to_builtins(facts.tokens)
+    value = None if passed is None else float(passed)
+    return Score("assertions", result.key, value, passed, _message(result), detail)
+
+
+def _skipped_values(result: AssertionResult) -> list[Json]:
+    return [value.sentence for value in result.values if value.state == "skipped"]
+
+
+def _message(result: AssertionResult) -> str:
+    failure = next((value for value in result.values if value.state == "failed"), None)
+    if failure is not None:
+        return f"{failure.sentence}. {failure.hint}".rstrip()
+    return "Passed." if result.passed else ". ".join(value.sentence for value in result.values) + "."

@@ -1,0 +1,209 @@
+"""Check which tools were called, how often and in which order (AgentV evaluation, Tool Trajectory Evaluator).
+
+Arguments and durations of single calls follow AgentV 2.1, which added them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from itertools import zip_longest
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from evaluators.grading.evaluator import BaseEvaluator, Case, EvaluatorResult
+from evaluators.grading.evidence import Evidence
+from evaluators.json_values import equal
+from evaluators.model import Event, Json
+from evaluators.tool_use.calls import Call, calls
+from evaluators.transcripts.traces import has_trace, summary
+from evaluators.values import Value
+
+NO_TRACE = "No trace available for evaluation"
+ArgsMatch = Literal["superset", "subset", "exact", "ignore"] | tuple[str, ...]
+"""Which arguments must be equal: the expected ones, those of the call, all, none, or these (`a.b` is nested)."""
+_LONGEST = 200
+"""Characters of arguments in a message."""
+
+
+class ExpectedTool(Value):
+    """One call of a sequence."""
+
+    tool: str = Field(min_length=1)
+    args: dict[str, Json] | None = None
+    """Its arguments; None accepts any."""
+    args_match: ArgsMatch | None = None
+    """None takes the evaluator's."""
+    max_duration_ms: Annotated[float, Field(ge=0)] | None = None
+
+
+class ToolTrajectory(BaseEvaluator):
+    """Minimum call counts in any order, or a sequence with or without other calls in between."""
+
+    type: Literal["tool_trajectory"] = "tool_trajectory"
+    mode: Literal["any_order", "in_order", "exact"]
+    minimums: dict[str, Annotated[int, Field(ge=0)]] = Field(default_factory=dict)
+    expected: tuple[ExpectedTool, ...] = ()
+    args_match: ArgsMatch = "superset"
+
+    def find(self, case: Case, evidence: Evidence) -> EvaluatorResult:
+        if not has_trace(evidence.transcript):
+            return EvaluatorResult(0.0, misses=(NO_TRACE,))
+        events = evidence.transcript.events
+        if self.mode == "any_order":
+            return _any_order(self.minimums, summary(events).tool_calls_by_name)
+        compare = _in_order if self.mode == "in_order" else _exact
+        return compare(self.expected, calls(events), self._accepts)
+
+    def _accepts(self, step: ExpectedTool, call: Call) -> bool:
+        """Return whether a call has a step's tool and arguments."""
+        if call.event.name != step.tool:
+            return False
+        match = self.args_match if step.args_match is None else step.args_match
+        return step.args is None or _args_match(step.args, arguments(call.event), match)
+
+
+Accepts = Callable[[ExpectedTool, Call], bool]
+
+
+def arguments(event: Event) -> Json:
+    """Return the arguments of a call as a trace gives them."""
+    return {"command": event.command} if event.input is None and event.command is not None else event.input
+
+
+def _args_match(expected: Mapping[str, Json], actual: Json, match: ArgsMatch) -> bool:
+    if match == "ignore":
+        return True
+    if not isinstance(actual, dict):
+        return False
+    if match == "exact":
+        return equal(dict(expected), actual)
+    if match == "superset":
+        return all(key in actual and equal(value, actual[key]) for key, value in expected.items())
+    if match == "subset":
+        return all(key in expected and equal(value, expected[key]) for key, value in actual.items())
+    given = ((_nested(expected, path), _nested(actual, path)) for path in match)
+    return all(one is None or equal(one, other) for one, other in given)
+
+
+def _nested(value: Json, path: str) -> Json:
+    for key in path.split("."):
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value
+
+
+def _any_order(minimums: dict[str, int], counts: dict[str, int]) -> EvaluatorResult:
+    """Return the share of met minimums."""
+    if not minimums:
+        return EvaluatorResult(1.0, hits=("No tool requirements specified",))
+    met = {tool: counts.get(tool, 0) >= minimum for tool, minimum in minimums.items()}
+    labels = {tool: _label(tool, counts.get(tool, 0), minimum) for tool, minimum in minimums.items()}
+    return EvaluatorResult(
+        sum(met.values()) / len(met),
+        hits=tuple(labels[tool] for tool in met if met[tool]),
+        misses=tuple(labels[tool] for tool in met if not met[tool]),
+    )
+
+
+def _label(tool: str, count: int, minimum: int) -> str:
+    return f"{tool} called {count} time{'' if count == 1 else 's'} (minimum: {minimum})"
+
+
+def _in_order(expected: Sequence[ExpectedTool], called: Sequence[Call], accepts: Accepts) -> EvaluatorResult:
+    """Score 1.0 if the sequence occurs, with any calls in between, and no call took too long; else 0.0."""
+    if not expected:
+        return EvaluatorResult(1.0, hits=("No tool sequence specified",))
+    hits: list[str] = []
+    matched: list[tuple[ExpectedTool, Call]] = []
+    start = 0
+    for index, step in enumerate(expected):
+        position = next((n for n in range(start, len(called)) if accepts(step, called[n])), None)
+        if position is None:
+            return EvaluatorResult(0.0, tuple(hits), (_out_of_order(expected, called, index, start),))
+        hits.append(f"Found {step.tool} at position {position}")
+        matched.append((step, called[position]))
+        start = position + 1
+    return _with_durations(hits, [], matched)
+
+
+def _out_of_order(expected: Sequence[ExpectedTool], called: Sequence[Call], index: int, start: int) -> str:
+    tool, names = expected[index].tool, [_name(call) for call in called]
+    order = ", ".join(names) or "none"
+    if tool in names[start:]:
+        return _other_arguments(expected[index], called[names.index(tool, start)])
+    if index == 0:
+        return f"Expected {tool}, but it was never called (calls: {order})"
+    after = f"Expected {tool} after {expected[index - 1].tool}"
+    if tool in names:
+        return f"{after}, but it was only called earlier (order of calls: {order})"
+    return f"{after}, but it was never called (calls: {order})"
+
+
+def _exact(expected: Sequence[ExpectedTool], called: Sequence[Call], accepts: Accepts) -> EvaluatorResult:
+    """Score 1.0 if the calls equal the sequence and none took too long, else 0.0."""
+    hits: list[str] = []
+    misses: list[str] = []
+    matched: list[tuple[ExpectedTool, Call]] = []
+    for position, (step, call) in enumerate(zip_longest(expected, called)):
+        if step is None:
+            misses.append(f"Position {position}: unexpected extra tool call {_name(call)}")
+        elif call is None or call.event.name != step.tool:
+            misses.append(
+                f"Position {position}: expected {step.tool}, got {_name(call) if call else 'nothing'}"
+            )
+        elif accepts(step, call):
+            hits.append(f"Position {position}: {step.tool}")
+            matched.append((step, call))
+        else:
+            misses.append(f"Position {position}: {_other_arguments(step, call)}")
+    return _with_durations(hits, misses, matched)
+
+
+def _with_durations(
+    hits: list[str], misses: list[str], matched: Sequence[tuple[ExpectedTool, Call]]
+) -> EvaluatorResult:
+    """Return the result with the durations of matched calls; one that is unknown is said and doesn't count."""
+    unknown: list[str] = []
+    for step, call in matched:
+        if step.max_duration_ms is None:
+            continue
+        took, most = duration_ms(call), f"{step.max_duration_ms:g}ms"
+        if took is None:
+            unknown.append(f"The duration of {step.tool} is unknown; its maximum of {most} was not checked.")
+        elif took <= step.max_duration_ms:
+            hits.append(f"{step.tool} completed in {took:g}ms (max: {most})")
+        else:
+            misses.append(f"{step.tool} took {took:g}ms (max: {most})")
+    return EvaluatorResult(0.0 if misses else 1.0, tuple(hits), tuple(misses), " ".join(unknown))
+
+
+def duration_ms(call: Call) -> float | None:
+    """Return how long a call took, as reported or by the times of call and result; None if unknown."""
+    result = call.result
+    reported = result.seconds if result and result.seconds is not None else call.event.seconds
+    if reported is not None:
+        return round(reported * 1000, 3)
+    if result is None or call.event.timestamp is None or result.timestamp is None:
+        return None
+    try:
+        took = datetime.fromisoformat(result.timestamp) - datetime.fromisoformat(call.event.timestamp)
+    except (TypeError, ValueError):
+        # One time has a zone and the other has none.
+        return None
+    milliseconds = took.total_seconds() * 1000
+    return round(milliseconds, 3) if milliseconds >= 0 else None
+
+
+def _other_arguments(step: ExpectedTool, call: Call) -> str:
+    return f"expected {step.tool} with {_short(step.args)}, got {_short(arguments(call.event))}"
+
+
+def _short(value: Json) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
+
+def _name(call: Call) -> str:
+    return call.event.name or "unknown"

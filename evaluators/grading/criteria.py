@@ -1,0 +1,78 @@
+"""What a trial has to fulfil, independent of the file format."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from evaluators.grading.assertions.expect import Expect
+from evaluators.grading.evaluator import Case, Message
+from evaluators.grading.gates import Gate
+from evaluators.grading.gates.informing_scripts import EvaluatorScript
+from evaluators.grading.judges.rubric import JudgeCriteria
+from evaluators.grading.scores import Evaluator
+from evaluators.tool_use.tool import Tool
+from evaluators.values import Value
+
+
+class CompositeWeights(Value):
+    """Weights of the composite score, with llm-tool-test's defaults."""
+
+    gate_weight: float = 0.35
+    judge_weight: float = 0.55
+    interaction_weight: float = 0.10
+
+
+class Criteria(Value):
+    """Everything a trial is judged by."""
+
+    tool: Tool | None = None
+    gates: tuple[Gate, ...] = ()
+    scripts: tuple[EvaluatorScript, ...] = ()
+    judge: JudgeCriteria | None = None
+    composite: CompositeWeights | None = None
+    expect: Expect | None = None
+    """The assertions of an eval case; None in formats without them."""
+    evaluators: tuple[Evaluator, ...] = ()
+    """AgentV's evaluators; the weighted mean of their scores decides."""
+    threshold: Annotated[float, Field(ge=0, le=1)] = 1.0
+    """The lowest passing score."""
+    question: str = ""
+    """The question as a judge reads it; empty to use the prompt."""
+    expected_outcome: str = ""
+    reference_answer: str = ""
+    input_messages: tuple[Message, ...] = ()
+    expected_messages: tuple[Message, ...] = ()
+    input_files: tuple[str, ...] = ()
+    """Paths of attachments in the uploaded files."""
+    guidelines: tuple[str, ...] = ()
+    """Paths of guideline files in the uploaded files."""
+    protected: tuple[str, ...] | None = None
+    """Patterns of the workspace's files that are not the task; None if the scenario doesn't say."""
+    git_config: Literal["clean", "keep"] = "clean"
+    """Whether Git settings of the agent that execute something are removed before gates."""
+
+    @property
+    def case(self) -> Case:
+        """The part of the criteria that evaluators read."""
+        return Case(
+            self.question,
+            self.expected_outcome,
+            self.reference_answer,
+            self.input_messages,
+            self.expected_messages,
+            self.input_files,
+            self.guidelines,
+        )
+
+    @property
+    def checks(self) -> int:
+        """The number of gates, assertions and evaluators."""
+        return len(self.gates) + len(self.evaluators) + (self.expect.asserted if self.expect else 0)
+
+    @property
+    def asks_model(self) -> bool:
+        """Whether any judge asks a model."""
+        rubric_judge = self.judge is not None and self.judge.enabled
+        return rubric_judge or any(evaluator.asks_model for evaluator in self.evaluators)

@@ -1,0 +1,139 @@
+"""Run every layer over the evidence and return one evaluation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import fmean
+from typing import Protocol
+
+from msgspec import Struct
+
+from evaluators.grading import assertions, gates
+from evaluators.grading.criteria import CompositeWeights, Criteria
+from evaluators.grading.evidence import Evidence
+from evaluators.grading.gates import informing_scripts
+from evaluators.grading.judges import rubric_judge
+from evaluators.grading.scores import weighted_score as scoring
+from evaluators.model import Outcome, Score
+from evaluators.patterns import pattern_budget
+from evaluators.tool_use import interaction
+
+
+class Layer(Protocol):
+    """A function from evidence to scores. `so_far` are the scores of earlier layers."""
+
+    def __call__(
+        self, criteria: Criteria, evidence: Evidence, so_far: tuple[Score, ...]
+    ) -> tuple[Score, ...]: ...
+
+
+# Layers define the parts of `Criteria`, so they cannot import it: each gets its part.
+
+
+def interaction_layer(criteria: Criteria, evidence: Evidence, so_far: tuple[Score, ...]) -> tuple[Score, ...]:
+    return tuple(interaction.scores(evidence.interaction))
+
+
+def gates_layer(criteria: Criteria, evidence: Evidence, so_far: tuple[Score, ...]) -> tuple[Score, ...]:
+    return gates.scores(criteria.gates, evidence)
+
+
+def assertions_layer(criteria: Criteria, evidence: Evidence, so_far: tuple[Score, ...]) -> tuple[Score, ...]:
+    return assertions.scores(criteria.expect, evidence)
+
+
+def evaluators_layer(criteria: Criteria, evidence: Evidence, so_far: tuple[Score, ...]) -> tuple[Score, ...]:
+    return scoring.scores(criteria.evaluators, criteria.threshold, criteria.case, evidence)
+
+
+def scripts_layer(criteria: Criteria, evidence: Evidence, so_far: tuple[Score, ...]) -> tuple[Score, ...]:
+    return informing_scripts.scores(criteria.scripts, evidence)
+
+
+def judge_layer(criteria: Criteria, evidence: Evidence, so_far: tuple[Score, ...]) -> tuple[Score, ...]:
+    return rubric_judge.scores(criteria.judge, evidence, so_far)
+
+
+LAYERS: tuple[Layer, ...] = (
+    interaction_layer,
+    gates_layer,
+    assertions_layer,
+    evaluators_layer,
+    scripts_layer,
+    judge_layer,
+)
+"""Every layer in order; one that the scenario does not use returns no scores."""
+
+
+class Evaluation(Struct, frozen=True):
+    """The judgement of one trial."""
+
+    outcome: Outcome
+    scores: tuple[Score, ...]
+    composite: float | None = None
+    composite_weights: dict[str, float] = {}
+    """The normalized weights of the layers that applied."""
+    error: str = ""
+    """Why a layer has no result, even if the trial failed anyway."""
+
+
+def evaluate(criteria: Criteria, evidence: Evidence, layers: Sequence[Layer] = LAYERS) -> Evaluation:
+    """Run every layer in order, then compute outcome and composite from the scores."""
+    scores: tuple[Score, ...] = ()
+    with pattern_budget():
+        for layer in layers:
+            scores += layer(criteria, evidence, scores)
+    decided = outcome(scores)
+    number, weights = composite(criteria.composite, scores, decided)
+    errors = dict.fromkeys(score.error for score in scores if score.error)
+    return Evaluation(decided, scores, number, weights, " ".join(errors))
+
+
+def outcome(scores: Sequence[Score]) -> Outcome:
+    """Return `fail` if any score failed, else `error` if any layer broke, else `pass`."""
+    if any(score.passed is False for score in scores):
+        return "fail"
+    return "error" if any(score.error for score in scores) else "pass"
+
+
+def composite(
+    given: CompositeWeights | None, scores: Sequence[Score], decided: Outcome
+) -> tuple[float | None, dict[str, float]]:
+    """Return the composite score between 0 and 1 and the weights used.
+
+    A layer that does not apply is left out and the other weights are normalized. A layer that broke counts 0
+    in a failed trial. A trial with an error has no composite (llm-tool-test evaluation, Composite Scoring).
+    """
+    if given is None or decided == "error":
+        return None, {}
+    weights = {
+        "gates": given.gate_weight,
+        "judge": given.judge_weight,
+        "interaction": given.interaction_weight,
+    }
+    values = {
+        "gates": _gates_part(scores),
+        "judge": _named_part(scores, "judge", rubric_judge.NAME),
+        "interaction": _named_part(scores, "interaction", "first_try_success_rate"),
+    }
+    total = sum(weights[layer] for layer, value in values.items() if value is not None)
+    if total <= 0:
+        return None, {}
+    used = {layer: weights[layer] / total for layer, value in values.items() if value is not None}
+    return sum(weight * min(max(values[layer] or 0.0, 0.0), 1.0) for layer, weight in used.items()), used
+
+
+def _gates_part(scores: Sequence[Score]) -> float | None:
+    """Return the share of passed gates; None if no gate has a result."""
+    counted = [
+        score for score in scores if score.layer == "gates" and (score.passed is not None or score.error)
+    ]
+    return fmean(float(score.passed or False) for score in counted) if counted else None
+
+
+def _named_part(scores: Sequence[Score], layer: str, name: str) -> float | None:
+    """Return one score of a layer: 0 if it broke, None if it does not apply."""
+    for score in scores:
+        if score.layer == layer and score.name == name:
+            return 0.0 if score.error else score.value
+    return None

@@ -1,0 +1,162 @@
+"""The base class of AgentV's evaluators, the case they read and the result they return."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+from msgspec import Struct
+from pydantic import Field
+
+from evaluators.grading.evidence import Evidence
+from evaluators.model import Json, Judging, LayerName, Score
+from evaluators.transcripts.traces import as_trace, has_trace, summary
+from evaluators.values import Kind, Value
+
+
+class ExpectedCall(Value):
+    """An expected tool call; without `input` any input matches, and `output` is not compared."""
+
+    tool: str
+    input: Json = None
+    output: Json = None
+
+
+class Message(Value):
+    """One message of a conversation; `content` is text or a list of parts."""
+
+    role: Literal["system", "user", "assistant", "tool"]
+    content: Json = None
+    tool_calls: tuple[ExpectedCall, ...] = ()
+
+
+class Case(Struct, frozen=True):
+    """The question and the expected answer, with the fields of `Criteria`."""
+
+    question: str = ""
+    expected_outcome: str = ""
+    reference_answer: str = ""
+    input_messages: tuple[Message, ...] = ()
+    expected_messages: tuple[Message, ...] = ()
+    input_files: tuple[str, ...] = ()
+    guidelines: tuple[str, ...] = ()
+
+
+LAYER: LayerName = "evaluators"
+PASS, BORDERLINE = 0.8, 0.6
+"""Lowest scores of an evaluator's pass and borderline verdicts, which do not decide the trial."""
+
+
+class EvaluatorResult(Struct, frozen=True):
+    """The result of an evaluator: a score between 0 and 1, or the error."""
+
+    value: float | None
+    hits: tuple[str, ...] = ()
+    misses: tuple[str, ...] = ()
+    reasoning: str = ""
+    error: str = ""
+    """Why there is no score; then `value` is None."""
+    failed: bool = False
+    """Whether its verdict is fail regardless of the score."""
+    more: dict[str, Json] = {}
+    judging: Judging | None = None
+
+
+class BaseEvaluator(Kind):
+    """One evaluator of a scenario; each kind has its own `type`."""
+
+    name: str = ""
+    """Empty to use the type as the name."""
+    weight: float = Field(default=1.0, ge=0, allow_inf_nan=False)
+
+    @property
+    def needs_workspace(self) -> bool:
+        """Whether it runs a command."""
+        return False
+
+    @property
+    def asks_model(self) -> bool:
+        """Whether it asks a model itself; members do not count."""
+        return False
+
+    @property
+    def label(self) -> str:
+        """The name of its score."""
+        return self.name or self.type
+
+    def evaluate(self, case: Case, evidence: Evidence) -> tuple[Score, ...]:
+        """Return its score, then those of its members. Never raises."""
+        return (self.score(self.find(case, evidence)),)
+
+    def find(self, case: Case, evidence: Evidence) -> EvaluatorResult:
+        """Evaluate the evidence."""
+        raise NotImplementedError
+
+    def score(self, found: EvaluatorResult) -> Score:
+        """Return a result as a score that informs; the aggregate decides."""
+        detail: dict[str, Json] = {
+            "type": self.type,
+            "verdict": verdict(found),
+            "hits": list(found.hits),
+            "misses": list(found.misses),
+            "reasoning": found.reasoning,
+            **found.more,
+        }
+        message = found.error or found.reasoning or "; ".join((*found.misses, *found.hits))
+        return Score(
+            LAYER, self.label, found.value, None, message, detail, found.error, self.weight, found.judging
+        )
+
+
+def verdict(found: EvaluatorResult) -> str | None:
+    """Return pass, borderline or fail for one evaluator, None without a score."""
+    if found.value is None:
+        return None
+    if found.failed or found.value < BORDERLINE:
+        return "fail"
+    return "pass" if found.value >= PASS else "borderline"
+
+
+def clamped(score: Json) -> float | None:
+    """Return a score limited to 0 to 1, None if it is not a number."""
+    if isinstance(score, bool) or not isinstance(score, int | float):
+        return None
+    # `isnan` fails for whole numbers of more than 308 digits.
+    if isinstance(score, float) and math.isnan(score):
+        return None
+    return float(min(max(score, 0), 1))
+
+
+def sentences(value: Json, *, most: int | None = None) -> tuple[str, ...]:
+    """Return the non-empty texts of a list, trimmed; nothing if it is not a list."""
+    if not isinstance(value, list):
+        return ()
+    kept = [item.strip() for item in value if isinstance(item, str) and item.strip()]
+    return tuple(kept[:most])
+
+
+def trace_context(evidence: Evidence) -> dict[str, Json]:
+    """Return `candidate_trace` and `candidate_trace_summary`, both None without a trace."""
+    if not has_trace(evidence.transcript):
+        return {"candidate_trace": None, "candidate_trace_summary": None}
+    events = evidence.transcript.events
+    return {
+        "candidate_trace": as_trace(events),
+        "candidate_trace_summary": summary(events).as_json(),
+    }
+
+
+def answer(evidence: Evidence) -> str:
+    """Return the judged answer."""
+    return evidence.answer or evidence.transcript.answer
+
+
+_MOST_PLACES = 9
+
+
+def score_and_threshold(score: float, threshold: float, *, reached: bool) -> str:
+    """Return `0.53, needs 0.70`, with more decimals if both would look equal."""
+    texts = (f"{score:.{places}f}" for places in range(2, _MOST_PLACES + 1))
+    shown = next((text for text in texts if (float(text) >= threshold) is reached), repr(score))
+    needed = f"{threshold:.2f}" if round(threshold, 2) == threshold else f"{threshold:g}"
+    return f"{shown}, needs {needed}"

@@ -1,0 +1,137 @@
+"""AgentV's `code_judge`: a script reads JSON on stdin and prints JSON with a score."""
+
+from __future__ import annotations
+
+import json
+import posixpath
+import shlex
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from evaluators.grading.evaluator import (
+    BaseEvaluator,
+    Case,
+    EvaluatorResult,
+    answer,
+    clamped,
+    sentences,
+    trace_context,
+)
+from evaluators.grading.evidence import Evidence
+from evaluators.grading.gates.base_gate import NOT_RUN, excerpt
+from evaluators.json_values import json_output
+from evaluators.model import CommandResult, Json
+
+
+def run_judge_script(
+    script: str, given: Json, evidence: Evidence, *, cwd: str, timeout_seconds: float, network: bool
+) -> EvaluatorResult:
+    """Run a script and return its result; an error if it did not start, timed out or failed.
+
+    It runs in `cwd` of the uploaded files, else in the workspace.
+    """
+    folder = evidence.bundle or evidence.workspace
+    if folder is None:
+        return EvaluatorResult(None, error=NOT_RUN)
+    command = f"cd {shlex.quote(cwd)} || exit 127\n{script}" if cwd and evidence.bundle else script
+    ended = folder.run(
+        command,
+        timeout_seconds=timeout_seconds,
+        env=evidence.command_env,
+        stdin=json.dumps(given, indent=2, ensure_ascii=False),
+        network=network,
+    )
+    return _found(script, ended, timeout_seconds)
+
+
+def _found(script: str, ended: CommandResult, timeout_seconds: float) -> EvaluatorResult:
+    more: dict[str, Json] = {
+        "script": script,
+        "exit_code": ended.exit_code,
+        "stdout": excerpt(ended.stdout),
+        "stderr": excerpt(ended.stderr),
+    }
+    output = json_output(ended.stdout)
+    failure = _failure(ended, timeout_seconds, has_json=isinstance(output, dict))
+    if failure:
+        return EvaluatorResult(None, misses=(f"Code evaluator failed: {failure}",), error=failure, more=more)
+    if not isinstance(output, dict):
+        more["judge_failure"] = "The script printed no JSON object, so the score is 0."
+        return EvaluatorResult(0.0, more=more)
+    score = clamped(output.get("score"))
+    if score is None:
+        more["judge_failure"] = "The script printed no score, so the score is 0."
+    reasoning = output.get("reasoning")
+    return EvaluatorResult(
+        score or 0.0,
+        sentences(output.get("hits")),
+        sentences(output.get("misses")),
+        reasoning.strip() if isinstance(reasoning, str) else "",
+        more=more,
+    )
+
+
+def _failure(ended: CommandResult, timeout_seconds: float, *, has_json: bool) -> str:
+    """Return why a script failed, empty if it judged: a non-zero exit with JSON and no stderr is accepted."""
+    if ended.timed_out:
+        return f"The judge's script timed out after {timeout_seconds:g} s."
+    if ended.exit_code is None:
+        return ended.error or "The judge's script did not start."
+    if ended.exit_code == 0 or (has_json and not ended.stderr.strip()):
+        return ""
+    output = excerpt(ended.stderr.strip() or ended.stdout.strip())
+    return f"The judge's script exited with code {ended.exit_code}: {output}".rstrip(" :")
+
+
+class CodeJudge(BaseEvaluator):
+    """A script that reads the case and the answer and prints a score."""
+
+    type: Literal["code_judge"] = "code_judge"
+    script: str = Field(min_length=1)
+    cwd: str = ""
+    """Working directory in the uploaded files."""
+    timeout_seconds: Annotated[float, Field(gt=0)] = 60.0
+    network: bool = False
+
+    @property
+    def needs_workspace(self) -> bool:
+        return True
+
+    def find(self, case: Case, evidence: Evidence) -> EvaluatorResult:
+        return run_judge_script(
+            self.script,
+            self._input(case, evidence),
+            evidence,
+            cwd=self.cwd,
+            timeout_seconds=self.timeout_seconds,
+            network=self.network,
+        )
+
+    def _input(self, case: Case, evidence: Evidence) -> dict[str, Json]:
+        """Return the script's input; paths are relative to its working directory."""
+        guidelines = self._relative_paths(case.guidelines)
+        messages = [message.model_dump(exclude_none=True) for message in case.input_messages]
+        return {
+            "question": case.question or evidence.prompt,
+            "expected_outcome": case.expected_outcome,
+            "reference_answer": case.reference_answer,
+            "candidate_answer": answer(evidence),
+            "guideline_paths": guidelines,
+            "guideline_files": guidelines,
+            "input_files": self._relative_paths(case.input_files),
+            "input_messages": messages,
+            "input_segments": [part for message in messages for part in _segments(message.get("content"))],
+            "expected_messages": [one.model_dump(exclude_none=True) for one in case.expected_messages],
+            **trace_context(evidence),
+        }
+
+    def _relative_paths(self, paths: Sequence[str]) -> list[str]:
+        return [posixpath.relpath(path, self.cwd or ".") for path in paths]
+
+
+def _segments(content: Json) -> list[Json]:
+    if isinstance(content, str):
+        return [{"type": "text", "value": content}]
+    return list(content) if isinstance(content, list | tuple) else []

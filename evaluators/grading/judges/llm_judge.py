@@ -1,0 +1,118 @@
+"""AgentV's `llm_judge`: ask_judge a model for a score and read its answer (LLM Judge Evaluator JSON Contract)."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+from msgspec import Struct
+
+from evaluators.grading.evaluator import BaseEvaluator, Case, EvaluatorResult, clamped, sentences
+from evaluators.grading.evidence import Evidence
+from evaluators.grading.judges.llm_judge_prompt import SYSTEM, TEMPLATE, prompt_values, user_prompt
+from evaluators.grading.judges.rubric import hash_of
+from evaluators.grading.judges.rubric_reply import first_object
+from evaluators.model import CompletionError, CompletionRequest, Json, Judging, same_model
+
+MAX_ENTRIES = 4
+"""The largest number of hits, and of misses."""
+
+
+class JudgeReply(Struct, frozen=True):
+    """A judge's answer, normalized."""
+
+    score: float = 0.0
+    hits: tuple[str, ...] = ()
+    misses: tuple[str, ...] = ()
+    reasoning: str = ""
+    failure: str = ""
+    """Why the judge itself caused a score of 0, in a sentence."""
+
+
+def read_judge_reply(text: str) -> JudgeReply:
+    """Return the first JSON object of a text: score limited to 0 to 1, lists cut to four entries.
+
+    Without an object or a number, the score is 0 and `failure` is set.
+    """
+    found = first_object(text, repair=False)
+    if found is None:
+        return JudgeReply(failure="The judge's answer contains no JSON object, so the score is 0.")
+    score = clamped(found.get("score"))
+    return JudgeReply(
+        score=score or 0.0,
+        hits=sentences(found.get("hits"), most=MAX_ENTRIES),
+        misses=sentences(found.get("misses"), most=MAX_ENTRIES),
+        reasoning=_text(found.get("reasoning")),
+        failure="" if score is not None else "The judge's answer contains no score, so the score is 0.",
+    )
+
+
+def _text(value: Json) -> str:
+    return value.strip() if isinstance(value, str) else ""
+
+
+NO_MODEL = "The judge has no model. Choose a judge, or run without judges."
+
+
+def ask_judge(user: str, system: str, model: str, evidence: Evidence, *, rubric: str) -> Judging:
+    """Return a judging with the prompts and the raw answer; `error` if the model did not answer."""
+    asked = Judging(model=model, rubric=rubric, system_prompt=system, user_prompt=user)
+    if evidence.complete is None:
+        return msgspec.structs.replace(asked, error=NO_MODEL)
+    try:
+        answered = evidence.complete(CompletionRequest(user, system, model, evidence.key))
+    except CompletionError as error:
+        return msgspec.structs.replace(asked, error=str(error))
+    name = answered.model or model
+    same = same_model(name, evidence.model)
+    warning = f"The judge {name} is the model under test; models tend to favour themselves."
+    return msgspec.structs.replace(
+        asked,
+        model=name,
+        raw_answer=answered.text,
+        usage=answered.usage,
+        cost_usd=answered.cost_usd,
+        price=answered.price,
+        notes=answered.notes,
+        seconds=answered.seconds,
+        warnings=(warning,) if same else (),
+    )
+
+
+class LlmJudge(BaseEvaluator):
+    """A model scores the answer and lists hits and misses."""
+
+    type: Literal["llm_judge"] = "llm_judge"
+    prompt: str = ""
+    """The prompt template; empty for evalhub's default."""
+    prompt_file: str = ""
+    """The file of the template, if any."""
+    model: str = ""
+    include_trace: bool = False
+
+    @property
+    def asks_model(self) -> bool:
+        return True
+
+    def find(self, case: Case, evidence: Evidence) -> EvaluatorResult:
+        given = prompt_values(case, evidence)
+        prompt = user_prompt(self.prompt or TEMPLATE, given, with_trace=self.include_trace)
+        judging = ask_judge(prompt, SYSTEM, self.model, evidence, rubric=hash_of(self.prompt or TEMPLATE))
+        return result_of_judging(judging)
+
+
+def result_of_judging(judging: Judging) -> EvaluatorResult:
+    """Return the result of an answer: an error without an answer, score 0 if it is unreadable."""
+    if judging.error:
+        return EvaluatorResult(None, error=judging.error, judging=judging)
+    reply = read_judge_reply(judging.raw_answer)
+    kept = msgspec.structs.replace(
+        judging,
+        score=reply.score,
+        positives=reply.hits,
+        negatives=reply.misses,
+        reasoning=reply.reasoning,
+        error=reply.failure,
+    )
+    more = {"judge_failure": reply.failure} if reply.failure else {}
+    return EvaluatorResult(reply.score, reply.hits, reply.misses, reply.reasoning, more=more, judging=kept)

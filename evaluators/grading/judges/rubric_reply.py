@@ -1,0 +1,252 @@
+"""Read the answer of the rubric judge (llm-tool-test evaluation, Structured Output)."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Mapping
+from typing import SupportsIndex
+
+from msgspec import Struct
+
+from evaluators.grading.judges.rubric import REASONS, Rubric
+from evaluators.json_values import refuse_constant
+from evaluators.model import Json
+
+MISMATCH = 0.02
+"""The largest accepted difference between the reported and the computed score."""
+
+FIELDS = ("scores", "weighted_score", "confidence", "issues", "highlights")
+"""The fields of the specification's answer, required unless the rubric names others."""
+
+_MAX_CHARACTERS = 200_000
+_MAX_OBJECTS = 200
+_MAX_BRACKETS = 1_000
+"""Brackets in a text to repair; the time grows with their square."""
+_MAX_READS = 500_000
+"""How often a repair may read a character: usually a few times each, but some texts take the square of their length."""
+_BRACE = re.compile(r"\{")
+_DIGITS = "-+.0123456789"
+_THOUGHT = re.compile(r"<(/?)(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
+_AFTER_THOUGHTS = re.compile(r"\s*(?:\n|\{|```|\Z)")
+"""What follows thoughts whose opening tag the model's server swallowed, and no tag that a JSON text quotes."""
+_BARE_PLACEHOLDER = re.compile(r'(?<=[:,\[ ])<(?![\d.]+>)[^<>"\n]*>')
+_PLACEHOLDER = re.compile(r"<[^<>]+>")
+"""How the prompt shows what belongs in a field; small models copy it."""
+
+
+class BadReply(ValueError):
+    """The answer is unusable; the message says everything that is wrong, a sentence each."""
+
+    def __init__(self, message: str, *, scored: bool = False) -> None:
+        super().__init__(message)
+        self.scored = scored
+        """Whether the answer scores criteria, so that correcting it needs no second look at the trial."""
+
+
+class Reply(Struct, frozen=True):
+    """A valid answer of a judge."""
+
+    scores: dict[str, float]
+    weighted_score: float
+    """As the judge reported it."""
+    confidence: float | None = None
+    reasons: dict[str, str] = {}
+    """By criterion; optional unless the rubric requires it."""
+    issues: tuple[str, ...] = ()
+    highlights: tuple[str, ...] = ()
+    recomputed: float | None = None
+    """Computed from the rubric's weights over the scored criteria."""
+    missing: tuple[str, ...] = ()
+    mismatch: bool = False
+    warnings: tuple[str, ...] = ()
+
+
+def without_thoughts(text: str) -> str:
+    """Return a model's answer without its `<think>` blocks, which may hold drafts of it.
+
+    A closing tag alone ends thoughts that began with the answer. An answer that begins with a block and never
+    closes it has only thoughts; a later tag without an end is text.
+    """
+    kept: list[str] = []
+    start, opened = 0, -1
+    for tag in _THOUGHT.finditer(text):
+        if not tag[1]:
+            if opened < 0:
+                kept.append(text[start : tag.start()])
+                opened = tag.start()
+        elif opened >= 0:
+            start, opened = tag.end(), -1
+        elif _AFTER_THOUGHTS.match(text, tag.end()):
+            kept.clear()
+            start = tag.end()
+    if opened < 0:
+        return "".join((*kept, text[start:]))
+    before = "".join(kept)
+    return before + text[opened:] if before.strip() else ""
+
+
+def first_object(text: str, *, repair: bool = True, fields: Collection[str] = ()) -> dict[str, Json] | None:
+    """Return the first JSON object after a model's thoughts that has these fields, if any are given, else None.
+
+    `repair` also accepts broken JSON, with or without the fields.
+    """
+    text = without_thoughts(text)[:_MAX_CHARACTERS]
+    decoder = json.JSONDecoder(parse_constant=refuse_constant)
+    for tried, brace in enumerate(_BRACE.finditer(text)):
+        if tried >= _MAX_OBJECTS:
+            break
+        try:
+            value, _ = decoder.raw_decode(text, brace.start())
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(value, dict) and all(value.get(name) is not None for name in fields):
+            return value
+    return _repaired(text) if repair else None
+
+
+class _LimitedText(str):
+    """A text that raises `ValueError` once its characters were read too often."""
+
+    left = _MAX_READS
+
+    def __getitem__(self, key: SupportsIndex | slice, /) -> str:
+        self.left -= 1
+        if self.left < 0:
+            raise ValueError("takes too long to repair")
+        return super().__getitem__(key)
+
+
+def _repaired(text: str) -> dict[str, Json] | None:
+    if "{" not in text or text.count("{") + text.count("[") > _MAX_BRACKETS:
+        return None
+    try:
+        # Imported here because most answers are valid JSON.
+        import json_repair
+
+        # Repairing would read 0.0 from the placeholder <0.0 to 1.0>, and 0 where the text ends within 0.75.
+        quoted = _BARE_PLACEHOLDER.sub(r'"\g<0>"', text[text.index("{") :])
+        value: Json = json_repair.loads(_LimitedText(quoted.rstrip().rstrip(_DIGITS)))
+    except (ValueError, RecursionError):
+        return None
+    found = value if isinstance(value, list) else [value]
+    return next((one for one in found if isinstance(one, dict) and one), None)
+
+
+def read_reply(text: str, rubric: Rubric) -> Reply:
+    """Return the answer in a text, validated against the rubric: the first complete one. Raises `BadReply`."""
+    # An answer that is cut off has a whole object inside: its scores.
+    found = (
+        first_object(text, repair=False, fields=required_fields(rubric))
+        or first_object(text, fields=("scores",))
+        or first_object(text)
+    )
+    if found is None:
+        raise BadReply("The answer contains no JSON object.")
+    return validated_reply(found, rubric)
+
+
+def required_fields(rubric: Rubric) -> frozenset[str]:
+    """Return the fields without which an answer is unusable."""
+    return frozenset(("scores", "weighted_score", *(rubric.require_fields or FIELDS))) & {*FIELDS, REASONS}
+
+
+def validated_reply(found: Mapping[str, Json], rubric: Rubric) -> Reply:
+    """Return a decoded answer, validated against the rubric. Raises `BadReply` with all problems.
+
+    Criteria without a score are listed; the weights of the others are scaled up.
+    """
+    problems: list[str] = []
+    given = {name: value for name, value in found.items() if value is not None}
+    required = required_fields(rubric)
+    absent = [name for name in (*FIELDS, REASONS) if name in required and name not in given]
+    if absent:
+        problems.append(f"The answer lacks {', '.join(absent)}.")
+    own, unknown = _scores(given["scores"], rubric, problems) if "scores" in given else ({}, [])
+    problems += [f"'{name}' belongs next to 'scores', not in it." for name in absent if name in unknown]
+    reported = _unit(given.get("weighted_score", 0), "weighted_score", problems)
+    confidence = _unit(given["confidence"], "confidence", problems) if "confidence" in given else None
+    issues = _sentences(given.get("issues", []), "issues", problems)
+    highlights = _sentences(given.get("highlights", []), "highlights", problems)
+    if problems:
+        raise BadReply(" ".join(problems), scored=any(_says_something(found["scores"][name]) for name in own))
+    recomputed = weighted(own, rubric)
+    return Reply(
+        scores=own,
+        weighted_score=reported,
+        confidence=confidence,
+        reasons=_reasons(given.get(REASONS), own),
+        issues=issues,
+        highlights=highlights,
+        recomputed=recomputed,
+        missing=tuple(one.id for one in rubric.criteria if one.id not in own),
+        mismatch=recomputed is not None and abs(reported - recomputed) > MISMATCH + 1e-9,
+        warnings=tuple(f"'{name}' is not a criterion of the rubric and was ignored." for name in unknown),
+    )
+
+
+def contradiction(reported: float, recomputed: float) -> str:
+    """Return how a judge's total and its weighted criteria differ, in a sentence."""
+    return (
+        f"The judge reported {reported:.2f}, but its criteria give {recomputed:.2f} by the rubric's weights."
+    )
+
+
+def weighted(scores: Mapping[str, float], rubric: Rubric) -> float | None:
+    """Return the weighted mean of the scored criteria; None if all their weights are 0."""
+    weights = {one.id: one.weight for one in rubric.criteria if one.id in scores}
+    total = sum(weights.values())
+    return sum(scores[name] * weight for name, weight in weights.items()) / total if total > 0 else None
+
+
+def _scores(given: Json, rubric: Rubric, problems: list[str]) -> tuple[dict[str, float], list[str]]:
+    """Return the scores of the rubric's criteria, 0 for one that isn't a score, and unknown names."""
+    if not isinstance(given, Mapping):
+        problems.append("'scores' must map criteria to numbers.")
+        return {}, []
+    known = {one.id for one in rubric.criteria}
+    own = {name: _unit(value, f"scores.{name}", problems) for name, value in given.items() if name in known}
+    if known and not own:
+        problems.append(f"No criterion has a score: {', '.join(sorted(known))}.")
+    return own, [name for name in given if name not in known]
+
+
+def _reasons(given: Json, known: Mapping[str, float]) -> dict[str, str]:
+    """Return the reasons of scored criteria; anything else is ignored, because the answer is usable without."""
+    named = given.items() if isinstance(given, Mapping) else ()
+    return {
+        name: why.strip()
+        for name, why in named
+        if name in known and isinstance(why, str) and why.strip() and not _is_placeholder(why)
+    }
+
+
+def _unit(value: Json, where: str, problems: list[str]) -> float:
+    """Return a number from 0 to 1; anything else is a problem and 0."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        problems.append(f"'{where}' is not a number.")
+    elif not 0 <= value <= 1:
+        problems.append(f"'{where}' is {value}, outside 0 to 1.")
+    else:
+        return float(value)
+    return 0.0
+
+
+def _sentences(value: Json, where: str, problems: list[str]) -> tuple[str, ...]:
+    found = [value] if isinstance(value, str) else value
+    if not isinstance(found, list):
+        problems.append(f"'{where}' is not a list of sentences.")
+        return ()
+    if any(map(_is_placeholder, found)):
+        problems.append(f"'{where}' repeats the placeholder; write your own sentences, or [] for none.")
+    texts = (one if isinstance(one, str) else json.dumps(one, ensure_ascii=False) for one in found)
+    return tuple(text for text in texts if text.strip())
+
+
+def _says_something(score: Json) -> bool:
+    """Return whether a score, valid or not, is a judgement: "high" and 8 are, a placeholder or a list is not."""
+    return isinstance(score, str | int | float) and not _is_placeholder(score)
+
+
+def _is_placeholder(value: Json) -> bool:
+    return isinstance(value, str) and bool(_PLACEHOLDER.fullmatch(value.strip()))

@@ -1,0 +1,14 @@
+"""Scores computed from other scores: AgentV's composite evaluator and the aggregate of all evaluators."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+from evaluators.grading.evaluator import BaseEvaluator
+from evaluators.grading.scores.composite_evaluator import Evaluator
+
+__all__ = ["EVALUATORS", "BaseEvaluator", "Evaluator"]
+
+EVALUATORS: dict[str, type[BaseEvaluator]] = {
+    kind.model_fields["type"].default: kind for kind in get_args(get_args(Evaluator)[0])
+}

@@ -1,0 +1,170 @@
+"""AgentV's `composite`: combine the scores of several evaluators into one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Literal
+
+import msgspec
+from pydantic import Field
+
+from evaluators.grading.assertions.expected_messages import ExpectedMessages
+from evaluators.grading.assertions.tool_trajectory import ToolTrajectory
+from evaluators.grading.evaluator import BaseEvaluator, Case, EvaluatorResult
+from evaluators.grading.evidence import Evidence
+from evaluators.grading.judges.checklist_judge import ChecklistJudge
+from evaluators.grading.judges.code_judge import CodeJudge, run_judge_script
+from evaluators.grading.judges.llm_judge import LlmJudge, ask_judge, result_of_judging
+from evaluators.grading.judges.llm_judge_prompt import SYSTEM, enclose, prompt_values, section
+from evaluators.grading.judges.rubric import hash_of
+from evaluators.model import Json, Score, Transcript
+from evaluators.statistics.descriptive import weighted_mean
+from evaluators.values import Kind
+
+_RESULTS = "{{EVALUATOR_RESULTS_JSON}}"
+_TEMPLATE = "Several evaluators graded the same answer. Give one grade for all of their results together."
+
+
+class WeightedAverage(Kind):
+    """The mean of the members by these weights, else by the members' own."""
+
+    type: Literal["weighted_average"] = "weighted_average"
+    weights: dict[str, Annotated[float, Field(ge=0, allow_inf_nan=False)]] = Field(default_factory=dict)
+
+
+class CodeAggregator(Kind):
+    """A script that reads the members' results."""
+
+    type: Literal["code_judge"] = "code_judge"
+    path: str = Field(min_length=1)
+    """The command line of the script."""
+    cwd: str = ""
+    timeout_seconds: Annotated[float, Field(gt=0)] = 60.0
+    network: bool = False
+
+
+class LlmAggregator(Kind):
+    """A model that reads the members' results."""
+
+    type: Literal["llm_judge"] = "llm_judge"
+    prompt: str = ""
+    prompt_file: str = ""
+    model: str = ""
+
+
+Aggregator = Annotated[WeightedAverage | CodeAggregator | LlmAggregator, Field(discriminator="type")]
+
+
+class CompositeEvaluator(BaseEvaluator):
+    """An evaluator of evaluators; its score comes first, then its members' as `<name>/<member>`."""
+
+    type: Literal["composite"] = "composite"
+    evaluators: Annotated[tuple[Evaluator, ...], Field(min_length=1)]
+    aggregator: Aggregator = Field(default_factory=WeightedAverage)
+
+    @property
+    def needs_workspace(self) -> bool:
+        own = isinstance(self.aggregator, CodeAggregator)
+        return own or any(member.needs_workspace for member in self.evaluators)
+
+    @property
+    def asks_model(self) -> bool:
+        return isinstance(self.aggregator, LlmAggregator)
+
+    def evaluate(self, case: Case, evidence: Evidence) -> tuple[Score, ...]:
+        found = [member.evaluate(case, evidence) for member in self.evaluators]
+        own = self.score(self._aggregate([scores[0] for scores in found], case, evidence))
+        members = [self._member(score) for scores in found for score in scores]
+        return (own, *members)
+
+    def averaged(self, members: Sequence[Score]) -> Score | None:
+        """Return its score from changed scores of its members; None if a script or a model combines them."""
+        if not isinstance(self.aggregator, WeightedAverage):
+            return None
+        return self.score(self._aggregate(members, Case(), Evidence(Transcript())))
+
+    def _member(self, score: Score) -> Score:
+        return msgspec.structs.replace(score, name=f"{self.label}/{score.name}")
+
+    def _aggregate(self, members: Sequence[Score], case: Case, evidence: Evidence) -> EvaluatorResult:
+        errors = dict.fromkeys(score.error for score in members if score.error)
+        results = {score.name: _result(score) for score in members}
+        more: dict[str, Json] = {"evaluator_results": list(results.values())}
+        if errors:
+            return EvaluatorResult(None, error=" ".join(errors), more=more)
+        found = self._combined(members, results, case, evidence)
+        return msgspec.structs.replace(found, more={**found.more, **more})
+
+    def _combined(
+        self, members: Sequence[Score], results: Json, case: Case, evidence: Evidence
+    ) -> EvaluatorResult:
+        aggregator = self.aggregator
+        if isinstance(aggregator, CodeAggregator):
+            given = {"results": results}
+            return run_judge_script(
+                aggregator.path,
+                given,
+                evidence,
+                cwd=aggregator.cwd,
+                timeout_seconds=aggregator.timeout_seconds,
+                network=aggregator.network,
+            )
+        if isinstance(aggregator, LlmAggregator):
+            prompt = _prompt(aggregator, results, case, evidence)
+            rubric = hash_of(aggregator.prompt)
+            return result_of_judging(ask_judge(prompt, SYSTEM, aggregator.model, evidence, rubric=rubric))
+        return _mean(members, aggregator)
+
+
+Evaluator = Annotated[
+    ToolTrajectory | ExpectedMessages | LlmJudge | ChecklistJudge | CodeJudge | CompositeEvaluator,
+    Field(discriminator="type"),
+]
+"""Every kind of evaluator, defined here because a composite contains any of them."""
+
+
+def _mean(members: Sequence[Score], how: WeightedAverage) -> EvaluatorResult:
+    weighed = [(score.value or 0.0, how.weights.get(score.name, score.weight)) for score in members]
+    reasons = [f"{score.name}: {score.detail['reasoning']}" for score in members if score.detail["reasoning"]]
+    return EvaluatorResult(
+        weighted_mean(weighed),
+        _prefixed(members, "hits"),
+        _prefixed(members, "misses"),
+        "; ".join(reasons),
+        failed=any(
+            score.detail["type"] == "rubric" and score.detail["verdict"] == "fail" for score in members
+        ),
+    )
+
+
+def _prefixed(members: Sequence[Score], key: str) -> tuple[str, ...]:
+    return tuple(f"[{score.name}] {text}" for score in members for text in score.detail[key])
+
+
+def _result(score: Score) -> dict[str, Json]:
+    return {"name": score.name, "score": score.value, "weight": score.weight, **score.detail}
+
+
+def _prompt(how: LlmAggregator, results: Json, case: Case, evidence: Evidence) -> str:
+    encoded = json.dumps(results, indent=2, ensure_ascii=False)
+    if _RESULTS in how.prompt:
+        return how.prompt.replace(_RESULTS, enclose(encoded))
+    given = prompt_values(case, evidence)
+    parts = (how.prompt.strip() or _TEMPLATE, section("expected_outcome", given["expected_outcome"]))
+    return "\n\n".join((*parts, section("evaluator_results", encoded)))
+
+
+def without_models(evaluators: Iterable[Evaluator]) -> tuple[Evaluator, ...]:
+    """Return the evaluators that ask no model, and composites reduced to such members."""
+    found = (_without_models(evaluator) for evaluator in evaluators)
+    return tuple(evaluator for evaluator in found if evaluator is not None)
+
+
+def _without_models(evaluator: Evaluator) -> Evaluator | None:
+    if evaluator.asks_model:
+        return None
+    if not isinstance(evaluator, CompositeEvaluator):
+        return evaluator
+    members = without_models(evaluator.evaluators)
+    return evaluator.model_copy(update={"evaluators": members}) if members else None

@@ -1,0 +1,59 @@
+"""AgentV's layer: the evaluators' scores and their weighted mean (AgentV evaluation, Score Aggregation)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from evaluators.grading.evaluator import LAYER, Case, score_and_threshold
+from evaluators.grading.evidence import Evidence
+from evaluators.grading.scores import Evaluator
+from evaluators.model import Score
+from evaluators.statistics.descriptive import weighted_mean
+
+NAME = "score"
+"""The name of the score that decides."""
+
+_ROUNDING = 1e-9
+
+
+def scores(
+    evaluators: Sequence[Evaluator], threshold: float, case: Case, evidence: Evidence
+) -> tuple[Score, ...]:
+    """Return the aggregate, then every evaluator's score; nothing without evaluators."""
+    if not evaluators:
+        return ()
+    found = [evaluator.evaluate(case, evidence) for evaluator in evaluators]
+    own = [scores[0] for scores in found]
+    return (aggregate(own, threshold), *(score for scores in found for score in scores))
+
+
+def aggregate(found: Sequence[Score], threshold: float = 1.0) -> Score:
+    """Return the weighted mean of evaluators' scores; its status is fail below the threshold.
+
+    If a score is missing there is no mean, but the aggregate fails if even a missing score of 1.0 could not
+    reach the threshold.
+    """
+    missing = [score.name for score in found if score.value is None]
+    best = weighted_mean((1.0 if score.value is None else score.value, score.weight) for score in found)
+    reached = best >= threshold - _ROUNDING
+    detail = {
+        "status": ("error" if missing else "pass") if reached else "fail",
+        "threshold": threshold,
+        "hits": _gathered(found, "hits"),
+        "misses": _gathered(found, "misses"),
+        "reasoning": _reasoning(found),
+    }
+    if missing:
+        message = f"No score: {', '.join(missing)} returned none."
+        return Score(LAYER, NAME, None, None if reached else False, message, detail)
+    message = f"Score {score_and_threshold(best, threshold, reached=reached)}."
+    return Score(LAYER, NAME, best, reached, message, detail)
+
+
+def _gathered(found: Sequence[Score], key: str) -> list[str]:
+    return [text for score in found for text in score.detail.get(key, ())]
+
+
+def _reasoning(found: Sequence[Score]) -> str:
+    reasons = [(score.name, score.detail.get("reasoning")) for score in found]
+    return " | ".join(f"{name}: {reason}" for name, reason in reasons if reason)

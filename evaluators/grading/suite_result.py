@@ -1,0 +1,274 @@
+"""Build the EvalSuiteResult of a run (tool-forge eval runner, Output Format and Baseline Diffing)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from statistics import fmean
+
+from msgspec import Struct
+
+from evaluators.grading.assertions import VERDICT
+from evaluators.model import Json, Outcome, Score
+from evaluators.statistics.comparability import Reasons
+
+
+class TrialResult(Struct, frozen=True):
+    """One trial of a case."""
+
+    outcome: Outcome
+    seconds: float | None = None
+    """None if not recorded."""
+    error: str = ""
+    """The verdict's error, or the cause of a trial with outcome error."""
+    assertions_run: int = 0
+    assertions_skipped: int = 0
+    tools_called: tuple[str, ...] = ()
+    response_length: int = 0
+    """In characters."""
+    skipped_tokens: tuple[str, ...] = ()
+    all_failures: tuple[str, ...] = ()
+    vacuous: bool = False
+    cost_usd: float | None = None
+    warnings: tuple[str, ...] = ()
+    """Sentences about skipped values, for the console."""
+
+
+class CaseResult(Struct, frozen=True):
+    """A case with one or more trials."""
+
+    id: str
+    description: str
+    trials: tuple[TrialResult, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether there is a trial without error, and all of these passed."""
+        counted = [trial.outcome for trial in self.trials if trial.outcome != "error"]
+        return bool(counted) and set(counted) == {"pass"}
+
+    @property
+    def shown_trial(self) -> TrialResult:
+        """The trial shown for the case: the first that failed, else passed, else had an error."""
+        order = ("fail", "pass", "error")
+        return min(self.trials, key=lambda trial: order.index(trial.outcome))
+
+    @property
+    def duration_ms(self) -> int | None:
+        """The mean over trials with a known time; None without any."""
+        known = [trial.seconds for trial in self.trials if trial.seconds is not None]
+        return _milliseconds(fmean(known)) if known else None
+
+
+class Comparison(Struct, frozen=True):
+    """Changes against a baseline by case id; errors count as failed."""
+
+    regressions: tuple[str, ...] = ()
+    new_passes: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    not_comparable: Mapping[str, Reasons] = {}
+    """Cases that both have and that are neither, with what changed about them."""
+
+
+class Baseline(Struct, frozen=True):
+    """An earlier run: whether each of its cases passed."""
+
+    run_id: str
+    passed: Mapping[str, bool]
+    not_comparable: Mapping[str, Reasons] = {}
+    """Cases whose task, gates, judge or rubric changed since, with which of them did."""
+    number: int | None = None
+    """The run's number where it is stored."""
+
+
+class SuiteRun(Struct, frozen=True):
+    """The data of an EvalSuiteResult."""
+
+    run_id: str
+    timestamp: str
+    """The start of the run, ISO 8601."""
+    tier: str
+    tool_name: str | None
+    agent_endpoint: str
+    cases: tuple[CaseResult, ...]
+    number: int | None = None
+    """The run's number where it is stored; None if it is not."""
+    tool_version: str | None = None
+    description_hash: str | None = None
+    """The current hash."""
+    registry_size: int | None = None
+    eval_file_hash: str | None = None
+    staleness_warnings: tuple[str, ...] = ()
+    stale: bool = False
+    generated_hash: str | None = None
+    """The description hash in the eval file."""
+    baseline: Baseline | None = None
+    origin: Mapping[str, Json] = {}
+    """What an import needs beyond the contract: suite, its format, the run's state, target, model, and hashes."""
+
+    @property
+    def comparison(self) -> Comparison:
+        """The changes against the baseline as the contract defines them, by passed and failed alone; none without one."""
+        if self.baseline is None:
+            return Comparison()
+        return compare_passes(self.baseline.passed, {case.id: case.passed for case in self.cases})
+
+    @property
+    def not_comparable(self) -> Mapping[str, Reasons]:
+        """The cases of both runs whose task, gates, judge or rubric changed, with which of them did."""
+        known = self.baseline.not_comparable if self.baseline else {}
+        return {case.id: known[case.id] for case in self.cases if case.id in known}
+
+
+def trial_result(
+    outcome: Outcome,
+    scores: Sequence[Score],
+    *,
+    tools_called: Sequence[str] = (),
+    answer: str = "",
+    seconds: float | None = None,
+    error: str = "",
+    cost_usd: float | None = None,
+) -> TrialResult:
+    """Return a trial's result from its verdict on the assertions, else from its deciding scores.
+
+    `error` is the cause of a trial with outcome error.
+    """
+    found = (score for score in scores if score.layer == "assertions" and score.name == VERDICT)
+    verdict = next((score.detail for score in found), {})
+    failed = [f"{score.name}: {score.message}" for score in scores if score.passed is False]
+    decided = sum(score.passed is not None for score in scores)
+    return TrialResult(
+        outcome=outcome,
+        seconds=seconds,
+        error=error if outcome == "error" else (verdict.get("error") or (failed[0] if failed else "")),
+        assertions_run=verdict.get("assertions_run", decided),
+        assertions_skipped=verdict.get("assertions_skipped", 0),
+        tools_called=tuple(tools_called),
+        response_length=len(answer),
+        skipped_tokens=tuple(verdict.get("skipped_tokens", ())),
+        all_failures=tuple(verdict.get("all_failures", failed)),
+        vacuous=verdict.get("vacuous", False),
+        warnings=tuple(verdict.get("warnings", ())),
+        cost_usd=cost_usd,
+    )
+
+
+def compare_passes(
+    before: Mapping[str, bool], after: Mapping[str, bool], not_comparable: Mapping[str, Reasons] | None = None
+) -> Comparison:
+    """Compare two runs by case id, in the order of the current one; cases that are not comparable are left out."""
+    left_out = {id: why for id, why in (not_comparable or {}).items() if id in before and id in after}
+    common = [id for id in after if id in before and id not in left_out]
+    return Comparison(
+        regressions=tuple(id for id in common if before[id] and not after[id]),
+        new_passes=tuple(id for id in common if after[id] and not before[id]),
+        added=tuple(id for id in after if id not in before),
+        removed=tuple(id for id in before if id not in after),
+        not_comparable=left_out,
+    )
+
+
+def suite_result(run: SuiteRun) -> dict[str, Json]:
+    """Return the EvalSuiteResult: the contract's fields in order, then evalhub's own."""
+    comparison = run.comparison
+    return {
+        "runId": run.run_id,
+        "timestamp": run.timestamp,
+        "tier": run.tier,
+        "toolName": run.tool_name,
+        "agentEndpoint": run.agent_endpoint,
+        "metadata": {
+            "toolVersion": run.tool_version,
+            "descriptionHash": run.description_hash,
+            "registrySize": run.registry_size,
+            "evalFileHash": run.eval_file_hash,
+        },
+        "stalenessWarnings": list(run.staleness_warnings),
+        "cases": [_case(case) for case in run.cases],
+        "summary": summary(run.cases),
+        "baselineRunId": run.baseline.run_id if run.baseline else None,
+        "regressions": list(comparison.regressions),
+        "newPasses": list(comparison.new_passes),
+        "added": list(comparison.added),
+        "removed": list(comparison.removed),
+        "notComparable": {id: list(why) for id, why in run.not_comparable.items()},
+        "stale": run.stale,
+        **({} if run.number is None else {"runNumber": run.number}),
+        **({"evalhub": dict(run.origin)} if run.origin else {}),
+    }
+
+
+def summary(cases: Sequence[CaseResult]) -> dict[str, Json]:
+    """Return the totals of the cases."""
+    passed = sum(case.passed for case in cases)
+    return {
+        "totalCases": len(cases),
+        "passed": passed,
+        "failed": len(cases) - passed,
+        "skippedAssertions": sum(case.shown_trial.assertions_skipped for case in cases),
+        "totalDurationMs": total_duration(cases),
+        "estimatedCostUsd": _cost(cases),
+    }
+
+
+def total_duration(cases: Sequence[CaseResult]) -> int | None:
+    """Return the sum over cases with a known time; None if no case has one."""
+    known = [case.duration_ms for case in cases if case.duration_ms is not None]
+    return sum(known) if known or not cases else None
+
+
+def _milliseconds(seconds: float | None) -> int | None:
+    return None if seconds is None else round(seconds * 1000)
+
+
+def _cost(cases: Sequence[CaseResult]) -> float | None:
+    """Return the total cost; None if any trial's cost is unknown, because a partial sum would mislead."""
+    trials = [trial for case in cases for trial in case.trials if trial.outcome != "error"]
+    costs = [trial.cost_usd for trial in trials if trial.cost_usd is not None]
+    return sum(costs) if trials and len(costs) == len(trials) else None
+
+
+def _case(case: CaseResult) -> dict[str, Json]:
+    trial = case.shown_trial
+    error = {} if case.passed else {"error": _error(trial)}
+    details = _details(trial)
+    if len(case.trials) > 1:
+        details["trials"] = [_trial(each) for each in case.trials]
+    return {
+        "id": case.id,
+        "description": case.description,
+        "passed": case.passed,
+        "durationMs": case.duration_ms,
+        "assertionsRun": trial.assertions_run,
+        "assertionsSkipped": trial.assertions_skipped,
+        **error,
+        "details": details,
+    }
+
+
+def _trial(trial: TrialResult) -> dict[str, Json]:
+    return {
+        "passed": trial.outcome == "pass",
+        "durationMs": _milliseconds(trial.seconds),
+        "assertionsRun": trial.assertions_run,
+        "assertionsSkipped": trial.assertions_skipped,
+        **({} if trial.outcome == "pass" else {"error": _error(trial)}),
+        **_details(trial),
+    }
+
+
+def _error(trial: TrialResult) -> str:
+    return f"agent error: {trial.error}" if trial.outcome == "error" else trial.error
+
+
+def _details(trial: TrialResult) -> dict[str, Json]:
+    details: dict[str, Json] = {
+        "toolsCalled": list(trial.tools_called),
+        "responseLength": trial.response_length,
+        "skippedTokens": list(trial.skipped_tokens),
+    }
+    if trial.all_failures:
+        details["allFailures"] = list(trial.all_failures)
+    flags = {"vacuous": trial.vacuous, "infrastructure": trial.outcome == "error"}
+    return details | {name: True for name, holds in flags.items() if holds}

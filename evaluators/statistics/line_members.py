@@ -1,0 +1,126 @@
+"""Which earlier runs belong to a line: a regression keeps others out until somebody, or three good runs, decide.
+
+joins ◀── not regressed ── run ── regressed ──▶ frozen: this run and all after it wait
+                                                  │ accepted: a new line begins with them
+                                                  │ rejected, or three in a row not regressed: they join
+                                                  │ fixed: the line goes on without them
+improved twice against the old line ──▶ a new line begins with the second run
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from evaluators.statistics.line import FEWEST_RUNS, MOST_RUNS
+
+ENOUGH_GOOD = 3
+"""Runs in a row that aren't regressed end an undecided regression.
+
+Of fewer than `FEWEST_RUNS`, one ends it: a comparison with one run knows no drift, and would keep a line young for long.
+"""
+
+
+class Decision(StrEnum):
+    """What became of a regression."""
+
+    OPEN = "open"
+    ACCEPTED = "accepted"
+    """Intended, or it won't be fixed."""
+    REJECTED = "rejected"
+    """No regression, or its confirmation failed."""
+    FIXED = "fixed"
+
+
+@dataclass(frozen=True)
+class PastRun:
+    """An earlier run as a line sees it."""
+
+    key: int
+    verdict: str = ""
+    """A `ChangeVerdict`; empty without one."""
+    decision: Decision | None = None
+    """What became of its own alert; None if it raised none."""
+    finished: float = 0.0
+    """When it closed, in seconds."""
+    decided: float | None = None
+    """When its alert was decided, in seconds; None for an open one."""
+    is_other: bool = False
+    """Its guidance, model or judge was changed on purpose, so what changed with it isn't a regression."""
+
+
+@dataclass
+class Members:
+    """A line after some runs, oldest first."""
+
+    line: list[int] = field(default_factory=list)
+    pending: list[PastRun] = field(default_factory=list)
+    """From the undecided regression on."""
+    improved: int | None = None
+    """The run that was the first to read improved, until the next one says whether it is."""
+
+    @property
+    def since(self) -> int | None:
+        """The run whose regression is undecided; None if the line isn't frozen."""
+        return self.pending[0].key if self.pending else None
+
+    @property
+    def newest(self) -> list[int]:
+        """The runs that a new one is compared with, newest first."""
+        return self.line[::-1][:MOST_RUNS]
+
+
+def members_after(runs: Sequence[PastRun], begin: Sequence[int] = ()) -> Members:
+    """Return the line after these runs, oldest first; `begin` is the line before them."""
+    found = Members(list(begin))
+    for run in runs:
+        _resolve(found, run.finished)
+        _take(found, run)
+    _resolve(found, float("inf"))
+    return found
+
+
+def _resolve(found: Members, at: float) -> None:
+    """Apply the decisions on what is pending that were made until then."""
+    while found.pending:
+        first = found.pending[0]
+        if first.decision in (None, Decision.OPEN) or (first.decided or 0.0) > at:
+            return
+        # A later regression of its own that is undecided keeps its runs.
+        rest = next(
+            (place for place, each in enumerate(found.pending) if place and each.decision is Decision.OPEN),
+            len(found.pending),
+        )
+        own = [each.key for each in found.pending[:rest]]
+        if first.decision is Decision.ACCEPTED:
+            found.line = own
+        elif first.decision is Decision.REJECTED:
+            found.line += own
+        found.pending = found.pending[rest:]
+
+
+def _take(found: Members, run: PastRun) -> None:
+    regressed, improved = run.verdict == "regressed", run.verdict == "improved"
+    if found.pending:
+        found.pending.append(run)
+        enough = ENOUGH_GOOD if len(found.line) >= FEWEST_RUNS else 1
+        if not any(each.verdict == "regressed" for each in found.pending[-enough:]):
+            found.line += [each.key for each in found.pending]
+            found.pending = []
+        return
+    if found.improved is not None and not improved:
+        # Nothing improved: the run that read so is one of chance's.
+        found.line.append(found.improved)
+    if regressed and run.is_other:
+        found.line = [run.key]
+    elif regressed:
+        found.pending = [run]
+    elif improved and (run.is_other or found.improved is not None):
+        found.line = [run.key]
+    elif improved and len(found.line) >= FEWEST_RUNS:
+        found.improved = run.key
+        return
+    else:
+        found.line.append(run.key)
+    found.improved = None

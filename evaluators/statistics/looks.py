@@ -1,0 +1,323 @@
+"""Look at a comparison several times while its trials are run, and stop when the answer is known.
+
+Group-sequential: each look spends a part of the error that one test has (Lan and DeMets 1983), early ones little of it
+(the function of the O'Brien-Fleming kind). Looks test the pass rate and the table of scenarios, each with a budget of
+its own. Stopping without a change is never binding: the levels are the same whether or not it is followed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache
+from math import ceil, sqrt
+from statistics import NormalDist
+from typing import TYPE_CHECKING, NamedTuple
+
+from evaluators.statistics.error_shares import ONE_LOOK, PASS_RATE_SHARE, SCENARIOS_SHARE, Levels
+from evaluators.statistics.measure_change import Sample, arms_of
+from evaluators.statistics.significance import Arms, benjamini_hochberg, boschloo_p, within_scenario_p
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+MOST_LOOKS = 4
+"""The most looks of a plan."""
+LATER_PASS_RATE, LATER_SCENARIOS = 0.01, 0.02
+"""What all looks after one that was not planned spend together, because that one had spent its whole level."""
+_FUTILE_FROM = 0.5 - 1e-9
+"""The share of the information below which nothing is called futile."""
+_HOPE = 3
+"""How much larger than the table's level a scenario's p at the limit may be, because its rates may be further apart."""
+_GRID = 201
+"""Points of the numerical integration: levels are exact to 1 % of themselves."""
+_LEAST = 1e-12
+"""The level of a look that has no error to spend: nothing is found at it."""
+_NORMAL = NormalDist()
+
+
+class Decision(StrEnum):
+    """What follows a look."""
+
+    GO_ON = "go_on"
+    DECIDED = "decided"
+    """The pass rate or a scenario changed."""
+    FUTILE = "futile"
+    """More trials up to the limit are unlikely to find a change."""
+    LIMIT = "limit"
+    """The limit of trials or of cost is reached."""
+
+
+class ScenarioState(NamedTuple):
+    """One row of the table of scenarios at a look."""
+
+    p: float
+    """Before any correction."""
+    is_large: bool
+    """Whether its change is at least the smallest effect of interest."""
+    then: float
+    """The p at the limit of trials if its pass rates stay as they are; 1 if no trial is left."""
+
+
+@dataclass(frozen=True)
+class LookState:
+    """The two questions of a look, whatever they compare with."""
+
+    p: float
+    """Of the pass rate."""
+    trend: float
+    """The same to judge what more trials may show: 1 without a difference."""
+    rest: float
+    """`trend` without the scenarios that may change by themselves."""
+    is_large: bool
+    """Whether the pass rate's change is at least the smallest effect of interest."""
+    table: Mapping[str, ScenarioState]
+    fraction: float
+    """The pass rate's information as a share of that at the limit, above 0 to 1."""
+    table_fraction: float
+    """The same of the scenario with the most."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """One look, and what follows."""
+
+    p: float
+    level: float
+    """The pass rate's p has to be lower than this."""
+    table_p: float
+    """The lowest p of a scenario after its correction for all of them, 1 without any."""
+    table_level: float
+    decision: Decision
+    undecided: tuple[str, ...] = ()
+    """The keys of the scenarios that get trials next; none unless it goes on."""
+
+    @property
+    def levels(self) -> Levels:
+        """The levels for the verdict after this look."""
+        return Levels(self.level, self.table_level)
+
+
+def spent(fraction: float, alpha: float) -> float:
+    """Return the part of an error that is spent at a share of the information (Lan and DeMets 1983).
+
+    Two-sided: each side spends half as the O'Brien-Fleming boundary would.
+    """
+    if fraction <= 0.0:
+        return 0.0
+    quantile = _NORMAL.inv_cdf(1 - alpha / 4)
+    return min(alpha, 4 * (1 - _NORMAL.cdf(quantile / sqrt(min(1.0, fraction)))))
+
+
+@lru_cache(maxsize=4096)
+def levels_of(information: tuple[float, ...], errors: tuple[float, ...]) -> tuple[float, ...]:
+    """Return the two-sided level of each look, so that all looks up to it raise no more than its error.
+
+    Takes the information at each look, growing, on any scale, and the error spent up to it. The joint distribution of
+    normal statistics is integrated step by step (Armitage, McPherson and Rowe 1969).
+    """
+    import numpy as np
+    from scipy.special import ndtr
+
+    found: list[float] = []
+    points = density = None
+    before, used = 0.0, 0.0
+    for now, error in zip(information, errors, strict=True):
+        own, step = max(0.0, error - used), now - before
+        if own <= 0.0 or step <= 0.0:
+            # A look without new information or error finds nothing.
+            found.append(_LEAST)
+            continue
+        if points is None or density is None:
+            bound = -_NORMAL.inv_cdf(own / 2) * sqrt(now)
+        else:
+            bound = _bound(points, density, sqrt(step), own, sqrt(now))
+        found.append(max(_LEAST, 2 * float(ndtr(-bound / sqrt(now)))))
+        grid = np.linspace(-bound, bound, _GRID)
+        if points is None or density is None:
+            following = np.exp(-(grid**2) / (2 * now)) / sqrt(2 * np.pi * now)
+        else:
+            apart = (grid[:, None] - points[None, :]) / sqrt(step)
+            width = points[1] - points[0]
+            following = (np.exp(-(apart**2) / 2) * density[None, :]).sum(axis=1) * width
+            following /= sqrt(2 * np.pi * step)
+        points, density, before, used = grid, following, now, error
+    return tuple(found)
+
+
+def _bound(
+    points: NDArray[np.float64], density: NDArray[np.float64], step: float, error: float, scale: float
+) -> float:
+    """Return the bound that the next sum crosses, either way, with a probability of `error`."""
+    from scipy.optimize import brentq
+    from scipy.special import ndtr
+
+    width = points[1] - points[0]
+
+    def excess(bound: float) -> float:
+        beyond = ndtr((points - bound) / step) + ndtr((-points - bound) / step)
+        return float((beyond * density).sum() * width) - error
+
+    if excess(0.0) <= 0.0:
+        return 0.0
+    return float(brentq(excess, 0.0, 12 * scale, xtol=1e-6 * scale))
+
+
+def planned_levels(fractions: Sequence[tuple[float, float]]) -> Levels:
+    """Return the levels of the last of some looks, from each look's share of the information of both questions.
+
+    That of the table is what it has spent by then, because its exact tests raise at most a fifth of their level.
+    """
+    passes, tables = (_growing(each) for each in zip(*fractions, strict=True))
+    level = levels_of(passes, tuple(spent(each, PASS_RATE_SHARE) for each in passes))[-1]
+    return Levels(level, max(_LEAST, spent(tables[-1], SCENARIOS_SHARE)))
+
+
+def unplanned_levels(information: Sequence[tuple[float, float]]) -> Levels:
+    """Return the levels of the last of some looks of which the first was meant to be the only one.
+
+    Takes each look's information of both questions. The first has spent its whole level. The n-th look has spent
+    1 - 1/n of what later looks have.
+    """
+    if len(information) < 2:
+        return ONE_LOOK
+    passes, tables = (_growing(each) for each in zip(*information, strict=True))
+    left = [1 - 1 / n for n in range(1, len(passes) + 1)]
+    return Levels(
+        levels_of(passes, tuple(PASS_RATE_SHARE + LATER_PASS_RATE * each for each in left))[-1],
+        levels_of(tables, tuple(SCENARIOS_SHARE + LATER_SCENARIOS * each for each in left))[-1],
+    )
+
+
+def _growing(values: Sequence[float]) -> tuple[float, ...]:
+    """Return values rounded, so that equal looks give equal levels, none below the one before."""
+    highest, found = 0.0, []
+    for value in values:
+        highest = max(highest, round(value, 4))
+        found.append(highest)
+    return tuple(found)
+
+
+def decide(state: LookState, levels: Levels, *, is_last: bool) -> Look:
+    """Return what follows a look. `is_last` says that no trial may follow."""
+    corrected = benjamini_hochberg([each.p for each in state.table.values()])
+    rows = list(zip(state.table.items(), corrected, strict=True))
+    is_changed = (state.p < levels.pass_rate and state.is_large) or any(
+        p < levels.scenarios and each.is_large for (_, each), p in rows
+    )
+    undecided: tuple[str, ...] = ()
+    if is_changed:
+        decision = Decision.DECIDED
+    elif is_last:
+        decision = Decision.LIMIT
+    else:
+        undecided = _undecided(state)
+        decision = Decision.GO_ON if undecided else Decision.FUTILE
+    return Look(state.p, levels.pass_rate, min(corrected, default=1.0), levels.scenarios, decision, undecided)
+
+
+def _undecided(state: LookState) -> tuple[str, ...]:
+    """Return the scenarios that get trials next.
+
+    First those that may change by themselves. The others follow while the pass rate may change without those, or while
+    there are none of them and too little is known to call a change unlikely.
+    """
+    alone = may_change(state.table)
+    if alone:
+        is_rest_open = not is_unlikely(state.rest, state.fraction)
+    else:
+        is_rest_open = state.fraction < _FUTILE_FROM or not is_unlikely(state.trend, state.fraction)
+    return tuple(state.table) if is_rest_open else alone
+
+
+def may_change(table: Mapping[str, ScenarioState]) -> tuple[str, ...]:
+    """Return the scenarios that the table may name at the limit if their pass rates stay about as they are."""
+    share = _HOPE * SCENARIOS_SHARE / max(1, len(table))
+    return tuple(key for key, each in table.items() if each.then < share)
+
+
+def is_unlikely(p: float, fraction: float) -> bool:
+    """Return whether a change of the pass rate is unlikely at the limit.
+
+    The bound on z grows from 0.5 at half of the information to 0.9 at three quarters.
+    """
+    return -_NORMAL.inv_cdf(max(p, 1e-300) / 2) < max(0.1, 1.6 * fraction - 0.3)
+
+
+def look_sizes(first: int, most: int) -> tuple[int, ...]:
+    """Return the trials of each scenario at each look, from the first look's up to the most, evenly."""
+    if first >= most:
+        return (most,)
+    looks = min(MOST_LOOKS, most - first + 1)
+    return tuple(first + ceil((most - first) * n / (looks - 1)) for n in range(looks))
+
+
+def first_size(most: int) -> int:
+    """Return the trials of each scenario at the first look where nothing else is asked for."""
+    return ceil(most / MOST_LOOKS)
+
+
+def state_of(
+    before: Mapping[str, Sample], after: Mapping[str, Sample], smallest: float, most: int, *, is_paired: bool
+) -> LookState | None:
+    """Return the state of a comparison of two sides' passes; None without a scenario that both have.
+
+    `smallest` is the smallest effect of interest, 0 to 1, `most` the limit of trials of each scenario, of both sides where they are run together (`is_paired`).
+    """
+    arms = {key: arms_of(before[key], after[key]) for key in after if key in before}
+    if not arms:
+        return None
+    limits = {key: _at_limit(each, most, is_paired=is_paired) for key, each in arms.items()}
+    effect = sum(each.difference for each in arms.values()) / len(arms)
+    listed = list(arms.values())
+    table = {
+        key: ScenarioState(boschloo_p(each), _is_large(each.difference, smallest), _then(each, limits[key]))
+        for key, each in arms.items()
+    }
+    shares = [information([limits[key]]) for key in arms]
+    own = [information([each]) for each in listed]
+    alone = may_change(table)
+    return LookState(
+        _p(listed),
+        _trend(listed),
+        _trend([each for key, each in arms.items() if key not in alone]),
+        _is_large(effect, smallest),
+        table,
+        min(1.0, information(listed) / information(list(limits.values()))),
+        min(1.0, max(now / then for now, then in zip(own, shares, strict=True))),
+    )
+
+
+def _p(arms: Sequence[Arms]) -> float:
+    return boschloo_p(arms[0]) if len(arms) == 1 else within_scenario_p(arms, mid=True)
+
+
+def _trend(arms: Sequence[Arms]) -> float:
+    # The mid-p of results that don't vary is 0.5.
+    return _p(arms) if abs(sum(each.difference for each in arms)) > 1e-12 else 1.0
+
+
+def information(arms: Sequence[Arms]) -> float:
+    """Return the information about the mean difference, in units of one trial's variance."""
+    return len(arms) ** 2 / sum(1 / each.trials_before + 1 / each.trials_after for each in arms)
+
+
+def _is_large(effect: float, smallest: float) -> bool:
+    return abs(effect) >= smallest - 1e-12
+
+
+def _at_limit(arms: Arms, most: int, *, is_paired: bool) -> Arms:
+    """Return a scenario's passes at the limit of trials if its pass rates stay as they are."""
+    old = max(arms.trials_before, most) if is_paired else arms.trials_before
+    new = max(arms.trials_after, most)
+    return Arms(
+        round(arms.before / arms.trials_before * old), old, round(arms.after / arms.trials_after * new), new
+    )
+
+
+def _then(now: Arms, limit: Arms) -> float:
+    is_over = (now.trials_before, now.trials_after) == (limit.trials_before, limit.trials_after)
+    # Boschloo's takes a fifth of a second for a hundred trials, and this one decides nothing.
+    return 1.0 if is_over else within_scenario_p([limit], mid=True)

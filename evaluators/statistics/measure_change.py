@@ -1,0 +1,158 @@
+"""A measure in two runs: how it is compared, and what a comparison says of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
+
+from evaluators.statistics.significance import Arms, magnitude
+
+
+class ChangeVerdict(StrEnum):
+    """What a comparison says about a measure, the gravest first."""
+
+    REGRESSED = "regressed"
+    IMPROVED = "improved"
+    SMALL = "small_change"
+    EQUIVALENT = "equivalent"
+    NO_EVIDENCE = "no_evidence"
+    TOO_LITTLE = "too_little"
+    NOT_COMPARABLE = "not_comparable"
+
+    @property
+    def label(self) -> str:
+        """The verdict as people read it."""
+        return _LABELS[self]
+
+
+_LABELS = {
+    ChangeVerdict.REGRESSED: "Regressed",
+    ChangeVerdict.IMPROVED: "Improved",
+    ChangeVerdict.SMALL: "Small change",
+    ChangeVerdict.EQUIVALENT: "Equivalent",
+    ChangeVerdict.NO_EVIDENCE: "No evidence of change",
+    ChangeVerdict.TOO_LITTLE: "Too little data",
+    ChangeVerdict.NOT_COMPARABLE: "Not comparable",
+}
+
+
+class Scale(StrEnum):
+    """How a measure's change is expressed."""
+
+    POINTS = "points"
+    """The difference, for rates and scores from 0 to 1."""
+    RELATIVE = "relative"
+    """The share by which it grew, for counts, cost and time."""
+
+
+class ComparisonTest(StrEnum):
+    """The test behind a p."""
+
+    NONE = ""
+    SIGN_FLIP = "sign_flip"
+    WITHIN_SCENARIOS = "within_scenarios"
+    WITHIN_MOMENTS = "within_moments"
+    MCNEMAR = "mcnemar"
+    BOSCHLOO = "boschloo"
+    LINE = "line"
+
+
+@dataclass(frozen=True)
+class MeasureRule:
+    """How a measure is compared."""
+
+    name: str
+    better: str = "higher"
+    """`higher`, `lower` or `none`."""
+    scale: Scale = Scale.POINTS
+    smallest: float = 0.05
+    """The smallest effect of interest: a difference from 0 to 1, or a share of the value before."""
+    is_outcome: bool = False
+    """Each trial passes or fails."""
+
+
+class Sample(NamedTuple):
+    """A measure over one scenario's trials in one run."""
+
+    n: int
+    mean: float
+    m2: float = 0.0
+    """The sum of squared differences from the mean."""
+
+
+def arms_of(old: Sample, new: Sample) -> Arms:
+    """Return the passes and trials of a scenario in both runs."""
+    return Arms(round(old.mean * old.n), old.n, round(new.mean * new.n), new.n)
+
+
+def pooled(one: Sample, other: Sample) -> Sample:
+    """Return two samples of one scenario as one (Chan, Golub and LeVeque 1983)."""
+    n, apart = one.n + other.n, other.mean - one.mean
+    mean = one.mean + apart * other.n / n
+    return Sample(n, mean, one.m2 + other.m2 + apart**2 * one.n * other.n / n)
+
+
+Pairs = Sequence[tuple[Sample, Sample]]
+"""Comparable scenarios, before and after."""
+
+
+@dataclass(frozen=True)
+class MeasureChange:
+    """One measure in two runs, over the scenarios that can be compared."""
+
+    rule: MeasureRule
+    verdict: ChangeVerdict
+    scenarios: int
+    trials: tuple[int, int] = (0, 0)
+    before: float | None = None
+    """The mean of the scenarios' means, as `after`."""
+    after: float | None = None
+    worse: int = 0
+    """How many scenarios changed for the worse; for a measure without direction, how many fell."""
+    better: int = 0
+    effect: float | None = None
+    """After minus before; on the relative scale, the share by which the value grew."""
+    lower: float | None = None
+    """The lower end of the effect's 95 % interval."""
+    upper: float | None = None
+    test: ComparisonTest = ComparisonTest.NONE
+    p: float | None = None
+    corrected: float | None = None
+    """p after the correction for everything that is tested together: below 0.05 it is significant."""
+    p_elsewhere: float | None = None
+    """The p of flipped signs over scenarios: whether other scenarios like these would change, too; None for few."""
+    detectable: float | None = None
+    """The smallest effect that is called one in 80 % of such comparisons; None where none is."""
+    most_found: float | None = None
+    """Of a pass rate, the share of such comparisons in which the loss of every pass is found; 0 where no result can
+    be a change."""
+    more_trials: int | None = None
+    """Trials that each scenario needs beside its own, in both runs, to find one and a half times the smallest effect
+    of interest in 80 % of cases; None where 1,000 are too few."""
+    deciding_trials: int | None = None
+    """Trials that decide if each scenario has them in both runs and they go on like the present ones; None where
+    few don't."""
+    below_threshold: bool = False
+    """The change is significant and smaller than the smallest effect of interest."""
+    delta: float | None = None
+    """Cliff's delta of the scenarios' means."""
+    broke: tuple[str, ...] = ()
+    """Of the suite's pass rate, the scenarios whose own pass rate regressed, by key."""
+    mended: tuple[str, ...] = ()
+    """Of the suite's pass rate, the scenarios whose own pass rate improved, by key."""
+    runs_before: int = 1
+    """How many runs the old side has: more than one for a line, to which only the new side can add trials."""
+    run_to_run: float | None = None
+    """Of a line, the standard deviation from run to run that trials don't explain; None against one run."""
+
+    @property
+    def magnitude(self) -> str:
+        """Cliff's delta in words; empty without a comparison."""
+        return "" if self.delta is None else magnitude(self.delta)
+
+    @property
+    def is_about_these_scenarios(self) -> bool:
+        """Whether the p says nothing about other scenarios."""
+        return self.test not in (ComparisonTest.NONE, ComparisonTest.SIGN_FLIP, ComparisonTest.MCNEMAR)

@@ -1,0 +1,367 @@
+"""Compare the measures of two runs scenario by scenario and name each change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from math import expm1, sqrt
+
+from evaluators.statistics.deciding_trials import deciding_trials, has_broken_scenario
+from evaluators.statistics.descriptive import mean_difference
+from evaluators.statistics.error_shares import (
+    ALPHA,
+    ONE_LOOK,
+    ONE_RUN,
+    PASS_RATE_SHARE,
+    SCENARIOS_SHARE,
+    Levels,
+    scaled,
+    share_error,
+)
+from evaluators.statistics.measure_change import (
+    ChangeVerdict,
+    ComparisonTest,
+    MeasureChange,
+    MeasureRule,
+    Pairs,
+    Sample,
+    Scale,
+    arms_of,
+)
+from evaluators.statistics.measure_power import MeasurePower
+from evaluators.statistics.measure_variance import (
+    cautious_variance,
+    differences_of,
+    has_logarithms,
+    on_scale,
+    within_variance,
+)
+from evaluators.statistics.power import RELIABLE
+from evaluators.statistics.significance import (
+    FEWEST_DIFFERENCES,
+    Values,
+    benjamini_hochberg,
+    boschloo_p,
+    cliffs_delta,
+    mean_and_error,
+    sign_flip_p,
+    t_quantile,
+    within_moments_p,
+    within_scenario_p,
+)
+
+CONFIDENCE = 0.95
+FEWEST_FOR_EQUIVALENCE = 10
+"""The fewest scenarios of which runs can be called equivalent."""
+
+
+def compare_headline(
+    measures: Sequence[tuple[MeasureRule, Mapping[str, Sample], Mapping[str, Sample]]],
+    levels: Levels = ONE_LOOK,
+    *,
+    with_power: bool = True,
+) -> list[MeasureChange]:
+    """Return the change of each headline measure, with one error for all of them and the table of scenarios.
+
+    Takes the pass rate first, and each measure's samples before and after by scenario; only scenarios that can be
+    compared may be among them. A scenario that one side lacks is left out. The pass rate's change names the scenarios
+    that broke. `with_power`: whether to compute what the comparison could have shown, which takes most of the time.
+    """
+    changes = [_tested(rule, _pairs(before, after)) for rule, before, after in measures]
+    has_passes = bool(changes) and changes[0].rule.is_outcome and changes[0].p is not None
+    shares = ONE_RUN._replace(pass_rate=levels.pass_rate, scenarios=levels.scenarios)
+    parts = share_error([change.p for change in changes], shares, has_passes=has_passes)
+    found = [
+        _judged(change, _pairs(before, after), p, own, with_power=with_power)
+        for change, (_, before, after), (p, own) in zip(changes, measures, parts, strict=True)
+    ]
+    if has_passes:
+        found[0] = with_scenarios(
+            found[0], compare_scenarios(*measures[0], levels.scenarios, with_power=False)
+        )
+    if not with_power:
+        return found
+    return [
+        _with_advice(change, _pairs(before, after), own, levels.scenarios, is_suite=change.rule.is_outcome)
+        for change, (_, before, after), (_, own) in zip(found, measures, parts, strict=True)
+    ]
+
+
+def _with_advice(
+    change: MeasureChange,
+    pairs: Pairs,
+    share: float,
+    table_share: float = SCENARIOS_SHARE,
+    *,
+    is_suite: bool = False,
+) -> MeasureChange:
+    """Return an undecided change with the number of trials that decide if it goes on like this.
+
+    `is_suite`: whether a scenario of it that breaks decides, too, at the level of the table.
+    """
+    rule = change.rule
+    if change.verdict is not ChangeVerdict.TOO_LITTLE or change.broke or change.mended or not change.effect:
+        return change
+
+    def is_change(grown: Pairs) -> bool:
+        differences = differences_of(rule, grown)
+        if abs(sum(differences) / len(differences)) >= on_scale(rule.smallest, rule, grown) - 1e-12:
+            p = _test(rule, grown, differences)[1]
+            if p is not None and p < share:
+                return True
+        is_table = is_suite and len(grown) > 1
+        return is_table and has_broken_scenario(grown, table_share, rule.smallest)
+
+    has_verdict = rule.better != "none"
+    return replace(change, deciding_trials=deciding_trials(rule, pairs, is_change) if has_verdict else None)
+
+
+def with_scenarios(change: MeasureChange, scenarios: Mapping[str, MeasureChange]) -> MeasureChange:
+    """Return the pass rate's change with the names of the scenarios that broke or improved."""
+
+    def named(verdict: ChangeVerdict) -> tuple[str, ...]:
+        return tuple(key for key, each in scenarios.items() if each.verdict is verdict)
+
+    return replace(change, broke=named(ChangeVerdict.REGRESSED), mended=named(ChangeVerdict.IMPROVED))
+
+
+def compare_measures(
+    measures: Sequence[tuple[MeasureRule, Mapping[str, Sample], Mapping[str, Sample]]],
+) -> list[MeasureChange]:
+    """Return each further measure's change, corrected for the share of false discoveries.
+
+    Takes the samples as `compare_headline` does.
+    """
+    changes = [_tested(rule, _pairs(before, after)) for rule, before, after in measures]
+    tested = [change.p for change in changes if change.p is not None]
+    corrected = iter(benjamini_hochberg(tested))
+    share = ALPHA / max(1, len(tested))
+    found = []
+    for change, (_, before, after) in zip(changes, measures, strict=True):
+        pairs, p = _pairs(before, after), next(corrected) if change.p is not None else None
+        found.append(_with_advice(_judged(change, pairs, p, share, with_power=True), pairs, share))
+    return found
+
+
+def compare_scenarios(
+    rule: MeasureRule,
+    before: Mapping[str, Sample],
+    after: Mapping[str, Sample],
+    level: float = SCENARIOS_SHARE,
+    *,
+    with_power: bool = True,
+) -> dict[str, MeasureChange]:
+    """Return the change of each scenario's pass rate, corrected over all of them (Benjamini and Hochberg).
+
+    `with_power` is that of `compare_headline`.
+    """
+    changes = {key: _tested(rule, [(before[key], after[key])]) for key in after if key in before}
+    tested = [key for key, change in changes.items() if change.p is not None]
+    ps = benjamini_hochberg([changes[key].p or 0.0 for key in tested])
+    # A single scenario is the suite: its test is the pass rate's.
+    level = min(level, PASS_RATE_SHARE) if len(changes) == 1 else level
+    by_key = {key: scaled(p, level) for key, p in zip(tested, ps, strict=True)}
+    share = level / max(1, len(tested))
+    return {
+        key: _judged(change, [(before[key], after[key])], by_key.get(key), share, with_power=with_power)
+        for key, change in changes.items()
+    }
+
+
+def overall(changes: Sequence[MeasureChange]) -> ChangeVerdict:
+    """Return the verdict of a whole comparison from its headline measures, the pass rate first.
+
+    Regressed where any scenario broke or any measure regressed, else improved where any improved, else the verdict of
+    the first measure. Not comparable where the pass rate isn't.
+    """
+    verdicts = [change.verdict for change in changes]
+    if verdicts[:1] == [ChangeVerdict.NOT_COMPARABLE]:
+        return ChangeVerdict.NOT_COMPARABLE
+    if any(change.broke for change in changes) or ChangeVerdict.REGRESSED in verdicts:
+        return ChangeVerdict.REGRESSED
+    if any(change.mended for change in changes) or ChangeVerdict.IMPROVED in verdicts:
+        return ChangeVerdict.IMPROVED
+    return verdicts[0] if verdicts else ChangeVerdict.NOT_COMPARABLE
+
+
+def detectable_with(
+    change: MeasureChange,
+    before: Mapping[str, Sample],
+    after: Mapping[str, Sample],
+    trials: int,
+    keys: Collection[str],
+) -> float | None:
+    """Return the effect of a measure from 0 to 1 that a comparison finds with more trials of some scenarios.
+
+    More trials reduce only the part of the variance that trials cause; None without a test.
+    """
+    pairs = _pairs(before, after)
+    if not pairs or change.test is ComparisonTest.NONE:
+        return None
+    added = [trials if key in keys else 0 for key in after if key in before]
+    power = MeasurePower(change.rule, pairs, PASS_RATE_SHARE if change.rule.is_outcome else ALPHA)
+    found = power.detectable_with(
+        [old.n + more for (old, _), more in zip(pairs, added, strict=True)],
+        [new.n + more for (_, new), more in zip(pairs, added, strict=True)],
+    )
+    return None if found is None else _shown(change.rule, pairs, found)
+
+
+def _pairs(before: Mapping[str, Sample], after: Mapping[str, Sample]) -> Pairs:
+    return [(before[key], after[key]) for key in after if key in before]
+
+
+def _tested(rule: MeasureRule, pairs: Pairs) -> MeasureChange:
+    """Return a change with its sizes and its p, before any correction."""
+    if not pairs:
+        return MeasureChange(rule, ChangeVerdict.NOT_COMPARABLE, 0)
+    differences = differences_of(rule, pairs)
+    test, p = _test(rule, pairs, differences)
+    has_signs = sum(each != 0 for each in differences) >= FEWEST_DIFFERENCES
+    effect = _shown(rule, pairs, sum(differences) / len(differences))
+    lower, upper = _interval(rule, pairs, differences, test)
+    sign = -1.0 if rule.better == "lower" else 1.0
+    return MeasureChange(
+        rule,
+        ChangeVerdict.TOO_LITTLE,
+        len(pairs),
+        (sum(old.n for old, _ in pairs), sum(new.n for _, new in pairs)),
+        before=sum(old.mean for old, _ in pairs) / len(pairs),
+        after=sum(new.mean for _, new in pairs) / len(pairs),
+        worse=sum(sign * each < 0 for each in differences),
+        better=sum(sign * each > 0 for each in differences),
+        effect=effect,
+        lower=lower,
+        upper=upper,
+        test=test,
+        p=p,
+        p_elsewhere=sign_flip_p(differences) if has_signs else None,
+        delta=cliffs_delta([old.mean for old, _ in pairs], [new.mean for _, new in pairs]),
+    )
+
+
+def _test(
+    rule: MeasureRule, pairs: Pairs, differences: Sequence[float]
+) -> tuple[ComparisonTest, float | None]:
+    """Return the test that fits the data and its p; none where no test can reach a verdict."""
+    if rule.is_outcome:
+        arms = [arms_of(old, new) for old, new in pairs]
+        if len(arms) > 1:
+            return ComparisonTest.WITHIN_SCENARIOS, within_scenario_p(arms, mid=True)
+        return ComparisonTest.BOSCHLOO, boschloo_p(arms[0])
+    values = [_values(rule, old, new) for old, new in pairs]
+    if sum(each.n_before + each.n_after for each in values) - len(values) < 2:
+        return ComparisonTest.NONE, None
+    return ComparisonTest.WITHIN_MOMENTS, within_moments_p(values)
+
+
+def _values(rule: MeasureRule, old: Sample, new: Sample) -> Values:
+    """Return a scenario's values in both runs, on the relative scale as shares of their common mean."""
+    n = old.n + new.n
+    unit = 1.0 if rule.scale is Scale.POINTS else abs(old.mean * old.n + new.mean * new.n) / n or 1.0
+    return Values(old.n, old.mean / unit, old.m2 / unit**2, new.n, new.mean / unit, new.m2 / unit**2)
+
+
+def _interval(
+    rule: MeasureRule, pairs: Pairs, differences: Sequence[float], test: ComparisonTest
+) -> tuple[float | None, float | None]:
+    """Return the effect's 95 % interval, of these scenarios; unknown where nothing says how much trials vary."""
+    if len(pairs) == 1 and rule.is_outcome:
+        return mean_difference([_counts(pair) for pair in pairs])
+    variance, freedom = within_variance(rule, pairs)
+    if test is ComparisonTest.NONE or freedom < 1 or variance <= 0.0:
+        return None, None
+    mean = sum(differences) / len(differences)
+    half = t_quantile((1 + CONFIDENCE) / 2, freedom) * sqrt(variance)
+    low, high = mean - half, mean + half
+    if rule.scale is Scale.POINTS:
+        low, high = max(-1.0, low), min(1.0, high)
+    elif not has_logarithms(pairs):
+        # A count, a cost or a time falls by all of it at most.
+        low = max(-1.0, low)
+    return _shown(rule, pairs, low), _shown(rule, pairs, high)
+
+
+def _counts(pair: tuple[Sample, Sample]) -> tuple[int, int, int, int]:
+    arms = arms_of(*pair)
+    return arms.before, arms.trials_before, arms.after, arms.trials_after
+
+
+def _shown(rule: MeasureRule, pairs: Pairs, difference: float) -> float:
+    """Return a difference as it is reported: logarithms become the share by which a value grew."""
+    is_log = rule.scale is Scale.RELATIVE and has_logarithms(pairs)
+    return expm1(min(difference, 700.0)) if is_log else difference
+
+
+def _judged(
+    change: MeasureChange, pairs: Pairs, corrected: float | None, share: float, *, with_power: bool
+) -> MeasureChange:
+    """Return the change with its verdict; `share` is the part of the error that its test has."""
+    if not pairs:
+        return change
+    rule, differences = change.rule, differences_of(change.rule, pairs)
+    mean = sum(differences) / len(differences)
+    is_significant = corrected is not None and corrected < ALPHA
+    is_large = abs(mean) >= on_scale(rule.smallest, rule, pairs) - 1e-12
+    change = replace(change, corrected=corrected, below_threshold=is_significant and not is_large)
+    power = None if change.test is ComparisonTest.NONE else MeasurePower(rule, pairs, share)
+    verdict = verdict_of(
+        rule,
+        mean,
+        (on_scale(rule.smallest, rule, pairs), on_scale(RELIABLE * rule.smallest, rule, pairs)),
+        is_significant=is_significant,
+        is_equivalent=lambda: _is_equivalent(rule, pairs, differences),
+        is_enough=lambda: power is not None and power.is_enough(),
+    )
+    change = replace(change, verdict=verdict)
+    return _with_power(change, pairs, power) if with_power and power else change
+
+
+def verdict_of(
+    rule: MeasureRule,
+    mean: float,
+    sizes: tuple[float, float],
+    *,
+    is_significant: bool,
+    is_equivalent: Callable[[], bool] = lambda: False,
+    is_enough: Callable[[], bool] = lambda: False,
+) -> ChangeVerdict:
+    """Return the verdict of a mean difference, in the order: regressed or improved, equivalent, small, undecided.
+
+    `sizes` are the smallest effect and the one that advice is for, on the scale of the difference; `is_enough` says
+    whether the latter would have been found.
+    """
+    smallest, reliable = sizes
+    is_large = abs(mean) >= smallest - 1e-12
+    if is_significant and is_large and rule.better != "none":
+        return ChangeVerdict.IMPROVED if (mean > 0) == (rule.better == "higher") else ChangeVerdict.REGRESSED
+    if is_equivalent():
+        return ChangeVerdict.EQUIVALENT
+    if is_significant and not is_large:
+        return ChangeVerdict.SMALL
+    # A change this large would have been found if every scenario had it: they changed too differently to tell.
+    is_unfound = not is_significant and abs(mean) >= reliable
+    return ChangeVerdict.NO_EVIDENCE if not is_unfound and is_enough() else ChangeVerdict.TOO_LITTLE
+
+
+def _with_power(change: MeasureChange, pairs: Pairs, power: MeasurePower) -> MeasureChange:
+    found = power.detectable
+    return replace(
+        change,
+        detectable=None if found is None else _shown(change.rule, pairs, found),
+        most_found=power.most_found,
+        more_trials=power.more_trials,
+    )
+
+
+def _is_equivalent(rule: MeasureRule, pairs: Pairs, differences: Sequence[float]) -> bool:
+    """Return whether the 90 % interval lies within the smallest effect (two one-sided tests, Schuirmann 1987).
+
+    The variance is at least that of trials, because equal results of few trials prove nothing.
+    """
+    variance = cautious_variance(rule, pairs)
+    if len(pairs) < FEWEST_FOR_EQUIVALENCE or not variance:
+        return False
+    mean, error = mean_and_error(differences, variance)
+    half = t_quantile(0.95, len(pairs) - 1) * error
+    return abs(mean) + half < on_scale(rule.smallest, rule, pairs)

@@ -1,0 +1,176 @@
+"""Say in words what a comparison of two runs shows."""
+
+from __future__ import annotations
+
+from evaluators.name_lists import list_names
+from evaluators.statistics.measure_change import ChangeVerdict, ComparisonTest, MeasureChange, Scale
+from evaluators.statistics.measure_power import MOST_TRIALS
+from evaluators.statistics.power import RELIABLE
+
+_NONE_OF_BOTH = "No scenario of both runs can be compared."
+MINUS = "\u2212"
+TESTS = {
+    ComparisonTest.NONE: "no test",
+    ComparisonTest.SIGN_FLIP: "sign-flip permutation over scenarios",
+    ComparisonTest.WITHIN_SCENARIOS: "permutation of trials within each scenario",
+    ComparisonTest.WITHIN_MOMENTS: "permutation of trials within each scenario, by its moments",
+    ComparisonTest.MCNEMAR: "McNemar's exact test",
+    ComparisonTest.BOSCHLOO: "Boschloo's exact test",
+    ComparisonTest.LINE: "against the line with its variance from run to run",
+}
+
+
+def size(change: MeasureChange, effect: float | None, *, signed: bool = True) -> str:
+    """Return an effect of the change's measure, such as `−12.5 points` or `+8 %`; a dash without one."""
+    if effect is None:
+        return "–"
+    points = effect * 100
+    amount = f"{abs(points):.1f} points" if change.rule.scale is Scale.POINTS else f"{abs(points):.0f} %"
+    if not signed:
+        return amount
+    shown = round(points, 1 if change.rule.scale is Scale.POINTS else 0)
+    sign = "±" if shown == 0 else (MINUS if shown < 0 else "+")
+    return f"{sign}{amount}"
+
+
+def interval(change: MeasureChange) -> str:
+    """Return the effect's 95 % interval, such as `−30.1 to +5.2`; empty without one, or where nothing varied."""
+    if change.lower is None or change.upper is None or change.lower == change.upper:
+        return ""
+    digits = 1 if change.rule.scale is Scale.POINTS else 0
+    low, high = (_signed(each * 100, digits) for each in (change.lower, change.upper))
+    return f"{low} to {high}{'' if change.rule.scale is Scale.POINTS else ' %'}"
+
+
+def _signed(value: float, digits: int) -> str:
+    sign = MINUS if round(value, digits) < 0 else "+"
+    return f"{sign}{abs(value):.{digits}f}"
+
+
+def scenarios_worse(change: MeasureChange) -> str:
+    """Return how many scenarios changed for the worse, such as `3 of 20 comparable scenarios worse`.
+
+    For an improvement, and where more changed for the better, it is how many did.
+    """
+    noun = "scenario" if change.scenarios == 1 else "scenarios"
+    is_better = change.verdict is ChangeVerdict.IMPROVED
+    if change.verdict is not ChangeVerdict.REGRESSED:
+        is_better = is_better or change.better > change.worse
+    count, word = (change.better, "better") if is_better else (change.worse, "worse")
+    return f"{count} of {change.scenarios} comparable {noun} {word}"
+
+
+def explanation(change: MeasureChange, *, dollars_a_trial: float | None = None) -> str:
+    """Return what the verdict rests on, and for an undecided one what it could have shown.
+
+    `dollars_a_trial` is the mean cost of one trial, for the price of more trials.
+    """
+    if change.verdict is ChangeVerdict.NOT_COMPARABLE:
+        return "No scenario of both sides can be compared." if change.runs_before > 1 else _NONE_OF_BOTH
+    if change.broke or change.mended:
+        return _named_scenarios(change)
+    if change.verdict in (ChangeVerdict.REGRESSED, ChangeVerdict.IMPROVED):
+        scope = " This is about these scenarios only." if change.is_about_these_scenarios else ""
+        return f"p {sign_of_p(change.corrected)} after correction, {TESTS[change.test]}.{scope}"
+    if change.verdict is ChangeVerdict.EQUIVALENT:
+        return f"The change is smaller than {_smallest(change)} either way."
+    if change.below_threshold:
+        limits = f" (95 % interval {interval(change)})" if interval(change) else ""
+        return f"The change is real{limits}, and smaller than your threshold of {_smallest(change)}."
+    advice = (_deciding(change, dollars_a_trial), _more(change, dollars_a_trial))
+    return " ".join(filter(None, (could_show(change), *advice)))
+
+
+_MOST_NAMED = 5
+
+
+def _named_scenarios(change: MeasureChange) -> str:
+    """Return which scenarios broke or improved, and whether the whole suite's pass rate changed, too."""
+    parts = [
+        f"{len(keys)} scenario{'' if len(keys) == 1 else 's'} {word}: {list_names(keys, _MOST_NAMED)}"
+        for keys, word in ((change.broke, "broke"), (change.mended, "improved"))
+        if keys
+    ]
+    whole = {
+        ChangeVerdict.REGRESSED: "The suite's pass rate fell.",
+        ChangeVerdict.IMPROVED: "The suite's pass rate rose.",
+    }
+    return " ".join(filter(None, (f"{'; '.join(parts)}.", whole.get(change.verdict, ""))))
+
+
+def could_show(change: MeasureChange) -> str:
+    """Return the smallest change that this comparison could have shown."""
+    if change.detectable is None:
+        return _no_test(change)
+    shown = size(change, change.detectable, signed=False)
+    if change.verdict is ChangeVerdict.NO_EVIDENCE:
+        return f"A change of {shown} or more would have been found four times out of five."
+    if change.effect is not None and abs(change.effect) >= change.detectable:
+        return "The scenarios changed too differently for so few trials to tell."
+    return f"This comparison could only have shown a change of {shown}."
+
+
+LEAST_P = 0.0001
+"""Smaller ones are shown as below it."""
+
+
+def p_text(p: float | None) -> str:
+    """Return a p with as many digits as it needs."""
+    if p is None:
+        return "–"
+    if p < LEAST_P:
+        return f"< {LEAST_P:.4f}"
+    return f"{p:.4f}" if p < 0.001 else f"{p:.3f}"
+
+
+def sign_of_p(p: float | None) -> str:
+    """Return a p with its sign, such as `= 0.005` or `< 0.0001`."""
+    text = p_text(p)
+    return text if text.startswith("<") else f"= {text}"
+
+
+def _no_test(change: MeasureChange) -> str:
+    if change.test is ComparisonTest.NONE:
+        return "A verdict needs at least three trials."
+    if change.most_found:
+        missed = f"{1 - change.most_found:.0%}".replace("%", " %")
+        return f"Of comparisons this small, {missed} miss even the loss of every pass."
+    return "So few trials can't reach a verdict, whatever they show."
+
+
+def _smallest(change: MeasureChange) -> str:
+    return size(change, change.rule.smallest, signed=False)
+
+
+def _deciding(change: MeasureChange, dollars: float | None) -> str:
+    """Return how many more trials decide if they go on like the present ones, with their price."""
+    more = change.deciding_trials
+    if more is None:
+        return ""
+    trials, verb = ("trial", "decides") if more == 1 else ("trials", "decide")
+    price = _price(change, more, dollars)
+    return f"{more} more {trials} of each scenario{_where(change)} {verb} if it goes on like this{price}."
+
+
+def _more(change: MeasureChange, dollars: float | None) -> str:
+    """Return how many more trials would show a little more than the smallest effect of interest, with their price."""
+    if change.test is ComparisonTest.NONE or change.more_trials == 0:
+        return ""
+    wanted = size(change, RELIABLE * change.rule.smallest, signed=False)
+    if change.more_trials is None:
+        if change.runs_before > 1:
+            return f"No number of trials would show {wanted}, because the line varies from run to run."
+        return f"To show {wanted} takes over {MOST_TRIALS:,} trials of each scenario. Add scenarios."
+    noun = "trial" if change.more_trials == 1 else "trials"
+    price = _price(change, change.more_trials, dollars)
+    return f"{change.more_trials} more {noun} of each scenario{_where(change)} would show {wanted}{price}."
+
+
+def _where(change: MeasureChange) -> str:
+    """Return which runs need more trials: a line's trials are there already."""
+    return "" if change.runs_before > 1 else " in both runs"
+
+
+def _price(change: MeasureChange, more: int, dollars: float | None) -> str:
+    sides = 1 if change.runs_before > 1 else 2
+    return f", about ${sides * more * change.scenarios * dollars:.2f}" if dollars else ""

@@ -1,0 +1,196 @@
+"""Compare the flags and arguments that an agent typed with those that the tool's help names.
+
+Only failed calls are compared: a flag that a successful call accepted exists, whatever the help says.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import StrEnum
+
+from msgspec import Struct
+
+from evaluators.model import Command, Json
+from evaluators.tool_use.help_pages import HelpPage
+from evaluators.tool_use.mcp_arguments import ArgumentProblemKind, argument_problems
+from evaluators.tool_use.mcp_calls import arguments_of
+from evaluators.tool_use.mcp_surface import McpSurface
+
+Key = tuple[str, str, str, str]
+"""Subcommand, kind, what was typed and what was meant."""
+NEAR = 65.0
+"""Lowest similarity of a near miss, 0 to 100: the normalised edit distance of insertions and deletions (rapidfuzz
+`fuzz.ratio`). `--fmt` and `--format` have 67, `--json` and `--format` 20. Options whose words all occur in the flag are near too."""
+TOOL = ""
+"""The key of the tool's own help page."""
+LONGEST_NAME = 80
+"""Characters of a flag that are kept."""
+
+
+class ConfusionKind(StrEnum):
+    """How a typed flag or argument differs from the existing ones."""
+
+    UNKNOWN_COMMAND = "unknown_command"
+    """The tool has no such subcommand."""
+    INVENTED = "invented"
+    NEAR_MISS = "near_miss"
+    WRONG_PLACE = "wrong_place"
+    """It exists, but on the other side of the subcommand."""
+    MISSING = "missing"
+    """A required argument or option is not there."""
+    WRONG_VALUE = "wrong_value"
+    """An argument of an MCP server's tool has a value that its schema doesn't allow."""
+
+    @property
+    def label(self) -> str:
+        return {
+            "unknown_command": "Unknown command",
+            "invented": "Invented flag",
+            "near_miss": "Near miss",
+            "wrong_place": "Wrong order",
+            "missing": "Missing",
+            "wrong_value": "Wrong value",
+        }[self.value]
+
+
+class Confusion(Struct, frozen=True, order=True):
+    """A confusion of one subcommand, with how often it was typed."""
+
+    subcommand: str
+    kind: str
+    typed: str
+    """Empty for a missing argument."""
+    meant: str
+    """The likely meant option, or what is missing; empty if nothing is near."""
+    calls: int = 1
+
+
+def confused_subcommands(commands: Iterable[Command]) -> list[str]:
+    """Return the subcommands of failed calls, whose help pages `confusions` needs."""
+    return sorted({each.subcommand for each in commands if each.failed and each.subcommand and not each.help})
+
+
+def confusions(commands: Sequence[Command], pages: Mapping[str, HelpPage]) -> list[Confusion]:
+    """Return what failed calls confused, by the help pages of the tool (`TOOL`) and its subcommands."""
+    return _counted(commands, lambda line, subcommand: _confusions(line, subcommand, pages))
+
+
+def argument_confusions(
+    commands: Sequence[Command], surface: McpSurface, server: str = ""
+) -> list[Confusion]:
+    """Return what failed calls of an MCP server confused, by the schemas of its tools; argument keys are the flags."""
+    return _counted(
+        commands, lambda line, subcommand: _of_arguments(arguments_of(line), subcommand, surface, server)
+    )
+
+
+def _counted(commands: Sequence[Command], read: Callable[[str, str], Iterable[Key]]) -> list[Confusion]:
+    counted: Counter[Key] = Counter()
+    for command in commands:
+        if command.failed and command.subcommand and not command.help:
+            counted.update(set(read(command.line, command.subcommand)))
+    return sorted(Confusion(*key, calls) for key, calls in counted.items())
+
+
+def _of_arguments(
+    arguments: Mapping[str, Json], subcommand: str, surface: McpSurface, server: str
+) -> Iterable[Key]:
+    schema = surface.schema(subcommand)
+    # In runs with several servers it is `server/tool`.
+    tool = subcommand if schema is not None else subcommand.removeprefix(f"{server}/")
+    schema = surface.schema(tool)
+    if schema is None:
+        meant = _nearest(tool, [each.name for each in surface.tools])
+        yield subcommand, ConfusionKind.UNKNOWN_COMMAND.value, tool[:LONGEST_NAME], meant
+        return
+    known = list(schema.get("properties") or ())
+    problems = argument_problems(schema, dict(arguments))
+    # A schema need not forbid other keys.
+    unknown = dict.fromkeys(key for key in arguments if key not in known)
+    unknown |= dict.fromkeys(each.name for each in problems if each.kind == ArgumentProblemKind.UNKNOWN)
+    for name in unknown:
+        meant = _nearest(name, known)
+        kind = ConfusionKind.NEAR_MISS if meant else ConfusionKind.INVENTED
+        yield subcommand, kind.value, name[:LONGEST_NAME], meant
+    for each in problems:
+        if each.kind == ArgumentProblemKind.MISSING:
+            yield subcommand, ConfusionKind.MISSING.value, "", each.name[:LONGEST_NAME]
+        elif each.kind == ArgumentProblemKind.VALUE:
+            yield (
+                subcommand,
+                ConfusionKind.WRONG_VALUE.value,
+                each.name[:LONGEST_NAME],
+                each.expected[:LONGEST_NAME],
+            )
+
+
+def _confusions(line: str, subcommand: str, pages: Mapping[str, HelpPage]) -> Iterable[Key]:
+    try:
+        words = shlex.split(line)
+    except ValueError:
+        return
+    if subcommand not in words:
+        return
+    at = words.index(subcommand)
+    own, tool = pages.get(subcommand, HelpPage()), pages.get(TOOL, HelpPage())
+    if not own.options:
+        if tool.subcommands and subcommand not in tool.subcommands:
+            meant = _nearest(subcommand, tool.subcommands)
+            yield subcommand, ConfusionKind.UNKNOWN_COMMAND.value, subcommand[:LONGEST_NAME], meant
+        return
+    for place, flag in _flags(words):
+        typed = flag[:LONGEST_NAME]
+        here, other = (own, tool) if place > at else (tool, own)
+        if flag in here.names or (place < at and not tool.options):
+            continue
+        if flag in other.names:
+            yield subcommand, ConfusionKind.WRONG_PLACE.value, typed, typed
+        else:
+            meant = _nearest(flag, own.names)
+            kind = ConfusionKind.NEAR_MISS if meant else ConfusionKind.INVENTED
+            yield subcommand, kind.value, typed, meant
+    for name in _missing(words[at + 1 :], own):
+        yield subcommand, ConfusionKind.MISSING.value, "", name
+
+
+def _flags(words: Sequence[str]) -> Iterable[tuple[int, str]]:
+    """Yield each typed option with its place, up to `--`; clustered short options are left out."""
+    for place, word in enumerate(words[1:], 1):
+        if word == "--":
+            return
+        name = word.partition("=")[0]
+        if (name.startswith("--") and len(name) > 2) or (
+            len(name) == 2 and name[0] == "-" and name[1].isalpha()
+        ):
+            yield place, name
+
+
+def _nearest(flag: str, options: Sequence[str]) -> str:
+    """Return the option that a flag is a near miss of; empty if none is near."""
+    # Pages that show stored confusions don't need it.
+    from rapidfuzz import fuzz, process
+
+    same = [each for each in options if each.startswith("--") == flag.startswith("--")]
+    best = process.extractOne(flag.lstrip("-"), {name: name.lstrip("-") for name in same}, scorer=fuzz.ratio)
+    if best is not None and best[1] >= NEAR:
+        return str(best[2])
+    # `--output-format` has every word of `--format`.
+    words = {*flag.strip("-").split("-")}
+    return next((name for name in same if name.startswith("--") and {*name[2:].split("-")} <= words), "")
+
+
+def _missing(arguments: Sequence[str], page: HelpPage) -> list[str]:
+    """Return the required arguments that a call lacks."""
+    names = {word.partition("=")[0] for word in arguments}
+    options = [name for name in page.required if name.startswith("-")]
+    lacking = [name for name in options if names.isdisjoint(page.aliases(name))]
+    given, skip = 0, False
+    for word in arguments:
+        if skip or word.startswith("-"):
+            skip = not skip and word in page.with_value
+            continue
+        given += 1
+    positional = [name for name in page.required if not name.startswith("-")]
+    return lacking + positional[given:]

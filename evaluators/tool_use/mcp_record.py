@@ -1,0 +1,169 @@
+"""Read what the proxy of an MCP server recorded: requests, results and times, one JSON object a line."""
+
+from __future__ import annotations
+
+import json
+
+from msgspec import Struct, structs
+
+from evaluators.model import Json
+from evaluators.tool_use.mcp_surface import McpSurface, surface_of
+
+_METHODS = ("tools/call", "resources/read", "resources/list", "resources/templates/list", "prompts/get")
+_CALL_IDS = ("claudecode/toolUseId", "callId")
+"""Under which Claude Code and Codex send a call's id in `_meta`."""
+_MOST_SECONDS = 1e12
+
+
+class RecordedCall(Struct, frozen=True, omit_defaults=True):
+    """One request of an agent to the server."""
+
+    tool: str
+    """The tool of `tools/call`, else the method."""
+    arguments: Json = None
+    output: Json = None
+    failure: str = ""
+    """`is_error` or `protocol` (`mcp_calls.McpFailure`)."""
+    ended: bool = False
+    """Whether there was a response."""
+    started: float = 0.0
+    """Seconds since the epoch."""
+    seconds: float | None = None
+    id: str = ""
+    """The agent's own id of the call, where it sends one; empty otherwise."""
+    surface: McpSurface | None = None
+    """What the agent had got of the server's tools by then; None if it had asked for no list."""
+
+
+def read_record(content: bytes, *, was_cut: bool = False) -> tuple[RecordedCall, ...]:
+    """Return the calls of tools and resources in order; lines that aren't JSON are left out.
+
+    A request without a response is a failure, unless evalhub ended the agent (`was_cut`): then its end is unknown.
+    Records of releases without `connection` may have the same numbers for several processes of the server.
+    """
+    found: list[RecordedCall] = []
+    opened: dict[str, int] = {}
+    listed = _Listings()
+    for line in content.splitlines():
+        try:
+            entry = _entry(line)
+        except (ValueError, RecursionError):
+            continue
+        if not isinstance(entry, dict):
+            continue
+        key = f"{entry.get('connection')} {entry.get('number')}"
+        listed.note(key, entry)
+        if isinstance(entry.get("request"), dict):
+            if call := _call(entry["request"], _seconds(entry.get("time"))):
+                opened[key] = len(found)
+                found.append(structs.replace(call, surface=listed.seen_by(entry.get("connection"))))
+            else:
+                opened.pop(key, None)
+        elif (at := opened.get(key)) is None:
+            continue
+        elif entry.get("given_up"):
+            found[at] = structs.replace(found[at], failure="protocol", output="The agent gave the call up.")
+        elif isinstance(entry.get("response"), dict):
+            found[at] = _ended(found[at], entry["response"], _seconds(entry.get("seconds")))
+    return tuple(found if was_cut else map(_without_answer, found))
+
+
+def listings(content: bytes) -> tuple[McpSurface, ...]:
+    """Return what the server listed to the agent, in order: all pages as of each list that was asked for."""
+    listed, found = _Listings(), list[McpSurface]()
+    for line in content.splitlines():
+        try:
+            entry = _entry(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(entry, dict):
+            key = f"{entry.get('connection')} {entry.get('number')}"
+            if (surface := listed.note(key, entry)) is not None:
+                found.append(surface)
+    return tuple(found)
+
+
+class _Listings:
+    """The tools that each connection of the agent was shown."""
+
+    def __init__(self) -> None:
+        self._asked: dict[str, bool] = {}
+        """Whether a request is for the first page, by its key."""
+        self._tools: dict[Json, list[Json]] = {}
+        self._surfaces: dict[Json, McpSurface] = {}
+        self._last: McpSurface | None = None
+
+    def seen_by(self, connection: Json) -> McpSurface | None:
+        """Return the last list on a connection, else on any: over HTTP, each request may have its own."""
+        return self._surfaces.get(connection, self._last)
+
+    def note(self, key: str, entry: dict[str, Json]) -> McpSurface | None:
+        """Take in one line of the record; return the list as it is now if the line changed it."""
+        request, response = entry.get("request"), entry.get("response")
+        if isinstance(request, dict):
+            self._asked.pop(key, None)
+            if request.get("method") == "tools/list":
+                params = request.get("params")
+                self._asked[key] = not (isinstance(params, dict) and params.get("cursor"))
+        elif isinstance(response, dict) and key in self._asked:
+            return self._page(entry.get("connection"), response.get("result"), first=self._asked.pop(key))
+        return None
+
+    def _page(self, connection: Json, result: Json, *, first: bool) -> McpSurface | None:
+        if not isinstance(result, dict) or not isinstance(result.get("tools"), list):
+            return None  # an error, or too long to be recorded
+        before = [] if first else self._tools.get(connection, [])
+        tools = self._tools[connection] = [*before, *result["tools"]]
+        self._last = self._surfaces[connection] = surface_of("", {"tools": tools})
+        return self._last
+
+
+def _without_answer(call: RecordedCall) -> RecordedCall:
+    """Return a call that had no response, or that the agent gave up before, as a failure of the protocol."""
+    if call.ended:
+        return call
+    return structs.replace(call, failure="protocol", ended=True, output=call.output or "No response.")
+
+
+def _entry(line: bytes) -> Json:
+    """Return a line's JSON; half of a surrogate pair, which nothing can store, becomes `?`. Raises `ValueError`."""
+    found = json.loads(line)
+    if b"\\ud" in line.lower():
+        found = json.loads(json.dumps(found, ensure_ascii=False).encode(errors="replace"))
+    return found
+
+
+def _call(request: dict[str, Json], started: float) -> RecordedCall | None:
+    method, params = request.get("method"), request.get("params")
+    given = params if isinstance(params, dict) else {}
+    if method == "tools/call":
+        id = _call_id(given.get("_meta"))
+        return RecordedCall(str(given.get("name") or ""), given.get("arguments"), started=started, id=id)
+    if method not in _METHODS:
+        return None
+    return RecordedCall(
+        str(method), {key: each for key, each in given.items() if key != "_meta"}, started=started
+    )
+
+
+def _call_id(meta: Json) -> str:
+    """Return the id of a call that Claude Code and Codex send with it."""
+    given = meta if isinstance(meta, dict) else {}
+    found = next((given[name] for name in _CALL_IDS if isinstance(given.get(name), str)), "")
+    return str(found)
+
+
+def _ended(call: RecordedCall, response: dict[str, Json], seconds: float) -> RecordedCall:
+    if call.failure:  # the agent gave it up
+        return structs.replace(call, ended=True, seconds=seconds)
+    result, error = response.get("result"), response.get("error")
+    failure = "protocol" if error is not None else ""
+    if isinstance(result, dict) and result.get("isError"):
+        failure = "is_error"
+    output = error.get("message") if isinstance(error, dict) else error if error is not None else result
+    return structs.replace(call, output=output, failure=failure, ended=True, seconds=seconds)
+
+
+def _seconds(value: Json) -> float:
+    # The agent can write whole numbers here that no float holds.
+    return float(value) if isinstance(value, int | float) and abs(value) < _MOST_SECONDS else 0.0

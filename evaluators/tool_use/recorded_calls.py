@@ -1,0 +1,250 @@
+"""Executions of the tool that evalhub recorded from the kernel, outside the agent's reach, and whose call each is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from enum import StrEnum
+
+import msgspec
+from msgspec import Struct
+
+from evaluators.tool_use.launchers import (
+    INTERPRETERS,
+    LAUNCHERS,
+    SHELLS,
+    SUBCOMMANDS,
+    interpreter_name,
+    program_name,
+)
+
+LONGEST_RECORD = 200_000
+"""Calls of a trial that are read."""
+
+
+class Process(Struct, frozen=True, omit_defaults=True, gc=False):
+    """A process that asked for an execution of the tool, or one of its ancestors. Its arguments are its own claim."""
+
+    pid: int
+    argv: tuple[str, ...] = ()
+    """The first arguments, cut to a few thousand characters."""
+    exe: str = ""
+    """The path of its program, as the process sees it."""
+    script: str = ""
+    """The script that an interpreter or shell runs, or the module of `python -m`; empty for inline code and other programs."""
+    written: bool = False
+    """Whether the script did not exist in the workspace when the agent began, and lies where the agent can write."""
+    marks: dict[str, str] = {}
+    """Variables by which agent programs tell the model's commands from hooks: `CODEX_TOOL_CALL_ID`, `AI_AGENT`, …"""
+
+
+class RecordedCall(Struct, frozen=True, omit_defaults=True, gc=False):
+    """One execution of the tool."""
+
+    n: int
+    """From 1, in the order of starts."""
+    how: str
+    """How it was recognized: `file`, `copy`, `name`, `argument` or `module`."""
+    path: str
+    argv: tuple[str, ...]
+    start: float
+    """Seconds since 1970."""
+    cwd: str = ""
+    asker: Process | None = None
+    """The process that asked for the execution, as it was before it: the shell with its command line."""
+    parents: tuple[Process, ...] = ()
+    """Its ancestors from the nearest to the agent's first process."""
+    within: int | None = None
+    """The number of the tool's own call that started it."""
+    seconds: float | None = None
+    exit: int | None = None
+    """The exit code; None if a signal ended it or nothing is known."""
+    signal: int | None = None
+    """The signal that ended it."""
+
+    @property
+    def chain(self) -> tuple[Process, ...]:
+        """Return who started it, the nearest first, without copies of a process that forked."""
+        found: list[Process] = []
+        for each in (*([self.asker] if self.asker else []), *self.parents):
+            if found and (each.argv, each.exe) == (found[-1].argv, found[-1].exe):
+                found.pop()
+            found.append(each)
+        return tuple(found)
+
+
+class Caller(StrEnum):
+    """Whose call an execution is."""
+
+    MODEL = "model"
+    """The model asked for it, through shells and launchers."""
+    PROGRAM = "program"
+    """Another program made it: indirect."""
+    TOOL = "tool"
+    """The tool itself made it."""
+
+
+class Origin(Struct, frozen=True):
+    """Whose call an execution is, and by which program it was made if by another."""
+
+    caller: Caller
+    program: str = ""
+
+
+_decoder = msgspec.json.Decoder(RecordedCall)
+
+
+def read_record(content: bytes) -> tuple[RecordedCall, ...]:
+    """Return the calls of a record, one JSON object a line, in the order of starts. Raises `ValueError`."""
+    calls = [_decoder.decode(line) for line in content.splitlines()[:LONGEST_RECORD] if line.strip()]
+    return tuple(sorted(calls, key=lambda each: (each.start, each.n)))
+
+
+_AGENTS = frozenset(
+    [
+        "aider",
+        "amp",
+        "claude",
+        "cline",
+        "codex",
+        "codex-linux-sandbox",
+        "copilot",
+        "crush",
+        "cursor-agent",
+        "gemini",
+        "goose",
+        "mini",
+        "opencode",
+        "pi",
+        "qwen",
+        "swe-agent",
+    ]
+)
+"""Programs of coding agents, which start programs such as git for themselves."""
+_AGENT_FOLDER = re.compile(
+    r"/(?:@openai/codex|@anthropic-ai/claude-code|opencode-ai|@google/gemini-cli|@qwen-code)[^ ]*/"
+)
+_CLAUDE_SHELL = re.compile(r"\beval ")
+"""In the shells that Claude Code starts for its model, unlike in those for hooks."""
+HOOK = "a hook"
+_LAUNCHED = frozenset([*LAUNCHERS, *SUBCOMMANDS, "find", "npm", "bwrap", "unshare", "nsenter"])
+_NPM_SCRIPTS = frozenset(["run", "run-script", "test", "t", "start", "install", "ci", "rebuild"])
+
+
+class _Kind(StrEnum):
+    PASSING = "passing"
+    """A shell with a command line, a launcher, or an interpreter with code that the model wrote."""
+    AGENT = "agent"
+    OTHER = "other"
+
+
+_CODEX_MARK = "CODEX_TOOL_CALL_ID"
+"""A variable of the model's commands by Codex, which starts hooks by the same shell. Older versions have none."""
+
+
+def origins_of(record: Sequence[RecordedCall]) -> list[tuple[RecordedCall, Origin]]:
+    """Return each call with whose it is: where Codex marks the model's commands, others in a shell are hooks'."""
+    is_marked = any(_CODEX_MARK in each.marks for call in record for each in call.chain)
+    return [(call, origin_of(call, is_marked=is_marked)) for call in record]
+
+
+def origin_of(call: RecordedCall, *, is_marked: bool = False) -> Origin:
+    """Return whose call an execution is; `is_marked` says that Codex marks the model's commands.
+
+    It is the model's own if only shells, launchers and code that the agent wrote stand between it and the agent's
+    program. What a known agent program starts without a shell is that program's.
+    """
+    if call.within is not None:
+        return Origin(Caller.TOOL)
+    chain = call.chain
+    first = _first_program(chain)
+    shell: Process | None = None
+    for at, each in enumerate(chain):
+        kind = _kind(each)
+        if kind is _Kind.AGENT:
+            return _through_agent(each, shell, is_marked=is_marked)
+        if at == first:
+            break
+        if kind is _Kind.OTHER:
+            return Origin(Caller.PROGRAM, _name(each))
+        shell = each
+    return Origin(Caller.MODEL)
+
+
+def _through_agent(agent: Process, shell: Process | None, *, is_marked: bool) -> Origin:
+    """Return the origin of what a known agent program started, with the outermost shell or launcher between."""
+    if shell is None:
+        return Origin(Caller.PROGRAM, _name(agent))
+    if _is_claude(agent) and not _CLAUDE_SHELL.search(_command_line(shell.argv)):
+        return Origin(Caller.PROGRAM, HOOK)
+    if is_marked and "codex" in program_name(_program(agent)) and _CODEX_MARK not in shell.marks:
+        return Origin(Caller.PROGRAM, HOOK)
+    return Origin(Caller.MODEL)
+
+
+def _first_program(chain: Sequence[Process]) -> int:
+    """Return the place of the agent's program: the topmost process that is more than a shell or a launcher."""
+    for at in range(len(chain) - 1, -1, -1):
+        if _kind(chain[at]) is not _Kind.PASSING or chain[at].script:
+            return at
+    return len(chain) - 1
+
+
+def _kind(process: Process) -> _Kind:
+    name = _program(process)
+    if name in _AGENTS or _AGENT_FOLDER.search(process.script) or _AGENT_FOLDER.search(process.exe):
+        return _Kind.AGENT
+    if name in SHELLS or interpreter_name(name) in INTERPRETERS:
+        runs = program_name(process.script) if process.script else ""
+        is_launcher = runs in _LAUNCHED or runs.removesuffix("-cli.js") in _LAUNCHED
+        return _Kind.PASSING if not runs or process.written or is_launcher else _Kind.OTHER
+    return _Kind.PASSING if name in _LAUNCHED and not _runs_project_script(process) else _Kind.OTHER
+
+
+def _is_claude(process: Process) -> bool:
+    return _program(process) == "claude" or "claude-code" in f"{process.exe} {process.script}"
+
+
+def _runs_project_script(process: Process) -> bool:
+    """Return whether npm or the like runs a script of the project's own."""
+    name, words = _program(process), [word for word in process.argv[1:] if not word.startswith("-")]
+    return name in ("npm", "pnpm", "bun") and bool(words) and words[0] in _NPM_SCRIPTS
+
+
+def _program(process: Process) -> str:
+    """Return a process's program: by its file, else by the first word of its arguments."""
+    named = process.argv[0].removeprefix("-").split(" ")[0] if process.argv else ""
+    by_file = program_name(process.exe) if process.exe else ""
+    if process.script and _known(program_name(process.script)):
+        return program_name(process.script)
+    if by_file and (_known(by_file) or not _known(program_name(named))):
+        # busybox and the like: the name says what they are.
+        return program_name(named) if by_file == "busybox" and named else by_file
+    return program_name(named) if named else by_file
+
+
+def _known(name: str) -> bool:
+    return name in SHELLS or name in _AGENTS or name in _LAUNCHED or interpreter_name(name) in INTERPRETERS
+
+
+def _name(process: Process) -> str:
+    """Return what pages call a program: the script that an interpreter runs, else its name."""
+    return program_name(process.script) if process.script else _program(process)
+
+
+def command_texts(call: RecordedCall) -> Iterator[tuple[Process, str]]:
+    """Yield the command lines that lead to a call, the outermost first: those of shells, and of what they became.
+
+    A shell executes its last command in its own place.
+    """
+    for each in reversed(call.chain):
+        text = _command_line(each.argv) if _program(each) in SHELLS else " ".join(each.argv)
+        if text:
+            yield each, text
+
+
+def _command_line(argv: Sequence[str]) -> str:
+    """Return the command line that a shell was given with `-c`; empty without one."""
+    options = [word for word in argv[1:] if word.startswith(("-", "+"))]
+    has_line = any("c" in word for word in options if not word.startswith("--"))
+    return next((word for word in argv[1:] if not word.startswith(("-", "+"))), "") if has_line else ""

@@ -1,0 +1,475 @@
+"""Find the commands of the tool under test in shell calls (llm-tool-test evaluation, Layer 1)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+
+import msgspec
+from msgspec import Struct
+
+from evaluators.model import Command, End, Json
+from evaluators.patterns import compile_pattern, leading_word, required_literal
+from evaluators.tool_use.calls import Call
+from evaluators.tool_use.error_text import has_error
+from evaluators.tool_use.launchers import SCRIPT_SUFFIX, interpreter_name
+from evaluators.tool_use.shell import Definitions, Segment, ShellLine, Stage, read_line, words_of
+from evaluators.tool_use.shell_ends import Ending, ends_of
+
+GENERIC_PATTERN = r"^(?!exit|error|failed)[a-z][\w.-]*\s+(?P<sub>--help|\w\S*)"
+"""Matches any lower-case program followed by a word, for transcripts without a known tool. Never a default."""
+
+HELP = "help"
+"""The key of help calls."""
+
+MOST_COMMANDS = 50_000
+"""Commands of a transcript that are counted; an agent can write millions in one line."""
+
+LONGEST_SHELL_LINE = 256_000
+"""Characters of a shell call or line that are searched for commands."""
+
+_CACHED_LENGTH = 2_000
+"""The longest line in a cache, in characters, to limit memory."""
+
+TEXT_PROGRAMS = frozenset(
+    [
+        "[",
+        "alias",
+        "awk",
+        "basename",
+        "bat",
+        "cat",
+        "cd",
+        "chmod",
+        "chown",
+        "command",
+        "cp",
+        "cut",
+        "declare",
+        "diff",
+        "dirname",
+        "echo",
+        "egrep",
+        "export",
+        "fd",
+        "fgrep",
+        "file",
+        "find",
+        "fold",
+        "grep",
+        "gsed",
+        "hash",
+        "head",
+        "hexdump",
+        "install",
+        "less",
+        "ln",
+        "local",
+        "ls",
+        "man",
+        "md5sum",
+        "mkdir",
+        "more",
+        "mv",
+        "nl",
+        "od",
+        "open",
+        "pip",
+        "pip3",
+        "printf",
+        "pushd",
+        "read",
+        "readlink",
+        "realpath",
+        "rg",
+        "rm",
+        "rmdir",
+        "sed",
+        "sha256sum",
+        "sort",
+        "source",
+        "stat",
+        "strings",
+        "tail",
+        "tee",
+        "test",
+        "touch",
+        "tr",
+        "tree",
+        "type",
+        "typeset",
+        "uniq",
+        "unset",
+        "vi",
+        "vim",
+        "wc",
+        "whatis",
+        "whereis",
+        "which",
+        "xxd",
+    ]
+)
+"""Programs whose arguments are texts and files: a tool's name among them isn't a call."""
+
+
+class FoundCommand(Struct, frozen=True, gc=False):
+    """A command of the tool, not numbered yet."""
+
+    line: str
+    subcommand: str | None = None
+    exit_code: int | None = None
+    failed: bool = False
+    help: bool = False
+    helps: str | None = None
+    failure: str = ""
+    end: End = "reported"
+    at_least: bool = False
+    seconds: float | None = None
+
+
+class Found(Struct, frozen=True):
+    """The commands of a transcript, and what was left out."""
+
+    commands: tuple[Command, ...]
+    not_run: int = 0
+    """Calls of the tool that never ran."""
+    mentioned: int = 0
+    """Shell calls that name the tool and have no command of it."""
+    unrecorded: int = 0
+    """Successful calls of an MCP server that its proxy didn't see."""
+
+
+class Matcher(Struct, frozen=True, cache_hash=True):
+    """Recognizes a tool's commands by a pattern, else by the program's name."""
+
+    binary: tuple[str, ...] = ()
+    pattern: str = ""
+
+    def literal(self) -> str:
+        """Return a text that every matching line contains; empty if there is none."""
+        return required_literal(self.pattern) if self.pattern else self.binary[0]
+
+    @property
+    def name(self) -> str:
+        """Return the name by which lines mention the tool; empty if a pattern has no such word."""
+        if self.pattern:
+            return leading_word(self.pattern)
+        words = [word for word in self.binary if not word.startswith("-")]
+        return words[-1].rsplit("/", 1)[-1] if words else self.binary[0]
+
+
+class TooManyCommands(Exception):
+    """The transcript has more commands than are counted, or may have; the message says why."""
+
+
+def make_matcher(binary: str, pattern: str) -> Matcher | None:
+    """Return a matcher for the tool's commands, None without binary and pattern. Raises `BadPattern`."""
+    if pattern.strip():
+        compile_pattern(pattern)
+        return Matcher(pattern=pattern)
+    words = words_of(binary)
+    return Matcher(binary=words) if words else None
+
+
+def number_commands(found: Iterable[tuple[FoundCommand, int | None]]) -> tuple[Command, ...]:
+    """Number the commands and mark retries: commands after a failed one of the same subcommand.
+
+    Without a subcommand, the command line is used instead. A known success clears the failure.
+    Raises `TooManyCommands`.
+    """
+    failed: dict[str, int] = {}
+    commands = []
+    for n, (seen, event) in enumerate(found):
+        if n == MOST_COMMANDS:
+            raise TooManyCommands(
+                f"The transcript has more than {MOST_COMMANDS:,} commands. They can't be counted."
+            )
+        key = HELP if seen.help else seen.subcommand or seen.line
+        if seen.failure == "unknown_tool":
+            # No attempt at the tool that an agent spells alike.
+            key = f"unknown {key}"
+        retry_of = failed.get(key)
+        is_known = seen.failed or seen.exit_code is not None
+        if seen.failed:
+            failed[key] = n
+        elif is_known and retry_of is not None:
+            del failed[key]
+        commands.append(
+            Command(
+                n,
+                seen.line,
+                seen.subcommand,
+                seen.exit_code,
+                seen.failed,
+                seen.help,
+                seen.helps,
+                retry_of,
+                event,
+                seen.failure,
+                seen.end if is_known else "unknown",
+                seen.at_least,
+                seen.seconds,
+            )
+        )
+    return tuple(commands)
+
+
+def find_in_shell_calls(paired: Sequence[Call], matcher: Matcher) -> Found:
+    """Return the tool's commands in shell calls. Raises `TooManyCommands`."""
+    reader = _ShellCalls(matcher)
+    commands = number_commands(reader.commands(paired))
+    return Found(commands, reader.not_run, reader.mentioned)
+
+
+REMOTE = frozenset(["ssh", "docker", "podman", "docker-compose", "kubectl", "oc"])
+"""Launchers whose command runs outside the trial's processes."""
+
+
+def remote_commands(paired: Sequence[Call], matcher: Matcher) -> Iterator[tuple[FoundCommand, int | None]]:
+    """Yield the tool's commands that run elsewhere, which no recorder of this machine sees."""
+    yield from _ShellCalls(matcher, only_remote=True).commands(paired)
+
+
+class _ShellCalls:
+    """Reads the shell calls of a session in order, with what earlier ones defined."""
+
+    def __init__(self, matcher: Matcher, *, only_remote: bool = False) -> None:
+        self.matcher = matcher
+        self.only_remote = only_remote
+        self.definitions = Definitions()
+        self.not_run = self.mentioned = 0
+        self.mention = mention_pattern(matcher)
+
+    def commands(self, paired: Sequence[Call]) -> Iterator[tuple[FoundCommand, int | None]]:
+        for call in paired:
+            if call.event.command is None:
+                continue
+            line = searched(call.event.command, self.matcher)
+            found = match_line(line, self.matcher, self.definitions)
+            if call.not_run:
+                self.not_run += bool(found.matches)
+                continue
+            self.definitions = _relevant(found.line.definitions, self.matcher)
+            if self.only_remote:
+                found = _only_remote(found)
+            for command in commands_of(found, self.matcher, call.exit_code, output_of(call)):
+                yield command, call.index
+            if not found.matches and self.mention and self.mention.search(line):
+                self.mentioned += 1
+
+
+def output_of(call: Call) -> str | None:
+    """Return what a call printed, None if that is unknown."""
+    output: Json = call.result.output if call.result else None
+    if isinstance(output, dict):
+        parts = [output.get(name) for name in ("stdout", "stderr", "output")]
+        output = "\n".join(part for part in parts if isinstance(part, str) and part) or None
+    if isinstance(output, list):
+        parts = [part.get("text") for part in output if isinstance(part, dict)]
+        output = "\n".join(part for part in parts if isinstance(part, str)) or None
+    if isinstance(output, str):
+        return output
+    return call.result.text if call.result else None
+
+
+def mention_pattern(matcher: Matcher) -> re.Pattern[str] | None:
+    """Return what finds the tool's name as a word; None for a pattern without a certain word."""
+    name = matcher.name
+    return re.compile(rf"(?<![\w.-]){re.escape(name)}(?![\w-])") if name else None
+
+
+def _relevant(found: Definitions, matcher: Matcher) -> Definitions:
+    """Return the definitions that lead to the tool, for the session's later lines."""
+    if not found.values and not found.functions:
+        return found
+    name = matcher.name or matcher.literal()
+    return Definitions(
+        tuple(each for each in found.values if any(name in word for word in each[1])),
+        tuple(each for each in found.functions if name in repr(each[1])),
+    )
+
+
+def find_in_tool_calls(paired: Sequence[Call]) -> Found:
+    """Return every tool call as a command; the tool is the subcommand, name and input are the line."""
+    ran = [call for call in paired if not call.not_run]
+    return Found(number_commands(map(_of_tool_call, ran)), len(paired) - len(ran))
+
+
+def _of_tool_call(call: Call) -> tuple[FoundCommand, int]:
+    name = call.event.name or "tool"
+    given = call.event.input if call.event.input is not None else call.event.command
+    text = "" if given is None else " " + msgspec.json.encode(given, order="deterministic").decode()
+    code = call.exit_code
+    return FoundCommand(name + text, name, code, failed=code not in (None, 0)), call.index
+
+
+def searched(line: str, matcher: Matcher) -> str:
+    """Return the part of a line that can have commands. Raises `TooManyCommands` if it is too long to be searched."""
+    rest = line[LONGEST_SHELL_LINE:]
+    if rest and matcher.literal() in rest:
+        raise TooManyCommands(
+            f"A command line has more than {LONGEST_SHELL_LINE:,} characters. Its commands can't be counted."
+        )
+    return line[:LONGEST_SHELL_LINE]
+
+
+class MatchedLine(Struct, frozen=True):
+    """The tool's segments of a line, independent of its exit code."""
+
+    line: ShellLine
+    matches: dict[int, Matched]
+    """By index of the segment."""
+
+    @property
+    def is_help(self) -> bool:
+        """Return whether the last of them asks for help."""
+        last = self.matches[max(self.matches)] if self.matches else None
+        return last is not None and _asks_help(last)
+
+
+def _only_remote(found: MatchedLine) -> MatchedLine:
+    parts = found.line.segments
+    return MatchedLine(
+        found.line,
+        {n: match for n, match in found.matches.items() if REMOTE.intersection(parts[n].launchers)},
+    )
+
+
+class Matched(Struct, frozen=True):
+    """A command of the tool."""
+
+    stage: Stage
+    sub: str | None
+    start: int = 0
+    """Where the pattern matched in the stage's text."""
+
+
+def match_line(
+    line: str,
+    matcher: Matcher,
+    definitions: Definitions = Definitions(),  # noqa: B008 immutable
+) -> MatchedLine:
+    """Return the tool's commands in a shell line. Raises `SlowPattern`."""
+    if len(line) <= _CACHED_LENGTH and not definitions.functions:
+        return _cached_match(line, matcher, definitions)
+    return _match(line, matcher, definitions)
+
+
+def _match(line: str, matcher: Matcher, definitions: Definitions) -> MatchedLine:
+    found = read_line(line, definitions)
+    matches = {
+        n: match
+        for n, part in enumerate(found.segments)
+        if (match := _match_segment(part, matcher)) is not None
+    }
+    return MatchedLine(found, matches)
+
+
+_cached_match = lru_cache(maxsize=16_384)(_match)
+
+
+def commands_of(
+    found: MatchedLine, matcher: Matcher, code: int | None, output: str | None
+) -> Iterator[FoundCommand]:
+    """Yield the tool's commands of a line with this exit code and output, without those that did not run."""
+    if not found.matches:
+        return
+    endings = {n: end for n, end in ends_of(found.line, found.matches, code, output).items() if end.ran}
+    unknown = [n for n, end in endings.items() if not end.known]
+    for n, ending in endings.items():
+        command = command_of(found.matches[n], ending)
+        # The message of one of several commands can't be told from another's.
+        is_alone = unknown == [n] and not found.line.segments[n].hides_errors
+        if is_alone and output and has_error(output, after_help=command.help, program=matcher.name):
+            command = msgspec.structs.replace(command, failed=not command.help, end="estimated")
+        yield command
+
+
+def _match_segment(part: Segment, matcher: Matcher) -> Matched | None:
+    """Return how a segment is the tool's, None if it is not."""
+    return next((found for stage in reversed(part.stages) if (found := match_stage(stage, matcher))), None)
+
+
+def match_stage(stage: Stage, matcher: Matcher) -> Matched | None:
+    """Return how a command is the tool's, None if it is not. Raises `SlowPattern`."""
+    if matcher.pattern:
+        return _match_pattern(stage, matcher.pattern)
+    return _match_binary(stage, matcher.binary)
+
+
+def _match_binary(stage: Stage, binary: tuple[str, ...]) -> Matched | None:
+    length, words = len(binary), stage.words
+    is_tool = len(words) >= length and all(map(_is_same, words, binary))
+    # A script's name may have a suffix that the tool's name lacks.
+    is_tool |= stage.is_script and length == 1 and SCRIPT_SUFFIX.sub("", words[0]) == binary[0]
+    if not is_tool:
+        return None
+    return Matched(stage, words[length] if len(words) > length else None)
+
+
+def _is_same(word: str, wanted: str) -> bool:
+    if word == wanted:
+        return True
+    if "/" in word or "/" in wanted:
+        return word.rsplit("/", 1)[-1] == wanted.rsplit("/", 1)[-1]
+    return interpreter_name(word) == wanted
+
+
+def _match_pattern(stage: Stage, text: str) -> Matched | None:
+    pattern = compile_pattern(text)
+    match = pattern.search(stage.text)
+    if match is not None and not _may_begin(stage, match.start):
+        masked = _masked(stage)
+        match = pattern.search(masked) if masked != stage.text else None
+        if match is not None and not _may_begin(stage, match.start):
+            match = None
+    if match is None and stage.path:
+        # The pattern may match the program's path, which the normalized line lacks.
+        match = pattern.search(stage.path + stage.text[len(stage.words[0]) :])
+        if match is not None and match.start > len(stage.path):
+            match = None
+    return None if match is None else Matched(stage, match.sub, match.start)
+
+
+def _may_begin(stage: Stage, start: int) -> bool:
+    """Return whether a command may begin here: not in quoted text, nor among the arguments of `echo` or `grep`."""
+    if any(begin <= start < end for begin, end in stage.quoted):
+        return False
+    return start < max(1, len(stage.words[0])) or stage.words[0] not in TEXT_PROGRAMS
+
+
+def _masked(stage: Stage) -> str:
+    """Return the text with quoted arguments filled, so that a pattern finds what is behind them."""
+    text = stage.text
+    for begin, end in stage.quoted:
+        text = f"{text[:begin]}{'_' * (end - begin)}{text[end:]}"
+    return text
+
+
+def command_of(match: Matched, ending: Ending) -> FoundCommand:
+    """Return a command that ended like this."""
+    end: End = "estimated" if ending.is_guess else "reported"
+    is_help = _asks_help(match)
+    return FoundCommand(
+        match.stage.line,
+        HELP if is_help else match.sub,
+        ending.code,
+        failed=ending.failed and not is_help,
+        help=is_help,
+        helps=_asked_about(match.sub, match.stage.words) if is_help else None,
+        end=end,
+        at_least=ending.at_least,
+    )
+
+
+def _asks_help(match: Matched) -> bool:
+    return match.sub in (HELP, "--help") or "--help" in match.stage.words
+
+
+def _asked_about(sub: str | None, words: tuple[str, ...]) -> str | None:
+    """Return the subcommand of `tool sub --help` or `tool help sub`; None for the tool's own help."""
+    if sub != HELP:
+        return None if sub == "--help" else sub
+    behind = words[words.index(HELP) + 1 :] if HELP in words else ()
+    return next((word for word in behind if not word.startswith("-")), None)

@@ -1,0 +1,98 @@
+"""Session files of Claude Code, `~/.claude/projects/**/*.jsonl`: a message on each line, wrapped in `message`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import IO
+
+from msgspec import structs
+
+from evaluators.model import Event, Usage, total_usage
+from evaluators.transcripts.background import TaskEnds, with_task_ends
+from evaluators.transcripts.claude_code import Turns, by_kind, by_model, message_events, usage_of
+from evaluators.transcripts.refusals import CLAUDE_CODE, refusal
+from evaluators.transcripts.sessions.session import Problems, Session, Trail, objects, only_session, span_of
+from evaluators.transcripts.sessions.written_once import WrittenOnce
+from evaluators.transcripts.stream import Object, mapping, transcript, words
+
+_OWN = re.compile(rb'"(?:sessionId|leafUuid)"\s*:')
+
+
+def matches(head: bytes) -> bool:
+    """Return whether a file begins like a session of Claude Code."""
+    return _OWN.search(head) is not None
+
+
+def parse(file: IO[bytes], problems: Problems) -> Iterator[Session]:
+    """Yield the file's session. A subagent's file has its session's id with the agent's behind it."""
+    turns, once, ends = Turns(), WrittenOnce(), TaskEnds()
+    usages: dict[str, tuple[str, Usage]] = {}
+    """The model and usage of each message, which is repeated for each of its blocks."""
+    messages: set[int] = set()
+    forked: set[str] = set()
+    id = model = root = ""
+    for line in objects(file, problems):
+        kind, message = words(line.get("type")) or "", mapping(line.get("message"))
+        ends.add_notices(
+            words(line.get("content")) or words(mapping(line.get("attachment")).get("prompt")) or ""
+        )
+        if kind not in ("assistant", "user") or line.get("isMeta") is True:
+            continue
+        id = id or _id(line)
+        origin = mapping(line.get("forkedFrom"))
+        uuids = [uuid for uuid in (words(origin.get("messageUuid")), words(line.get("uuid"))) if uuid]
+        messages.update(map(hash, uuids))
+        root = root or next(iter(uuids), "")
+        forked.update(filter(None, (words(origin.get("sessionId")),)))
+        if kind == "assistant":
+            model = _model(message) or model
+            usages[str(message.get("id"))] = (_model(message), usage_of(mapping(message.get("usage"))))
+        read = (_refused(event, line) for event in message_events(line, kind, _agent(line, id)))
+        turns.add(line, kind, once.first(read, words(message.get("id")) or ""))
+    events = with_task_ends(turns.events, ends)
+    times = span_of(event.timestamp for event in events)
+    places = [at for at, event in enumerate(events) if event.type == "tool_call"]
+    trail = Trail(frozenset(messages), frozenset(forked), root, dict(zip(places, once.calls, strict=True)))
+    found = Session(
+        id,
+        transcript(
+            events,
+            usage=total_usage(used for _, used in usages.values()),
+            usage_by_model=by_model(usages.values()),
+        ),
+        model,
+        *times,
+        trail,
+    )
+    return only_session(found, "Claude Code")
+
+
+def _id(line: Object) -> str:
+    own, agent = words(line.get("sessionId")) or "", words(line.get("agentId"))
+    return f"{own}/{agent}" if agent and line.get("isSidechain") is True else own
+
+
+def _agent(line: Object, session: str) -> str:
+    """Return the sub-agent that a line is of, in the file of the session that asked it; empty for the session's own."""
+    agent = words(line.get("agentId")) or "sidechain"
+    is_other = line.get("isSidechain") is True and not session.endswith(f"/{agent}")
+    return agent if is_other else ""
+
+
+def _model(message: Object) -> str:
+    name = words(message.get("model")) or ""
+    return "" if name.startswith("<") else name
+
+
+def _refused(event: Event, line: Object) -> Event:
+    """Mark a result that the line itself says is none: its text may hold the person's own words."""
+    if event.type != "tool_result" or event.not_run:
+        return event
+    said = line.get("toolUseResult")
+    if isinstance(said, str) and (why := refusal(said.removeprefix("Error: "), CLAUDE_CODE)):
+        return structs.replace(event, success=None, exit_code=None, not_run=why)
+    if mapping(said).get("interrupted") is True:
+        return structs.replace(event, success=None, exit_code=None)
+    by = words(mapping(line.get("permissionDecision")).get("source"))
+    return by_kind(event, line.get("toolDenialKind"), by_person=by != "config")

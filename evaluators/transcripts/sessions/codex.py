@@ -1,0 +1,179 @@
+"""Rollout files of Codex, `~/.codex/sessions/**/*.jsonl`: response items and events, wrapped in `payload`."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from typing import IO
+
+from msgspec import structs
+
+from evaluators.model import Event, Json, Usage
+from evaluators.transcripts.codex import usage_of
+from evaluators.transcripts.refusals import CODEX, refusal
+from evaluators.transcripts.sessions.codex_commands import command_of, read_header, script_commands
+from evaluators.transcripts.sessions.session import Problems, Session, Trail, objects, only_session, span_of
+from evaluators.transcripts.sessions.written_once import content_key, digest
+from evaluators.transcripts.stream import Object, json_of, mapping, text_of, transcript, words
+from evaluators.transcripts.traces import timestamp
+
+_OWN = re.compile(rb'"type"\s*:\s*"(?:session_meta|response_item|turn_context|event_msg)"')
+
+
+def matches(head: bytes) -> bool:
+    """Return whether a file begins like a rollout of Codex."""
+    return _OWN.search(head) is not None
+
+
+def parse(file: IO[bytes], problems: Problems) -> Iterator[Session]:
+    """Yield the file's session; a continued one has the id of its first part."""
+    items, forked = _Items(), set[str]()
+    events = items.events
+    usage: Usage | None = None
+    id = model = ""
+    reported = 0
+    """Events whose turns have their usage, which comes after them."""
+    for line in objects(file, problems):
+        kind, payload = line.get("type"), mapping(line.get("payload"))
+        time = timestamp(line.get("timestamp"))
+        if kind == "session_meta":
+            id = id or words(payload.get("id")) or ""
+            forked.update(filter(None, (words(payload.get("forked_from_id")),)))
+        elif kind == "turn_context":
+            model = words(payload.get("model")) or model
+        elif kind == "response_item":
+            items.add(payload, time)
+        elif kind == "event_msg":
+            if payload.get("type") == "user_message":
+                events.append(
+                    Event("message", role="user", text=words(payload.get("message")), timestamp=time)
+                )
+            usage = _usage(payload, "total_token_usage") or usage
+            turn = next((at for at in range(reported, len(events)) if events[at].role != "user"), None)
+            if turn is not None and (own := _usage(payload, "last_token_usage")):
+                events[turn] = structs.replace(events[turn], usage=own)
+                reported = len(events)
+    times = span_of(event.timestamp for event in events)
+    origins = forked - {id}
+    trail = Trail(forked_from=frozenset(origins), root=min(origins, default=id), calls=_copied_calls(events))
+    return only_session(Session(id, transcript(events, usage=usage), model, *times, trail), "Codex")
+
+
+def _copied_calls(events: list[Event]) -> dict[int, tuple[str, ...]]:
+    """Return what is the same in a fork, whose lines have times of their own: the call and its count so far."""
+    counts: Counter[str] = Counter()
+    found: dict[int, tuple[str, ...]] = {}
+    for at, event in enumerate(events):
+        if event.type == "tool_call":
+            key = content_key(event)
+            counts[key] += 1
+            found[at] = (digest(key, counts[key]),)
+    return found
+
+
+class _Items:
+    """Turns response items into events; remembers the processes that still run and the scripts."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self._running: dict[int, int] = {}
+        """The index of the result of each running process's command, by its session id."""
+        self._reads: dict[str, int] = {}
+        """The process that a call of `write_stdin` asks, by the call's id."""
+        self._inner: dict[str, int] = {}
+        """The number of commands in a script, by the id of its call."""
+
+    def add(self, item: Object, time: str | None) -> None:
+        """Add the events of a response item."""
+        kind, id = words(item.get("type")) or "", words(item.get("call_id"))
+        if kind == "message":
+            # A person's message comes as an event too; the user's items also hold Codex's own context.
+            if item.get("role") == "assistant":
+                text = text_of(item.get("content"))
+                self.events.append(Event("message", role="assistant", text=text, timestamp=time))
+        elif kind == "reasoning":
+            summary = text_of(item.get("summary")) or None
+            self.events.append(Event("model_step", name=kind, text=summary, timestamp=time))
+        elif kind in ("function_call", "custom_tool_call", "local_shell_call"):
+            self._add_call(item, kind, id, time)
+        elif kind in ("function_call_output", "custom_tool_call_output"):
+            self._add_result(item.get("output"), id, time)
+
+    def _add_call(self, item: Object, kind: str, id: str | None, time: str | None) -> None:
+        name = words(item.get("name")) or ("shell" if kind == "local_shell_call" else kind)
+        given: Json = item.get("action", item.get("arguments", item.get("input")))
+        if isinstance(given, str) and given[:1] == "{":
+            given = json_of(given.encode())
+        inner = list(script_commands(given)) if name == "exec" and isinstance(given, str) else []
+        if id and inner:
+            self._inner[id] = len(inner)
+            self.events += [
+                Event("tool_call", _inner_id(id, n), "exec_command", line, {"cmd": line}, timestamp=time)
+                for n, line in enumerate(inner)
+            ]
+            return
+        process = mapping(given).get("session_id") if name == "write_stdin" else None
+        if id and isinstance(process, int):
+            self._reads[id] = process
+        self.events.append(Event("tool_call", id, name, command_of(name, given), given, timestamp=time))
+
+    def _add_result(self, output: Json, id: str | None, time: str | None) -> None:
+        result, process = _result(output, id, time)
+        if count := self._inner.get(id or ""):
+            self._add_script_results(result, count)
+            return
+        self.events.append(result)
+        asked = self._reads.get(id or "")
+        if asked is not None:
+            self._continue(asked, result, is_running=process is not None)
+        elif process is not None:
+            self._running[process] = len(self.events) - 1
+
+    def _add_script_results(self, result: Event, count: int) -> None:
+        """Add a result for each command of a script; what several printed can't be told apart."""
+        for n in range(count):
+            own = structs.replace(result, id=_inner_id(result.id or "", n), exit_code=None)
+            self.events.append(own if count == 1 else structs.replace(own, output=None))
+
+    def _continue(self, process: int, later: Event, *, is_running: bool) -> None:
+        """Give a command that outlived its first reply what a later one says."""
+        at = self._running.get(process)
+        if at is None or later.not_run:
+            return
+        first = self.events[at]
+        parts = (each.output for each in (first, later))
+        output = "\n".join(part.rstrip("\n") for part in parts if isinstance(part, str) and part.strip())
+        self.events[at] = structs.replace(first, output=output, exit_code=later.exit_code)
+        if not is_running:
+            del self._running[process]
+
+
+def _inner_id(id: str, n: int) -> str:
+    return f"{id}/{n}"
+
+
+def _result(output: Json, id: str | None, time: str | None) -> tuple[Event, int | None]:
+    """Return a result, and the process that still runs.
+
+    It is JSON with metadata in older rollouts, else text with the exit code in its header.
+    """
+    decoded = json_of(output.encode()) if isinstance(output, str) and output[:1] == "{" else output
+    if isinstance(decoded, dict) and "output" in decoded:
+        found: Json = mapping(decoded.get("metadata")).get("exit_code")
+        code = found if isinstance(found, int) and not isinstance(found, bool) else None
+        return Event("tool_result", id, output=decoded["output"], exit_code=code, timestamp=time), None
+    header = read_header(text_of(output))
+    # A command's own output stands below a header.
+    not_run = refusal(header.output, CODEX) if header.output == text_of(output) else ""
+    result = Event(
+        "tool_result", id, output=header.output, exit_code=header.exit_code, timestamp=time, not_run=not_run
+    )
+    return result, header.session
+
+
+def _usage(payload: Object, which: str) -> Usage | None:
+    total = mapping(mapping(payload.get("info")).get(which))
+    if payload.get("type") != "token_count" or not total:
+        return None
+    return usage_of(total)

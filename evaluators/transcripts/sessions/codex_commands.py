@@ -1,0 +1,97 @@
+"""The commands in Codex's tool calls, and what the header of a result says of their end."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from evaluators.model import Json
+from evaluators.transcripts.stream import json_of, mapping, words
+from evaluators.transcripts.traces import shell_command
+
+_SHELL = re.compile(r"^(?:/\S*/)?(?:ba|z|da)?sh$")
+_POWERSHELL = re.compile(r"^(?:.*[\\/])?(?:powershell|pwsh)(?:\.exe)?$", re.IGNORECASE)
+_HEADER_LINE = re.compile(
+    r"(?:Exit code|Chunk ID|Wall time|Process exited with code|Process running with session ID"
+    r"|Original token count|Total output lines|Script (?:completed|failed|running))\b[^\n]*\n?"
+)
+_EXIT_CODE = re.compile(r"^(?:Exit code:|Process exited with code) (-?\d{1,5})\b", re.MULTILINE)
+_RUNNING = re.compile(r"^Process running with session ID (\d+)", re.MULTILINE)
+_OUTPUT = re.compile(r"\n*Output:\n")
+_INNER = re.compile(r"\btools\.(?:exec_command|shell_command)\s*\(\s*\{")
+_COMMAND_KEY = re.compile(r"""(?:^|[\s,{])["']?(?:cmd|command)["']?\s*:\s*(?=["'`])""")
+_TEXTS = {
+    '"': re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL),
+    "'": re.compile(r"'((?:[^'\\]|\\.)*)'", re.DOTALL),
+    "`": re.compile(r"`((?:[^`\\]|\\.)*)`", re.DOTALL),
+}
+_ESCAPE = re.compile(r"\\(u\{[0-9a-fA-F]{1,6}\}|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|\r?\n|.)", re.DOTALL)
+_ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "0": "\0"}
+_LONGEST_OBJECT = 100_000
+
+
+class Header(Struct, frozen=True):
+    """What Codex writes above a command's output."""
+
+    output: str
+    exit_code: int | None = None
+    session: int | None = None
+    """The id of the process, if it still runs."""
+
+
+def read_header(text: str) -> Header:
+    """Return the header and the output below it; a header that the output quotes is none."""
+    end = 0
+    while line := _HEADER_LINE.match(text, end):
+        end = line.end()
+    head, code, running = text[:end], _EXIT_CODE.search(text[:end]), _RUNNING.search(text[:end])
+    below = _OUTPUT.match(text, end) if head else None
+    return Header(
+        text[below.end() :] if below else text,
+        int(code[1]) if code else None,
+        int(running[1]) if running else None,
+    )
+
+
+def command_of(name: str, given: Json) -> str | None:
+    """Return the command line: of `["bash", "-lc", LINE]` the line, which the shell reads."""
+    words_of = mapping(given).get("command", mapping(given).get("cmd"))
+    match words_of:
+        case [str(program), "-c" | "-lc", str(line)] if _SHELL.match(program):
+            return line
+        case [str(program), *_, str(flag), str(line)] if _POWERSHELL.match(program) and flag.lower() in (
+            "-command",
+            "-c",
+        ):
+            return line
+    if name in ("exec_command", "shell_command"):
+        return words(words_of)
+    return shell_command(name, given)
+
+
+def script_commands(script: str) -> Iterator[str]:
+    """Yield the commands that a script of the `exec` tool runs, as far as they are written out in it."""
+    for call in _INNER.finditer(script):
+        given = script[call.end() : call.end() + _LONGEST_OBJECT]
+        key = _COMMAND_KEY.search(given)
+        if key is None or "}" in given[: key.start()]:
+            continue
+        quote = given[key.end()]
+        text = _TEXTS[quote].match(given, key.end())
+        if text and not (quote == "`" and "${" in text[1]):
+            yield _unescaped(text[1], quote)
+
+
+def _unescaped(text: str, quote: str) -> str:
+    decoded = json_of(f'"{text}"'.encode()) if quote == '"' else None
+    return decoded if isinstance(decoded, str) else _ESCAPE.sub(_character, text)
+
+
+def _character(escape: re.Match[str]) -> str:
+    found = escape[1]
+    if found[0] in "ux" and len(found) > 1:
+        code = int(found[1:].strip("{}"), 16)
+        return chr(code) if code < 0x110000 else ""
+    return "" if found.endswith("\n") else _ESCAPED.get(found, found)

@@ -1,0 +1,70 @@
+"""What `opencode export SESSION` prints: one JSON object with the session's messages and their parts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import IO
+
+from msgspec import structs
+
+from evaluators.model import Event
+from evaluators.transcripts.opencode import call_events, cost_of, usage_of
+from evaluators.transcripts.sessions.session import (
+    Problems,
+    Session,
+    UnreadableSession,
+    only_session,
+    span_of,
+    whole_json,
+)
+from evaluators.transcripts.stream import Object, mapping, moment, transcript, words
+
+_OWN = re.compile(rb'^\s*\{\s*"info"\s*:')
+
+
+def matches(head: bytes) -> bool:
+    """Return whether a file begins like an export of opencode."""
+    return _OWN.match(head) is not None
+
+
+def parse(file: IO[bytes], problems: Problems) -> Iterator[Session]:
+    """Yield the file's session."""
+    value = mapping(whole_json(file))
+    messages = value.get("messages")
+    if not isinstance(messages, list):
+        raise UnreadableSession("No `messages` found. Export the session with `opencode export`.")
+    infos = [mapping(mapping(message).get("info")) for message in messages]
+    events = [event for message in messages for event in _turn(mapping(message))]
+    answered = [info for info in infos if info.get("role") == "assistant"]
+    read = transcript(
+        events,
+        usage=usage_of([mapping(info.get("tokens")) for info in answered]) if answered else None,
+        cost_usd=cost_of([info.get("cost") for info in answered]),
+    )
+    model = next((words(info.get("modelID")) or "" for info in reversed(answered)), "")
+    times = span_of(event.timestamp for event in events)
+    id = words(mapping(value.get("info")).get("id")) or ""
+    return only_session(Session(id, read, model, *times), "opencode")
+
+
+def _turn(message: Object) -> list[Event]:
+    """Return a message's events; the first has its usage."""
+    found, tokens = list(_events(message)), mapping(mapping(message.get("info")).get("tokens"))
+    if found and tokens:
+        found[0] = structs.replace(found[0], usage=usage_of([tokens]))
+    return found
+
+
+def _events(message: Object) -> Iterator[Event]:
+    info, parts = mapping(message.get("info")), message.get("parts")
+    time = moment(mapping(info.get("time")).get("created"))
+    for part in map(mapping, parts if isinstance(parts, list) else ()):
+        kind = part.get("type")
+        if kind == "text" and not part.get("synthetic"):
+            role = words(info.get("role")) or "assistant"
+            yield Event("message", role=role, text=words(part.get("text")), timestamp=time)
+        elif kind == "reasoning":
+            yield Event("model_step", name=kind, text=words(part.get("text")), timestamp=time)
+        elif kind == "tool":
+            yield from call_events(part)

@@ -1,0 +1,155 @@
+"""A recorded session, and what every importer needs to read one."""
+
+from __future__ import annotations
+
+import codecs
+import io
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from typing import IO, NamedTuple
+
+import msgspec
+from msgspec import Struct
+
+from evaluators.model import Transcript
+from evaluators.tool_use.recognised_files import recognised_session
+from evaluators.transcripts.stream import Object, json_of
+from evaluators.transcripts.text_encoding import decode_text, encoding_of
+
+HEAD_BYTES = 64 * 1024
+"""The part of a file by which its importer is found."""
+LONGEST_LINE = 64 * 1024 * 1024
+"""Bytes; a longer line is skipped, so that a broken file can't fill the memory."""
+MOST_PROBLEMS = 20
+"""Sentences kept for one file."""
+
+_decode = msgspec.json.Decoder().decode
+
+
+class UnreadableSession(Exception):
+    """A file has no session; the message says why in a sentence."""
+
+
+class Trail(Struct, frozen=True):
+    """What shows that another file holds a session's history, too. Texts are kept as hashes."""
+
+    messages: frozenset[int] = frozenset()
+    """The ids of its messages that stay the same in a copy."""
+    forked_from: frozenset[str] = frozenset()
+    """The sessions that its file names as its origin."""
+    root: str = ""
+    """What sessions with the same beginning share; empty if the file doesn't tell."""
+    calls: dict[int, tuple[str, ...]] = {}
+    """What is the same in a copy of a call, by the index of its event; of a kept session, by its command."""
+
+
+class Session(Struct, frozen=True):
+    """One session of an agent."""
+
+    id: str
+    """The agent's own id; empty if the file has none."""
+    transcript: Transcript
+    model: str = ""
+    started: str = ""
+    """The first time in ISO 8601; empty if unknown."""
+    finished: str = ""
+    trail: Trail = Trail()
+
+
+class Problems(list[str]):
+    """Sentences about the parts of a file that could not be read, at most `MOST_PROBLEMS`."""
+
+    def add(self, line: int, sentence: str) -> None:
+        """Add a sentence about a line."""
+        if len(self) < MOST_PROBLEMS:
+            self.append(f"line {line}: {sentence}")
+
+
+class Importer(NamedTuple):
+    """A reader of one agent's session files."""
+
+    agent: str
+    matches: Callable[[bytes], bool]
+    """Whether a file with this beginning (`HEAD_BYTES`) is the agent's."""
+    parse: Callable[[IO[bytes], Problems], Iterator[Session]]
+    """Yield the sessions of a file, and add what could not be read. May raise `UnreadableSession`."""
+
+
+def parse_session_file(
+    file: IO[bytes], importers: Sequence[Importer]
+) -> tuple[str, Iterator[Session], Problems]:
+    """Return the agent, the sessions and the problems of a file; problems are complete after the last session.
+
+    Raises `UnreadableSession` if no importer knows the file.
+    """
+    head = file.read(HEAD_BYTES)
+    file.seek(0)
+    if not head.strip():
+        raise UnreadableSession("The file is empty.")
+    if encoding_of(head) != "utf-8-sig" or head.startswith(codecs.BOM_UTF8):
+        file = io.BytesIO(decode_text(file.read(), "replace").encode())
+        head = file.read(HEAD_BYTES)
+        file.seek(0)
+    if kind := recognised_session(head.decode("utf-8", "replace")):
+        raise UnreadableSession(f"{kind}: not supported yet.")
+    for importer in importers:
+        if importer.matches(head):
+            problems = Problems()
+            return importer.agent, importer.parse(file, problems), problems
+    known = ", ".join(importer.agent for importer in importers)
+    raise UnreadableSession(f"line 1: not a session file of a known agent. Known: {known}.")
+
+
+def objects(file: IO[bytes], problems: Problems) -> Iterator[Object]:
+    """Yield the JSON objects of a file with one on each line, one at a time."""
+    number = 0
+    while line := file.readline(LONGEST_LINE):
+        number += 1
+        if len(line) == LONGEST_LINE and not line.endswith(b"\n"):
+            problems.add(number, f"longer than {LONGEST_LINE >> 20} MB; skipped.")
+            while (rest := file.readline(LONGEST_LINE)) and not rest.endswith(b"\n"):
+                pass
+        elif line.strip():
+            value = json_of(line)
+            if isinstance(value, dict):
+                yield value
+            else:
+                problems.add(number, "not a JSON object; skipped.")
+
+
+def whole_json(file: IO[bytes], most: int = 4 * LONGEST_LINE) -> object:
+    """Return a file's JSON value. Raises `UnreadableSession`."""
+    content = file.read(most + 1)
+    if len(content) > most:
+        raise UnreadableSession(
+            f"The file is larger than {most >> 20} MB. Export fewer sessions into one file."
+        )
+    try:
+        return _decode(content)
+    except RecursionError as error:
+        raise UnreadableSession("The JSON is nested too deeply.") from error
+    except ValueError as error:
+        last = 1 + content.count(b"\n")
+        raise UnreadableSession(f"line {last}: the JSON is broken or cut off: {error}.") from error
+
+
+def span_of(times: Iterable[str | None]) -> tuple[str, str]:
+    """Return the first and the last of times in ISO 8601; empty texts without any."""
+    known = [(moment, time) for time in times if time and (moment := moment_of(time))]
+    return (min(known)[1], max(known)[1]) if known else ("", "")
+
+
+def moment_of(time: str) -> datetime | None:
+    """Return a time in ISO 8601 as an aware moment, None for anything else."""
+    try:
+        moment = datetime.fromisoformat(time)
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
+def only_session(found: Session | None, agent: str) -> Iterator[Session]:
+    """Yield a file's session. Raises `UnreadableSession` if there is none."""
+    if found is None or not found.transcript.events:
+        raise UnreadableSession(f"No messages of a {agent} session found.")
+    return iter((found,))

@@ -1,0 +1,96 @@
+"""Add what sub-agents did, which an agent's own stream leaves out, from the session files that its program wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from io import BytesIO
+from typing import IO
+
+from msgspec import structs
+
+from evaluators.model import Event, Transcript, total_usage
+from evaluators.transcripts.sessions import codex, opencode
+from evaluators.transcripts.sessions.session import Problems, Session, UnreadableSession
+from evaluators.transcripts.stream import unseen_sentence
+
+SUB_AGENT, MAIN = "sub-agent-", "session"
+"""How the artifacts with these files are named: one for each sub-agent, and the agent's own where it was cut off."""
+
+_READERS: Mapping[str, Callable[[IO[bytes], Problems], Iterator[Session]]] = {
+    "codex": codex.parse,
+    "opencode": opencode.parse,
+}
+
+
+def with_sub_agents(transcript: Transcript, parser: str, files: Mapping[str, bytes]) -> Transcript:
+    """Return the transcript with the events and tokens of sub-agents, marked with the agent's id.
+
+    A session that was cut off gets the tokens of its own file, and the calls that still ran; their ends are unknown.
+    """
+    if parser not in _READERS:
+        return transcript
+    problems = Problems()
+    own = [
+        session
+        for name, content in files.items()
+        if name == MAIN
+        for session in _read(parser, content, problems)
+    ]
+    subs = [
+        session
+        for name, content in sorted(files.items())
+        if name.startswith(SUB_AGENT)
+        for session in _read(parser, content, problems)
+    ]
+    usage = max(
+        filter(None, (transcript.usage, *(each.transcript.usage for each in own))),
+        key=lambda used: used.input,
+        default=None,
+    )
+    running = _running(own, transcript) if parser == "opencode" else ()
+    return structs.replace(
+        transcript,
+        events=(*transcript.events, *running, *(event for each in subs for event in _marked(each))),
+        usage=total_usage([usage, *(each.transcript.usage for each in subs)]),
+        cost_usd=_sum_of_costs([transcript.cost_usd, *(each.transcript.cost_usd for each in subs)]),
+        problems=(*_without_seen(transcript, len(subs)), *problems),
+        unseen_agents=max(0, transcript.unseen_agents - len(subs)),
+    )
+
+
+def _without_seen(transcript: Transcript, seen: int) -> tuple[str, ...]:
+    """Return the transcript's problems, without what it says of unseen sub-agents if all were seen."""
+    if not seen or seen < transcript.unseen_agents:
+        return transcript.problems
+    return tuple(each for each in transcript.problems if each != unseen_sentence(transcript.unseen_agents))
+
+
+def _read(parser: str, content: bytes, problems: Problems) -> list[Session]:
+    try:
+        return list(_READERS[parser](BytesIO(content), problems))
+    except UnreadableSession as error:
+        problems.add(1, f"A sub-agent's session can't be read: {error}")
+        return []
+
+
+def _running(own: Iterable[Session], transcript: Transcript) -> Iterator[Event]:
+    """Yield the calls that the agent's stream lacks, because opencode reports a call once it has ended."""
+    known = {event.id for event in transcript.events if event.type == "tool_call"}
+    for session in own:
+        events = session.transcript.events
+        ended = {event.id for event in events if event.type == "tool_result"}
+        yield from (each for each in events if each.type == "tool_call" and each.id not in known | ended)
+
+
+def _marked(session: Session) -> Iterator[Event]:
+    """Yield a session's events with its id, under ids that no other session has."""
+    for event in session.transcript.events:
+        id = f"{session.id}/{event.id}" if event.id else None
+        # What the main agent asked isn't a message of a person.
+        role = "agent" if event.role == "user" else event.role
+        yield structs.replace(event, id=id, role=role, metadata={**event.metadata, "agent": session.id})
+
+
+def _sum_of_costs(costs: Iterable[float | None]) -> float | None:
+    known = [each for each in costs if each is not None]
+    return sum(known) if known else None

@@ -1,0 +1,244 @@
+"""Read the regressions queue: alerts with regressed scenarios, since when, and what changed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from statistics import median
+
+from django.db.models import F, Q, QuerySet
+
+from evalhub.lib.numbers import counted
+from evalhub.teams.models import Project
+from evalhub.web.csv_export import Cell, Table
+from evalhub.web.paging import Page, page_below
+from evaluators.statistics.measure_change import ChangeVerdict
+from runs.alerts.alert_filters import AlertListFilters
+from runs.compare.differences import Difference, fingerprint_differences
+from runs.compare.drift import drift_sentence
+from runs.compare.measure_changes import HEADLINE
+from runs.compare.shown_changes import ShownChange
+from runs.compare.stored_changes import change_from_json
+from runs.models import Alert, Change, Run
+from runs.models.comparison import AlertState
+from runs.results.digests import Digest, DigestedTrial, digests_of
+from runs.results.layer_totals import LostGate
+
+SIZE = 10
+MOST_TRIALS = 5
+"""Trials linked per scenario of a card."""
+MOST_COUNTED = 100
+"""Largest number of alerts shown in the navigation."""
+MOST_TRIAGED = 200
+"""The median time to triage is computed from the newest alerts, so many at most."""
+
+
+@dataclass(frozen=True)
+class Lost:
+    """A scenario that passes less often than in the baseline."""
+
+    key: str
+    before: float
+    after: float
+    since: int | None
+    """The first run of the current series of failures."""
+    trials: tuple[tuple[int, str], ...]
+    """Key and outcome."""
+    reason: str = ""
+    """The failed trials' most frequent reason, such as a gate's message."""
+
+    @property
+    def outcomes(self) -> list[str]:
+        return [outcome for _, outcome in self.trials]
+
+    @property
+    def failing(self) -> list[int]:
+        """Return the failed trials to show."""
+        return [pk for pk, outcome in self.trials if outcome != "pass"][:MOST_TRIALS]
+
+
+@dataclass(frozen=True)
+class Fresh:
+    """The fresh trials of an alert's confirmation so far."""
+
+    runs: tuple[int, ...]
+    done: int
+    trials: int
+
+
+@dataclass(frozen=True)
+class AlertCard:
+    """Content of an alert's card."""
+
+    alert: Alert
+    regressed: tuple[ShownChange, ...]
+    """The headline measures that regressed."""
+    lost: tuple[Lost, ...]
+    differences: tuple[Difference, ...]
+    gate: LostGate | None = None
+    """The gate that failed most often."""
+    fresh: Fresh | None = None
+    """None without a confirmation."""
+
+    @property
+    def since(self) -> int | None:
+        """Return the first run in which one of the scenarios failed."""
+        return min((each.since for each in self.lost if each.since), default=None)
+
+    @property
+    def drift(self) -> str:
+        """Return the decline in words; empty for a regression."""
+        return drift_sentence(self.alert.drift) if self.alert.drift else ""
+
+    def due_text(self, today: date) -> str:
+        """Return the countdown to the due date; empty without one."""
+        if self.alert.due is None:
+            return ""
+        days = (self.alert.due - today).days
+        if days == 0:
+            return "due today"
+        return f"due in {counted(days, 'day')}" if days > 0 else f"overdue by {counted(-days, 'day')}"
+
+
+def untriaged(project: Project) -> int:
+    """Return the number of untriaged alerts, at most `MOST_COUNTED`. One query.
+
+    Every page shows it, so its cost must not grow with years of untriaged alerts.
+    """
+    waiting = Alert.objects.filter(project=project, state=AlertState.UNTRIAGED)
+    return waiting.order_by()[:MOST_COUNTED].count()
+
+
+def _with_runs() -> QuerySet[Alert]:
+    related = ("suite", "target", "guidance", "project", "baseline__guidance")
+    return Alert.objects.select_related("assignee", *(f"run__{name}" for name in related)).defer(
+        "run__target__definition", "run__guidance__files", "run__baseline__guidance__files"
+    )
+
+
+def alert_page(
+    project: Project, state: str, filters: AlertListFilters, before: str
+) -> tuple[Page[Alert], list[AlertCard]]:
+    """Return one page of the matching alerts in a state, newest first. Three or four queries."""
+    alerts = _with_runs().filter(filters.condition(), project=project, state=state)
+    page = page_below(alerts, before, size=SIZE)
+    return page, cards(page.rows)
+
+
+def alert_card(project: Project, pk: int) -> AlertCard | None:
+    """Return one alert of a project, None if missing. Three or four queries."""
+    alerts = list(_with_runs().filter(project=project, pk=pk))
+    return cards(alerts)[0] if alerts else None
+
+
+def cards(alerts: Sequence[Alert]) -> list[AlertCard]:
+    """Return the alerts with what regressed in them. Two queries, and one more where alerts were confirmed."""
+    keys = [alert.run_id for alert in alerts]
+    changes: dict[int, list[Change]] = {}
+    for change in _changes(keys):
+        changes.setdefault(change.run_id, []).append(change)
+    digests, fresh = (
+        digests_of(keys),
+        _fresh([each.confirmation_id for each in alerts if each.confirmation_id]),
+    )
+    return [
+        _card(each, changes.get(each.run_id, ()), digests.get(each.run_id, Digest()), fresh)
+        for each in alerts
+    ]
+
+
+def _changes(runs: Sequence[int]) -> QuerySet[Change]:
+    """Return these runs' regressed measures, and the scenarios that pass less often."""
+    whole = Q(scenario=None, verdict=ChangeVerdict.REGRESSED)
+    lost = Q(scenario__isnull=False, after__lt=F("before"))
+    return (
+        Change.objects.filter(whole | lost, run__in=runs).select_related("scenario").order_by("scenario__key")
+    )
+
+
+def _fresh(launches: Sequence[int]) -> dict[int, Fresh]:
+    """Return the progress of confirmations by launch. One query, none without any."""
+    if not launches:
+        return {}
+    rows: dict[int, list[tuple[int, int, int]]] = {}
+    runs = Run.objects.filter(launch__in=launches).order_by("pk")
+    for launch, pk, trials, still_open in runs.values_list("launch", "pk", "trials", "open"):
+        rows.setdefault(launch, []).append((pk, trials - still_open, trials))
+    return {
+        launch: Fresh(tuple(pk for pk, _, _ in own), sum(n for _, n, _ in own), sum(n for _, _, n in own))
+        for launch, own in rows.items()
+    }
+
+
+def _card(alert: Alert, changes: Iterable[Change], digest: Digest, fresh: Mapping[int, Fresh]) -> AlertCard:
+    trials: dict[int, list[DigestedTrial]] = {}
+    for trial in sorted(digest.ended, key=lambda each: each.pk):
+        trials.setdefault(trial.scenario, []).append(trial)
+    details = {each.detail.get("measure"): each.detail for each in changes if each.scenario_id is None}
+    regressed = tuple(ShownChange(change_from_json(details[name])) for name in HEADLINE if name in details)
+    lost = tuple(_lost(each, trials.get(each.scenario_id, ())) for each in changes if each.scenario_id)
+    baseline = alert.run.baseline
+    differences = fingerprint_differences(baseline, alert.run) if baseline else []
+    gate = digest.layers.lost if digest.layers else None
+    return AlertCard(alert, regressed, lost, tuple(differences), gate, fresh.get(alert.confirmation_id or 0))
+
+
+def _lost(change: Change, trials: Sequence[DigestedTrial]) -> Lost:
+    key = change.scenario.key if change.scenario else ""
+    reasons = Counter(each.lost[0] for each in trials if each.outcome != "pass" and each.lost)
+    reason = reasons.most_common(1)[0][0] if reasons else ""
+    own = tuple((each.pk, each.outcome) for each in trials)
+    return Lost(key, change.before or 0.0, change.after or 0.0, change.detail.get("since"), own, reason)
+
+
+@dataclass(frozen=True)
+class TriageTime:
+    """How long a project's regressions wait for the first person."""
+
+    seconds: float
+    """The median."""
+    n: int
+
+
+def triage_time(project: Project) -> TriageTime | None:
+    """Return the median time to first triage of the newest triaged alerts; None without any. One query."""
+    triaged = Alert.objects.filter(project=project, first_triaged__isnull=False).order_by("-pk")
+    rows = triaged.values_list("created", "first_triaged")[:MOST_TRIAGED]
+    waited = [(at - created).total_seconds() for created, at in rows if at]
+    return TriageTime(max(0.0, median(waited)), len(waited)) if waited else None
+
+
+COLUMNS = (
+    *("alert", "state", "run", "baseline", "suite", "target", "model", "measures", "scenario"),
+    *("pass_rate_before", "pass_rate_after", "since_run", "assignee", "due", "created", "first_triaged"),
+    *("note", "link"),
+)
+
+
+def regression_table(project: Project, state: str, filters: AlertListFilters) -> Table:
+    """Return all matching alerts of a state, newest first: a row for each scenario that passes less often."""
+    return Table(f"{project.slug}-regressions-{state}", COLUMNS, _rows(project, state, filters))
+
+
+def _rows(project: Project, state: str, filters: AlertListFilters) -> Iterator[tuple[Cell, ...]]:
+    before = ""
+    while True:
+        page, cards = alert_page(project, state, filters, before)
+        for card in cards:
+            yield from (_row(card, lost) for lost in card.lost or (None,))
+        if page.before is None:
+            return
+        before = str(page.before)
+
+
+def _row(card: AlertCard, lost: Lost | None) -> tuple[Cell, ...]:
+    alert, run = card.alert, card.alert.run
+    scenario = (lost.key, lost.before, lost.after, lost.since) if lost else (None,) * 4
+    return (
+        *(alert.pk, alert.state, run.pk, run.baseline_id, run.suite.slug, run.target.name, run.model),
+        *(" ".join(each.change.rule.name for each in card.regressed), *scenario),
+        *(alert.assignee.get_username() if alert.assignee else None, alert.due, alert.created),
+        *(alert.first_triaged, alert.note, alert.link),
+    )

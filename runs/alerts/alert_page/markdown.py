@@ -1,0 +1,61 @@
+"""A regression as Markdown, to paste into an issue."""
+
+from __future__ import annotations
+
+import re
+
+from evalhub.lib.numbers import percent
+from runs.alerts.alert_page.alerts import AlertCard, Lost
+from runs.compare.old_side import old_side_words
+
+MOST = 20
+"""Most scenarios that are listed."""
+
+
+def alert_as_markdown(card: AlertCard, host: str) -> str:
+    """Return a card as Markdown with links; `host` is the address of this server."""
+    alert, run = card.alert, card.alert.run
+    address = f"{host}{run.get_absolute_url()}"
+    model = f" with {_plain(run.model)}" if run.model else ""
+    parts = [
+        f"## {'Drift' if card.drift else 'Regression'}: {_plain(run.suite.name)} on {_plain(run.target.name)}{model}, [run {run.pk}]({address})",
+        _evidence(card),
+        "\n".join(f"- {_change(each)}" for each in card.regressed),
+        _table(card.lost),
+        "\n".join(
+            f"- {each.label}: {_plain(each.before) or 'none'} → {_plain(each.after) or 'none'}"
+            for each in card.differences
+        ),
+        _plain(alert.note),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _evidence(card: AlertCard) -> str:
+    if card.drift:
+        return f"**Drift**. {card.drift}"
+    alert = card.alert
+    side = old_side_words(alert.run.old_side, alert.run.baseline_id)
+    baseline = f" Compared with {side}." if alert.run.baseline_id else ""
+    return f"**{alert.get_evidence_display()}**.{baseline} {_plain(alert.reason)}".strip()
+
+
+def _change(each: object) -> str:
+    size, interval = getattr(each, "size", ""), getattr(each, "interval", "")
+    return f"{getattr(each, 'label', '')} {size}{f' ({interval})' if interval else ''}, {getattr(each, 'worse', '')}"
+
+
+def _table(lost: tuple[Lost, ...]) -> str:
+    if not lost:
+        return ""
+    rows = [
+        f"| {_plain(each.key)} | {percent(each.before)} | {percent(each.after)} | {_plain(each.reason)} |"
+        for each in lost[:MOST]
+    ]
+    more = [f"\n{len(lost) - MOST} more scenarios."] if len(lost) > MOST else []
+    return "\n".join(["| scenario | baseline | now | why |", "| --- | --- | --- | --- |", *rows, *more])
+
+
+def _plain(text: str) -> str:
+    """Return a text on one line in which Markdown finds no markup."""
+    return re.sub(r"([\\`*_{}\[\]<>|#])", r"\\\1", " ".join(text.split()))

@@ -1,0 +1,319 @@
+"""Changes against baselines, and their triage."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date
+from typing import Annotated, Any, Literal
+
+from django.contrib.auth.models import User
+from ninja import Path, Query, Router, Schema, Status
+from pydantic import Field, HttpUrl
+
+from evalhub.lib.timestamps import moment
+from evalhub.teams.bearer import ApiRequest, Bearer
+from evalhub.web.rest.errors import ApiError, answers, not_found
+from evalhub.web.rest.pages import Cursor, PageOut, page_of
+from evalhub.web.rest.request_body import Key, Name, RequestBody, Text
+from evaluators.statistics.measure_change import ChangeVerdict
+from runs.alerts.alert_filters import NOBODY, AlertListFilters
+from runs.alerts.triage import LONGEST_TAG, MOST_TAGS, StaleChange, triage, triage_all
+from runs.launch.confirmation import plan_confirmation, start_confirmation
+from runs.models import Alert, Change
+from runs.models.comparison import OPEN_ALERTS, AlertKind, AlertState, Evidence
+from runs.results.lookup import find_run
+
+router = Router()
+
+
+class ChangeOut(Schema):
+    id: int
+    run: int
+    baseline: int
+    measure: str
+    scenario: str | None
+    verdict: str
+    before: float | None
+    after: float | None
+    detail: dict[str, Any]
+
+
+class ChangeFilters(Cursor):
+    """Filters of the list of changes."""
+
+    run: Key | None = None
+    verdict: ChangeVerdict | None = None
+
+
+class FreshTestOut(Schema):
+    measure: str
+    scenarios: int
+    trials: list[int]
+    """On the old and on the new configuration."""
+    before: float
+    after: float
+    test: str
+    p: float
+    """One-sided."""
+    p_corrected: float
+    confirms: bool
+    power: float | None = None
+    """The share of cases in which such trials confirm the expected change; null if unknown."""
+
+
+class DriftOut(Schema):
+    """A decline over several runs, none of which regressed by itself."""
+
+    since: int
+    """The run from which the pass rate is lower."""
+    before: float
+    """The pass rate until then, 0 to 1."""
+    after: float
+    runs: int
+    """How many runs show it together."""
+
+
+class AlertOut(Schema):
+    id: int
+    run: int
+    kind: AlertKind
+    drift: DriftOut | None
+    """Null for a regression."""
+    state: str
+    evidence: str
+    """suspected, confirming, confirmed or not_confirmed."""
+    reason: str
+    """What the fresh trials showed, or why they could not."""
+    fresh: list[FreshTestOut]
+    """The tests on the fresh trials."""
+    confirmation: int | None
+    """The launch of the fresh trials."""
+    assignee: str | None
+    starred: bool
+    tags: list[str]
+    revision: int
+    """Send it with a change to have it refused if somebody else changed the alert in the meantime."""
+    note: str
+    link: str
+    due: str | None
+    created: str
+    first_triaged: str | None
+
+
+class AlertFilters(Cursor):
+    """Filters of the list of alerts."""
+
+    state: AlertState | None = None
+    open: bool = False
+    """Only those that still need work: untriaged, acknowledged or investigating."""
+    q: Text = Field("", description="Part of a suite's or target's name, or of a regressed scenario's key.")
+    assignee: Text = Field("", description=f"A user's name, or {NOBODY}.")
+    tag: Text = ""
+    evidence: Evidence | None = None
+    starred: bool = False
+
+
+Tag = Annotated[Name, Field(max_length=LONGEST_TAG)]
+
+
+class AlertIn(RequestBody):
+    """The fields to change; omitted fields stay as they are."""
+
+    revision: Annotated[int, Field(ge=0)] | None = None
+    """The revision that you have seen; an older one is refused with 409."""
+    starred: bool | None = None
+    tags: Annotated[list[Tag], Field(max_length=MOST_TAGS)] | None = None
+    state: AlertState | None = None
+    note: Annotated[Text, Field(max_length=5000)] | None = None
+    link: Annotated[HttpUrl, Field(max_length=200)] | Literal[""] | None = None
+    due: date | None = None
+    assignee: Annotated[Text, Field(max_length=150)] | None = None
+    """A member's name; null for nobody."""
+
+
+class ChosenAlert(RequestBody):
+    """An alert to change, with the revision that you have seen."""
+
+    id: Key
+    revision: Annotated[int, Field(ge=0)] | None = None
+
+
+class AlertsIn(RequestBody):
+    """A change of several alerts; omitted fields stay as they are."""
+
+    alerts: Annotated[list[ChosenAlert], Field(min_length=1, max_length=100)]
+    state: AlertState | None = None
+    assignee: Annotated[Text, Field(max_length=150)] | None = None
+    """A member's name; null for nobody."""
+    tag: Annotated[Text, Field(max_length=LONGEST_TAG)] = ""
+    """Added to each."""
+
+
+class ChangedOut(Schema):
+    changed: int
+    left: list[str]
+    """A sentence for each alert that was left because somebody else changed it."""
+
+
+class ConfirmationOut(Schema):
+    launch: int
+    runs: list[int]
+    trials: int
+    expected: float
+    """The change of the mean that the fresh trials are planned for, 0 to 1: 70 % of the suspected one."""
+    power: float
+    """The share of cases in which they confirm it, 0 to 1."""
+    detectable: float | None
+    """The smallest change of the mean, 0 to 1, that they confirm four times out of five; null where none is."""
+    plan: str
+    warning: str
+
+
+@router.get("/changes", auth=Bearer(), response=answers(PageOut[ChangeOut]), tags=["changes"])
+def list_changes(request: ApiRequest, filters: Query[ChangeFilters]) -> dict[str, Any]:
+    """List the verdicts of runs against their baselines, newest first."""
+    rows = Change.objects.filter(run__project=request.access.project)
+    if filters.run is not None:
+        rows = rows.filter(run=find_run(request, filters.run))
+    if filters.verdict is not None:
+        rows = rows.filter(verdict=filters.verdict)
+    return page_of(request, rows.select_related("measure", "scenario"), filters, _changes)
+
+
+def _changes(rows: Sequence[Change]) -> list[dict[str, Any]]:
+    return [
+        {
+            "id": row.pk,
+            "run": row.run_id,
+            "baseline": row.baseline_id,
+            "measure": str(row.measure),
+            "scenario": row.scenario.key if row.scenario else None,
+            "verdict": row.verdict,
+            "before": row.before,
+            "after": row.after,
+            "detail": row.detail,
+        }
+        for row in rows
+    ]
+
+
+@router.get("/alerts", auth=Bearer(), response=answers(PageOut[AlertOut]), tags=["alerts"])
+def list_alerts(request: ApiRequest, filters: Query[AlertFilters]) -> dict[str, Any]:
+    """List the regressions that runs caused, with their triage, newest first."""
+    rows = Alert.objects.filter(project=request.access.project).select_related("assignee")
+    starred = "yes" if filters.starred else ""
+    chosen = AlertListFilters(filters.q, filters.assignee, filters.tag, filters.evidence or "", starred)
+    rows = rows.filter(chosen.condition())
+    if filters.open:
+        rows = rows.filter(state__in=OPEN_ALERTS)
+    if filters.state is not None:
+        rows = rows.filter(state=filters.state)
+    return page_of(request, rows, filters, lambda alerts: [_alert(each) for each in alerts])
+
+
+@router.patch(
+    "/alerts/{alert_id}", auth=Bearer("triage"), response=answers(AlertOut, refusals=[409]), tags=["alerts"]
+)
+def change_alert(request: ApiRequest, alert_id: Path[Key], given: AlertIn) -> dict[str, Any]:
+    """Triage an alert: set its state, assignee, note, link, due date, star or tags."""
+    alert = _find(request, alert_id)
+    changes = {name: value for name, value in given if name in given.model_fields_set and name != "revision"}
+    nullable = ("due", "assignee")
+    if not changes or any(value is None for name, value in changes.items() if name not in nullable):
+        raise ApiError(
+            422,
+            "Send at least one field to change; only `due` and `assignee` may be null.",
+            id="alert/nothing",
+        )
+    if "assignee" in changes:
+        changes["assignee"] = _member(request, changes["assignee"])
+    if "link" in changes:
+        changes["link"] = str(changes["link"])
+    try:
+        return _alert(triage(alert, by=request.access.user, revision=given.revision, **changes))
+    except StaleChange as error:
+        raise ApiError(409, str(error), id="alert/stale") from error
+
+
+@router.get("/alerts/{alert_id}", auth=Bearer(), response=answers(AlertOut), tags=["alerts"])
+def get_alert(request: ApiRequest, alert_id: Path[Key]) -> dict[str, Any]:
+    """Get one alert."""
+    return _alert(_find(request, alert_id))
+
+
+@router.patch("/alerts", auth=Bearer("triage"), response=answers(ChangedOut), tags=["alerts"])
+def change_alerts(request: ApiRequest, given: AlertsIn) -> dict[str, Any]:
+    """Triage several alerts at once: set state or assignee, add a tag."""
+    changes: dict[str, Any] = {"state": given.state} if given.state else {}
+    if "assignee" in given.model_fields_set:
+        changes["assignee"] = _member(request, given.assignee)
+    if not changes and not given.tag:
+        raise ApiError(422, "Send `state`, `assignee` or `tag`.", id="alert/nothing")
+    chosen = [(_find(request, each.id), each.revision) for each in given.alerts]
+    changed, left = triage_all(chosen, by=request.access.user, tag=given.tag, **changes)
+    return {"changed": changed, "left": left}
+
+
+@router.post(
+    "/alerts/{alert_id}/confirm",
+    auth=Bearer("run"),
+    response=answers(ConfirmationOut, status=202),
+    tags=["alerts"],
+)
+def confirm_alert(request: ApiRequest, alert_id: Path[Key]) -> Status[dict[str, Any]]:
+    """Confirm an alert: run its scenarios again on the new and on the baseline's configuration."""
+    alert = _find(request, alert_id)
+    plan = plan_confirmation(alert)
+    launch = start_confirmation(alert, by=request.access.user)
+    answer = {
+        "launch": launch.pk,
+        "runs": list(launch.runs.order_by("pk").values_list("pk", flat=True)),
+        "trials": plan.trials,
+        "expected": plan.design.expected,
+        "power": plan.design.power,
+        "detectable": plan.design.detectable,
+        "plan": plan.sentence,
+        "warning": plan.warning,
+    }
+    return Status(202, answer)
+
+
+def _find(request: ApiRequest, alert_id: int) -> Alert:
+    rows = Alert.objects.select_related("project", "assignee")
+    alert = rows.filter(project=request.access.project, pk=alert_id).first()
+    if alert is None:
+        raise not_found("alert", alert_id)
+    return alert
+
+
+def _member(request: ApiRequest, name: str | None) -> User | None:
+    """Return the member with this name, None for nobody."""
+    if name is None:
+        return None
+    member = User.objects.filter(username=name, memberships__project=request.access.project).first()
+    if member is None:
+        raise ApiError(422, f"'{name}' is not a member of this project.", id="alert/assignee")
+    return member
+
+
+def _alert(alert: Alert) -> dict[str, Any]:
+    return {
+        "id": alert.pk,
+        "run": alert.run_id,
+        "kind": alert.kind,
+        "drift": alert.drift or None,
+        "state": alert.state,
+        "evidence": alert.evidence,
+        "reason": alert.reason,
+        "fresh": alert.fresh,
+        "confirmation": alert.confirmation_id,
+        "starred": alert.starred,
+        "tags": alert.tags,
+        "revision": alert.revision,
+        "assignee": alert.assignee.get_username() if alert.assignee else None,
+        "note": alert.note,
+        "link": alert.link,
+        "due": alert.due.isoformat() if alert.due else None,
+        "created": moment(alert.created),
+        "first_triaged": moment(alert.first_triaged),
+    }

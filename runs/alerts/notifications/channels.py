@@ -1,0 +1,184 @@
+"""Create, change, test and delete channels, for pages and REST. The audit log names changed fields, never values."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.contrib.auth.models import User
+from django.core.exceptions import ValidationError
+from django.core.validators import validate_email
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+from django.views.decorators.debug import sensitive_variables
+
+from evalhub.teams import audit
+from evalhub.teams.models import Project
+from runs.alerts.notifications.signing import key_of
+from runs.models import Channel, Delivery, Notification
+from runs.models.notification import CHOSEN_EVENTS, ChannelKind, DeliveryState, NotificationEvent
+from runs.workers import wakeups
+
+MOST_RECIPIENTS = 20
+FIELDS = ("name", "recipients", "address", "secret", "events")
+"""What can be set; the kind stays."""
+
+
+class ChannelRefused(Exception):
+    """A channel has wrong values; `problems` has a sentence for each field."""
+
+    def __init__(self, problems: Mapping[str, str]) -> None:
+        super().__init__(" ".join(problems.values()))
+        self.problems = dict(problems)
+
+
+@sensitive_variables()
+@transaction.atomic
+def create_channel(project: Project, kind: str, values: Mapping[str, Any], *, by: User | None) -> Channel:
+    """Store a channel. Raises `ChannelRefused`."""
+    channel = Channel(project=project, kind=kind)
+    _set(channel, values)
+    _store(channel)
+    audit.record(project, by, "channel.create", channel.name, kind=kind, events=channel.events)
+    return channel
+
+
+@sensitive_variables()
+@transaction.atomic
+def change_channel(channel: Channel, values: Mapping[str, Any], *, by: User | None) -> Channel:
+    """Change the given fields; an empty `address` or `secret` keeps the stored one. Raises `ChannelRefused`."""
+    kept = {name: value for name, value in values.items() if value or name not in ("address", "secret")}
+    changed = sorted(name for name, value in kept.items() if getattr(channel, name) != value)
+    _set(channel, kept)
+    _store(channel)
+    if changed:
+        audit.record(channel.project, by, "channel.change", channel.name, changed=changed)
+    return channel
+
+
+@transaction.atomic
+def delete_channel(channel: Channel, *, by: User | None) -> None:
+    """Delete a channel with its log; what is queued for it is not sent."""
+    audit.record(channel.project, by, "channel.delete", channel.name)
+    channel.delete()
+
+
+def send_test(channel: Channel, *, by: User | None) -> Delivery:
+    """Store a test message for one channel and wake a worker."""
+    event = NotificationEvent.TEST
+    with transaction.atomic():
+        notification = Notification.objects.create(
+            project=channel.project, event=event, key=f"test:{channel.pk}:{uuid.uuid4().hex}", by=by
+        )
+        delivery = Delivery.objects.create(notification=notification, channel=channel)
+    wakeups.deliver(channel.pk)
+    return delivery
+
+
+def send_again(delivery: Delivery, *, by: User | None) -> bool:
+    """Queue a failed delivery for another day of attempts; False if it has not failed."""
+    with transaction.atomic():
+        failed = Delivery.objects.filter(pk=delivery.pk, state=DeliveryState.FAILED)
+        again = {"next_attempt": timezone.now(), "first_attempt": None, "finished": None, "attempts": 0}
+        if failed.update(state=DeliveryState.QUEUED, lease_until=None, token="", **again) != 1:
+            return False
+        project = delivery.channel.project
+        audit.record(project, by, "channel.send-again", delivery.channel.name, message=delivery.uid)
+    wakeups.deliver(delivery.channel_id)
+    return True
+
+
+@sensitive_variables()
+def _set(channel: Channel, values: Mapping[str, Any]) -> None:
+    for name in FIELDS:
+        if name in values:
+            setattr(channel, name, values[name])
+    # Fields of another kind would be stored and never used.
+    if channel.kind == ChannelKind.EMAIL:
+        channel.address = channel.secret = ""
+    else:
+        channel.recipients = []
+    if channel.kind == ChannelKind.SLACK:
+        channel.secret = ""
+    if problems := problems_of(channel):
+        raise ChannelRefused(problems)
+
+
+def _store(channel: Channel) -> None:
+    try:
+        with transaction.atomic():
+            channel.save()
+    except IntegrityError as error:
+        sentence = f"There is already a channel “{channel.name}”. Choose another name."
+        raise ChannelRefused({"name": sentence}) from error
+
+
+@sensitive_variables()
+def problems_of(channel: Channel) -> dict[str, str]:
+    """Return a sentence for each wrong field; it never repeats an address or a secret."""
+    found = {"name": _name(channel.name), "events": _events(channel.events)}
+    if channel.kind == ChannelKind.EMAIL:
+        found["recipients"] = _recipients(channel)
+    else:
+        found["address"] = _address(channel.address)
+    if channel.kind == ChannelKind.WEBHOOK:
+        found["secret"] = _secret(channel.secret)
+    return {name: sentence for name, sentence in found.items() if sentence}
+
+
+def _name(name: str) -> str:
+    return "" if name.strip() and len(name) <= 80 else "Enter a name of at most 80 characters."
+
+
+def _events(events: Sequence[str]) -> str:
+    known = {event.value for event in CHOSEN_EVENTS}
+    if unknown := [event for event in events if event not in known]:
+        return f"“{unknown[0]}” is not an event. Choose from: {', '.join(sorted(known))}."
+    return "" if events else "Choose at least one event."
+
+
+def _recipients(channel: Channel) -> str:
+    recipients = channel.recipients
+    if len(recipients) > MOST_RECIPIENTS:
+        return (
+            f"There are {len(recipients)} addresses. Enter at most {MOST_RECIPIENTS}, or use a mailing list."
+        )
+    for each in recipients:
+        try:
+            validate_email(each)
+        except ValidationError:
+            return f"“{each[:100]}” is not an e-mail address. Separate addresses by commas."
+    if not recipients and set(channel.events) != {NotificationEvent.ASSIGNED.value}:
+        return "Enter at least one e-mail address. Only assignments go to the assigned person instead."
+    return ""
+
+
+def _address(address: str) -> str:
+    fix = "Enter a full address that starts with https:// or http://."
+    if len(address) > 500:
+        return "The address has more than 500 characters. Enter a shorter one."
+    if any(sign <= " " or sign == "\x7f" for sign in address):
+        return f"The address contains spaces or control characters. {fix}"
+    try:
+        parts = urlsplit(address)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        usable = False
+    if not usable:
+        return fix
+    if "@" in parts.netloc:
+        return "The address contains a user name. Leave it out: evalhub signs its messages instead."
+    return ""
+
+
+def _secret(secret: str) -> str:
+    try:
+        key_of(secret)
+    except ValueError:
+        return (
+            "Enter whsec_ and 24 to 64 random bytes in base64; this prints one: "
+            'echo "whsec_$(openssl rand -base64 32)"'
+        )
+    return ""

@@ -1,0 +1,198 @@
+"""Compose an event's message from what is stored."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from django.conf import settings
+
+from evalhub.lib.numbers import date_of
+from evaluators.redaction import redact_patterns
+from evaluators.statistics.measure_change import ChangeVerdict, MeasureChange
+from evaluators.statistics.verdict_sentences import explanation, interval, scenarios_worse, size
+from runs.compare.drift import drift_sentence
+from runs.compare.measure_changes import HEADLINE
+from runs.compare.old_side import old_side_words
+from runs.compare.stored_changes import stored_changes
+from runs.models import Alert, Notification, Run
+from runs.models.comparison import AlertKind, Evidence
+from runs.models.notification import NotificationEvent
+from runs.results.measures import label_of_key
+
+LONGEST_ERROR = 500
+"""Characters of a run's error in a message."""
+
+
+class NothingToSay(Exception):
+    """The event's reason is gone; the message is a sentence."""
+
+
+@dataclass(frozen=True)
+class Message:
+    """A message as plain values, the same for every channel."""
+
+    title: str
+    lines: list[str]
+    link: str
+    facts: list[list[str]]
+    """What it is about, as pairs of label and value: databases don't keep the order of an object."""
+    data: dict[str, Any] = field(default_factory=dict)
+    """The same for programs."""
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def compose(notification: Notification) -> Message:
+    """Return an event's message. Raises `NothingToSay` if its run, alert or person is gone."""
+    if notification.content:
+        return Message(**notification.content)
+    if notification.event == NotificationEvent.TEST:
+        return _test(notification)
+    run = _run(notification)
+    if notification.event == NotificationEvent.RUN_FAILED:
+        return _run_failed(run)
+    if notification.alert is None:
+        raise NothingToSay("The regression was taken back before this was sent.")
+    if notification.event == NotificationEvent.ASSIGNED:
+        return _assigned(notification, notification.alert, run)
+    return _regression(notification.alert, run)
+
+
+def absolute(path: str) -> str:
+    """Return the address of a page, from EVALHUB_URL."""
+    return f"{settings.PUBLIC_URL}{path}"
+
+
+def _run(notification: Notification) -> Run:
+    runs = Run.objects.select_related("project", "suite", "target")
+    run = runs.filter(pk=notification.run_id or 0).first()
+    if run is None:
+        raise NothingToSay("The run was deleted before this was sent.")
+    return run
+
+
+def _facts(run: Run) -> list[list[str]]:
+    facts = {
+        "Project": run.project.name,
+        "Run": str(run.pk),
+        "Suite": run.suite.name,
+        "Target": run.target.name,
+        "Model": run.model,
+        "Branch": run.branch,
+    }
+    return [[name, value] for name, value in facts.items() if value]
+
+
+def _data(run: Run) -> dict[str, Any]:
+    return {
+        "project": run.project.slug,
+        "run": run.pk,
+        "suite": run.suite.slug,
+        "target": run.target.name,
+        "model": run.model,
+        "branch": run.branch,
+        "outcome": run.outcome,
+        "verdict": run.verdict,
+        "baseline": run.baseline_id,
+    }
+
+
+def _regression(alert: Alert, run: Run) -> Message:
+    if alert.kind == AlertKind.DRIFT:
+        return _drift(alert, run)
+    changes = _regressed(run)
+    measures = [
+        {
+            "measure": change.rule.name,
+            "effect": change.effect,
+            "lower": change.lower,
+            "upper": change.upper,
+            "sentence": verdict_sentence(change),
+        }
+        for change in changes
+    ]
+    confirmed = alert.evidence == Evidence.CONFIRMED
+    title = f"{'Confirmed' if confirmed else 'Suspected'} regression: {run.suite.name} on {run.target.name}, run {run.pk}"
+    proof = {
+        Evidence.CONFIRMED: "confirmed by fresh trials",
+        Evidence.NOT_CONFIRMED: "could not be confirmed",
+    }.get(Evidence(alert.evidence), "not confirmed by more trials yet")
+    lines = [
+        *map(verdict_sentence, changes),
+        f"Compared with {old_side_words(run.old_side, run.baseline_id)}; {proof}.",
+    ]
+    if alert.evidence in (Evidence.CONFIRMED, Evidence.NOT_CONFIRMED):
+        lines.append(alert.reason)
+    data = {
+        **_data(run),
+        "alert": alert.pk,
+        "suspected": not confirmed,
+        "evidence": alert.evidence,
+        "measures": measures,
+        "fresh": alert.fresh,
+    }
+    return Message(title, lines, absolute(run.get_absolute_url()), _facts(run), data)
+
+
+def _drift(alert: Alert, run: Run) -> Message:
+    title = f"Drift: {run.suite.name} on {run.target.name}, run {run.pk}"
+    data = {**_data(run), "alert": alert.pk, "drift": alert.drift}
+    return Message(title, [drift_sentence(alert.drift)], absolute(run.get_absolute_url()), _facts(run), data)
+
+
+def _regressed(run: Run) -> list[MeasureChange]:
+    """Return the headline measures that regressed, the pass rate first, also where only scenarios of it broke."""
+    return [
+        change
+        for change in stored_changes(run.pk)
+        if change.rule.name in HEADLINE and (change.verdict is ChangeVerdict.REGRESSED or change.broke)
+    ]
+
+
+def verdict_sentence(change: MeasureChange) -> str:
+    """Return a change in words: measure, size, interval, scenarios and what the verdict rests on."""
+    within = f" (95 % interval {each})" if (each := interval(change)) else ""
+    moved = f"{label_of_key(change.rule.name)} {size(change, change.effect)}{within}"
+    return f"{moved}, {scenarios_worse(change)}. {explanation(change)}"
+
+
+def _run_failed(run: Run) -> Message:
+    why = redact_patterns(run.error).strip()[:LONGEST_ERROR]
+    why = why or f"{run.errors} of {run.trials} trials ended as errors; no trial failed."
+    title = f"Run {run.pk} failed: {run.suite.name} on {run.target.name}"
+    return Message(title, [why], absolute(run.get_absolute_url()), _facts(run), {**_data(run), "error": why})
+
+
+def _assigned(notification: Notification, alert: Alert, run: Run) -> Message:
+    person = notification.to
+    if person is None or alert.assignee_id != person.pk:
+        raise NothingToSay("The alert was assigned to somebody else before this was sent.")
+    if not run.project.memberships.filter(user=person).exists():
+        raise NothingToSay(f"{person.get_username()} left the project before this was sent.")
+    by = notification.by.get_username() if notification.by else "Somebody"
+    name = person.get_username()
+    title = f"Assigned to {name}: regression of {run.suite.name} on {run.target.name}, run {run.pk}"
+    proof = "confirmed" if alert.evidence == Evidence.CONFIRMED else "suspected"
+    lines = [f"{by} assigned the {proof} regression of run {run.pk} to {name}."]
+    if alert.due:
+        lines.append(f"Due on {date_of(alert.due)}.")
+    if alert.note:
+        lines.append(f"Note: {redact_patterns(alert.note)[:LONGEST_ERROR]}")
+    data = {**_data(run), "alert": alert.pk, "assignee": name, "by": by}
+    return Message(
+        title, lines, absolute(f"/p/{run.project.slug}/regressions/?assignee={name}"), _facts(run), data
+    )
+
+
+def _test(notification: Notification) -> Message:
+    by = notification.by.get_username() if notification.by else "Somebody"
+    project = notification.project
+    return Message(
+        f"Test from evalhub, project {project.name}",
+        [f"{by} sent this test. The channel works."],
+        absolute(project.get_absolute_url()),
+        [["Project", project.name]],
+        {"project": project.slug},
+    )

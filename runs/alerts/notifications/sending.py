@@ -1,0 +1,141 @@
+"""Send one message to one channel, once."""
+
+from __future__ import annotations
+
+import smtplib
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.core.mail import EmailMessage
+from django.views.decorators.debug import sensitive_variables
+
+from runs.alerts.notifications.bodies import mail_subject, mail_text, slack_body, webhook_body
+from runs.alerts.notifications.messages import Message
+from runs.alerts.notifications.signing import signature_headers
+from runs.models import Channel, Delivery
+from runs.models.notification import ChannelKind, NotificationEvent
+from runs.sandbox.outbound import AddressRefused
+from runs.sandbox.worker_settings import outbound
+
+if TYPE_CHECKING:  # httpx takes a tenth of a second
+    import httpx
+
+SECONDS = 15.0
+"""Longest time for one request, from the connection to the end of the answer."""
+LONGEST_ANSWER = 1000
+"""Bytes of an answer that are read and stored."""
+SHORTEST_SECRET = 8
+"""Characters; shorter parts of an address are in ordinary text, too."""
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """What came of an attempt."""
+
+    sent: bool
+    response: str
+    status: int | None = None
+    final: bool = False
+    """Whether another attempt can't succeed."""
+
+
+def send(delivery: Delivery, message: Message) -> Attempt:
+    """Send a delivery's message to its channel. Raises nothing of the network's."""
+    if delivery.channel.kind == ChannelKind.EMAIL:
+        return _mail(delivery, message)
+    return _post(delivery, message)
+
+
+def _mail(delivery: Delivery, message: Message) -> Attempt:
+    if not settings.MAIL_SERVER:
+        return Attempt(False, "No mail server is set up. Set EVALHUB_EMAIL_URL on the workers.")
+    recipients = list(delivery.channel.recipients)
+    if delivery.notification.event == NotificationEvent.ASSIGNED:
+        person = delivery.notification.to
+        recipients = [person.email] if person and person.email else []
+        if not recipients:
+            name = person.get_username() if person else "The person"
+            sentence = f"{name} has no e-mail address. Set one with 'manage.py create_user {name} --email …'."
+            return Attempt(False, sentence, final=True)
+    headers = {"Message-ID": f"<{delivery.uid}@evalhub>"}
+    mail = EmailMessage(mail_subject(message), mail_text(message), to=recipients, headers=headers)
+    try:
+        mail.send()
+    except (OSError, smtplib.SMTPException) as error:
+        return Attempt(False, _without(str(error), [settings.EMAIL_HOST_PASSWORD]))
+    return Attempt(True, f"The mail server accepted it for {', '.join(recipients)}.")
+
+
+@sensitive_variables()
+def _post(delivery: Delivery, message: Message) -> Attempt:
+    channel = delivery.channel
+    headers = {"Content-Type": "application/json", "User-Agent": "evalhub"}
+    if channel.kind == ChannelKind.WEBHOOK:
+        body = webhook_body(delivery.notification.event, delivery.notification.at, message)
+        headers |= signature_headers(channel.secret, delivery.uid, int(time.time()), body)
+    else:
+        body = slack_body(message)
+    attempt = _request(channel, headers, body)
+    hidden = _without(attempt.response, _secrets(channel))
+    return Attempt(attempt.sent, hidden, attempt.status, attempt.final)
+
+
+@sensitive_variables()
+def _request(channel: Channel, headers: dict[str, str], body: bytes) -> Attempt:
+    import httpx
+
+    from runs.sandbox.outbound_http import Deadline, DeadlineExceeded, client
+
+    try:
+        with (
+            client(outbound(), Deadline(SECONDS)) as http,
+            http.stream("POST", channel.address, content=body, headers=headers) as answer,
+        ):
+            # Once there is a status, what goes wrong with the text doesn't change it.
+            return _judged(answer, _text(answer))
+    except AddressRefused as error:
+        return Attempt(False, str(error), final=True)
+    except DeadlineExceeded:
+        return Attempt(False, f"No answer within {SECONDS:g} s.")
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        return Attempt(False, f"Not reachable: {str(error).rstrip('.') or type(error).__name__}.")
+
+
+def _text(answer: httpx.Response) -> str:
+    import httpx
+
+    from runs.sandbox.outbound_http import DeadlineExceeded
+
+    body = bytearray()
+    try:
+        for chunk in answer.iter_raw():
+            body += chunk
+            if len(body) > LONGEST_ANSWER:
+                break
+    except (httpx.HTTPError, DeadlineExceeded):
+        body += b" (the answer broke off)"
+    return bytes(body[:LONGEST_ANSWER]).decode("utf-8", "replace").strip()
+
+
+def _judged(answer: httpx.Response, text: str) -> Attempt:
+    if answer.is_redirect:
+        where = urlsplit(answer.headers.get("location", "")).hostname
+        leads = f" to {where}" if where else ""
+        text = f"It redirects{leads}; redirects aren't followed. Enter the address that it leads to."
+    return Attempt(answer.is_success, text, answer.status_code)
+
+
+def _secrets(channel: Channel) -> list[str]:
+    parts = urlsplit(channel.address)
+    return [channel.address, channel.secret, f"{parts.path}?{parts.query}", parts.query, parts.path]
+
+
+def _without(text: str, secrets: list[str]) -> str:
+    """Return a text for the log: without secrets and NULs."""
+    for secret in secrets:
+        if len(secret) >= SHORTEST_SECRET:
+            text = text.replace(secret, "…")
+    return text.replace("\x00", "�")[:LONGEST_ANSWER]

@@ -1,0 +1,149 @@
+"""Views of channels: list, add, edit, test, delete, and the log of deliveries."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from django.contrib import messages
+from django.http import Http404, HttpResponse, HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from evalhub.teams.pages import ProjectRequest, project_page
+from evalhub.web.csv_export import Table, csv_response, wants_csv
+from evalhub.web.fragments import page_or_fragment
+from evalhub.web.paging import page_below
+from runs.alerts.notifications import channels
+from runs.alerts.notifications.forms import ChannelForm
+from runs.models import Channel, Delivery
+from runs.models.notification import ChannelKind
+
+
+@require_safe
+@project_page()
+def channel_list(request: ProjectRequest) -> HttpResponseBase:
+    """List the project's channels."""
+    channels = Channel.objects.filter(project=request.access.project)
+    if wants_csv(request):
+        header = ("channel", "kind", "sends_to", "events")
+        rows = ((each.name, each.kind, each.destination, ", ".join(each.event_labels)) for each in channels)
+        return csv_response(Table(f"{request.access.project.slug}-channels", header, rows))
+    context = {
+        "channels": channels,
+        "kinds": ChannelKind.choices,
+        "may_manage": request.access.may("manage"),
+    }
+    return render(request, "notifications/channels.html", context)
+
+
+@sensitive_post_parameters("address", "secret")
+@require_http_methods(["GET", "HEAD", "POST"])
+@project_page("manage")
+def channel_new(request: ProjectRequest, kind: str) -> HttpResponse:
+    """Add a channel of a kind."""
+    if kind not in ChannelKind.values:
+        raise Http404
+    if request.method != "POST":
+        return _form_page(request, kind, ChannelForm(kind))
+    form = ChannelForm(kind, request.POST)
+    if form.is_valid():
+        try:
+            channel = channels.create_channel(request.access.project, kind, form.values(), by=request.user)
+        except channels.ChannelRefused as refused:
+            form.take(refused)
+        else:
+            messages.success(request, f"Added {channel.name}. Send a test to see whether it works.")
+            return redirect("channel-detail", request.access.project.slug, channel.pk)
+    return _form_page(request, kind, form, status=422)
+
+
+@sensitive_post_parameters("address", "secret")
+@require_http_methods(["GET", "HEAD", "POST"])
+@project_page("manage")
+def channel_detail(request: ProjectRequest, pk: int) -> HttpResponse:
+    """Show and change a channel, with the log of what was sent to it."""
+    channel = _channel(request, pk)
+    if request.method != "POST":
+        return _channel_page(request, channel, ChannelForm(channel.kind, channel=channel))
+    form = ChannelForm(channel.kind, request.POST, channel=channel)
+    if form.is_valid():
+        try:
+            channels.change_channel(channel, form.values(), by=request.user)
+        except channels.ChannelRefused as refused:
+            form.take(refused)
+        else:
+            messages.success(request, f"Saved {channel.name}.")
+            return redirect("channel-detail", request.access.project.slug, channel.pk)
+    return _channel_page(request, _channel(request, pk), form, status=422)
+
+
+@require_POST
+@project_page("manage")
+def channel_test(request: ProjectRequest, pk: int) -> HttpResponse:
+    """Send a test message by a worker."""
+    channel = _channel(request, pk)
+    channels.send_test(channel, by=request.user)
+    if request.htmx:
+        return _channel_page(request, channel, ChannelForm(channel.kind, channel=channel))
+    return redirect("channel-detail", request.access.project.slug, channel.pk)
+
+
+@require_POST
+@project_page("manage")
+def channel_delete(request: ProjectRequest, pk: int) -> HttpResponse:
+    """Delete a channel with its log."""
+    channel = _channel(request, pk)
+    channels.delete_channel(channel, by=request.user)
+    messages.success(request, f"Removed {channel.name}.")
+    return redirect("channel-list", request.access.project.slug)
+
+
+@require_POST
+@project_page("manage")
+def delivery_again(request: ProjectRequest, pk: int) -> HttpResponse:
+    """Queue a failed delivery again."""
+    rows = Delivery.objects.select_related("channel__project")
+    delivery = get_object_or_404(rows, channel__project=request.access.project, pk=pk)
+    if channels.send_again(delivery, by=request.user):
+        messages.success(request, "Queued again.")
+    else:
+        messages.error(request, "Only failed messages can be sent again.")
+    return redirect("channel-detail", request.access.project.slug, delivery.channel_id)
+
+
+def _channel(request: ProjectRequest, pk: int) -> Channel:
+    rows = Channel.objects.select_related("project")
+    return get_object_or_404(rows, project=request.access.project, pk=pk)
+
+
+def _form_page(request: ProjectRequest, kind: str, form: ChannelForm, *, status: int = 200) -> HttpResponse:
+    return render(request, "notifications/channel_new.html", _form_context(kind, form), status=status)
+
+
+def _channel_page(
+    request: ProjectRequest, channel: Channel, form: ChannelForm, *, status: int = 200
+) -> HttpResponse:
+    """Render a channel's page; htmx gets the log, which polls while something is open."""
+    rows = Delivery.objects.filter(channel=channel).select_related("notification")
+    page = page_below(rows, request.GET.get("before", ""))
+    context = {
+        "channel": channel,
+        "deliveries": page.rows,
+        "older": page.older(request.GET) if page.before else "",
+        # Those that wait for a later attempt change nothing for minutes.
+        "is_open": page.first and any(each.is_open and not each.response for each in page.rows),
+        **_form_context(channel.kind, form),
+    }
+    page_name, fragment = "notifications/channel.html", "notifications/_deliveries.html"
+    return page_or_fragment(request, page_name, fragment, context, status=status)
+
+
+def _form_context(kind: str, form: ChannelForm) -> dict[str, Any]:
+    return {
+        "form": form,
+        "kind": ChannelKind(kind),
+        "has_mail_server": settings.MAIL_SERVER,
+        "may_manage": True,
+    }

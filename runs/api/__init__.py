@@ -1,1 +1,0 @@
-"""REST for targets, launches, runs, trials and their results."""

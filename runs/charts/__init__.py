@@ -1,1 +1,0 @@
-"""Values in, SVG out: classes without colours, which the page takes from its tokens."""

@@ -1,0 +1,240 @@
+"""Measures, a run's rollups, trends and comparisons of runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from ninja import Path, Query, Router, Schema
+from pydantic import BaseModel, Field
+
+from evalhub.lib.timestamps import moment
+from evalhub.teams.bearer import ApiRequest, Bearer
+from evalhub.web.rest.errors import ApiError, answers
+from evalhub.web.rest.pages import Cursor, PageOut, page_of
+from evalhub.web.rest.request_body import Key, Text
+from evaluators.statistics.measure_change import ChangeVerdict
+from runs.compare.compared_with_first import ComparedRun, compared_with_first
+from runs.compare.first_divergences import divergences_json
+from runs.compare.side_by_side import MOST_COMPARED, Cell, side_by_side
+from runs.compare.stored_changes import change_json
+from runs.compare.trends import trend
+from runs.models import Measure, RunMeasure
+from runs.results.lookup import find_run, find_runs, find_suite
+from runs.results.run_rows import listed_runs
+from runs.results.schemas import MeasureChangeOut, RunRowOut
+
+router = Router()
+
+
+class MeasureOut(Schema):
+    layer: str
+    name: str
+    unit: str
+    better: str
+    """higher, lower or none."""
+
+
+class RunMeasureOut(Schema):
+    """A measure over a run or over one of its scenarios."""
+
+    measure: str
+    """Layer and name, such as `trial/pass`."""
+    scenario: str | None
+    n: int
+    mean: float
+    m2: float
+    """Sum of squared differences from the mean."""
+    passed: int | None
+
+
+class PointOut(Schema):
+    run: int
+    at: str
+    mean: float
+    n: int
+    half: float | None
+    """Half of the 95 % interval; null with one scenario."""
+    tool_version: str
+    guidance: str
+    target: str
+    model: str
+
+
+class TrendOut(Schema):
+    measure: MeasureOut | None
+    points: list[PointOut]
+    """Oldest first."""
+
+
+class CellOut(Schema):
+    n: int
+    mean: float
+    m2: float
+
+
+class ComparedMeasureOut(Schema):
+    measure: MeasureOut
+    values: list[CellOut | None]
+    """One for each run; null if not measured."""
+
+
+class ComparedScenarioOut(Schema):
+    scenario: str
+    passed: list[bool | None]
+    """Whether every trial passed, errors excluded; null if the run has no such trial."""
+
+
+class SharedDivergenceOut(Schema):
+    command: str
+    """Subcommand and flags; `no …` for a command that the failing trial lacks."""
+    scenarios: int
+
+
+class ScenarioDivergenceOut(Schema):
+    scenario: str
+    base_trial: int
+    """A passed trial of the first run."""
+    new_trial: int
+    """The failed trial that parts ways with it last."""
+    number: int
+    """Of the aligned pair of commands, from 1."""
+    base_command: str | None
+    new_command: str | None
+
+
+class FirstDivergencesOut(Schema):
+    """The first different commands of the newly failing scenarios."""
+
+    newly_failing: int
+    most_common: SharedDivergenceOut | None
+    scenarios: list[ScenarioDivergenceOut]
+
+
+class RunComparisonOut(Schema):
+    """A run compared with the first one."""
+
+    run: int
+    verdict: ChangeVerdict | None
+    verdict_reason: str | None
+    """errors: a third or more of the trials of one of the runs hit errors, so nothing is compared; else null."""
+    scenarios: int
+    """Scenarios that both runs have results of."""
+    comparable: int
+    """Those whose outcomes can be compared."""
+    not_comparable: dict[str, list[str]]
+    """The others, with what changed in them."""
+    measures: list[MeasureChangeOut]
+    ends: list[str]
+    """The sources of exit codes that layer 1 is compared by, those that both runs have: recorded, reported, estimated."""
+    pooled: list[int]
+    """Runs with further trials of either run, which count here."""
+    first_divergences: FirstDivergencesOut
+    """Where failing trials part ways with passing ones of the first run."""
+
+
+class ComparisonOut(Schema):
+    runs: list[RunRowOut]
+    measures: list[ComparedMeasureOut]
+    scenarios: list[ComparedScenarioOut]
+    comparisons: list[RunComparisonOut]
+    """Each later run compared with the first."""
+
+
+class TrendQuery(BaseModel):
+    """The suite, measure and target of a trend."""
+
+    suite: Text
+    measure: Text = "trial/pass"
+    target: Text = ""
+
+
+class CompareQuery(BaseModel):
+    """Comma-separated run numbers, in the order of the columns."""
+
+    runs: Annotated[str, Field(pattern=r"^[1-9][0-9]{0,17}(,[1-9][0-9]{0,17})*$", examples=["3,5"])]
+    fresh: bool = True
+    """Whether to pool the further trials that were run for a comparison."""
+
+
+def measure_json(measure: Measure) -> dict[str, Any]:
+    return {"layer": measure.layer, "name": measure.name, "unit": measure.unit, "better": measure.better}
+
+
+@router.get("/measures", auth=Bearer(), response=answers(PageOut[MeasureOut]), tags=["measures"])
+def list_measures(request: ApiRequest, cursor: Query[Cursor]) -> dict[str, Any]:
+    """List the measures of the project's runs."""
+    measured = RunMeasure.objects.filter(run__project=request.access.project).values("measure")
+    rows = Measure.objects.filter(pk__in=measured)
+    return page_of(request, rows, cursor, lambda measures: [measure_json(each) for each in measures])
+
+
+@router.get(
+    "/runs/{run_id}/measures", auth=Bearer(), response=answers(PageOut[RunMeasureOut]), tags=["measures"]
+)
+def list_run_measures(request: ApiRequest, run_id: Path[Key], cursor: Query[Cursor]) -> dict[str, Any]:
+    """List the rollups of a closed run, for the run and for each scenario."""
+    rows = RunMeasure.objects.filter(run=find_run(request, run_id)).select_related("measure", "scenario")
+    return page_of(request, rows, cursor, _rollups)
+
+
+def _rollups(rows: Sequence[RunMeasure]) -> list[dict[str, Any]]:
+    return [
+        {
+            "measure": str(row.measure),
+            "scenario": row.scenario.key if row.scenario else None,
+            "n": row.n,
+            "mean": row.mean,
+            "m2": row.m2,
+            "passed": row.passed,
+        }
+        for row in rows
+    ]
+
+
+@router.get("/trends", auth=Bearer(), response=answers(TrendOut), tags=["trends"])
+def get_trend(request: ApiRequest, query: Query[TrendQuery]) -> dict[str, Any]:
+    """Get a measure of a suite over its latest runs; falls back to the pass rate if the measure is unknown."""
+    series = trend(find_suite(request, query.suite), query.measure, target=query.target)
+    return {
+        "measure": measure_json(series.measure) if series.measure else None,
+        "points": [point._asdict() | {"at": moment(point.at)} for point in series.points],
+    }
+
+
+@router.get("/compare", auth=Bearer(), response=answers(ComparisonOut), tags=["compare"])
+def compare_runs(request: ApiRequest, query: Query[CompareQuery]) -> dict[str, Any]:
+    """Compare up to ten runs with the first: every measure, which scenarios passed, and where failing trials part ways."""
+    keys = list(dict.fromkeys(map(int, query.runs.split(","))))
+    if len(keys) > MOST_COMPARED:
+        raise ApiError(422, f"You can compare at most {MOST_COMPARED} runs at once.", id="compare/too-many")
+    comparison = side_by_side(find_runs(request, keys))
+    return {
+        "runs": listed_runs([run.pk for run in comparison.runs]),
+        "measures": [
+            {"measure": measure_json(measure), "values": [_cell(cell) for cell in cells]}
+            for measure, cells in comparison.measures
+        ],
+        "scenarios": [{"scenario": key, "passed": passed} for key, passed in comparison.scenarios],
+        "comparisons": [_compared(each) for each in compared_with_first(comparison.runs, fresh=query.fresh)],
+    }
+
+
+def _compared(each: ComparedRun) -> dict[str, Any]:
+    compared = each.comparison
+    return {
+        "run": each.run.pk,
+        "verdict": compared.verdict,
+        "verdict_reason": compared.verdict_reason,
+        "scenarios": compared.common,
+        "comparable": compared.comparable,
+        "not_comparable": {key: list(why) for key, why in compared.not_comparable.items()},
+        "measures": [change_json(change) for change in (*compared.headline, *compared.others)],
+        "ends": list(compared.ends),
+        "pooled": list(each.pooled),
+        "first_divergences": divergences_json(each.divergences),
+    }
+
+
+def _cell(cell: Cell | None) -> dict[str, Any] | None:
+    return vars(cell) if cell else None

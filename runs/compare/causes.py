@@ -1,0 +1,96 @@
+"""What changed between a run and its baseline, and how often that went with a regression."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from evaluators.statistics.measure_change import ChangeVerdict
+from runs.compare.differences import LABELS, Difference, fingerprint_differences
+from runs.models import Run
+from runs.models.target import IMPORTED
+
+FACTORS: dict[str, tuple[str, ...]] = {
+    "tool": ("tool_version", "tool_files"),
+    "guidance": ("guidance",),
+    "model": ("model",),
+    "scenarios": ("suite_sha256", "fixture", "rubric", "gates"),
+    "judge": ("judge", "judge_sha256", "threshold"),
+    "target": ("target", "target_sha256", "endpoint", "provider", "provider_version"),
+    "evalhub": ("evalhub",),
+    "sandbox": ("sandbox",),
+}
+"""What a result depends on, by its parts of the fingerprint."""
+MOST_REGRESSIONS = 50
+"""Newest earlier regressions that are counted."""
+_NO_INPUT = ("names", "staleness")
+"""Parts of a fingerprint that no result depends on."""
+_UNDER_TEST = ("tool_version", "guidance")
+"""Parts that an imported run must know to be the same as another one."""
+
+
+@dataclass(frozen=True)
+class Cause:
+    """One factor that changed since the baseline."""
+
+    factor: str
+    differences: tuple[Difference, ...]
+    regressions: int
+    """Earlier regressions of the project in which it changed too."""
+    of: int
+    """Earlier regressions."""
+
+
+def same_fingerprint(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
+    """Return whether two runs can differ only by chance; false for an unknown fingerprint.
+
+    Imported runs that don't say which tool and guidance they had are unknown.
+    """
+    if any(
+        each.get("provider") == IMPORTED and not all(map(each.get, _UNDER_TEST)) for each in (before, after)
+    ):
+        return False
+    known = [
+        {name: value for name, value in each.items() if name not in _NO_INPUT} for each in (before, after)
+    ]
+    return bool(known[0]) and known[0] == known[1]
+
+
+def changed_factors(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
+    """Return the factors in which two fingerprints differ; parts that only one knows don't count."""
+    return [
+        factor
+        for factor, parts in FACTORS.items()
+        if any(part in before and part in after and before[part] != after[part] for part in parts)
+    ]
+
+
+def causes_of(run: Run, baseline: Run) -> list[Cause]:
+    """Return what changed since a run's baseline, most frequent in earlier regressions first. One query.
+
+    Expects both runs' guidance to be loaded.
+    """
+    changed = changed_factors(baseline.fingerprint, run.fingerprint)
+    rows = {row.label: row for row in fingerprint_differences(baseline, run)}
+    counts, of = _earlier(run)
+    found = [
+        Cause(
+            factor,
+            tuple(rows[LABELS[part]] for part in FACTORS[factor] if LABELS.get(part) in rows),
+            counts[factor],
+            of,
+        )
+        for factor in changed
+    ]
+    return sorted(found, key=lambda cause: -cause.regressions)
+
+
+def _earlier(run: Run) -> tuple[Counter[str], int]:
+    """Return how often each factor changed in the project's earlier regressions, and their number."""
+    regressed = Run.objects.filter(
+        project=run.project_id, verdict=ChangeVerdict.REGRESSED, pk__lt=run.pk, baseline__isnull=False
+    ).order_by("-pk")
+    pairs = list(regressed.values_list("baseline__fingerprint", "fingerprint")[:MOST_REGRESSIONS])
+    return Counter(factor for pair in pairs for factor in changed_factors(*pair)), len(pairs)

@@ -1,0 +1,92 @@
+"""What is likely to blame for a run's regression, and runs that set causes apart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ninja import Path, Router, Schema, Status
+
+from evalhub.teams.bearer import ApiRequest, Bearer
+from evalhub.web.rest.errors import answers
+from evalhub.web.rest.request_body import Key
+from runs.compare.causes import causes_of
+from runs.launch.separation import request_separation, separation_of
+from runs.models import Run
+from runs.models.run import Trigger
+from runs.results.lookup import find_run
+
+router = Router(tags=["runs"])
+
+
+class CauseOut(Schema):
+    factor: str
+    """tool, guidance, model, scenarios, judge, target, evalhub or sandbox."""
+    regressions: int
+    """Earlier regressions of the project in which it changed too."""
+    of: int
+    """Earlier regressions, at most 50."""
+
+
+class ArmOut(Schema):
+    run: int
+    factor: str | None
+    """The factor that is as in the baseline; null for the control, a fresh run of the same configuration."""
+    state: str
+    verdict: str | None
+    """Of the control against the baseline, of the others against the control."""
+    verdict_against_baseline: str | None
+    """Where all others still regress against it, a factor that can't be set back is the cause."""
+
+
+class CausesOut(Schema):
+    run: int
+    baseline: int | None
+    changed: list[CauseOut]
+    can_set_back: list[str]
+    """The factors that fresh runs can take from the baseline."""
+    by_hand: dict[str, str]
+    """The other factors: why no fresh run sets them back, and what you can do instead."""
+    fresh: list[ArmOut]
+    conclusion: str
+    """Which cause the fresh runs point at; empty before they have finished."""
+
+
+@router.get("/runs/{run_id}/causes", auth=Bearer(), response=answers(CausesOut))
+def get_causes(request: ApiRequest, run_id: Path[Key]) -> dict[str, Any]:
+    """Get what changed since a run's baseline, and what fresh runs say of it."""
+    return _causes_json(find_run(request, run_id))
+
+
+@router.post("/runs/{run_id}/causes", auth=Bearer("run"), response=answers(CausesOut, status=202))
+def separate(request: ApiRequest, run_id: Path[Key]) -> Status[dict[str, Any]]:
+    """Queue fresh runs that set the causes of a regression apart, one factor at a time."""
+    run = find_run(request, run_id)
+    request_separation(run.pk, by=request.access.user, trigger=Trigger.API)
+    return Status(202, _causes_json(run))
+
+
+def _causes_json(run: Run) -> dict[str, Any]:
+    found = separation_of(run)
+    changed = causes_of(run, found.baseline) if found else []
+    return {
+        "run": run.pk,
+        "baseline": run.baseline_id,
+        "changed": [
+            {"factor": each.factor, "regressions": each.regressions, "of": each.of} for each in changed
+        ],
+        "can_set_back": found.factors if found else [],
+        "by_hand": dict(found.by_hand) if found else {},
+        "fresh": [
+            {
+                "run": arm.run.pk,
+                "factor": arm.factor or None,
+                "state": arm.run.state,
+                "verdict": arm.run.verdict or None,
+                "verdict_against_baseline": found.against_baseline.get(arm.factor) or None,
+            }
+            for arm in found.arms
+        ]
+        if found
+        else [],
+        "conclusion": found.conclusion if found else "",
+    }

@@ -1,0 +1,148 @@
+"""The scenarios of compared runs: their trials, their change, and the chips that narrow them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from evaluators.statistics.comparability import Reasons
+from evaluators.statistics.measure_change import ChangeVerdict, MeasureChange
+from runs.compare.first_divergences import DivergingTrials, EndedTrial
+from runs.models import Trial
+from runs.models.trial import TrialState
+from runs.results.rates import Rate
+from runs.results.run_page.scenarios import Chip, Facets
+
+
+@dataclass(frozen=True)
+class ComparedScenario:
+    """A scenario in both runs, or in one."""
+
+    key: str
+    base: tuple[EndedTrial, ...]
+    new: tuple[EndedTrial, ...]
+    changed: Reasons
+    change: MeasureChange | None = None
+    """The test of its pass rate; None if it isn't comparable."""
+    diverging: DivergingTrials | None = None
+    """Where its failing trial parts ways with a passing one of the base."""
+
+    @property
+    def marks(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return the dots of both sides."""
+        return _outcomes(self.base), _outcomes(self.new)
+
+    @property
+    def rates(self) -> tuple[Rate, Rate]:
+        return _rate(self.marks[0]), _rate(self.marks[1])
+
+    @property
+    def kind(self) -> str:
+        """Return the change by counts; `unmeasured` if a side has only errors, `incomparable` if it changed."""
+        if not self.base or not self.new:
+            return "removed" if self.base else "added"
+        if self.changed:
+            return "incomparable"
+        return by_counts(*self.rates)
+
+    @property
+    def is_comparable(self) -> bool:
+        """Return whether both runs have it with the same task, gates, judge and rubric."""
+        return bool(self.base and self.new and not self.changed)
+
+    @property
+    def is_not_significant(self) -> bool:
+        """Return whether its pass rates differ by no more than chance explains, or by an unknown measure of it."""
+        decided = (ChangeVerdict.REGRESSED, ChangeVerdict.IMPROVED)
+        return self.kind in ("worse", "better") and not (self.change and self.change.verdict in decided)
+
+    @property
+    def points(self) -> float:
+        """Return the absolute difference of the pass rates in percentage points."""
+        before, after = self.rates
+        return abs(after.share - before.share) * 100
+
+
+def by_counts(before: Rate, after: Rate) -> str:
+    """Return how a pass rate changed, by counts and without a test; `unmeasured` if a side has only errors."""
+    if not before.n or not after.n:
+        return "unmeasured"
+    if before.share == after.share:
+        return "same"
+    return "worse" if after.share < before.share else "better"
+
+
+def _outcomes(trials: Sequence[EndedTrial]) -> tuple[str, ...]:
+    return tuple([trial.outcome for trial in trials])
+
+
+def _rate(outcomes: tuple[str, ...]) -> Rate:
+    return Rate(outcomes.count("pass"), outcomes.count("pass") + outcomes.count("fail"))
+
+
+ORDER = ("worse", "better", "unmeasured", "incomparable", "added", "removed", "same")
+
+
+@dataclass
+class ScenarioSide:
+    """A scenario in one run."""
+
+    trials: list[EndedTrial] = field(default_factory=list)
+
+    @property
+    def rate(self) -> Rate:
+        return _rate(self.marks)
+
+    @property
+    def marks(self) -> tuple[str, ...]:
+        return _outcomes(self.trials)
+
+
+def sides_of(counts_for: Mapping[int, int]) -> dict[int, dict[str, ScenarioSide]]:
+    """Return the scenarios of each run that have a finished trial, in the order of the suite. One query.
+
+    `counts_for` is the compared run for each run whose trials count.
+    """
+    rows = Trial.objects.filter(run__in=counts_for, state=TrialState.FINISHED).order_by(
+        "run", "position", "pk"
+    )
+    sides: dict[int, dict[str, ScenarioSide]] = {key: {} for key in counts_for.values()}
+    for run, key, pk, outcome, index in rows.values_list("run", "scenario__key", "pk", "outcome", "index"):
+        side = sides[counts_for[run]].setdefault(key, ScenarioSide())
+        side.trials.append(EndedTrial(pk, outcome, index + 1, run))
+    return sides
+
+
+Test = Callable[[ComparedScenario], bool]
+DIFFERING = "differing"
+FACETS: dict[str, tuple[str, str, str, Test]] = {
+    "worse": ("Worse", "▼", "worse", lambda each: each.kind == "worse"),
+    "better": ("Better", "▲", "better", lambda each: each.kind == "better"),
+    "same": ("Same", "=", "muted", lambda each: each.kind == "same"),
+    "unmeasured": ("Errors only", "!", "caution", lambda each: each.kind == "unmeasured"),
+    "added": ("Only in the new run", "", "", lambda each: each.kind == "added"),
+    "removed": ("Only in the base", "", "", lambda each: each.kind == "removed"),
+    "incomparable": ("Not comparable", "!", "caution", lambda each: not each.is_comparable),
+    DIFFERING: (
+        "What differs",
+        "",
+        "",
+        lambda each: each.kind not in ("same", "unmeasured", "incomparable"),
+    ),
+}
+
+
+def compared_facets(scenarios: Collection[ComparedScenario]) -> Facets:
+    """Return the chips with their numbers of scenarios: what differs, then each kind that there is, then all."""
+    counted = [
+        Chip(name, label, sum(map(test, scenarios)), sign, look)
+        for name, (label, sign, look, test) in FACETS.items()
+    ]
+    differing = counted.pop()
+    whole = Chip("all", "All", len(scenarios))
+    return Facets(len(scenarios), (differing, *(chip for chip in counted if chip.n), whole))
+
+
+def left_by(scenarios: list[ComparedScenario], show: str) -> list[ComparedScenario]:
+    """Return a chip's scenarios; all for an unknown chip."""
+    return [each for each in scenarios if FACETS[show][3](each)] if show in FACETS else scenarios

@@ -1,0 +1,254 @@
+"""Compare two runs: comparability, measures and scenarios."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from evaluators.statistics.comparability import sentence
+from evaluators.statistics.error_shares import Levels
+from evaluators.statistics.measure_change import MeasureChange, MeasureRule, Sample
+from evaluators.statistics.verdict_sentences import p_text
+from runs.compare.compare_page.compared_scenarios import ORDER, ComparedScenario, sides_of
+from runs.compare.comparison import incomparable
+from runs.compare.differences import Difference, definition_differences, fingerprint_rows
+from runs.compare.first_divergences import FirstDivergences, first_divergences
+from runs.compare.fresh_trials import FreshRun, pool_of
+from runs.compare.measure_changes import HEADLINE, PASS, Pool, compare_pools
+from runs.compare.shown_changes import ShownChange, ShownVerdict, shown_verdict
+from runs.compare.side_by_side import measures_of
+from runs.compare.stored_changes import stored_changes, stored_scenario_changes
+from runs.models import Measure, Run
+from runs.results.counting import compared_by
+from runs.results.measures import label_of
+from runs.results.rates import Rate, rates_of
+
+
+@dataclass(frozen=True)
+class ScenarioValue:
+    """A measure of one scenario in both runs."""
+
+    key: str
+    base: Sample
+    new: Sample
+
+    @property
+    def difference(self) -> float:
+        return self.new.mean - self.base.mean
+
+
+@dataclass(frozen=True)
+class MeasureRow:
+    """A measure in both runs."""
+
+    measure: Measure
+    base: float | None
+    """The mean over the scenarios that can be compared; where none can, over the run's own. None if not measured."""
+    new: float | None
+    change: ShownChange | None
+    """None where no scenario can be compared."""
+
+    @property
+    def label(self) -> str:
+        return label_of(self.measure)
+
+    @property
+    def is_pass_rate(self) -> bool:
+        """Return whether values are percentages."""
+        return str(self.measure) == PASS
+
+    @property
+    def sign(self) -> str:
+        """Return how the base relates to the new value; empty if one is not measured."""
+        if self.base is None or self.new is None:
+            return ""
+        return "=" if self.base == self.new else "<" if self.base < self.new else ">"
+
+    @property
+    def is_not_significant(self) -> bool:
+        """Return whether chance can explain the difference."""
+        return bool(
+            self.change and self.change.change.effect and self.change.verdict in ("no_evidence", "too_little")
+        )
+
+
+@dataclass(frozen=True)
+class ComparedRuns:
+    """Content of the comparison page."""
+
+    base: Run
+    new: Run
+    fingerprint: list[Difference]
+    measures: list[MeasureRow]
+    scenarios: list[ComparedScenario]
+    verdict: ShownVerdict | None
+    """None where no scenario can be compared."""
+    divergences: FirstDivergences = field(default_factory=FirstDivergences)
+    pools: tuple[Pool, ...] = ()
+    levels: Levels | None = None
+    """The levels of a comparison to which trials were added after a look; None for any other."""
+
+    @property
+    def level_texts(self) -> tuple[str, ...]:
+        """Return the levels of the pass rate and of scenarios as texts; empty where nothing was added."""
+        return tuple(map(p_text, self.levels)) if self.levels else ()
+
+    @property
+    def apart(self) -> list[tuple[Run, Rate]]:
+        """Return both runs with their pass rates if no scenario can be compared, else nothing."""
+        return [] if self.comparable else rates_of(self.base, self.new)
+
+    @property
+    def no_verdict(self) -> str:
+        """Return why there is no verdict, if one of the runs has too many errors."""
+        return self.base.no_verdict or self.new.no_verdict
+
+    @property
+    def headline(self) -> list[MeasureRow]:
+        """Return the most important measures."""
+        rows = {str(row.measure): row for row in self.measures}
+        return [rows[name] for name in HEADLINE if name in rows]
+
+    @property
+    def others(self) -> list[MeasureRow]:
+        """Return all other measures."""
+        return [row for row in self.measures if str(row.measure) not in HEADLINE]
+
+    @property
+    def comparable(self) -> int:
+        """Return the scenarios of both runs with the same task, gates, judge and rubric."""
+        return sum(each.is_comparable for each in self.scenarios)
+
+    @property
+    def changed(self) -> list[ComparedScenario]:
+        """Return the scenarios of both runs that changed."""
+        return [each for each in self.scenarios if each.changed]
+
+    @property
+    def not_comparable(self) -> str:
+        """Return how many shared scenarios changed, and in what; empty if none."""
+        return sentence([each.changed for each in self.changed])
+
+    @property
+    def compared_by(self) -> str:
+        """Return by which exit codes tool use is compared, as a sentence; empty in runs of older releases."""
+        return compared_by(self.base.counting, self.new.counting)
+
+    @property
+    def one_sided(self) -> int:
+        """Return the scenarios of only one run."""
+        return sum(not (each.base and each.new) for each in self.scenarios)
+
+
+def _worse_first(rule: MeasureRule, value: ScenarioValue) -> float:
+    return -value.difference if rule.better == "lower" else value.difference
+
+
+def scenario_values(pools: Sequence[Pool], measure: str) -> list[ScenarioValue]:
+    """Return a measure's values by scenario, the worst change first; none if it isn't compared. One to three queries."""
+    layer, _, name = measure.partition("/")
+    if len(pools) != 2 or not (layer and name):
+        return []
+    (compared,) = compare_pools(pools[0], pools[1:], [measure])
+    if measure not in compared.samples:
+        return []
+    rule, before, after = compared.samples[measure]
+    values = [ScenarioValue(key, before[key], after[key]) for key in after if key in before]
+    return sorted(values, key=lambda each: _worse_first(rule, each))
+
+
+def compare_runs(base: Run, new: Run, fresh: Sequence[FreshRun] = ()) -> ComparedRuns:
+    """Return two runs side by side, differences first.
+
+    Six queries; up to two more where the runs' suite versions differ.
+    """
+    pools = tuple(pool_of(run, fresh) for run in (base, new))
+    changes, by_key, levels = _stored(pools) or _computed(pools)
+    counted = {key: each.run.pk for each in pools for key in each.keys}
+    sides = sides_of(counted)
+    before, after = sides[base.pk], sides[new.pk]
+    reasons = incomparable(base, new)
+    scenarios = [
+        ComparedScenario(
+            key,
+            tuple(before[key].trials) if key in before else (),
+            tuple(after[key].trials) if key in after else (),
+            reasons.get(key, ()) if key in before and key in after else (),
+            by_key.get(key),
+        )
+        for key in dict.fromkeys([*after, *before])
+    ]
+    divergences = first_divergences(
+        list(counted), {each.key: (each.base, each.new) for each in scenarios if each.is_comparable}
+    )
+    scenarios = [replace(each, diverging=divergences.scenarios.get(each.key)) for each in scenarios]
+    scenarios.sort(key=lambda each: (ORDER.index(each.kind), -each.points))
+    fingerprint = [*edited(base, new), *fingerprint_rows(base, new)]
+    return ComparedRuns(
+        *(base, new, fingerprint, _measures(base, new, changes), scenarios, shown_verdict(changes)),
+        *(divergences, pools, levels),
+    )
+
+
+Changes = tuple[Sequence[MeasureChange], Mapping[str, MeasureChange], Levels | None]
+"""The measures' changes, headline first, the pass rate's by scenario, and the levels of pooled trials."""
+
+
+def _stored(pools: Sequence[Pool]) -> Changes | None:
+    """Return what was stored when the newer run closed; None unless the other alone is its old side, with nothing pooled."""
+    base, new = pools
+    others = new.run.old_side.get("runs") or new.run.old_side.get("again")
+    if new.run.baseline_id != base.run.pk or base.also or new.also or others:
+        return None
+    stored = stored_changes(new.run.pk)
+    return (stored, stored_scenario_changes(new.run.pk), None) if stored else None
+
+
+def _computed(pools: Sequence[Pool]) -> Changes:
+    (compared,) = compare_pools(pools[0], pools[1:])
+    pooled = any(each.also for each in pools)
+    return [*compared.headline, *compared.others], compared.scenarios, compared.levels if pooled else None
+
+
+def _measures(base: Run, new: Run, changes: Sequence[MeasureChange]) -> list[MeasureRow]:
+    by_name = {change.rule.name: change for change in changes if change.scenarios}
+    rows = []
+    for measure, cells in measures_of([base, new]):
+        change = by_name.get(str(measure))
+        own = [cell.mean if cell else None for cell in cells]
+        before, after = (change.before, change.after) if change else own
+        rows.append(MeasureRow(measure, before, after, ShownChange(change) if change else None))
+    # Trial totals come before layer measures; the pass rate comes first.
+    return sorted(rows, key=lambda row: (row.measure.layer != "trial", row.measure.name != "pass"))
+
+
+def edited(base: Run, new: Run) -> list[Difference]:
+    """Return the edits of the runs' target and judges. One query; expects their target versions to be loaded."""
+    return [*_in_target(base, new), *_in_judges(base, new)]
+
+
+def _in_target(base: Run, new: Run) -> list[Difference]:
+    before, after = base.target_version, new.target_version
+    if base.target_id != new.target_id or before is None or after is None or before == after:
+        return []
+    return definition_differences("Target's", before.definition, after.definition)
+
+
+def _in_judges(base: Run, new: Run) -> list[Difference]:
+    """Return the edits of the judges that both runs could use."""
+    definitions: dict[int, dict[str, dict[str, Any]]] = {base.pk: {}, new.pk: {}}
+    columns = ("run_id", "targetversion__target__name", "targetversion__definition")
+    for run, name, definition in Run.judge_versions.through.objects.filter(run__in=definitions).values_list(
+        *columns
+    ):
+        definitions[run][name] = definition
+    before, after = definitions[base.pk], definitions[new.pk]
+    several = len(before | after) > 1
+    return [
+        each
+        for name in sorted(before.keys() & after.keys())
+        for each in definition_differences(
+            f"Judge {name}'s" if several else "Judge's", before[name], after[name]
+        )
+    ]

@@ -1,0 +1,203 @@
+"""The page that plans and starts further trials of two compared runs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from django.contrib import messages
+from django.http import Http404, HttpResponse, QueryDict
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods
+
+from evalhub.lib.numbers import counted
+from evalhub.teams.pages import ProjectRequest, project_page
+from evaluators.statistics import verdict_sentences
+from evaluators.statistics.expected_looks import Earlier, expected_further_trials
+from evaluators.statistics.looks import first_size
+from evaluators.statistics.regression import detectable_with
+from runs.compare.compare_page.chosen_runs import ChosenRuns, chosen_runs
+from runs.compare.compare_page.compared_scenarios import ComparedScenario
+from runs.compare.compare_page.comparison import compare_runs
+from runs.compare.differences import LABELS, fingerprint_differences
+from runs.compare.fresh_trials import fresh_runs
+from runs.compare.measure_changes import (
+    HEADLINE,
+    PASS,
+    Pool,
+    RunComparison,
+    compare_pools,
+    smallest_of_pass_rate,
+)
+from runs.errors import RequestError
+from runs.launch.estimate import PlanEstimate, estimate_plan
+from runs.launch.more_trials import MOST_MORE, Planned, plan_more_trials, request_more_trials
+from runs.launch.run_history import read_history
+from runs.models import Run
+
+USUAL = 5
+"""Further trials of each scenario that are proposed."""
+
+
+@dataclass(frozen=True)
+class MorePlan:
+    """The plan of further trials, or why there is none."""
+
+    planned: Sequence[Planned] = ()
+    estimate: PlanEstimate | None = None
+    now: str = ""
+    """The smallest change of the pass rate that the comparison can find now; empty if unknown."""
+    then: str = ""
+    """The same with the further trials, if the pass rates stay as they are."""
+    expected: float | None = None
+    """Further trials of each scenario in each run until a verdict if nothing has changed; None if they are counted."""
+    problem: str = ""
+    id: str = ""
+
+    @property
+    def trials(self) -> int:
+        return sum(run.trial_count for run, _ in self.planned)
+
+
+@dataclass(frozen=True)
+class MorePage:
+    """Content of the page."""
+
+    chosen: ChosenRuns
+    scenarios: list[ComparedScenario]
+    """Those that both runs can get more trials of."""
+    keys: list[str]
+    """The selected ones."""
+    trials: int | None
+    """None if the given number is none."""
+    plan: MorePlan
+    until_decided: bool = False
+    """Whether `trials` are the most, and are added in looks."""
+
+    @property
+    def first(self) -> int:
+        """Return the trials of each scenario that are queued at once."""
+        return first_size(self.trials or 1) if self.until_decided else self.trials or 0
+
+    @property
+    def tools(self) -> str:
+        """Return both runs' tool versions if they differ: a worker has one of them."""
+        base, new = self.chosen.runs
+        differing = (
+            each for each in fingerprint_differences(base, new) if each.label == LABELS["tool_version"]
+        )
+        return next((f"{each.before or 'unknown'} and {each.after or 'unknown'}" for each in differing), "")
+
+
+def _more_page(request: ProjectRequest, given: QueryDict) -> MorePage:
+    chosen = chosen_runs(request.access.project, given.get("runs", ""))
+    if len(chosen.runs) != 2:
+        raise Http404
+    base, new = chosen.runs
+    compared = compare_runs(base, new, fresh_runs(chosen.runs))
+    scenarios = [each for each in compared.scenarios if each.is_comparable]
+    asked = set(given.getlist("scenario"))
+    keys = [
+        each.key
+        for each in scenarios
+        if (each.key in asked if "scenario" in given else each.kind in ("worse", "better"))
+    ]
+    trials, until_decided = _number(given.get("trials", str(USUAL))), bool(given.get("until_decided"))
+    plan = _plan(request, chosen.runs, compared.pools, keys, trials, until_decided=until_decided)
+    return MorePage(chosen, scenarios, keys, trials, plan, until_decided)
+
+
+def _number(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdigit() and 1 <= int(text[:6]) <= MOST_MORE else None
+
+
+def _plan(
+    request: ProjectRequest,
+    runs: Sequence[Run],
+    pools: Sequence[Pool],
+    keys: list[str],
+    trials: int | None,
+    *,
+    until_decided: bool,
+) -> MorePlan:
+    project = request.access.project
+    if trials is None:
+        return MorePlan(problem=f"Enter a whole number of trials from 1 to {MOST_MORE}.", id="request/trials")
+    try:
+        planned = plan_more_trials(project, runs, keys, trials, until_decided=until_decided)
+    except RequestError as error:
+        return MorePlan(problem=str(error), id=error.id)
+    first = planned[0][0]
+    history = read_history(
+        *(project.pk, first.suite_version.suite_id, [each.scenario_id for each in first.scenarios]),
+        {run.target.pk for run, _ in planned},
+    )
+    judged = any(own.options.judge for _, own in planned)
+    smallest = smallest_of_pass_rate(project)
+    estimate = estimate_plan([run for run, _ in planned], history, judged=judged, smallest=smallest)
+    (compared,) = compare_pools(pools[0], pools[1:], HEADLINE)
+    now, then = _detectable(compared, keys, trials)
+    expected = _expected(compared, keys, trials) if until_decided else None
+    return MorePlan(planned, estimate, now, then, expected)
+
+
+def _expected(compared: RunComparison, keys: Collection[str], most: int) -> float | None:
+    if PASS not in compared.samples:
+        return None
+    _, before, after = compared.samples[PASS]
+    pairs = [(key, before[key], after[key]) for key in after if key in before]
+    earlier = tuple(
+        Earlier(round(old.mean * old.n), old.n, round(new.mean * new.n), new.n, key in keys)
+        for key, old, new in pairs
+    )
+    return expected_further_trials(earlier, first_size(most), most).expected if earlier else None
+
+
+def _detectable(compared: RunComparison, keys: Collection[str], more: int) -> tuple[str, str]:
+    """Return the smallest detectable change of the pass rate now and with more trials, as texts; empty for none."""
+    change = compared.pass_rate
+    if change is None:
+        return "", ""
+    _, before, after = compared.samples[PASS]
+    then = detectable_with(change, before, after, more, keys)
+    now, later = (
+        "" if each is None else verdict_sentences.size(change, each, signed=False)
+        for each in (change.detectable, then)
+    )
+    return now, later
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@project_page("run")
+def more_trials(request: ProjectRequest) -> HttpResponse:
+    """Show the plan of further trials of two runs; start them if the start button was pressed."""
+    is_post = request.method == "POST"
+    page = _more_page(request, request.POST if is_post else request.GET)
+    if "start" not in request.POST:
+        wrong = page.plan.problem and is_post and not request.htmx
+        return _show(request, page, status=422 if wrong else 200)
+    if page.plan.problem:
+        return _show(request, page, status=422)
+    if request.POST.get("planned") != str(page.plan.trials):
+        # The button showed another number: the user has not seen this plan.
+        return _show(request, page, status=409)
+    try:
+        request_more_trials(request.access.project, page.plan.planned, by=request.user)
+    except RequestError as error:
+        return _show(request, replace(page, plan=MorePlan(problem=str(error), id=error.id)), status=422)
+    messages.success(request, f"Queued {counted(page.plan.trials, 'more trial')}.")
+    return redirect(f"{reverse('compare', args=[request.access.project.slug])}?runs={page.chosen.numbers}")
+
+
+def _show(request: ProjectRequest, page: MorePage, *, status: int = 200) -> HttpResponse:
+    context: dict[str, Any] = {
+        "page": page,
+        "plan": page.plan,
+        "most": MOST_MORE,
+        "has_changed": status == 409,
+    }
+    is_part = request.htmx and request.htmx.target == "plan"
+    template = "compare/_more_plan.html" if is_part else "compare/more_trials.html"
+    return render(request, template, context, status=status)

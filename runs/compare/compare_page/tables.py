@@ -1,0 +1,101 @@
+"""The tables of the comparison pages as CSV."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from evalhub.web.csv_export import Cell, Table
+from runs.compare.compare_page.compared_scenarios import ComparedScenario
+from runs.compare.compare_page.comparison import ComparedRuns, MeasureRow
+from runs.compare.compare_page.matrix import Matrix
+from runs.results.rates import Rate
+
+MEASURE_COLUMNS = (
+    *("measure", "unit", "base", "new", "difference", "low_95", "high_95", "scale", "verdict", "magnitude"),
+    *(
+        "scenarios",
+        "base_trials",
+        "new_trials",
+        "worse",
+        "better",
+        "p",
+        "p_corrected",
+        "p_elsewhere",
+        "delta",
+    ),
+    *("detectable", "test"),
+)
+
+
+def measure_table(compared: ComparedRuns) -> Table:
+    """Return the measures, headline first; differences are from 0 to 1, on the relative scale shares of the base."""
+    rows = (_measure(row) for row in (*compared.headline, *compared.others))
+    return Table(f"{_name(compared)}-measures", MEASURE_COLUMNS, rows)
+
+
+def _measure(row: MeasureRow) -> tuple[Cell, ...]:
+    shared = (str(row.measure), row.measure.unit, row.base, row.new)
+    if row.change is None:
+        return (*shared, *[None] * 4, "not_comparable", *[None] * 12)
+    change = row.change.change
+    return (
+        *(*shared, change.effect, change.lower, change.upper, change.rule.scale.value, change.verdict.value),
+        *(change.magnitude, change.scenarios, *change.trials, change.worse, change.better, change.p),
+        *(change.corrected, change.p_elsewhere, change.delta, change.detectable, change.test.value),
+    )
+
+
+SCENARIO_COLUMNS = (
+    *("scenario", "base_passed", "base_failed", "base_errors", "new_passed", "new_failed", "new_errors"),
+    *("difference", "change", "comparable", "changed", "not_significant", "first_difference"),
+)
+
+
+def scenario_table(compared: ComparedRuns, scenarios: Iterable[ComparedScenario]) -> Table:
+    """Return the scenarios of a chip; `changed` names the parts that changed."""
+    return Table(f"{_name(compared)}-scenarios", SCENARIO_COLUMNS, (_scenario(each) for each in scenarios))
+
+
+def _scenario(each: ComparedScenario) -> tuple[Cell, ...]:
+    before, after = each.rates
+    difference = after.share - before.share if each.is_comparable and before.n and after.n else None
+    sides = [side.count(word) for side in each.marks for word in ("pass", "fail", "error")]
+    apart = each.diverging.divergence if each.diverging else None
+    return (
+        *(each.key, *sides, difference, each.kind, each.is_comparable, " ".join(each.changed)),
+        *(each.is_not_significant, apart.label if apart else None),
+    )
+
+
+def _name(compared: ComparedRuns) -> str:
+    return f"runs-{compared.base.pk}-{compared.new.pk}"
+
+
+def matrix_table(matrix: Matrix) -> Table:
+    """Return the matrix's measures, one row for each run."""
+    header = ("measure", "unit", "run", "value", "difference", "low_95", "high_95", "scale", "verdict")
+    return Table("runs-measures", header, _matrix_rows(matrix))
+
+
+def _matrix_rows(matrix: Matrix) -> Iterator[tuple[Cell, ...]]:
+    for row in matrix.summary:
+        for column, cell in zip(matrix.columns, row.cells, strict=True):
+            change = cell.change.change if cell.change else None
+            found = (
+                (change.effect, change.lower, change.upper, change.rule.scale.value, change.verdict.value)
+                if change
+                else [None] * 5
+            )
+            yield (str(row.measure), row.measure.unit, column.run.pk, cell.value, *found)
+
+
+def matrix_scenario_table(matrix: Matrix) -> Table:
+    """Return the scenarios' trials by run; `change` is against the base, by counts."""
+    header = ("scenario", "run", "passed", "trials", "change")
+    rows = (
+        (row.key, column.run.pk, rate.passed, rate.n, cell.change or None)
+        for row in matrix.scenarios
+        for column, cell in zip(matrix.columns, row.cells, strict=True)
+        for rate in [cell.side.rate if cell.side else Rate(0, 0)]
+    )
+    return Table("runs-scenarios", header, rows)

@@ -1,0 +1,193 @@
+"""The views that compare two runs, or up to ten."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_POST, require_safe
+
+from evalhub.teams.pages import ProjectRequest, project_page
+from evalhub.web.csv_export import chosen_table
+from evalhub.web.paging import key_of
+from runs.compare.compare_page.chosen_runs import ChosenRuns, chosen_runs
+from runs.compare.compare_page.compared_scenarios import (
+    DIFFERING,
+    FACETS,
+    ComparedScenario,
+    compared_facets,
+    left_by,
+)
+from runs.compare.compare_page.comparison import ComparedRuns, compare_runs, scenario_values
+from runs.compare.compare_page.matrix import MOST_WITH_SCENARIOS, scenario_matrix, summary_matrix
+from runs.compare.compare_page.tables import (
+    matrix_scenario_table,
+    matrix_table,
+    measure_table,
+    scenario_table,
+)
+from runs.compare.compare_page.text_differences import PARTS, differing_parts, text_differences
+from runs.compare.differences import differing_values
+from runs.compare.fresh_trials import FreshRun, fresh_runs
+from runs.models import Run
+from runs.results.trial_page.side_by_side import TwoTrials, two_trials
+
+HELP_COOKIE = "compare_help"
+"""Set once somebody has dismissed how to read a comparison."""
+A_YEAR = 365 * 24 * 3600
+
+
+@require_safe
+@project_page()
+def compare(request: ProjectRequest) -> HttpResponseBase:
+    """Compare runs with the first one; the list's check boxes send them as separate parameters."""
+    given = request.GET.getlist("runs")
+    if len(given) > 1:
+        # The oldest run is the base, whichever was ticked first.
+        return _to(request, sorted(given, key=lambda key: (len(key), key)))
+    if added := request.GET.get("add", "").strip():
+        return _to(request, [*given, added])
+    chosen = chosen_runs(request.access.project, given[0] if given else "")
+    if not chosen.runs:
+        status = 404 if chosen.problem else 200
+        return render(request, "compare/choose_runs.html", {"problem": chosen.problem}, status=status)
+    fresh = fresh_runs(chosen.runs)
+    if request.htmx and request.htmx.target == "fresh":
+        return _fresh(request, chosen, fresh)
+    counted = [] if request.GET.get("fresh") == "no" else fresh
+    context = {"chosen": chosen, "fresh": fresh, "pooled": any(each.is_pooled for each in counted)}
+    context["is_help_read"] = request.COOKIES.get(HELP_COOKIE) == "read"
+    several = _two_runs if len(chosen.runs) == 2 else _several_runs
+    return several(request, chosen, counted, context)
+
+
+def _to(request: ProjectRequest, numbers: list[str]) -> HttpResponse:
+    return redirect(f"{reverse('compare', args=[request.access.project.slug])}?runs={','.join(numbers)}")
+
+
+def _fresh(request: ProjectRequest, chosen: ChosenRuns, fresh: list[FreshRun]) -> HttpResponse:
+    """Show how far the further trials are; the whole page is loaded again with the last of them."""
+    response = render(request, "compare/_fresh.html", {"chosen": chosen, "fresh": fresh})
+    if not any(each.run.is_open for each in fresh):
+        response["HX-Refresh"] = "true"
+    return response
+
+
+def _are_two_versions(base: Run, new: Run) -> bool:
+    return base.suite_id == new.suite_id and base.suite_version_id != new.suite_version_id
+
+
+def _two_runs(
+    request: ProjectRequest, chosen: ChosenRuns, fresh: list[FreshRun], context: dict[str, object]
+) -> HttpResponseBase:
+    base, new = chosen.runs
+    part = request.GET.get("part", "")
+    documents = text_differences(base, new, part) if part in PARTS else []
+    compared = compare_runs(base, new, fresh)
+    show = request.GET.get("show", DIFFERING)
+    scenarios = left_by(compared.scenarios, show)
+    tables = {
+        "measures": lambda: measure_table(compared),
+        "scenarios": lambda: scenario_table(compared, scenarios),
+    }
+    if table := chosen_table(request, tables):
+        return table
+    opened = next((each for each in scenarios if each.key == request.GET.get("open")), None)
+    measure = request.GET.get("measure", "")
+    context |= {
+        "compared": compared,
+        "facets": compared_facets(compared.scenarios),
+        "scenarios": scenarios,
+        "show": show if show in FACETS else "all",
+        "expert": request.GET.get("columns") == "expert",
+        "opened": opened,
+        "pair": _pair(request, compared, opened) if opened else None,
+        "measure": measure,
+        "values": scenario_values(compared.pools, measure) if measure else [],
+        "parts": differing_parts(base, new),
+        "part": part,
+        "versions": chosen.runs if _are_two_versions(base, new) else (),
+        "documents": documents,
+        "may_run": request.access.may("run"),
+    }
+    fragments = {
+        "scenarios": "compare/_scenarios.html",
+        "measures": "compare/_measures.html",
+        "documents": "compare/_documents.html",
+    }
+    return _page(request, "compare/compare.html", fragments, context)
+
+
+def _pair(request: ProjectRequest, compared: ComparedRuns, opened: ComparedScenario) -> TwoTrials | None:
+    """Return the two trials of the opened scenario that the address names, else the most telling ones."""
+    if not opened.base or not opened.new:
+        return None
+    asked = [key_of(word) for word in request.GET.get("pair", "").split(",")]
+    known = [{trial.pk for trial in side} for side in (opened.base, opened.new)]
+    if len(asked) == 2 and asked[0] in known[0] and asked[1] in known[1]:
+        return two_trials(request.access.project, asked[0] or 0, asked[1] or 0)
+    if opened.diverging:
+        return two_trials(request.access.project, opened.diverging.base, opened.diverging.new)
+    base, new = (
+        next((trial.pk for trial in side if trial.outcome == outcome), side[0].pk)
+        for side, outcome in ((opened.base, "pass"), (opened.new, "fail"))
+    )
+    return two_trials(request.access.project, base, new)
+
+
+def _several_runs(
+    request: ProjectRequest, chosen: ChosenRuns, fresh: list[FreshRun], context: dict[str, object]
+) -> HttpResponseBase:
+    has_scenarios = len(chosen.runs) <= MOST_WITH_SCENARIOS
+    asked = request.GET.get("layout", "") == "scenarios"
+    shows_scenarios = has_scenarios and asked
+    matrix = (scenario_matrix if shows_scenarios else summary_matrix)(chosen.runs, fresh)
+    name, table_of = ("scenarios", matrix_scenario_table) if shows_scenarios else ("measures", matrix_table)
+    if table := chosen_table(request, {name: lambda: table_of(matrix)}):
+        return table
+    rows = [row for row in matrix.scenarios if row.differs or request.GET.get("show") == "all"]
+    context |= {
+        "matrix": matrix,
+        "rows": rows,
+        "fingerprints": differing_values(chosen.runs),
+        "differing": sum(row.differs for row in matrix.scenarios),
+        "shows_all": request.GET.get("show") == "all",
+        "shows_scenarios": shows_scenarios,
+        "has_scenarios": has_scenarios,
+        "is_too_wide": asked and not has_scenarios,
+        "most_with_scenarios": MOST_WITH_SCENARIOS,
+    }
+    return _page(request, "compare/matrix.html", {"matrix": "compare/_matrix.html"}, context)
+
+
+def _page(
+    request: ProjectRequest, page: str, fragments: Mapping[str, str], context: dict[str, object]
+) -> HttpResponse:
+    """Render the fragment that htmx asks for, else the page."""
+    target = request.htmx.target if request.htmx and not request.htmx.history_restore_request else None
+    response = render(request, fragments.get(target or "", page), context)
+    response["Vary"] = "HX-Request, HX-Target"
+    return response
+
+
+@require_POST
+@project_page()
+def compare_help(request: ProjectRequest) -> HttpResponse:
+    """Remember that somebody has read how to read a comparison."""
+    chosen = chosen_runs(request.access.project, request.POST.get("runs", ""))
+    response = _to(request, [str(run.pk) for run in chosen.runs])
+    _remember(request, response)
+    return response
+
+
+def _remember(request: HttpRequest, response: HttpResponse) -> None:
+    response.set_cookie(
+        *(HELP_COOKIE, "read"),
+        max_age=A_YEAR,
+        secure=settings.SESSION_COOKIE_SECURE,
+        httponly=True,
+        samesite="Lax",
+    )

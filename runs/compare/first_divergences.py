@@ -1,0 +1,140 @@
+"""Find where the failing trials of a run part ways with the passing ones of another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from evaluators.tool_use.command_alignment import Divergence, closest_pair, first_divergence, most_common
+from runs.compare.measure_changes import Pool, RunComparison
+from runs.models import Trial
+from runs.models.trial import TrialState
+from runs.results.digests import command_sequences
+
+FEWEST_SHARED = 2
+"""The fewest scenarios with the same first difference that are worth a sentence."""
+
+
+class EndedTrial(NamedTuple):
+    """A finished trial of a compared run."""
+
+    pk: int
+    outcome: str
+    number: int = 1
+    """In its run, from 1."""
+    run: int = 0
+
+
+class DivergingTrials(NamedTuple):
+    """A passed trial of the base and a failed one of the new run, and where their commands part ways."""
+
+    base: int
+    new: int
+    divergence: Divergence | None
+    """None if both ran the same commands."""
+
+
+@dataclass(frozen=True)
+class FirstDivergences:
+    """The newly failing scenarios' first different commands."""
+
+    newly_failing: int = 0
+    scenarios: dict[str, DivergingTrials] = field(default_factory=dict)
+    """By scenario key, where the commands of both trials are known."""
+
+    @property
+    def most_common(self) -> tuple[str, int]:
+        """Return the command that is the first different one in most scenarios, and in how many."""
+        return most_common(each.divergence for each in self.scenarios.values() if each.divergence)
+
+    @property
+    def sentence(self) -> str:
+        """Return which first difference several newly failing scenarios share; empty if none."""
+        command, n = self.most_common
+        if n < FEWEST_SHARED:
+            return ""
+        return f"In {n} of {self.newly_failing} newly failing scenarios the first different command is `{command}`."
+
+
+Sides = Mapping[str, tuple[Sequence[EndedTrial], Sequence[EndedTrial]]]
+"""The finished trials of comparable scenarios in the base and in the new run, by key."""
+
+
+def first_divergences(runs: Sequence[int], scenarios: Sides) -> FirstDivergences:
+    """Return where the newly failing scenarios' trials part ways, by scenario key.
+
+    `runs` are those that the trials are from. One query, two where a run is open, none if no scenario newly fails.
+    """
+    failing = {key: sides for key, sides in sorted(scenarios.items()) if _newly_fails(*sides)}
+    if not failing:
+        return FirstDivergences()
+    commands = command_sequences(runs)
+    found = {key: _diverging(*sides, commands) for key, sides in failing.items()}
+    return FirstDivergences(len(failing), {key: each for key, each in found.items() if each})
+
+
+def divergences_from(base: Pool, others: Sequence[tuple[Pool, RunComparison]]) -> list[FirstDivergences]:
+    """Return where each later run's newly failing scenarios part ways with the first run's.
+
+    One query, and up to two for each run with newly failing scenarios.
+    """
+    counts_for = {key: pool.run.pk for pool in (base, *(pool for pool, _ in others)) for key in pool.keys}
+    rows = Trial.objects.filter(run__in=counts_for, state=TrialState.FINISHED).order_by(
+        "run", "position", "pk"
+    )
+    ended: dict[int, dict[str, list[EndedTrial]]] = {run: {} for run in counts_for.values()}
+    for run, key, pk, outcome in rows.values_list("run", "scenario__key", "pk", "outcome"):
+        ended[counts_for[run]].setdefault(key, []).append(EndedTrial(pk, outcome, run=run))
+    before = ended[base.run.pk]
+    return [
+        first_divergences(
+            (*base.keys, *pool.keys),
+            {key: (before.get(key, ()), ended[pool.run.pk].get(key, ())) for key in comparison.scenarios},
+        )
+        for pool, comparison in others
+    ]
+
+
+def divergences_json(found: FirstDivergences) -> dict[str, Any]:
+    """Return the first differences as JSON."""
+    command, n = found.most_common
+    return {
+        "newly_failing": found.newly_failing,
+        "most_common": {"command": command, "scenarios": n} if n else None,
+        "scenarios": [
+            {
+                "scenario": key,
+                "base_trial": each.base,
+                "new_trial": each.new,
+                "number": each.divergence.number,
+                "base_command": each.divergence.before or None,
+                "new_command": each.divergence.after or None,
+            }
+            for key, each in found.scenarios.items()
+            if each.divergence
+        ],
+    }
+
+
+def _newly_fails(before: Sequence[EndedTrial], after: Sequence[EndedTrial]) -> bool:
+    """Return whether a smaller share of a scenario's trials passes; errors don't count."""
+    old, new = (_counts(side) for side in (before, after))
+    return bool(sum(old) and sum(new)) and new[0] * sum(old) < old[0] * sum(new)
+
+
+def _counts(trials: Sequence[EndedTrial]) -> tuple[int, int]:
+    outcomes = [each.outcome for each in trials]
+    return outcomes.count("pass"), outcomes.count("fail")
+
+
+def _diverging(
+    before: Sequence[EndedTrial], after: Sequence[EndedTrial], commands: Mapping[int, tuple[str, ...]]
+) -> DivergingTrials | None:
+    passed = [each.pk for each in before if each.outcome == "pass" and each.pk in commands]
+    failed = [each.pk for each in after if each.outcome == "fail" and each.pk in commands]
+    closest = closest_pair([commands[pk] for pk in passed], [commands[pk] for pk in failed])
+    if closest is None:
+        return None
+    base, new = passed[closest[0]], failed[closest[1]]
+    return DivergingTrials(base, new, first_divergence(commands[base], commands[new]))

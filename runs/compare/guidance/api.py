@@ -1,0 +1,86 @@
+"""Compare two versions of a suite's guidance."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ninja import Path, Query, Router, Schema
+from pydantic import BaseModel
+
+from evalhub.teams.bearer import ApiRequest, Bearer
+from evalhub.web.rest.errors import ApiError, answers, not_found
+from evalhub.web.rest.request_body import Key, Text
+from evaluators.statistics.measure_change import ChangeVerdict
+from runs.compare.guidance.guidance_comparison import compare_chosen, comparison_json
+from runs.compare.guidance.guidance_runs import settings_of
+from runs.results.schemas import MeasureChangeOut
+from scenarios.models import Guidance
+
+router = Router(tags=["guidance"])
+
+
+class SettingOut(Schema):
+    target: str
+    model: str
+    tool_version: str
+
+
+class GuidanceScenarioOut(Schema):
+    """A scenario's pass rate on both sides."""
+
+    scenario: str
+    before: float | None
+    after: float | None
+    verdict: ChangeVerdict
+
+
+class GuidanceComparisonOut(Schema):
+    """Two versions of guidance over the runs that had each; without runs of both in one setting, without measures."""
+
+    before: int
+    after: int
+    verdict: ChangeVerdict | None
+    setting: SettingOut | None
+    interleaved: bool
+    """Whether each run has its counterpart in the same launch."""
+    runs_before: list[int]
+    runs_after: list[int]
+    scenarios: list[GuidanceScenarioOut]
+    """The largest drop first."""
+    measures: list[MeasureChangeOut]
+
+
+class SettingQuery(BaseModel):
+    """The target, model and tool version; default: interleaved launches first, then the newest."""
+
+    target: Text = ""
+    model: Text | None = None
+    tool_version: Text | None = None
+
+
+@router.get("/guidance/{a}/against/{b}", auth=Bearer(), response=answers(GuidanceComparisonOut))
+def compare_guidance(
+    request: ApiRequest, a: Path[Key], b: Path[Key], query: Query[SettingQuery]
+) -> dict[str, Any]:
+    """Compare guidance B with guidance A over the runs that had each."""
+    before, after = _find(request, a), _find(request, b)
+    if before.suite_id != after.suite_id or before == after:
+        raise ApiError(
+            422, "Name two versions of one suite's guidance. List its guidance.", id="guidance/compare"
+        )
+    asked = query.model_dump(exclude_defaults=True)
+    fitting = (
+        each
+        for each in settings_of(before, after)
+        if all(getattr(each.setting, name) == value for name, value in asked.items())
+    )
+    found = next(fitting, None)
+    chosen = found.load() if found else None
+    return comparison_json(before, after, chosen, compare_chosen(chosen) if chosen else None)
+
+
+def _find(request: ApiRequest, pk: int) -> Guidance:
+    guidance = Guidance.objects.filter(suite__project=request.access.project, pk=pk).first()
+    if guidance is None:
+        raise not_found("guidance", pk)
+    return guidance

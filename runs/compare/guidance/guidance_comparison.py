@@ -1,0 +1,163 @@
+"""Compare two versions of guidance, measure by measure, over the runs that had each."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+from django.db.models import Case, F, IntegerField, Q, Sum, When
+
+from evaluators.statistics.comparability import Reasons, parts_of
+from evaluators.statistics.error_shares import Levels
+from evaluators.statistics.measure_change import MeasureChange, Sample, pooled
+from evaluators.statistics.regression import compare_headline, compare_measures, compare_scenarios
+from evaluators.tool_use.interaction import COUNTS, RATES
+from runs.compare.guidance.guidance_runs import ChosenRuns
+from runs.compare.looks import levels_between
+from runs.compare.measure_changes import HEADLINE, LAYER_1, PASS, RunComparison, rule_of
+from runs.compare.stored_changes import change_json
+from runs.models import Run, RunMeasure
+from runs.results.comparability import parts_changed_since
+from runs.results.counting import counted_by_events
+from runs.results.measures import REPORTED, unit_of
+from runs.results.rollups import scenario_series
+from scenarios.models import Guidance, Scenario
+
+ROUNDING = 1e-12
+"""Share of the squares below which what is left after a subtraction is rounding."""
+Samples = dict[str, dict[str, Sample]]
+"""A measure's samples by its name and the scenario's key."""
+
+
+def compare_chosen(chosen: ChosenRuns) -> RunComparison:
+    """Compare both sides' runs, pooled scenario by scenario by the database.
+
+    Up to two queries; for open runs one more each, and one.
+
+    A scenario of a run counts only where nothing that its measure depends on differs from the newest run.
+    """
+    by_events = counted_by_events({run.pk: run.counting for run in (*chosen.before, *chosen.after)})
+    changed = _changed(chosen, strict=not by_events)
+    before, after = _samples(chosen, changed, by_events)
+    named = {}
+    for name in sorted(before.keys() & after.keys()):
+        layer, _, own = name.partition("/")
+        unit, better = unit_of(layer, own)
+        named[name] = (rule_of(chosen.after[0].project, layer, own, unit, better), before[name], after[name])
+    levels = _levels(chosen)
+    headline = compare_headline([named[name] for name in HEADLINE if name in named], levels)
+    others = compare_measures([each for name, each in named.items() if name not in HEADLINE])
+    scenarios = compare_scenarios(*named[PASS], levels.scenarios) if PASS in named else {}
+    common = before.get(PASS, {}).keys() & after.get(PASS, {}).keys()
+    reasons = {key: why for each in changed.values() for key, why in each.items()}
+    common_keys = len(common | reasons.keys())
+    return RunComparison(tuple(headline), tuple(others), scenarios, reasons, common_keys, levels=levels)
+
+
+def _levels(chosen: ChosenRuns) -> Levels:
+    """Return the lowest levels of the pairs that were looked at together. No query."""
+    return min(levels_between(old, new) for old in chosen.before for new in chosen.after)
+
+
+def _changed(chosen: ChosenRuns, *, strict: bool) -> dict[int, dict[str, Reasons]]:
+    """Return what differs from the newest run in each run's scenarios, by key. At most one query."""
+    runs = (*chosen.before, *chosen.after)
+    newest = max(runs, key=lambda run: run.pk)
+    return dict(zip((run.pk for run in runs), parts_changed_since(newest, runs, strict=strict), strict=True))
+
+
+def _samples(
+    chosen: ChosenRuns, changed: Mapping[int, Mapping[str, Reasons]], by_events: Collection[int]
+) -> tuple[Samples, Samples]:
+    """Return both sides' samples, of runs and scenarios where nothing changed that their measure depends on.
+
+    Layer 1 of the runs `by_events` is that of their agents' events, because others are not recorded.
+    """
+    found: tuple[Samples, Samples] = ({}, {})
+    alike: dict[tuple[int, str], list[int]] = {}
+    for at, runs in enumerate((chosen.before, chosen.after)):
+        for run in runs:
+            if not run.is_open:
+                alike.setdefault((at, repr(sorted(changed[run.pk].items()))), []).append(run.pk)
+    classes = list(alike.items())
+    rows: list[tuple[int, Mapping[str, Reasons], str, str, Sample]] = [
+        (classes[n][0][0], changed[classes[n][1][0]], name, key, sample)
+        for n, name, key, sample in _closed([own for _, own in classes], by_events)
+    ]
+    for at, runs in enumerate((chosen.before, chosen.after)):
+        rows += [(at, changed[run], name, key, sample) for run, name, key, sample in _open(runs)]
+    for at, why, name, key, sample in rows:
+        if not parts_of(*name.split("/", 1)) & set(why.get(key, ())):
+            samples = found[at].setdefault(name, {})
+            samples[key] = pooled(samples[key], sample) if key in samples else sample
+    return found
+
+
+def _closed(
+    classes: Sequence[Sequence[int]], by_events: Collection[int]
+) -> Iterator[tuple[int, str, str, Sample]]:
+    """Yield the pooled samples of closed runs by the position of their class. One query, none without runs."""
+    runs = [run for own in classes for run in own]
+    if not runs:
+        return
+    rows = RunMeasure.objects.filter(run__in=runs, n__gt=0).exclude(scenario=None)
+    rows = rows.exclude(Q(measure__layer=REPORTED) & ~Q(run__in=by_events))
+    rows = rows.exclude(run__in=by_events, measure__layer=LAYER_1, measure__name__in=(*RATES, *COUNTS))
+    which = Case(*(When(run__in=own, then=n) for n, own in enumerate(classes)), output_field=IntegerField())
+    grouped = rows.values_list(which, "measure__layer", "measure__name", "scenario__key").annotate(
+        count=Sum("n"),
+        total=Sum(F("n") * F("mean")),
+        # The squares around 0; those around the mean are the rest (Chan, Golub and LeVeque 1983).
+        squares=Sum(F("m2") + F("n") * F("mean") * F("mean")),
+    )
+    for n, layer, name, key, count, total, squares in grouped.order_by():
+        mean = total / count
+        apart = squares - count * mean * mean
+        layer = LAYER_1 if layer == REPORTED else layer
+        yield n, f"{layer}/{name}", key, Sample(count, mean, apart if apart > ROUNDING * squares else 0.0)
+
+
+def _open(runs: Sequence[Run]) -> Iterator[tuple[int, str, str, Sample]]:
+    """Yield the samples of open runs, whose rollups are not written yet."""
+    series = {run.pk: scenario_series(run.pk) for run in runs if run.is_open}
+    if not series:
+        return
+    ids = {scenario for own in series.values() for scenario, _ in own}
+    keys = dict(Scenario.objects.filter(pk__in=ids).values_list("pk", "key"))
+    for run, own in series.items():
+        for (scenario, (layer, name)), each in own.items():
+            if layer == REPORTED:
+                continue
+            yield run, f"{layer}/{name}", keys[scenario], Sample(each.n, each.mean, each.m2)
+
+
+def by_change(compared: RunComparison) -> list[tuple[str, MeasureChange]]:
+    """Return the comparable scenarios, the largest drop of the pass rate first, then the largest rise."""
+
+    def order(item: tuple[str, MeasureChange]) -> tuple[bool, float, str]:
+        effect = item[1].effect or 0.0
+        return effect == 0, effect if effect < 0 else 1 - effect, item[0]
+
+    return sorted(compared.scenarios.items(), key=order)
+
+
+def comparison_json(
+    before: Guidance, after: Guidance, chosen: ChosenRuns | None, compared: RunComparison | None
+) -> dict[str, Any]:
+    """Return a comparison for REST and the command line; without runs of both, it has no measures."""
+    found: dict[str, Any] = {"before": before.pk, "after": after.pk, "verdict": None, "setting": None}
+    found |= {"interleaved": False, "runs_before": [], "runs_after": [], "scenarios": [], "measures": []}
+    if chosen is None or compared is None:
+        return found
+    return found | {
+        "verdict": compared.verdict,
+        "setting": chosen.setting._asdict(),
+        "interleaved": chosen.interleaved,
+        "runs_before": [run.pk for run in chosen.before],
+        "runs_after": [run.pk for run in chosen.after],
+        "measures": [change_json(each) for each in (*compared.headline, *compared.others)],
+        "scenarios": [
+            {"scenario": key, "before": each.before, "after": each.after, "verdict": each.verdict.value}
+            for key, each in by_change(compared)
+        ],
+    }

@@ -1,0 +1,90 @@
+"""Read how far guidance got in the trials of runs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from evaluators.tool_use.exposure import LEVELS
+from runs.models import Run, Trial
+from runs.models.trial import TrialState
+from runs.results.rates import Rate
+
+
+@dataclass(frozen=True)
+class ExposedTrial:
+    """A finished trial without error, and how far its guidance got; an empty `exposure` is unknown."""
+
+    pk: int
+    run: int
+    scenario: str
+    passed: bool
+    exposure: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Level:
+    """One level of exposure on both sides."""
+
+    name: str
+    before: Rate
+    """Trials of A that reached it, of those where it is known."""
+    after: Rate
+    exposed: Rate
+    """Passed trials of B among those that reached it."""
+    baseline: Rate
+    """Passed trials of A, all of them, on the same scenarios."""
+
+
+def exposed_trials(runs: Sequence[Run]) -> list[ExposedTrial]:
+    """Return the trials of runs that were judged. One query."""
+    rows = Trial.objects.filter(run__in=runs, state=TrialState.FINISHED, outcome__in=("pass", "fail"))
+    columns = ("pk", "run", "scenario__key", "outcome", "detail__exposure")
+    return [
+        ExposedTrial(pk, run, key, outcome == "pass", exposure or {})
+        for pk, run, key, outcome, exposure in rows.order_by("pk").values_list(*columns)
+    ]
+
+
+def levels(
+    before: Sequence[ExposedTrial], after: Sequence[ExposedTrial], comparable: Collection[str]
+) -> list[Level]:
+    """Return the levels, the weakest first. Pass rates are over comparable scenarios only."""
+    return [_level(name, before, after, comparable) for name in LEVELS]
+
+
+def _level(
+    name: str, before: Sequence[ExposedTrial], after: Sequence[ExposedTrial], comparable: Collection[str]
+) -> Level:
+    exposed = [each for each in after if each.exposure.get(name) and each.scenario in comparable]
+    keys = {each.scenario for each in exposed}
+    same = [each for each in before if each.scenario in keys]
+    return Level(name, _share(name, before), _share(name, after), _passed(exposed), _passed(same))
+
+
+def _share(name: str, trials: Sequence[ExposedTrial]) -> Rate:
+    known = [each.exposure[name] for each in trials if each.exposure.get(name) is not None]
+    return Rate(sum(known), len(known))
+
+
+def _passed(trials: Sequence[ExposedTrial]) -> Rate:
+    return Rate(sum(each.passed for each in trials), len(trials))
+
+
+def quoting(trials: Sequence[ExposedTrial]) -> dict[tuple[str, int], dict[str, int]]:
+    """Return which scenarios quoted each line of a document, by path and line, with a trial of each."""
+    found: dict[tuple[str, int], dict[str, int]] = {}
+    for trial in trials:
+        for quote in trial.exposure.get("quotes", ()):
+            found.setdefault((quote["path"], quote["line"]), {}).setdefault(trial.scenario, trial.pk)
+    return found
+
+
+def opening(trials: Sequence[ExposedTrial], path: str) -> dict[str, int]:
+    """Return which scenarios opened a document, with a trial of each."""
+    found: dict[str, int] = {}
+    for trial in trials:
+        if path in trial.exposure.get("opened_paths", ()):
+            found.setdefault(trial.scenario, trial.pk)
+    return found

@@ -1,0 +1,164 @@
+"""Find what compared runs say of two versions of guidance: measures, exposure, quotes and the judge's reasons."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import msgspec
+from django.db.models import Max
+
+from runs.compare.guidance.guidance_comparison import by_change, compare_chosen
+from runs.compare.guidance.guidance_exposure import (
+    ExposedTrial,
+    Level,
+    exposed_trials,
+    levels,
+    opening,
+    quoting,
+)
+from runs.compare.guidance.guidance_runs import ChosenRuns
+from runs.compare.guidance.guidance_stored import basis_of, read_comparison, write_comparison
+from runs.compare.measure_changes import RunComparison
+from runs.models import JudgingRecord, Run
+from scenarios.models import Guidance
+from scenarios.text_difference import Hunk, TextDifference, lines_of, text_difference
+
+MOST_REASONS = 20
+"""Scenarios whose judge's reasons are shown."""
+LONGEST_REASON = 600
+
+
+@dataclass(frozen=True)
+class Link:
+    """A scenario with a trial in which it quotes or opens guidance."""
+
+    scenario: str
+    trial: int
+    side: str
+
+
+@dataclass(frozen=True)
+class DocumentDifference:
+    """A document in both versions."""
+
+    path: str
+    difference: TextDifference | None
+    """None if too long to compare."""
+    notes: Sequence[Sequence[Link]]
+    """For each hunk, the scenarios that quote a line of it."""
+    opened: Sequence[Link]
+
+
+@dataclass(frozen=True)
+class Reasons:
+    """A judge's reasoning about one trial."""
+
+    trial: int
+    score: float | None
+    text: str
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What the trials of both sides say."""
+
+    compared: RunComparison
+    documents: Sequence[DocumentDifference]
+    before: dict[str, Reasons]
+    """Each scenario's last reasons in A, by key; of those with the largest change."""
+    after: dict[str, Reasons]
+    levels: Sequence[Level]
+
+
+_findings = msgspec.msgpack.Decoder(Findings)
+
+
+def findings(before: Guidance, after: Guidance, chosen: ChosenRuns) -> Findings:
+    """Return what compared runs say, as it is stored; else compute it and, if all runs are closed, store it.
+
+    One query if stored, else up to six.
+    """
+    if chosen.is_open:
+        return _computed(before, after, chosen)
+    basis = basis_of(chosen)
+    stored = read_comparison(before, after, basis)
+    if stored is not None:
+        return _findings.decode(stored)
+    found = _computed(before, after, chosen)
+    write_comparison(before, after, basis, msgspec.msgpack.encode(found))
+    return found
+
+
+def _computed(before: Guidance, after: Guidance, chosen: ChosenRuns) -> Findings:
+    compared = compare_chosen(chosen)
+    old = {run.pk for run in chosen.before}
+    every = exposed_trials((*chosen.before, *chosen.after))
+    a, b = ([each for each in every if (each.run in old) is is_old] for is_old in (True, False))
+    keys = [key for key, _ in by_change(compared)[:MOST_REASONS]]
+    reasons = _reasons(chosen, keys)
+    return Findings(compared, differences(before, after, a, b), *reasons, levels(a, b, compared.scenarios))
+
+
+def differences(
+    before: Guidance,
+    after: Guidance,
+    old_trials: Sequence[ExposedTrial] = (),
+    new_trials: Sequence[ExposedTrial] = (),
+) -> list[DocumentDifference]:
+    """Return the documents that differ, each hunk with the scenarios that quote it."""
+    old, new = ({each["path"]: each["content"] for each in side.files} for side in (before, after))
+    quoted = quoting(old_trials), quoting(new_trials)
+    found = []
+    for path in sorted(old.keys() | new.keys()):
+        if old.get(path) == new.get(path):
+            continue
+        lines = [lines_of(side[path]) if path in side else [] for side in (old, new)]
+        difference = text_difference(*lines)
+        hunks = difference.hunks if difference else ()
+        opened = [
+            Link(scenario, trial, side)
+            for side, trials in (("A", old_trials), ("B", new_trials))
+            for scenario, trial in opening(trials, path).items()
+        ]
+        notes = [_links(path, hunk, *quoted) for hunk in hunks]
+        found.append(DocumentDifference(path, difference, notes, opened))
+    return found
+
+
+Quoted = Mapping[tuple[str, int], Mapping[str, int]]
+
+
+def _links(path: str, hunk: Hunk, old: Quoted, new: Quoted) -> list[Link]:
+    """Return the scenarios whose trials quote a changed line: of A a removed one, of B an added one."""
+    found = {
+        (scenario, side): trial
+        for line in hunk
+        if line.look
+        for side, number, quoted in (("A", line.before, old), ("B", line.after, new))
+        for scenario, trial in quoted.get((path, number or 0), {}).items()
+    }
+    return [Link(scenario, trial, side) for (scenario, side), trial in sorted(found.items())]
+
+
+def _reasons(chosen: ChosenRuns, keys: Sequence[str]) -> tuple[dict[str, Reasons], dict[str, Reasons]]:
+    """Return each side's last judging's reasons by scenario. One query."""
+    runs: tuple[Run, ...] = (*chosen.before, *chosen.after)
+    rows = JudgingRecord.objects.filter(trial__run__in=runs, counts=True, trial__scenario__key__in=keys)
+    last = rows.order_by().values("trial__run__guidance", "trial__scenario").annotate(last=Max("pk"))
+    columns = (
+        "trial__run__guidance",
+        "trial__scenario__key",
+        "trial",
+        "score",
+        "content__reasoning",
+        "content__negatives",
+        "content__positives",
+    )
+    found: dict[int, dict[str, Reasons]] = {runs[0].guidance_id or 0: {}, runs[-1].guidance_id or 0: {}}
+    newest = JudgingRecord.objects.filter(pk__in=last.values("last"))
+    for guidance, key, trial, score, reasoning, negatives, positives in newest.values_list(*columns):
+        text = (reasoning or " ".join(negatives or positives or ()))[:LONGEST_REASON]
+        found[guidance][key] = Reasons(trial, score, text)
+    old, new = found.values()
+    return old, new

@@ -1,0 +1,119 @@
+"""Views of guidance: list, version, comparison and matrix."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.db.models import Count
+from django.http import Http404, HttpResponse, HttpResponseBase
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods, require_safe
+
+from evalhub.teams.pages import ProjectRequest, project_page
+from evalhub.web.csv_export import chosen_table, csv_response, wants_csv
+from evalhub.web.fragments import page_or_fragment
+from evalhub.web.paging import key_of, page_below
+from runs.compare.guidance.guidance_matrix import guidance_matrix
+from runs.compare.guidance_page.against import guidance_against
+from runs.compare.guidance_page.tables import matrix_table, measure_table, scenario_table
+from runs.compare.guidance_page.versions import find_guidance, guidance_page, versions_of
+from scenarios.models import Guidance, Suite
+from scenarios.naming import NameRefused, rename_guidance
+
+
+@require_safe
+@project_page()
+def guidance_list(request: ProjectRequest) -> HttpResponse:
+    """List the project's guidance versions, newest first."""
+    suite = request.GET.get("suite", "")
+    context = {
+        "page": page_below(versions_of(request.access.project, suite), request.GET.get("before", "")),
+        "suites": [(each.slug, each.name) for each in _suites(request)],
+        "suite": suite,
+    }
+    return render(request, "guidance/list.html", context)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@project_page(to_post="upload")
+def guidance_detail(request: ProjectRequest, pk: int) -> HttpResponse:
+    """Show a version; change its name. A name that somebody else changed in between is not overwritten."""
+    (guidance,), error = _find(request, pk), ""
+    if request.method == "POST":
+        try:
+            rename_guidance(
+                guidance, request.POST.get("name", ""), was=request.POST.get("was"), by=request.user
+            )
+        except NameRefused as refused:
+            error = str(refused)
+            guidance.refresh_from_db(fields=["name"])
+        else:
+            messages.success(request, "Saved the name.")
+            return redirect("guidance-detail", request.access.project.slug, pk)
+    other = key_of(request.GET.get("other", ""))
+    if other is not None:
+        return redirect("guidance-against", request.access.project.slug, other, pk)
+    context = {
+        "page": guidance_page(guidance),
+        "raw": request.GET.get("part") == "raw",
+        "error": error,
+        "typed": request.POST.get("name", guidance.name),
+        "may_upload": request.access.may("upload"),
+        "may_run": request.access.may("run"),
+    }
+    return render(request, "guidance/version.html", context, status=422 if error else 200)
+
+
+@require_safe
+@project_page()
+def guidance_against_other(request: ProjectRequest, a: int, b: int) -> HttpResponseBase:
+    """Compare two versions of a suite's guidance; with `launch`, within one launch while it runs."""
+    before, after = _find(request, a, b)
+    if before.suite_id != after.suite_id or before == after:
+        raise Http404
+    launch = key_of(request.GET.get("launch", ""))
+    page = guidance_against(before, after, setting=request.GET.get("setting", ""), launch=launch)
+    tables = {"measures": lambda: measure_table(page), "scenarios": lambda: scenario_table(page)}
+    if table := chosen_table(request, tables):
+        return table
+    others = before.suite.guidance.defer("files").exclude(pk__in=(a, b))
+    context = {
+        "page": page,
+        "launch": launch,
+        "others": list(others.filter(runs__launch=launch).distinct()) if launch else [],
+        "may_run": request.access.may("run"),
+        "expert": request.GET.get("columns") == "expert",
+    }
+    return page_or_fragment(request, "guidance/against.html", "guidance/_results.html", context)
+
+
+@require_safe
+@project_page()
+def guidance_matrix_page(request: ProjectRequest) -> HttpResponseBase:
+    """Show a suite's tool versions against its guidance versions."""
+    suites, slug = _suites(request), request.GET.get("suite", "")
+    suite = next((each for each in suites if each.slug == slug), next(iter(suites), None))
+    target = request.GET.get("target", "")
+    matrix = guidance_matrix(suite, target) if suite else None
+    if wants_csv(request):
+        return csv_response(matrix_table(suite.slug if suite else "no-suite", matrix))
+    context = {
+        "suites": [(each.slug, each.name) for each in suites],
+        "suite": suite,
+        "target": target,
+        "matrix": matrix,
+    }
+    return render(request, "guidance/matrix.html", context)
+
+
+def _find(request: ProjectRequest, *keys: int) -> list[Guidance]:
+    """Return the project's guidance versions. Raises `Http404` unless all exist."""
+    found = find_guidance(request.access.project, *keys)
+    if len(found) != len(keys):
+        raise Http404
+    return found
+
+
+def _suites(request: ProjectRequest) -> list[Suite]:
+    """Return the suites with guidance, the one with most versions first."""
+    suites = Suite.objects.filter(project=request.access.project).annotate(versions_n=Count("guidance"))
+    return list(suites.filter(versions_n__gt=0).order_by("-versions_n", "name"))

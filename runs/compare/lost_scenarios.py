@@ -1,0 +1,142 @@
+"""Say of the scenarios that pass less often what differs: the first command, else the reasons."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+
+from evaluators.redaction import redact_patterns
+from evaluators.statistics.measure_change import MeasureChange
+from runs.compare.stored_changes import change_from_json
+from runs.models import Change, CommandRecord, Run, Trial
+from runs.models.trial import TrialState
+from runs.results.failure_reasons import reasons_of
+
+MOST_SCENARIOS = 20
+"""Most scenarios described; the run's page has all."""
+
+
+@dataclass(frozen=True)
+class FirstDifference:
+    """The first command that differs between a passed and a failed trial; None where one had no more commands."""
+
+    number: int
+    base: str | None
+    new: str | None
+
+
+@dataclass(frozen=True)
+class LostScenario:
+    """A scenario that passes less often than before, or one that fails where there is no baseline."""
+
+    key: str
+    base: tuple[int, int] | None
+    """Passed trials and trials that passed or failed; None without a baseline."""
+    new: tuple[int, int]
+    difference: FirstDifference | None = None
+    base_reasons: tuple[str, ...] = ()
+    new_reasons: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _TrialResult:
+    pk: int
+    outcome: str
+    reasons: tuple[str, ...]
+
+
+_Results = Mapping[str, Sequence[_TrialResult]]
+
+
+def stored_scenario_changes(run: int) -> dict[str, MeasureChange]:
+    """Return the stored changes of a run's scenarios by key; none of older releases. One query."""
+    rows = Change.objects.filter(run=run).exclude(scenario=None).order_by("pk")
+    stored = rows.values_list("scenario__key", "detail")
+    return {key: change_from_json(detail) for key, detail in stored if "measure" in detail}
+
+
+def lost_keys(changes: Mapping[str, MeasureChange]) -> list[str]:
+    """Return the scenarios that pass less often, the largest loss first."""
+    lost = {key: change.effect for key, change in changes.items() if change.effect and change.effect < 0}
+    return sorted(lost, key=lambda key: (lost[key], key))
+
+
+def lost_scenarios(base: Run, new: Run, keys: Sequence[str]) -> list[LostScenario]:
+    """Return what differs in these scenarios, at most `MOST_SCENARIOS`, without secrets. Three queries."""
+    described = list(keys)[:MOST_SCENARIOS]
+    before, after = _results(base, described), _results(new, described)
+    pairs = {
+        key: (_first(before.get(key, ()), "pass"), _first(after.get(key, ()), "fail")) for key in described
+    }
+    commands = _commands(each.pk for pair in pairs.values() for each in pair if each)
+    return [_lost(key, before.get(key, ()), after.get(key, ()), pairs[key], commands) for key in described]
+
+
+def failing_scenarios(run: Run) -> tuple[list[LostScenario], int]:
+    """Return a run's failing scenarios, at most `MOST_SCENARIOS`, and the number of all. Two queries."""
+    failed = Trial.objects.filter(run=run, outcome="fail").order_by("position", "pk")
+    keys = list(dict.fromkeys(failed.values_list("scenario__key", flat=True)))
+    results = _results(run, keys[:MOST_SCENARIOS])
+    lost = [LostScenario(key, None, _passed(own), new_reasons=_reasons(own)) for key, own in results.items()]
+    return lost, len(keys)
+
+
+def _lost(
+    key: str,
+    before: Sequence[_TrialResult],
+    after: Sequence[_TrialResult],
+    pair: tuple[_TrialResult | None, _TrialResult | None],
+    commands: Mapping[int, Sequence[str]],
+) -> LostScenario:
+    passed, failed = pair
+    difference = (
+        first_difference(commands.get(passed.pk, ()), commands.get(failed.pk, ()))
+        if passed and failed
+        else None
+    )
+    return LostScenario(key, _passed(before), _passed(after), difference, _reasons(before), _reasons(after))
+
+
+def first_difference(base: Sequence[str], new: Sequence[str]) -> FirstDifference | None:
+    """Return the first command that differs; None if both are equal or a side has none recorded."""
+    if not base or not new:
+        return None
+    for number, (before, after) in enumerate(zip_longest(base, new), 1):
+        if before != after:
+            return FirstDifference(number, before, after)
+    return None
+
+
+def _results(run: Run, keys: Sequence[str]) -> dict[str, list[_TrialResult]]:
+    """Return the finished trials of these scenarios by key, in their order."""
+    trials = Trial.objects.filter(run=run, scenario__key__in=keys, state=TrialState.FINISHED)
+    rows = trials.order_by("position", "pk").values_list("scenario__key", "pk", "outcome", "scores")
+    results: defaultdict[str, list[_TrialResult]] = defaultdict(list)
+    for key, pk, outcome, scores in rows:
+        reasons = tuple(map(redact_patterns, reasons_of(scores))) if outcome == "fail" else ()
+        results[key].append(_TrialResult(pk, outcome, reasons))
+    return dict(results)
+
+
+def _commands(trials: Iterable[int]) -> dict[int, list[str]]:
+    lines: defaultdict[int, list[str]] = defaultdict(list)
+    rows = CommandRecord.objects.filter(trial__in=list(trials)).order_by("trial", "n")
+    for trial, line in rows.values_list("trial", "line"):
+        lines[trial].append(redact_patterns(line))
+    return dict(lines)
+
+
+def _first(results: Iterable[_TrialResult], outcome: str) -> _TrialResult | None:
+    return next((each for each in results if each.outcome == outcome), None)
+
+
+def _passed(results: Sequence[_TrialResult]) -> tuple[int, int]:
+    outcomes = [each.outcome for each in results]
+    return outcomes.count("pass"), outcomes.count("pass") + outcomes.count("fail")
+
+
+def _reasons(results: Iterable[_TrialResult]) -> tuple[str, ...]:
+    """Return why the trials failed, each sentence once."""
+    return tuple(dict.fromkeys(reason for each in results for reason in each.reasons))

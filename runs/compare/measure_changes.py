@@ -1,0 +1,332 @@
+"""Compare every measure of two runs over the scenarios that can be compared."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from operator import or_
+from typing import NamedTuple
+
+from django.db.models import Q
+
+from evalhub.teams.models import Project
+from evaluators.statistics.comparability import Reasons, outcome_reasons, parts_of
+from evaluators.statistics.error_shares import ONE_LOOK, Levels
+from evaluators.statistics.line import compare_with_line
+from evaluators.statistics.measure_change import (
+    ChangeVerdict,
+    MeasureChange,
+    MeasureRule,
+    Sample,
+    Scale,
+    pooled,
+)
+from evaluators.statistics.regression import compare_headline, compare_measures, compare_scenarios, overall
+from runs.compare.looks import levels_between, levels_of_pools
+from runs.models import Measure, Run, RunMeasure
+from runs.models.run import ERRORS
+from runs.results.comparability import gates_changed_since, parts_changed_since
+from runs.results.counting import compared_ends, counting_of, takes_reported
+from runs.results.measures import REPORTED
+
+PASS = "trial/pass"  # noqa: S105 (a measure's name, not a password)
+HEADLINE = (PASS, "judge/judge", "interaction/first_try_success_rate", "interaction/error_rate")
+"""The measures that decide a run's verdict, the pass rate first."""
+LAYER_1 = "interaction"
+SMALLEST_SHARE = 0.1
+"""The smallest effect of interest on counts, cost and time, as a share."""
+_POINTS = frozenset(("rate", "score", "ratio"))
+"""Units of values from 0 to 1."""
+_OUTCOMES = frozenset(("gates", "assertions"))
+"""Layers of which every value is passed or failed."""
+
+
+class _Measured(NamedTuple):
+    """A measure with its samples before and after by scenario key."""
+
+    layer: str
+    name: str
+    rule: MeasureRule
+    before: dict[str, Sample]
+    after: dict[str, Sample]
+
+
+@dataclass(frozen=True)
+class RunComparison:
+    """Two runs, measure by measure."""
+
+    headline: tuple[MeasureChange, ...]
+    others: tuple[MeasureChange, ...]
+    scenarios: dict[str, MeasureChange]
+    """The pass rate's change by scenario key, where it can be compared."""
+    reasons: dict[str, Reasons] = field(default_factory=dict)
+    """What changed in each scenario, by key."""
+    common: int = 0
+    """Scenarios that both runs have results of."""
+    samples: Mapping[str, tuple[MeasureRule, dict[str, Sample], dict[str, Sample]]] = field(
+        default_factory=dict, repr=False
+    )
+    """Each measure's rule and its samples before and after by scenario key, where they can be compared."""
+    no_verdict: str = ""
+    """Why there is no verdict, if one of the runs has too many errors: then nothing is compared."""
+    ends: tuple[str, ...] = ()
+    """The sources of ends by which layer 1 is compared: recorded, reported or estimated; empty for older rules."""
+    levels: Levels = ONE_LOOK
+    """The levels of the pass rate and the table of scenarios, lower where trials were added after a look."""
+
+    @property
+    def verdict(self) -> ChangeVerdict | None:
+        """The verdict of the whole; None if one of the runs has too many errors."""
+        return None if self.no_verdict else overall(self.headline)
+
+    @property
+    def verdict_reason(self) -> str | None:
+        """Why there is no verdict, for machines."""
+        return ERRORS if self.no_verdict else None
+
+    @property
+    def pass_rate(self) -> MeasureChange | None:
+        """The pass rate's change; None if no scenario has results in both."""
+        return next((each for each in self.headline if each.rule.name == PASS), None)
+
+    @property
+    def not_comparable(self) -> dict[str, Reasons]:
+        """The scenarios whose outcomes cannot be compared, with what changed."""
+        return outcome_reasons(self.reasons)
+
+    @property
+    def comparable(self) -> int:
+        """Scenarios whose outcomes can be compared."""
+        return self.pass_rate.scenarios if self.pass_rate else 0
+
+
+class Pool(NamedTuple):
+    """A run, and the runs whose trials count for it."""
+
+    run: Run
+    also: tuple[int, ...] = ()
+    """Keys of the runs with further trials of the same configuration, pooled within each scenario."""
+
+    @property
+    def keys(self) -> tuple[int, ...]:
+        """Return the keys of all runs whose trials count."""
+        return (self.run.pk, *self.also)
+
+
+def compare_run_measures(before: Run, after: Run) -> RunComparison:
+    """Compare two closed runs from their rollups. One to three queries."""
+    return compare_pools(Pool(before), [Pool(after)])[0]
+
+
+def compare_pools(base: Pool, others: Sequence[Pool], only: Collection[str] = ()) -> list[RunComparison]:
+    """Compare each later run with the first, for all measures or those named. One to three queries."""
+    runs = [each.run for each in others]
+    reasons = parts_changed_since(base.run, runs, strict=False)
+    changed = [[key for key, why in each.items() if "gates" in why] for each in reasons]
+    gates = gates_changed_since(base.run, list(zip(runs, changed, strict=True)))
+    samples = _samples([base, *others], only)
+    return [
+        _without_verdict(
+            replace(
+                _compared(_measured(base.run, each.run, samples), why, own, _levels(base, each)),
+                ends=_ends(base.run, each.run, samples),
+            ),
+            base.run.no_verdict or each.run.no_verdict,
+        )
+        for each, why, own in zip(others, reasons, gates, strict=True)
+    ]
+
+
+def against_line(
+    compared: RunComparison,
+    line: Sequence[Pool],
+    reasons: Sequence[Mapping[str, Reasons]],
+    new: Pool,
+) -> RunComparison:
+    """Return a comparison whose headline measures and scenarios are those of a run against its line. One query.
+
+    Takes the run's comparison with the newest run of the line, in which the other measures stay, and what changed in
+    each scenario since each run of the line. Each scenario uses the runs in which it has the same content.
+    """
+    if compared.no_verdict:
+        return compared
+    samples = _samples([*line, new], HEADLINE)
+    measures = {}
+    for (layer, name, unit, better), sides in samples.items():
+        rule = rule_of(new.run.project, layer, name, unit, better)
+        if rule.name not in HEADLINE or new.run.pk not in sides:
+            continue
+        parts = parts_of(layer, name)
+        runs = [
+            {
+                key: each
+                for key, each in sides.get(pool.run.pk, {}).items()
+                if not parts & set(why.get(key, ()))
+            }
+            for pool, why in zip(line, reasons, strict=True)
+        ]
+        if any(sides[new.run.pk].keys() & each.keys() for each in runs) or rule.name == PASS:
+            measures[rule.name] = (rule, runs, sides[new.run.pk])
+    found = compare_with_line([measures[name] for name in HEADLINE if name in measures])
+    left_out = {
+        key: next((why[key] for why in reasons if key in why), ())
+        for key in (measures[PASS][2] if PASS in measures else {})
+        if key not in found.scenarios
+    }
+    return replace(
+        compared,
+        headline=tuple(found.headline),
+        scenarios=found.scenarios,
+        reasons={key: why for key, why in left_out.items() if why},
+        common=len(found.scenarios) + sum(map(bool, left_out.values())),
+        samples={},
+    )
+
+
+def _levels(base: Pool, other: Pool) -> Levels:
+    """Return the levels of a comparison by how often it was looked at. Two queries with further trials."""
+    if base.also or other.also:
+        return levels_of_pools(base.keys, other.keys)
+    return levels_between(base.run, other.run)
+
+
+def _without_verdict(compared: RunComparison, why: str) -> RunComparison:
+    """Return a comparison in which nothing is compared, if there is a reason for that."""
+    if not why:
+        return compared
+    return RunComparison((), (), {}, compared.reasons, compared.common, no_verdict=why)
+
+
+def _ends(before: Run, after: Run, samples: _Samples) -> tuple[str, ...]:
+    keys = {
+        key
+        for (layer, *_), sides in samples.items()
+        if layer == LAYER_1
+        for key in sides.get(before.pk, {}).keys() & sides.get(after.pk, {}).keys()
+    }
+    return tuple(compared_ends(before.counting, after.counting, sorted(keys)))
+
+
+def _compared(
+    measured: Sequence[_Measured],
+    reasons: Mapping[str, Reasons],
+    gates: Mapping[str, frozenset[str]],
+    levels: Levels,
+) -> RunComparison:
+    usable = [_comparable(each, reasons, gates) for each in measured]
+    named = {each.rule.name: (each.rule, each.before, each.after) for each in usable}
+    headline = compare_headline([named[name] for name in HEADLINE if name in named], levels)
+    others = compare_measures([each for name, each in named.items() if name not in HEADLINE])
+    passes = next((each for each in measured if each.rule.name == PASS), None)
+    return RunComparison(
+        tuple(headline),
+        tuple(others),
+        compare_scenarios(*named[PASS], levels.scenarios) if PASS in named else {},
+        {key: why for key, why in reasons.items() if passes is None or key in passes.after},
+        len(passes.before.keys() & passes.after.keys()) if passes else 0,
+        named,
+        levels=levels,
+    )
+
+
+def rule_of(project: Project, layer: str, name: str, unit: str, better: str) -> MeasureRule:
+    """Return how a project compares a measure."""
+    scale = Scale.POINTS if unit in _POINTS else Scale.RELATIVE
+    default = project.smallest_effect if scale is Scale.POINTS else SMALLEST_SHARE
+    own: Mapping[str, float] = project.smallest_effects
+    is_outcome = layer in _OUTCOMES or f"{layer}/{name}" == PASS
+    full = f"{layer}/{name}"
+    return MeasureRule(full, better, scale, own.get(full, default), is_outcome)
+
+
+def smallest_of_pass_rate(project: Project) -> float:
+    """Return the smallest effect of interest on the pass rate, 0 to 1."""
+    own: Mapping[str, float] = project.smallest_effects
+    return own.get(PASS, project.smallest_effect)
+
+
+_Named = tuple[str, str, str, str]
+"""A measure's layer, name, unit and direction."""
+_Samples = dict[_Named, dict[int, dict[str, Sample]]]
+"""By measure, run and scenario key."""
+
+
+def _samples(pools: Sequence[Pool], only: Collection[str]) -> _Samples:
+    """Return the pools' samples. One query."""
+    counts_for = {key: each.run.pk for each in pools for key in each.keys}
+    rows = RunMeasure.objects.filter(run__in=counts_for).exclude(scenario=None)
+    if only:
+        names = [Q(layer=layer, name=name) for layer, _, name in (each.partition("/") for each in only)]
+        names += [
+            Q(layer=REPORTED, name=name)
+            for layer, _, name in (each.partition("/") for each in only)
+            if layer == LAYER_1
+        ]
+        rows = rows.filter(measure__in=Measure.objects.filter(reduce(or_, names)).values("pk"))
+    columns = ("measure__layer", "measure__name", "measure__unit", "measure__better")
+    found: _Samples = {}
+    values = rows.values_list("run", "scenario__key", "n", "mean", "m2", *columns)
+    for run, key, n, mean, m2, layer, name, unit, better in values:
+        own = found.setdefault((layer, name, unit, better), {}).setdefault(counts_for[run], {})
+        sample = Sample(n, mean, m2)
+        own[key] = pooled(own[key], sample) if key in own else sample
+    return found
+
+
+def _measured(before: Run, after: Run, samples: _Samples) -> list[_Measured]:
+    """Return the measures that both runs have; layer 1's by the source of ends that both have."""
+    pair = (before, after)
+    reported = {key[1]: sides for key, sides in samples.items() if key[0] == REPORTED}
+    return [
+        _Measured(
+            layer,
+            name,
+            rule_of(after.project, layer, name, unit, better),
+            *(
+                _side(sides, reported.get(name) if layer == LAYER_1 else None, own, other)
+                for own, other in (pair, pair[::-1])
+            ),
+        )
+        for (layer, name, unit, better), sides in sorted(samples.items())
+        if layer != REPORTED and before.pk in sides and after.pk in sides
+    ]
+
+
+def _side(
+    sides: Mapping[int, dict[str, Sample]],
+    reported: Mapping[int, dict[str, Sample]] | None,
+    own: Run,
+    other: Run,
+) -> dict[str, Sample]:
+    """Return a run's samples, those by events where the other run isn't recorded."""
+    found = sides[own.pk]
+    if reported is None or own.counting == other.counting:
+        return found
+    instead = reported.get(own.pk, {})
+    chosen = {
+        key: instead.get(key)
+        if takes_reported(counting_of(own.counting, key), counting_of(other.counting, key))
+        else sample
+        for key, sample in found.items()
+    }
+    return {key: sample for key, sample in chosen.items() if sample is not None}
+
+
+def _comparable(
+    measured: _Measured, reasons: Mapping[str, Reasons], gates: Mapping[str, frozenset[str]]
+) -> _Measured:
+    """Return the measure without the scenarios in which something changed that it depends on."""
+    left = {
+        key: sample
+        for key, sample in measured.after.items()
+        if not _changed(measured, reasons.get(key, ()), gates.get(key, frozenset()))
+    }
+    return measured._replace(after=left)
+
+
+def _changed(measured: _Measured, why: Reasons, gates: frozenset[str]) -> bool:
+    parts = parts_of(measured.layer, measured.name) & set(why)
+    if measured.layer == "gates" and measured.name not in gates:
+        parts -= {"gates"}
+    return bool(parts)

@@ -1,0 +1,98 @@
+"""Read what a stored verdict was made with, and say it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from evalhub.lib.numbers import counted
+from runs.models import Run
+
+
+@dataclass(frozen=True)
+class ShownRun:
+    """A run that a verdict was made with."""
+
+    run: Run
+    changed_later: bool
+    """Its results were written again after the verdict."""
+
+    @property
+    def pass_rate(self) -> float | None:
+        """From 0 to 1; None if none of its trials passed or failed."""
+        return _pass_rate(self.run)
+
+
+@dataclass(frozen=True)
+class ShownOldSide:
+    """What a stored verdict was made with."""
+
+    runs: tuple[ShownRun, ...]
+    """The runs of the line, newest first; empty if the baseline alone is the old side."""
+    gone: int
+    """Runs of the line that were deleted since."""
+    again: tuple[int, ...]
+    """Earlier runs of the same configuration whose trials count with the run's own."""
+    best_of: int
+    """Among how many runs the pinned one is the best, so that others look worse than they are; 0 if it isn't."""
+
+    @property
+    def has_changed(self) -> bool:
+        """Whether a run of it was measured again, or deleted, after the verdict."""
+        return bool(self.gone) or any(each.changed_later for each in self.runs)
+
+
+def shown_old_side(run: Run) -> ShownOldSide | None:
+    """Return what a run's verdict was made with; None without a verdict, and of older releases. One query."""
+    stored = run.old_side
+    if not stored:
+        return None
+    keys, compared = stored["runs"], datetime.fromisoformat(stored["compared"])
+    found = Run.objects.in_bulk(keys) if keys else {}
+    shown = [found[key] for key in keys if key in found]
+    return ShownOldSide(
+        tuple(ShownRun(each, bool(each.measured and each.measured > compared)) for each in shown),
+        len(keys) - len(shown),
+        tuple(stored["again"]),
+        stored["best_of"],
+    )
+
+
+def _pass_rate(run: Run) -> float | None:
+    counted = run.passed + run.failed
+    return run.passed / counted if counted else None
+
+
+def old_side_words(stored: Mapping[str, Any], baseline: int | None) -> str:
+    """Return what a verdict was made with, such as `its line of 10 runs` or `run 7`, from `Run.old_side`."""
+    if runs := len(stored.get("runs", ())):
+        return f"its line of {counted(runs, 'run')}"
+    return f"{'the pinned ' if stored.get('is_pinned') else ''}run {baseline}"
+
+
+def since_words(stored: Mapping[str, Any]) -> str:
+    """Return since when a regression is undecided, such as ` since run 6`; empty for a new one."""
+    return f" since run {since}" if (since := stored.get("since")) else ""
+
+
+def pooled_words(stored: Mapping[str, Any]) -> str:
+    """Return whose trials count with the run's own, in a sentence; empty if none do."""
+    if not (again := stored.get("again")):
+        return ""
+    runs = ", ".join(map(str, again))
+    return (
+        f"Nothing changed since {'run' if len(again) == 1 else 'runs'} {runs}, so the trials count together. A fix, or a "
+        "decision on the regression, ends that."
+    )
+
+
+def old_side_json(run: Run) -> dict[str, Any] | None:
+    """Return what a run's verdict was made with, as REST answers it; None without a verdict."""
+    stored = run.old_side
+    return (
+        {name: stored[name] for name in ("runs", "since", "again", "is_pinned", "compared")}
+        if stored
+        else None
+    )

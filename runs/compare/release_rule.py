@@ -1,0 +1,116 @@
+"""Judge a run by its suite's release rule: every scenario's next k trials must pass, with a chance of at least so much."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from evalhub.lib.numbers import counted
+from evalhub.teams import audit
+from evaluators.statistics.descriptive import pass_hat_k
+from runs.errors import RequestError
+from runs.models import Run, Trial
+from runs.models.trial import TrialState
+from runs.results.digests import by_key, digests_of
+from scenarios.models import Suite
+
+MET, MISSED, NOT_MEASURED = "met", "missed", "not_measured"
+MOST_TRIALS = 1000
+MOST_NAMED = 5
+
+
+@dataclass(frozen=True)
+class ReleaseResult:
+    """A run's pass^k, as the mean over its scenarios, beside the threshold."""
+
+    k: int
+    threshold: float
+    value: float | None
+    """None if no scenario has k trials."""
+    scenarios: int
+    """Scenarios with k trials that passed or failed."""
+    too_few_trials: tuple[str, ...]
+
+    @property
+    def state(self) -> str:
+        if self.too_few_trials or self.value is None:
+            return NOT_MEASURED
+        return MET if self.value >= self.threshold else MISSED
+
+    @property
+    def sentence(self) -> str:
+        """Say whether the rule is met, and by which figures."""
+        rule = f"Release rule: pass^{self.k} of {self.threshold:.0%} or more"
+        if self.state == NOT_MEASURED:
+            named = ", ".join(self.too_few_trials[:MOST_NAMED]) or "every scenario"
+            more = len(self.too_few_trials) - MOST_NAMED
+            named += f" and {more} more" if more > 0 else ""
+            return f"{rule}. Not measured: fewer than {counted(self.k, 'trial')} passed or failed of {named}."
+        # Rounded down, so that 89.99 % doesn't read as the 90 % it misses.
+        shown = int((self.value or 0.0) * 1000) / 10
+        word = "Met" if self.state == MET else "Missed"
+        return f"{rule}. {word}: {shown:g} % over {counted(self.scenarios, 'scenario')}."
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the result for REST and files."""
+        return {
+            "k": self.k,
+            "threshold": self.threshold,
+            "state": self.state,
+            "value": self.value,
+            "scenarios": self.scenarios,
+            "too_few_trials": list(self.too_few_trials),
+            "sentence": self.sentence,
+        }
+
+
+def by_rule(suite: Suite, outcomes: Mapping[str, Sequence[str]]) -> ReleaseResult | None:
+    """Return the result of finished trials' outcomes by scenario; None if the suite has no rule."""
+    if suite.release_k is None or suite.release_threshold is None:
+        return None
+    k = suite.release_k
+    chances = {
+        key: pass_hat_k(own.count("pass"), own.count("pass") + own.count("fail"), k)
+        for key, own in outcomes.items()
+    }
+    known = [chance for chance in chances.values() if chance is not None]
+    missing = tuple(key for key, chance in chances.items() if chance is None)
+    return ReleaseResult(k, suite.release_threshold, fmean(known) if known else None, len(known), missing)
+
+
+def release_result(run: Run) -> ReleaseResult | None:
+    """Return a closed run's result; None while it is open or without a rule. One or two queries."""
+    if run.is_open or run.suite.release_k is None:
+        return None
+    digest = digests_of([run.pk]).get(run.pk)
+    if digest is not None:
+        return by_rule(run.suite, digest.outcomes)
+    ended = Trial.objects.filter(run=run, state=TrialState.FINISHED).order_by("position", "pk")
+    return by_rule(run.suite, by_key(ended.values_list("scenario__key", "outcome")))
+
+
+@transaction.atomic
+def set_release_rule(suite: Suite, k: int, threshold: float, *, by: User | None) -> None:
+    """Store a suite's release rule. Raises `RequestError` for numbers out of range."""
+    if not 1 <= k <= MOST_TRIALS:
+        raise RequestError(f"k is {k}. Give a number of trials from 1 to {MOST_TRIALS:,}.")
+    if not 0 < threshold <= 1:
+        raise RequestError(f"The threshold is {threshold:.0%}. Give more than 0 % and at most 100 %.")
+    suite.release_k, suite.release_threshold = k, threshold
+    suite.save(update_fields=["release_k", "release_threshold"])
+    audit.record(suite.project, by, "release_rule.set", suite.slug, k=k, threshold=threshold)
+
+
+@transaction.atomic
+def remove_release_rule(suite: Suite, *, by: User | None) -> None:
+    """Remove a suite's release rule; without one nothing happens."""
+    if suite.release_k is None:
+        return
+    suite.release_k = suite.release_threshold = None
+    suite.save(update_fields=["release_k", "release_threshold"])
+    audit.record(suite.project, by, "release_rule.remove", suite.slug)

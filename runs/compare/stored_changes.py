@@ -1,0 +1,100 @@
+"""Read and write changes as a run stores them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from evaluators.statistics.measure_change import (
+    ChangeVerdict,
+    ComparisonTest,
+    MeasureChange,
+    MeasureRule,
+    Scale,
+)
+from runs.compare.measure_changes import HEADLINE
+from runs.models import Change
+
+
+def change_json(change: MeasureChange) -> dict[str, Any]:
+    """Return a change as JSON: sizes from 0 to 1, shares of the value before on the relative scale."""
+    return {
+        "measure": change.rule.name,
+        "verdict": change.verdict.value,
+        "scale": change.rule.scale.value,
+        "better_is": change.rule.better,
+        "is_outcome": change.rule.is_outcome,
+        "smallest_effect": change.rule.smallest,
+        "scenarios": change.scenarios,
+        "trials": list(change.trials),
+        "worse": change.worse,
+        "better": change.better,
+        "before": change.before,
+        "after": change.after,
+        "effect": change.effect,
+        "lower": change.lower,
+        "upper": change.upper,
+        "test": change.test.value,
+        "p": change.p,
+        "p_corrected": change.corrected,
+        "p_elsewhere": change.p_elsewhere,
+        "detectable": change.detectable,
+        "most_found": change.most_found,
+        "more_trials": change.more_trials,
+        "deciding_trials": change.deciding_trials,
+        "below_threshold": change.below_threshold,
+        "delta": change.delta,
+        "magnitude": change.magnitude,
+        "broke": list(change.broke),
+        "mended": list(change.mended),
+        "runs_before": change.runs_before,
+        "run_to_run": change.run_to_run,
+    }
+
+
+def change_from_json(stored: Mapping[str, Any]) -> MeasureChange:
+    """Return a change from `change_json`."""
+    rule = MeasureRule(
+        stored["measure"],
+        stored["better_is"],
+        Scale(stored["scale"]),
+        stored["smallest_effect"],
+        stored["is_outcome"],
+    )
+    return MeasureChange(
+        rule,
+        ChangeVerdict(stored["verdict"]),
+        trials=(stored["trials"][0], stored["trials"][1]),
+        test=ComparisonTest(stored["test"]),
+        corrected=stored["p_corrected"],
+        # Older releases didn't store these.
+        p_elsewhere=stored.get("p_elsewhere"),
+        most_found=stored.get("most_found"),
+        deciding_trials=stored.get("deciding_trials"),
+        broke=tuple(stored.get("broke", ())),
+        mended=tuple(stored.get("mended", ())),
+        runs_before=stored.get("runs_before", 1),
+        run_to_run=stored.get("run_to_run"),
+        **{name: stored[name] for name in _SAME},
+    )
+
+
+_SAME = (
+    *("scenarios", "worse", "better", "before", "after", "effect", "lower", "upper", "p", "detectable"),
+    *("more_trials", "below_threshold", "delta"),
+)
+"""Fields whose JSON is their value."""
+
+
+def stored_changes(run: int) -> list[MeasureChange]:
+    """Return a run's changes against its baseline, headline measures first; none of older releases. One query."""
+    rows = Change.objects.filter(run=run, scenario=None).values_list("detail", flat=True)
+    changes = [change_from_json(detail) for detail in rows if "measure" in detail]
+    order = {name: place for place, name in enumerate(HEADLINE)}
+    return sorted(changes, key=lambda each: (order.get(each.rule.name, len(order)), each.rule.name))
+
+
+def stored_scenario_changes(run: int) -> dict[str, MeasureChange]:
+    """Return the pass rate's stored changes by scenario key, of those that changed. One query."""
+    rows = Change.objects.filter(run=run).exclude(scenario=None).values_list("scenario__key", "detail")
+    return {key: change_from_json(detail) for key, detail in rows if "measure" in detail}

@@ -1,0 +1,235 @@
+"""Read measures and subcommands over a trend's runs, with the runs from which they changed."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import NamedTuple
+
+from evaluators.statistics.change_points import FEWEST_RUNS, ChangePoint, mean_changes, rate_changes
+from evaluators.statistics.comparability import parts_of
+from evaluators.statistics.descriptive import Z_95, wilson
+from evaluators.tool_use.interaction import COUNTS, RATES
+from runs.compare.measure_changes import HEADLINE, LAYER_1, PASS
+from runs.compare.trend_runs import TrendFilters, TrendRun, is_of_line
+from runs.models import Measure, RunMeasure, SubcommandMeasure
+from runs.results.comparability import Configuration, both_known, changed_between, read_standards
+from runs.results.measures import REPORTED, label_of
+
+OVERVIEW = (*HEADLINE, "trial/cost_usd", "trial/seconds")
+"""The measures that a page opens with."""
+MOST_SUBCOMMANDS = 6
+_COUNTED = frozenset((*RATES, *COUNTS))
+"""Measures of layer 1 that are stored by events as well."""
+_RUNS_FOR_MEASURES = 20
+"""Newest runs searched for choices of measures."""
+
+
+class Value(NamedTuple):
+    """A run's value with its 95 % interval; without ends if there is none."""
+
+    at: int
+    """Position of the run in the trend."""
+    value: float
+    n: int
+    low: float | None = None
+    high: float | None = None
+
+    @property
+    def half(self) -> float | None:
+        """Return half the interval's width before it was cut at the ends of the scale."""
+        if self.low is None or self.high is None:
+            return None
+        return max(self.high - self.value, self.value - self.low)
+
+
+@dataclass(frozen=True)
+class Series:
+    """A measure, or the error rate of a subcommand, over a trend's runs."""
+
+    name: str
+    label: str
+    unit: str
+    better: str
+    values: list[Value]
+    changes: list[ChangePoint]
+    """With the positions of runs in the trend."""
+    baseline: float | None = None
+    of: str = "scenarios"
+    """What n counts."""
+
+    @property
+    def is_share(self) -> bool:
+        """Return whether values are between 0 and 1."""
+        return self.unit in ("rate", "score")
+
+    def at(self, place: int) -> Value | None:
+        """Return the value of the run at a position; None if it wasn't measured."""
+        return next((each for each in self.values if each.at == place), None)
+
+
+def measures_of(runs: Sequence[TrendRun]) -> list[Measure]:
+    """Return the measures of the newest runs. One query."""
+    newest = [run.pk for run in runs[-_RUNS_FOR_MEASURES:]]
+    measured = RunMeasure.objects.filter(run__in=newest, scenario=None)
+    return list(Measure.objects.filter(pk__in=measured.values("measure")).exclude(layer=REPORTED))
+
+
+def chosen(measures: Sequence[Measure], name: str) -> list[Measure]:
+    """Return the measure of a name, else those of the overview, else the first."""
+    by_name = {str(each): each for each in measures}
+    if name in by_name:
+        return [by_name[name]]
+    return [by_name[each] for each in OVERVIEW if each in by_name] or list(measures[:1])
+
+
+def series_of(
+    measures: Sequence[Measure],
+    runs: Sequence[TrendRun],
+    filters: TrendFilters,
+    baseline: int | None,
+    by_events: Collection[int] = (),
+) -> list[Series]:
+    """Return measures over runs, oldest first. One query, two where runs used several versions of the suite.
+
+    Layer 1 of the runs `by_events` is that of their agents' events, because others are not recorded.
+    """
+    read = values_of(measures, {*(run.pk for run in runs), *([baseline] if baseline else [])}, by_events)
+    steps = _Steps(runs, filters, strict=not by_events) if can_change(runs, filters) else None
+    return [_series(each, runs, read.get(each.pk, {}), steps, baseline) for each in measures]
+
+
+def can_change(runs: Sequence[TrendRun], filters: TrendFilters) -> bool:
+    """Return whether change points are searched: at least six runs of the line, of one target and model."""
+    line = [run for run in runs if is_of_line(run, filters)]
+    return len(line) >= FEWEST_RUNS and len({(run.target, run.model) for run in line}) == 1
+
+
+def values_of(
+    measures: Iterable[Measure], runs: Collection[int], by_events: Collection[int]
+) -> dict[int, dict[int, tuple[int, float, float]]]:
+    """Return n, mean and m2 over scenarios by measure and run. One query.
+
+    Layer 1 of the runs `by_events` is that of their agents' events.
+    """
+    keys = {each.pk: each.pk for each in measures}
+    counted = {each.name: each.pk for each in measures if each.layer == LAYER_1 and each.name in _COUNTED}
+    if by_events:
+        instead = Measure.objects.filter(layer=REPORTED, name__in=counted)
+        keys |= {pk: counted[name] for pk, name in instead.values_list("pk", "name")}
+    rows = RunMeasure.objects.filter(measure__in=keys, scenario=None, run__in=runs)
+    found: defaultdict[int, dict[int, tuple[int, float, float]]] = defaultdict(dict)
+    for measure, run, n, mean, m2 in rows.values_list("measure_id", "run_id", "n", "mean", "m2"):
+        is_reported = keys[measure] != measure
+        if is_reported == (run in by_events and keys[measure] in counted.values()):
+            found[keys[measure]][run] = (n, mean, m2)
+    return found
+
+
+def _series(
+    measure: Measure,
+    runs: Sequence[TrendRun],
+    read: Mapping[int, tuple[int, float, float]],
+    steps: _Steps | None,
+    baseline: int | None,
+) -> Series:
+    values = [_value(at, *read[run.pk], measure.unit) for at, run in enumerate(runs) if run.pk in read]
+    changes = list(steps.changes(measure, values)) if steps else []
+    base = read[baseline][1] if baseline is not None and baseline in read else None
+    return Series(str(measure), label_of(measure), measure.unit, measure.better, values, changes, base)
+
+
+def _value(at: int, n: int, mean: float, m2: float, unit: str) -> Value:
+    if n < 2:
+        return Value(at, mean, n)
+    half, top = Z_95 * math.sqrt(m2 / (n - 1) / n), 1.0 if unit in ("rate", "score") else math.inf
+    return Value(at, mean, n, max(0.0, mean - half), min(top, mean + half))
+
+
+class _Steps:
+    """The stretches of a trend's runs that measure the same."""
+
+    def __init__(self, runs: Sequence[TrendRun], filters: TrendFilters, *, strict: bool) -> None:
+        self.runs, self.strict = runs, strict
+        self.line = {at for at, run in enumerate(runs) if is_of_line(run, filters)}
+        configurations = [runs[at].configuration for at in sorted(self.line)]
+        # Each with the newest: what differs between any two differs from it.
+        self.known = read_standards((each, configurations[-1]) for each in configurations)
+        self._changed: dict[tuple[int, int], frozenset[str] | None] = {}
+
+    def changes(self, measure: Measure, values: Sequence[Value]) -> Iterator[ChangePoint]:
+        """Yield the changes of a measure within each stretch."""
+        for stretch in self._stretches(measure, [each for each in values if each.at in self.line]):
+            usual = Counter(each.n for each in stretch).most_common(1)[0][0]
+            # A run of a selection of scenarios measures something else.
+            same = [each for each in stretch if each.n == usual]
+            for change in self._found(measure, same):
+                yield change._replace(at=same[change.at].at)
+
+    def _found(self, measure: Measure, values: Sequence[Value]) -> tuple[ChangePoint, ...]:
+        if str(measure) != PASS:
+            return mean_changes([each.value for each in values])
+        runs = [self.runs[each.at] for each in values]
+        return rate_changes([run.passed for run in runs], [run.passed + run.failed for run in runs])
+
+    def _stretches(self, measure: Measure, values: Sequence[Value]) -> Iterator[list[Value]]:
+        stretch: list[Value] = []
+        for each in values:
+            if stretch and not self._same(measure, self.runs[stretch[-1].at], self.runs[each.at]):
+                yield stretch
+                stretch = []
+            stretch.append(each)
+        if stretch:
+            yield stretch
+
+    def _same(self, measure: Measure, before: TrendRun, after: TrendRun) -> bool:
+        """Return whether two runs have the same scenarios, as far as the measure depends on them."""
+        pair = before.pk, after.pk
+        if pair not in self._changed:
+            self._changed[pair] = self._changed_parts(before, after)
+        found = self._changed[pair]
+        return found is not None and parts_of(measure.layer, measure.name).isdisjoint(found)
+
+    def _changed_parts(self, before: TrendRun, after: TrendRun) -> frozenset[str] | None:
+        """Return the parts that changed in any scenario; None where the scenarios are others."""
+        judges = both_known(*(run.configuration.sources.judge for run in (before, after)))
+        one, other = (
+            _with_judge(run.configuration, judge) for run, judge in zip((before, after), judges, strict=True)
+        )
+        if one == other:
+            return frozenset()
+        old, new = (self.known.standards[each.suite_version].keys() for each in (one, other))
+        if old != new:
+            return None
+        return frozenset(
+            chain.from_iterable(changed_between(self.known, (one, other), strict=self.strict).values())
+        )
+
+
+def _with_judge(run: Configuration, judge: str) -> Configuration:
+    return run._replace(sources=run.sources._replace(judge=judge))
+
+
+def subcommand_series(runs: Sequence[TrendRun]) -> list[Series]:
+    """Return the error rate of the most called subcommands over runs. One query."""
+    places = {run.pk: at for at, run in enumerate(runs)}
+    rows = SubcommandMeasure.objects.filter(run__in=places, scenario=None)
+    counts: defaultdict[str, list[tuple[int, int, int]]] = defaultdict(list)
+    columns = ("run_id", "subcommand", "calls", "errors", "unknown")
+    for run, name, called, errors, unknown in rows.values_list(*columns):
+        calls = called - unknown
+        if calls:
+            counts[name].append((places[run], calls, errors))
+    most = sorted(counts, key=lambda name: (-sum(calls for _, calls, _ in counts[name]), name))
+    return [_subcommand(name, sorted(counts[name])) for name in most[:MOST_SUBCOMMANDS]]
+
+
+def _subcommand(name: str, counts: Sequence[tuple[int, int, int]]) -> Series:
+    values = []
+    for at, calls, errors in counts:
+        interval = wilson(min(errors, calls), calls)
+        values.append(Value(at, min(errors, calls) / calls, calls, interval.lower, interval.upper))
+    return Series(f"subcommand/{name}", name, "rate", "lower", values, [], of="calls")

@@ -1,1 +1,0 @@
-"""Run commands with limited files, programs, network, variables and resources."""

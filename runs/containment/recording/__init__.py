@@ -1,1 +1,0 @@
-"""Record every execution of the tool under test, from outside the sandbox."""

@@ -1,1 +1,0 @@
-"""Generate a history for benchmarks and page previews; none of its figures were measured."""

@@ -1,0 +1,328 @@
+"""Turns a recording into a result: reads it, judges it and stores its files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import islice
+
+from msgspec import structs
+
+from evalhub.lib.numbers import counted
+from evaluators.grading.assertions import tool_calls
+from evaluators.grading.costs import usage_parts
+from evaluators.grading.criteria import Criteria
+from evaluators.grading.evaluate import LAYERS, Evaluation, Layer, evaluate
+from evaluators.grading.evidence import Evidence
+from evaluators.model import Complete, Json, Transcript, Workspace
+from evaluators.tool_use.attempts import attempts
+from evaluators.tool_use.diagnosis import Thresholds, diagnose, messages_of
+from evaluators.tool_use.waste import waste_scores
+from evaluators.transcripts import UnreadableTranscript, parse
+from evaluators.transcripts.cut import with_cut_ends
+from evaluators.transcripts.sessions.sub_agents import with_sub_agents
+from evaluators.transcripts.traces import trace_summary
+from runs.engine.context import RunContext
+from runs.engine.mcp.mcp_server import marked
+from runs.engine.task import Task, documents_for
+from runs.engine.tool.tokenizer import chosen_tokenizer
+from runs.engine.tool.tool_recording import recorded_calls
+from runs.engine.trial_result import TrialResult
+from runs.engine.workspace.guidance import exposure, file_read_by
+from runs.engine.workspace.kept_files import KeptFiles, keep_files
+from runs.engine.workspace.safeguards import Safeguards, Tampering
+from runs.engine.workspace.trial_folder import TrialFolder
+from runs.engine.workspace.workspace import LocalWorkspace, PostResult
+from runs.models.trial import json_of
+from runs.results.files.artifacts import Kept
+from runs.targets.agents.known_programs import OTHERS
+from runs.targets.agents.session_end import Broken, broken_by
+from runs.targets.pricing import note_cost_limit, price_recording
+from runs.targets.providers.base import Recording
+from runs.targets.providers.prices import price_source
+from scenarios.globs import matches
+from scenarios.guidance import Guidance
+from scenarios.spec import ScenarioSpec
+
+LONGEST_SCRIPT_OUTPUT = 4000
+LONGEST_STANDARD_ERROR = 500
+MOST_MESSAGES = 100
+"""Error messages of a trial that the run's diagnosis reads."""
+
+
+def assess(
+    task: Task,
+    recording: Recording,
+    folder: TrialFolder | None = None,
+    workspace: LocalWorkspace | None = None,
+    safeguards: Safeguards | None = None,
+) -> TrialResult:
+    """Return the trial's result. Output that can't be parsed is an error; its files are stored.
+
+    The workspace is stored as the agent left it; then protected files are laid again, before scripts and gates.
+    """
+    kept = KeptFiles()
+    if task.context.keeps_files:
+        hidden = task.hidden
+        start = [file for file in task.files if not any(matches(file.path, each) for each in hidden)]
+        kept = keep_files(recording, folder, task.secrets, start if folder else ())
+    tampering = safeguards.after_agent(task.solution_changes) if safeguards else Tampering()
+    described = describe(
+        recording, kept.rows, ({"workspace": kept.workspace} if kept.workspace else {}) | tampering.as_json()
+    )
+    try:
+        transcript = transcript_of(recording)
+    except UnreadableTranscript as error:
+        return unreadable(described, recording, error)
+    transcript = marked(transcript, task, recording)
+    recording = price_recording(recording, transcript, task.context.target, task.context.model)
+    recording = note_cost_limit(recording, task.spec.cost.max_usd)
+    post: tuple[PostResult, ...] = ()
+    if folder is not None and workspace is not None:
+        if task.runs_commands:
+            folder.write_record(recording.raw, recording.events)
+        post = workspace.run_post(task.spec.post)
+    bundle = replace(workspace, path=folder.bundle) if workspace and folder and task.spec.bundle else None
+    evidence = evidence_of(
+        task.spec,
+        recording,
+        transcript,
+        workspace,
+        bundle=bundle,
+        seed=task.context.seed,
+        snapshot=task.context.options.snapshot,
+        executes_tools=task.executes_tools,
+        complete=task.context.complete,
+        model=task.context.model,
+        protected_changes=tampering.protected.paths,
+    )
+    laid = task.guidance_copies
+    reached = exposure_detail(task.context, task.spec, transcript, laid=laid, in_folder=folder is not None)
+    described = replace(described, detail=described.detail | reached)
+    limits = task.context.thresholds
+    return judged(described, task.criteria, evidence, recording, post, task.context.layers, limits)
+
+
+def exposure_detail(
+    context: RunContext, spec: ScenarioSpec, transcript: Transcript, *, laid: Guidance, in_folder: bool
+) -> dict[str, Json]:
+    """Return how far the run's guidance got, for the trial's detail; nothing for a trial without guidance."""
+    documents = documents_for(context, spec)
+    if not documents:
+        return {}
+    sent = bool(spec.bundle)
+    found = exposure(
+        documents, transcript, reads=file_read_by(context.target), laid=laid, sent=sent, prompt=spec.prompt
+    )
+    if not in_folder and not sent:
+        why = "The target has no workspace to lay it in."
+        found = structs.replace(found, delivered=False, in_context=False, why=why)
+    return {"exposure": json_of(found)}
+
+
+def transcript_of(recording: Recording) -> Transcript:
+    """Return the recording's transcript, empty if the time was up before the first line. Raises `UnreadableTranscript`."""
+    if recording.timed_out and not recording.events and b"\n" not in recording.raw:
+        return Transcript()
+    found = parse(
+        recording.parser, recording.raw, recording.events, events_are_trace=recording.events_are_trace
+    )
+    found = with_sub_agents(found, recording.parser, recording.logs)
+    return with_cut_ends(found) if recording.was_cut else found
+
+
+def describe(
+    recording: Recording, artifacts: tuple[Kept, ...] = (), detail: dict[str, Json] | None = None
+) -> TrialResult:
+    """Return the result as far as the recording has it, before parsing and judging."""
+    return TrialResult(
+        outcome="",
+        timed_out=recording.timed_out,
+        exit_code=recording.exit_code,
+        seconds=recording.seconds,
+        usage=recording.usage,
+        cost_usd=recording.cost_usd,
+        artifacts=artifacts,
+        detail={**(detail or {}), **({"agent_version": recording.version} if recording.version else {})},
+    )
+
+
+def unreadable(described: TrialResult, recording: Recording, error: UnreadableTranscript) -> TrialResult:
+    """Return the result of a trial whose output could not be read."""
+    detail = described.detail | {"notes": list(recording.notes)}
+    if broken := broken_by(recording):
+        return replace(
+            described, outcome="error", error=broken.sentence, error_kind=broken.kind, detail=detail
+        )
+    printed = recording.stderr.strip()[-LONGEST_STANDARD_ERROR:]
+    sentence = f"{error} Standard error: {printed}" if printed else str(error)
+    return replace(described, outcome="error", error=sentence, error_kind="transcript", detail=detail)
+
+
+def judged(
+    described: TrialResult,
+    criteria: Criteria,
+    evidence: Evidence,
+    recording: Recording,
+    post: tuple[PostResult, ...] = (),
+    layers: Sequence[Layer] = LAYERS,
+    limits: Thresholds = Thresholds(),  # noqa: B008 immutable
+) -> TrialResult:
+    """Return the result with every layer's scores; a broken session is an error, whatever its scores are."""
+    broken = broken_by(recording) or _unread(recording, criteria)
+    if broken:
+        criteria = criteria.model_copy(update={"judge": None})
+    if broken and recording.unread_stream:
+        # Nothing judges a stream as if it were prose.
+        criteria = criteria.model_copy(update={"evaluators": (), "expect": None})
+    evaluation = evaluate(criteria, evidence, layers)
+    if broken:
+        evaluation = structs.replace(
+            evaluation, outcome="error", error=broken.sentence, composite=None, composite_weights={}
+        )
+    commands, passed = evidence.interaction.commands, evaluation.outcome == "pass"
+    wasted = waste_scores(evidence.transcript, commands, passed=passed)
+    evaluation = structs.replace(evaluation, scores=evaluation.scores + wasted)
+    cost = recording.cost_usd if recording.cost_usd is not None else evidence.transcript.cost_usd
+    used = evidence.usage
+    paid = {
+        "price_source": recording.price_source or price_source(cost, ()),
+        "cost": json_of(recording.cost) if recording.cost else None,
+        "cost_limit": recording.cost_limit,
+        "usage": usage_parts(used) if used and not used.estimated else None,
+    }
+    return replace(
+        described,
+        outcome=evaluation.outcome,
+        error=evaluation.error,
+        error_kind=broken.kind if broken else _error_kind(evaluation),
+        evaluation=evaluation,
+        transcript=evidence.transcript,
+        interaction=evidence.interaction,
+        completed=evidence.completed,
+        usage=evidence.usage,
+        cost_usd=cost,
+        answer=evidence.answer,
+        detail=described.detail
+        | _detail(evidence, evaluation, recording, post, limits, described.detail.get("integrity", ()))
+        | {name: value for name, value in paid.items() if value},
+    )
+
+
+def evidence_of(
+    spec: ScenarioSpec,
+    recording: Recording,
+    transcript: Transcript,
+    workspace: Workspace | None,
+    *,
+    seed: Json,
+    snapshot: Json,
+    complete: Complete | None,
+    bundle: Workspace | None = None,
+    executes_tools: bool = True,
+    model: str = "",
+    protected_changes: tuple[str, ...] = (),
+) -> Evidence:
+    """Return what the layers read of a recording; the keywords are `Evidence`'s."""
+    return Evidence(
+        transcript=transcript,
+        workspace=workspace,
+        bundle=bundle,
+        tool=spec.criteria.tool,
+        key=spec.key,
+        prompt=spec.prompt,
+        answer=recording.answer if recording.answer is not None else transcript.answer,
+        exit_code=recording.exit_code,
+        timed_out=recording.timed_out,
+        seconds=recording.seconds,
+        usage=recording.usage or transcript.usage,
+        complete=complete,
+        model=model,
+        protected_changes=protected_changes,
+        command_env=workspace.env if isinstance(workspace, LocalWorkspace) else {},
+        seed=seed,
+        snapshot=snapshot,
+        record=recorded_calls(recording),
+        count_tokens=chosen_tokenizer() if spec.criteria.expect is not None else None,
+        executes_tools=executes_tools,
+    )
+
+
+def _unread(recording: Recording, criteria: Criteria) -> Broken | None:
+    """Return why a trial whose answer isn't known is an error; None where nothing reads the answer."""
+    reads_answer = criteria.judge is not None or criteria.evaluators or criteria.expect is not None
+    if not recording.unread_stream or not reads_answer:
+        return None
+    return Broken("transcript", recording.unread_stream)
+
+
+def _warnings(evidence: Evidence, recording: Recording) -> list[str]:
+    """Return what a reader of the trial's figures must know, a sentence each."""
+    found = [recording.unread_stream] if recording.unread_stream else []
+    tool = evidence.tool
+    names_tool = tool is not None and not tool.mcp and bool(tool.binary or tool.command_pattern)
+    if names_tool and evidence.interaction.source == "none" and evidence.transcript.text.strip():
+        advice = "" if recording.unread_stream else f" {recording.how_to_read or OTHERS}"
+        found.append(f"No command was seen in this output, so tool use is unknown.{advice}")
+    return found
+
+
+def _contradictions(evidence: Evidence) -> list[str]:
+    """Return where the agent's stream states what evalhub's record of the tool doesn't have."""
+    calls = evidence.interaction.unrecorded
+    if not calls:
+        return []
+    return [
+        f"The agent's stream states {counted(calls, 'successful call')} of the tool that evalhub's record doesn't have. "
+        "The record counts."
+    ]
+
+
+def _error_kind(evaluation: Evaluation) -> str:
+    """Return the layer that failed, as the kind of error."""
+    return next((score.layer for score in evaluation.scores if score.error), "") if evaluation.error else ""
+
+
+def _detail(
+    evidence: Evidence,
+    evaluation: Evaluation,
+    recording: Recording,
+    post: tuple[PostResult, ...],
+    limits: Thresholds,
+    tampered: Sequence[str],
+) -> dict[str, Json]:
+    """Return the details of a trial beside its scores, as JSON."""
+    messages = messages_of(evidence.transcript, evidence.interaction)
+    warnings = _warnings(evidence, recording)
+    integrity = [*tampered, *_contradictions(evidence)]
+    return {
+        **({"integrity": integrity} if integrity else {}),
+        **({"warnings": warnings} if warnings else {}),
+        "interaction": evidence.interaction.as_json(),
+        "attempts": json_of(attempts(evidence.transcript, evidence.interaction.commands)),
+        "diagnosis": json_of(
+            diagnose(evidence.interaction, limits, messages, failed=evaluation.outcome != "pass")
+        ),
+        "messages": json_of(dict(islice(messages.items(), MOST_MESSAGES))),
+        "tools_called": [call.name for call in tool_calls(evidence.transcript)],
+        "trace_summary": trace_summary(evidence.transcript),
+        "composite_weights": evaluation.composite_weights,
+        "scripts": [_post_json(each) for each in post],
+        # The program and its stream may say the same.
+        "notes": list(
+            dict.fromkeys(
+                (*recording.notes, *evidence.transcript.problems, *(each.note for each in post if each.note))
+            )
+        ),
+    }
+
+
+def _post_json(post: PostResult) -> dict[str, Json]:
+    result = post.result
+    output = (result.stdout + result.stderr)[-LONGEST_SCRIPT_OUTPUT:]
+    return {
+        "command": post.command,
+        "exit_code": result.exit_code,
+        "timed_out": result.timed_out,
+        "output": output,
+    }

@@ -1,0 +1,258 @@
+"""One batch for all trials of a run: submitted once and polled until its answers arrive."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from datetime import timedelta
+
+from django.conf import settings
+from django.db.models import Exists, F, OuterRef, QuerySet
+from django.utils import timezone
+
+from evaluators.redaction import mask_values
+from runs.db.clock import DatabaseNow
+from runs.db.retry import retry_when_lost
+from runs.db.statements import storable
+from runs.db.transactions import write_transaction
+from runs.engine.batch_answers import batching_of, row_of
+from runs.engine.context import RunContext, load_run
+from runs.engine.task import load_task
+from runs.engine.workspace.trial_folder import placeholder_paths
+from runs.errors import ProviderError
+from runs.models import BatchAnswer, ProviderBatch, Run, Trial
+from runs.models.batch import BatchState
+from runs.models.trial import TrialState
+from runs.targets.providers.base import BatchedAnswer, Batching, Invocation
+from runs.workers.claims import Claim, new_token
+from runs.workers.holds import is_ours
+from runs.workers.labels import labels_suffice
+
+logger = logging.getLogger(__name__)
+
+FIRST_LOOK_SECONDS = 2.0
+LONGEST_WAIT_SECONDS = 60.0
+LEASE_SECONDS = 300.0
+"""Time for which one worker polls a batch exclusively."""
+GIVEN_UP_AFTER = timedelta(hours=26)
+"""Providers promise an end within 24 hours."""
+
+LOST = (
+    "the worker that handed in the batch was lost, and whether the provider took it is not known. "
+    "Look for it in the provider's own list, where it may be cancelled."
+)
+
+
+def submit(context: RunContext, token: str, warnings: list[str]) -> None:
+    """Submit the run's batch if its target uses batching. A failure is a warning, never an error.
+
+    A row with the preparation's token is stored first: a later preparation that finds it doesn't submit a second
+    batch, because the state of the first is unknown.
+    """
+    if not context.target.options.provider_batching:
+        return
+    batching = batching_of(context.provider)
+    if isinstance(batching, str):
+        # Only a verbose run says so (AgentV evaluation, Fallback when provider cannot batch).
+        logger.info("run %s: %s", context.run.pk, _warning(batching))
+        warnings += [_warning(batching)] if context.options.verbose else []
+        return
+    row, new = ProviderBatch.objects.get_or_create(
+        run=context.run, defaults={"state": BatchState.SUBMITTING, "token": token}
+    )
+    if new:
+        _submit(row, batching, context)
+    elif row.state == BatchState.SUBMITTING:
+        _fail(row, LOST)
+    row.refresh_from_db()
+    if row.state == BatchState.FAILED:
+        warnings.append(_warning(row.detail["reason"]))
+
+
+def _warning(reason: str) -> str:
+    return f"The cases are sent one by one, although `provider_batching` is set: {reason}"
+
+
+def _submit(row: ProviderBatch, batching: Batching, context: RunContext) -> None:
+    invocations = _invocations(context)
+    if not invocations:
+        _fail(row, "the cases are conversations, which take several requests.")
+        return
+    try:
+        external_id = batching.submit_batch(invocations)
+    except ProviderError as error:
+        _fail(row, mask_values(str(error), context.target.secrets))
+        return
+    submitting = ProviderBatch.objects.filter(pk=row.pk, state=BatchState.SUBMITTING, token=row.token)
+    submitted = ProviderBatch.objects.filter(pk=row.pk, external_id=external_id)
+    taken = retry_when_lost(
+        lambda: submitting.update(
+            state=BatchState.SUBMITTED,
+            external_id=external_id,
+            submitted=timezone.now(),
+            next_look=DatabaseNow() + FIRST_LOOK_SECONDS,
+        ),
+        committed=lambda: submitted.count() or None,
+    )
+    if not taken:
+        # Another worker took over the preparation and continues without the batch.
+        _cancel(batching, external_id)
+
+
+def _invocations(context: RunContext) -> dict[str, Invocation]:
+    """Return each trial's invocation by its key, except conversations over stubs, which have several turns."""
+    rows = Trial.objects.filter(run=context.run, state=TrialState.QUEUED).order_by("position")
+    invocations = {str(trial.pk): _invocation(trial, context) for trial in rows}
+    return {id: invocation for id, invocation in invocations.items() if invocation.stubs is None}
+
+
+def _invocation(trial: Trial, context: RunContext) -> Invocation:
+    claim = Claim(trial.pk, trial.run_id, "", trial.starts, trial.scenario_version_id, trial.index)
+    return load_task(claim, context).invocation(placeholder_paths(settings.WORK_DIR), {})
+
+
+def must_wait(run_id: int) -> bool:
+    """Return whether a run's trials must wait for its batch. Polls it if due and this process has the labels."""
+    row = ProviderBatch.objects.filter(run=run_id, state=BatchState.SUBMITTED).select_related("run").first()
+    if row is None:
+        return False
+    if _claim_poll(row):
+        _poll(row)
+        row.refresh_from_db()
+    return row.state == BatchState.SUBMITTED
+
+
+def drop(run_id: int) -> None:
+    """Cancel the batch of a closed run at once."""
+    ProviderBatch.objects.filter(run=run_id, state=BatchState.SUBMITTED).update(next_look=0.0)
+    must_wait(run_id)
+
+
+def due_runs() -> list[int]:
+    """Return the runs whose batch is due for polling."""
+    rows = ProviderBatch.objects.filter(
+        is_ours("run__launch__"), state=BatchState.SUBMITTED, next_look__lt=DatabaseNow()
+    )
+    return list(rows.values_list("run", flat=True)[:100])
+
+
+def _claim_poll(row: ProviderBatch) -> bool:
+    mine = Run.objects.filter(labels_suffice(), is_ours(), pk=OuterRef("run"))
+    due = ProviderBatch.objects.filter(
+        Exists(mine),
+        pk=row.pk,
+        state=BatchState.SUBMITTED,
+        next_look=row.next_look,
+        next_look__lt=DatabaseNow(),
+    )
+    token = new_token()
+
+    def claim() -> bool:
+        with write_transaction():
+            lease = DatabaseNow() + LEASE_SECONDS
+            return due.update(next_look=lease, looks=F("looks") + 1, token=token) == 1
+
+    held = ProviderBatch.objects.filter(pk=row.pk, token=token)
+    if not retry_when_lost(claim, committed=lambda: held.exists() or None):
+        return False
+    row.token = token
+    return True
+
+
+def _poll(row: ProviderBatch) -> None:
+    try:
+        context = retry_when_lost(lambda: load_run(row.run_id))
+        batching = batching_of(context.provider)
+        if isinstance(batching, str):
+            _fail_running(row, batching)
+        elif not row.run.is_open:
+            _cancel(batching, row.external_id)
+            retry_when_lost(lambda: _rows(row).update(state=BatchState.CANCELLED))
+        else:
+            _follow(row, batching, context)
+    except ProviderError as error:
+        _after_failed_poll(row, str(error))
+
+
+def _follow(row: ProviderBatch, batching: Batching, context: RunContext) -> None:
+    progress = batching.poll_batch(row.external_id)
+    if progress.failed:
+        _fail_running(row, progress.failed)
+    elif progress.ended:
+        _take(row, batching.fetch_batch(row.external_id), context)
+    else:
+        _poll_later(row)
+
+
+def _poll_later(row: ProviderBatch) -> None:
+    wait = min(LONGEST_WAIT_SECONDS, FIRST_LOOK_SECONDS * 1.5**row.looks)
+    retry_when_lost(lambda: _rows(row).update(next_look=DatabaseNow() + wait))
+
+
+def _after_failed_poll(row: ProviderBatch, sentence: str) -> None:
+    """Poll later: the batch continues while its provider is unreachable. Give up after the deadline."""
+    logger.warning("run %s: cannot poll its batch: %s", row.run_id, sentence)
+    if timezone.now() - row.submitted > GIVEN_UP_AFTER:
+        _fail_running(row, sentence)
+    else:
+        _poll_later(row)
+
+
+def _take(row: ProviderBatch, answers: Mapping[str, BatchedAnswer], context: RunContext) -> None:
+    """Store the answers of the run's trials in one transaction."""
+    trials = Trial.objects.filter(run=row.run_id).values_list("pk", flat=True)
+    ids = {str(pk): pk for pk in retry_when_lost(lambda: list(trials))}
+    secrets = context.secrets(None)
+    kept = [row_of(pk, answers[id], secrets) for id, pk in ids.items() if id in answers]
+    missing = len(ids) - sum(1 for each in kept if each.data)
+    reasons = [each.error for each in kept if each.error]
+
+    def store() -> None:
+        with write_transaction():
+            if _rows(row).update(state=BatchState.ENDED) != 1:
+                return
+            BatchAnswer.objects.bulk_create(kept, ignore_conflicts=True, batch_size=500)
+            if missing:
+                reason = reasons[0] if reasons else "the batch had no answer for them."
+                _warn(
+                    row.run_id,
+                    f"{missing} of {len(ids)} cases are sent one by one, not in the batch: {reason}",
+                )
+
+    retry_when_lost(store)
+
+
+def _fail(row: ProviderBatch, reason: str) -> bool:
+    """Mark the batch as failed; return whether this call did."""
+    detail = {**row.detail, "reason": storable(reason)}
+    open_states = [BatchState.SUBMITTING, BatchState.SUBMITTED]
+    rows = ProviderBatch.objects.filter(pk=row.pk, state__in=open_states, token=row.token)
+    return rows.update(state=BatchState.FAILED, detail=detail) == 1
+
+
+def _fail_running(row: ProviderBatch, reason: str) -> None:
+    def fail() -> None:
+        with write_transaction():
+            if _fail(row, reason):
+                _warn(row.run_id, _warning(reason))
+
+    retry_when_lost(fail)
+
+
+def _warn(run_id: int, sentence: str) -> None:
+    run = Run.objects.select_for_update().only("warnings").get(pk=run_id)
+    run.warnings = [*run.warnings, storable(sentence)]
+    run.save(update_fields=["warnings"])
+
+
+def _cancel(batching: Batching, external_id: str) -> None:
+    try:
+        batching.cancel_batch(external_id)
+    except ProviderError as error:
+        # An abandoned batch ends within a day.
+        logger.warning("batch %s cannot be cancelled: %s", external_id, error)
+
+
+def _rows(row: ProviderBatch) -> QuerySet[ProviderBatch]:
+    """Return the batch while it is active."""
+    return ProviderBatch.objects.filter(pk=row.pk, state=BatchState.SUBMITTED)

@@ -1,0 +1,75 @@
+"""Grading by a worker, because the web process runs no commands."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.utils import timezone
+
+from evalhub.teams.models import Project
+from runs.db.disk import CannotStore
+from runs.db.retry import retry_when_lost
+from runs.db.statements import storable_json
+from runs.engine.grading.evidence import Grading
+from runs.engine.grading.grade import grade_in_workspace
+from runs.errors import ProviderError, RequestError
+from runs.models.grading import GradeRequest
+from runs.sandbox.worker_settings import containment
+from runs.workers import wakeups
+from runs.workers.claims import lease_end, new_token
+from runs.workers.heartbeat import heartbeat
+from scenarios.formats.problems import ScenarioFileError
+
+logger = logging.getLogger(__name__)
+
+POLL_SECONDS = 0.1
+
+
+def request_grading(project: Project, grading: Grading, *, by: User) -> GradeRequest:
+    """Store a request and wake a worker."""
+    row = GradeRequest.objects.create(project=project, by=by, request=grading.model_dump(mode="json"))
+    wakeups.grade(row.pk)
+    return row
+
+
+def wait_for_result(row: GradeRequest, seconds: float) -> dict[str, Any] | None:
+    """Return the request's result; None if it takes longer."""
+    until = time.monotonic() + seconds
+    while row.result is None and time.monotonic() < until:
+        time.sleep(POLL_SECONDS)
+        row.refresh_from_db(fields=["result"])
+    return row.result
+
+
+def run_request(request_id: int) -> None:
+    """Grade a stored request, once; a failure becomes its result."""
+    token = new_token()
+    row = GradeRequest.claim(request_id, now=timezone.now(), token=token, lease_until=lease_end())
+    if row is None:
+        return
+    with heartbeat.holding(token, "request"):
+        result = _result(Grading.model_validate(row.request))
+        # Output of commands may contain characters that databases reject.
+        answer = json.loads(storable_json(result))
+        retry_when_lost(lambda: row.finish(answer))
+
+
+def _result(grading: Grading) -> dict[str, Any]:
+    try:
+        return {"graded": grade_in_workspace(grading, settings.WORK_DIR, containment())}
+    except ScenarioFileError as error:
+        problems = [problem.as_json() for problem in error.problems]
+        return GradeRequest.refusal("The file has errors.", "files/refused", problems)
+    except RequestError as error:
+        return GradeRequest.refusal(str(error), error.id)
+    except (ProviderError, CannotStore) as error:
+        return GradeRequest.refusal(str(error), f"grade/{error.kind}")
+    except Exception as error:
+        # Broad because somebody waits for the result.
+        logger.exception("grading: internal error")
+        return GradeRequest.refusal(f"{type(error).__name__} in evalhub itself: {error}.", "grade/internal")

@@ -1,0 +1,209 @@
+"""Look at a run until a verdict once its trials have ended: add the next look's trials, or let it close.
+
+Everything happens in the transaction of the look, under the lock of its launch: a look is made once however many
+workers see the end of its trials, and the tick makes it if the worker that recorded the last one was lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from django.db import transaction
+from django.db.models import F, Max
+
+from evaluators.statistics.error_shares import Levels
+from evaluators.statistics.looks import Decision, decide, look_sizes, planned_levels, unplanned_levels
+from runs.compare.fresh_trials import changed_meanwhile, fresh_runs
+from runs.compare.line import old_side_of
+from runs.compare.looks import Found, StoredLook, information_so_far, looks_of, plan_of, read_state, stored
+from runs.compare.measure_changes import HEADLINE, rule_of
+from runs.db import statements
+from runs.engine import budget
+from runs.models import Launch, Run, Trial
+from runs.models.run import RunState
+from runs.models.run_options import RunOptions
+from runs.results.spending import month_spent_sentence
+from runs.workers import wakeups
+
+NO_BASELINE = "No trials were added after the first look, because there is no baseline to compare with."
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """A run with a plan of looks, and what it is compared with."""
+
+    run: Run
+    """The new side, which keeps the looks."""
+    options: RunOptions
+    beside: Run | None
+    """The old side if it runs beside it."""
+    before: tuple[Run, ...]
+    """The runs that count for the old side, the one compared first."""
+    after: tuple[Run, ...]
+    over: str
+    """Why no trial may follow; empty if some may."""
+
+    @property
+    def is_further(self) -> bool:
+        """Whether its trials are further trials of compared runs, which were looked at without a plan."""
+        return self.run.more_of_id is not None
+
+
+def look(run_id: int) -> tuple[int, ...]:
+    """Look at a run whose trials have ended; return the runs to close, none if trials were added. Requires a transaction.
+
+    A run without a plan of looks closes. One that runs beside another waits for it.
+    """
+    run = Run.objects.filter(pk=run_id, state=RunState.RUNNING, open=0).first()
+    options = plan_of(run) if run else None
+    if run is None or options is None:
+        return (run_id,)
+    Launch.objects.select_for_update(no_key=True).only("pk").get(pk=run.launch_id)
+    plan = _plan_of(run_id)
+    if plan is None:
+        _note(run, NO_BASELINE)
+        return (run_id,)
+    own = [each for each in (plan.beside, plan.run) if each is not None]
+    ending = [each for each in own if each.is_open]
+    if any(each.open for each in ending):
+        # A cancelled side doesn't wait for the other, which makes the last look when its trials have ended.
+        return (run_id,) if any(each.cancel_requested for each in own if each.pk == run_id) else ()
+    done = tuple(each.pk for each in ending if each.state == RunState.RUNNING and not each.open)
+    return () if _look(plan, own) else done
+
+
+def _note(run: Run, sentence: str) -> None:
+    if sentence not in run.warnings:
+        Run.objects.filter(pk=run.pk).update(warnings=[*run.warnings, sentence])
+
+
+def _plan_of(run_id: int) -> _Plan | None:
+    """Return the plan of either side's run; None if there is nothing to compare with. Reads the runs anew."""
+    related = ("project", "launch", "suite", "guidance", "more_of")
+    runs = Run.objects.select_related(*related)
+    run = runs.get(pk=run_id)
+    options = RunOptions.model_validate(run.options)
+    other = runs.filter(pk=options.looks_with).first() if options.looks_with else None
+    if options.is_old_side:
+        if other is None:
+            return None
+        run, other = other, run
+    old = other or old_side_of(run, options.baseline).baseline
+    if old is None or old.has_too_many_errors:
+        return None
+    before, after, changed = _sides(old, run)
+    return _Plan(run, options, other, before, after, _why_over(run, other) or changed)
+
+
+def _sides(old: Run, new: Run) -> tuple[tuple[Run, ...], tuple[Run, ...], str]:
+    """Return the runs that count for both sides, and why fresh trials don't; empty if they do."""
+    if old.more_of is None or new.more_of is None:
+        return (old,), (new,), ""
+    compared = (old.more_of, new.more_of)
+    further = [
+        each.run for each in fresh_runs(compared) if each.is_pooled and each.run.pk not in (old.pk, new.pk)
+    ]
+    sides = [
+        (base, *(each for each in further if each.more_of_id == base.pk), own)
+        for base, own in zip(compared, (old, new), strict=True)
+    ]
+    changed = [*changed_meanwhile(compared[0], old), *changed_meanwhile(compared[1], new)]
+    why = f"{', '.join(dict.fromkeys(changed))} changed, so the trials can't be pooled." if changed else ""
+    return sides[0], sides[1], why
+
+
+def _why_over(run: Run, beside: Run | None) -> str:
+    """Return why no trial may follow, whatever the look finds; empty if some may."""
+    for each in filter(None, (run, beside)):
+        if each.cancel_requested or each.state == RunState.CANCELLED:
+            return f"Run {each.pk} was cancelled."
+        if each.state == RunState.FINISHED:
+            return f"Run {each.pk} ended before."
+        if each.cancelled:
+            return next(
+                (text for text in each.warnings if text.endswith(" did not run.")), "Trials were cancelled."
+            )
+        if each.has_too_many_errors:
+            return each.no_verdict
+    if run.max_usd is not None and budget.is_spent(run.launch_id, run.max_usd):
+        return budget.reason(run)
+    return month_spent_sentence(run.project)
+
+
+def _look(plan: _Plan, own: Sequence[Run]) -> bool:
+    """Make and store a look; return whether trials were added."""
+    layer, _, name = HEADLINE[0].partition("/")
+    smallest = rule_of(plan.run.project, layer, name, "rate", "higher").smallest
+    most = plan.options.max_trials or plan.options.trials
+    limit = most + _earlier_trials(plan) if plan.is_further else most
+    found = read_state(plan.before, plan.after, smallest, limit, is_paired=plan.beside is not None)
+    if found is None:
+        return False
+    earlier = looks_of(plan.run)
+    if earlier and earlier[-1].decision is not Decision.GO_ON:
+        if earlier[-1].trials == found.trials:
+            # The worker was lost between the last look and the close.
+            return False
+        # Errors were run again after it.
+        earlier = earlier[:-1]
+    sizes = look_sizes(plan.options.trials, most)
+    is_last = bool(plan.over) or len(earlier) + 1 >= len(sizes)
+    looked = stored(
+        decide(found.state, _levels(plan, earlier, found), is_last=is_last), found, reason=plan.over
+    )
+    goes_on = looked.decision is Decision.GO_ON
+    if goes_on and not sum(_add_trials(each, looked.undecided, sizes[len(earlier) + 1]) for each in own):
+        looked, goes_on = replace(looked, decision=Decision.LIMIT, undecided=()), False
+    Run.objects.filter(pk=plan.run.pk).update(looks=[each.to_json() for each in (*earlier, looked)])
+    return goes_on
+
+
+def _levels(plan: _Plan, earlier: Sequence[StoredLook], found: Found) -> Levels:
+    if not plan.is_further:
+        return planned_levels([*(each.fractions for each in earlier), found.fractions])
+    before = information_so_far(
+        *([run.pk for run in side if not run.is_open] for side in (plan.before, plan.after))
+    )
+    return unplanned_levels([*before, *(each.information for each in earlier), found.information])
+
+
+def _earlier_trials(plan: _Plan) -> int:
+    """Return the most trials of a scenario before the further ones."""
+    before = read_state(
+        [run for run in plan.before if not run.is_open],
+        [run for run in plan.after if not run.is_open],
+        smallest=0.0,
+        most=1,
+        is_paired=True,
+    )
+    return max(before.most) if before else 0
+
+
+def _add_trials(run: Run, keys: Sequence[str], size: int) -> int:
+    """Queue trials of these scenarios until each has so many; return their number."""
+    trials = Trial.objects.filter(run=run)
+    rows = (
+        trials.order_by().values_list("scenario__key", "scenario", "scenario_version").annotate(Max("index"))
+    )
+    asked, width = set(keys), trials.order_by().values("scenario").distinct().count()
+    places = dict(trials.filter(index=0).values_list("scenario", "position"))
+    queued = {**statements.blank(Trial), "run": run.pk}
+    new = [
+        {
+            **queued,
+            "scenario": scenario,
+            "scenario_version": version,
+            "index": index,
+            "position": index * width + places.get(scenario, 0),
+        }
+        for key, scenario, version, last in sorted(rows)
+        if key in asked
+        for index in range(last + 1, size)
+    ]
+    if new:
+        statements.insert(Trial, sorted(new, key=lambda row: row["position"]))
+        Run.objects.filter(pk=run.pk).update(open=F("open") + len(new), trials=F("trials") + len(new))
+        if not run.launch.held_by:
+            transaction.on_commit(lambda: wakeups.lanes(run.pk))
+    return len(new)

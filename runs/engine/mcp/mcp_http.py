@@ -1,0 +1,181 @@
+"""The tools of an MCP server at an address (MCP, Streamable HTTP, and the older HTTP+SSE)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import urljoin
+
+import httpx
+
+from evaluators.model import Json
+from runs.engine.mcp.mcp_address import EVENTS, MOST_REDIRECTS, OLDER, UnusableAddress, moved_to, unusable
+from runs.engine.mcp.mcp_stdio import PROTOCOL, NoAnswer, answers, list_tools, notification, request
+from runs.sandbox.outbound_http import LONGEST_ANSWER
+
+ACCEPTED = "application/json, text/event-stream"
+SESSION = "mcp-session-id"
+
+
+def fetch_tools(
+    http: httpx.Client, url: str, headers: Mapping[str, str] | None = None, transport: str = ""
+) -> Json:
+    """Return `{"tools": […]}`, over the older HTTP+SSE where `transport` is `sse`, or empty and the server has no other.
+
+    Raises `NoAnswer` and httpx's errors.
+    """
+    if transport == "sse":
+        return _fetch_over_sse(http, url, headers or {})
+    session = _Session(http, url, headers or {})
+    try:
+        return list_tools(session.request, session.notify)
+    except OlderTransport as error:
+        if transport:
+            raise
+        try:
+            return _fetch_over_sse(http, url, headers or {})
+        except (NoAnswer, httpx.HTTPError):
+            raise error from None
+
+
+class OlderTransport(NoAnswer):
+    """The server doesn't take a first message, as one of the older HTTP+SSE transport."""
+
+
+class _Address:
+    """Sends requests to a server and follows redirects within its origin."""
+
+    def __init__(self, http: httpx.Client, url: str, headers: Mapping[str, str]) -> None:
+        self.http = http
+        self.url = url
+        self.headers = dict(headers)
+
+    @contextmanager
+    def ask(self, method: str, message: Json = None) -> Iterator[httpx.Response]:
+        """Yield the answer to a message. Raises `NoAnswer` if it can't come from an MCP server."""
+        for _ in range(MOST_REDIRECTS + 1):
+            # A GET has no body.
+            body = None if message is None else message
+            with self.http.stream(method, self.url, json=body, headers=self.headers) as answer:
+                try:
+                    target = moved_to(self.url, answer.status_code, answer.headers.get("location"))
+                except UnusableAddress as error:
+                    raise NoAnswer(str(error)) from error
+                if target is None:
+                    yield answer
+                    return
+            self.url = target
+        raise NoAnswer("it redirects in a circle")
+
+
+def _check(answer: httpx.Response) -> None:
+    """Raise `NoAnswer` with what answers, if it isn't an MCP server."""
+    if (why := unusable(answer.status_code, answer.headers.get("content-type", ""))) is not None:
+        raise NoAnswer(str(why))
+
+
+class _Session:
+    def __init__(self, http: httpx.Client, url: str, headers: Mapping[str, str]) -> None:
+        self.address = _Address(http, url, {"Accept": ACCEPTED, **headers})
+        self.number = 0
+        self.left = LONGEST_ANSWER
+
+    def request(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        self.number += 1
+        with self.address.ask("POST", request(self.number, method, params)) as answer:
+            if self.number == 1 and answer.status_code in OLDER:
+                raise OlderTransport(str(unusable(answer.status_code, "")))
+            _check(answer)
+            if SESSION in answer.headers:
+                self.address.headers[SESSION] = answer.headers[SESSION]
+            self.address.headers["MCP-Protocol-Version"] = PROTOCOL
+            for text in _messages(answer):
+                message = self._decoded(text)
+                if answers(message, self.number):
+                    return dict(message)
+        raise NoAnswer(f"no response to {method}")
+
+    def notify(self, method: str) -> None:
+        with self.address.ask("POST", notification(method)) as answer:
+            _check(answer)
+
+    def _decoded(self, text: str) -> Any:
+        # Of all pages together: what is decoded stays in memory.
+        self.left -= len(text)
+        if self.left < 0:
+            raise NoAnswer(f"the responses have more than {LONGEST_ANSWER >> 20} MB")
+        try:
+            return json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise NoAnswer(f"the response is not JSON: {error}") from error
+
+
+def _messages(answer: httpx.Response) -> Iterator[str]:
+    """Yield the messages of a response: one JSON message or an event stream."""
+    if not answer.headers.get("content-type", "").startswith(EVENTS):
+        yield "\n".join(answer.iter_lines())
+        return
+    yield from (data for _, data in _events(answer) if data)
+
+
+def _events(answer: httpx.Response) -> Iterator[tuple[str, str]]:
+    """Yield the names and data of server-sent events."""
+    name, data = "", list[str]()
+    for line in answer.iter_lines():
+        field, _, value = line.partition(":")
+        if field == "data":
+            data.append(value.removeprefix(" "))
+        elif field == "event":
+            name = value.strip()
+        elif not line and (name or data):
+            yield name, "\n".join(data)
+            name, data = "", []
+    if data:
+        yield name, "\n".join(data)
+
+
+def _fetch_over_sse(http: httpx.Client, url: str, headers: Mapping[str, str]) -> Json:
+    source = _Address(http, url, {"Accept": EVENTS, **headers})
+    with source.ask("GET") as stream:
+        _check(stream)
+        if not stream.headers.get("content-type", "").startswith(EVENTS):
+            raise NoAnswer("it has no events (text/event-stream), as the older HTTP+SSE transport needs them")
+        events = _events(stream)
+        endpoint = next((data for name, data in events if name == "endpoint"), None)
+        if endpoint is None:
+            raise NoAnswer("its events name no endpoint")
+        session = _SseSession(http, urljoin(source.url, endpoint), headers, events)
+        try:
+            moved_to(source.url, 307, endpoint)
+        except UnusableAddress as error:
+            raise NoAnswer(f"its endpoint is at another origin: {endpoint}") from error
+        return list_tools(session.request, session.notify)
+
+
+class _SseSession(_Session):
+    """Posts messages, whose responses are events of the stream."""
+
+    def __init__(
+        self, http: httpx.Client, url: str, headers: Mapping[str, str], events: Iterator[tuple[str, str]]
+    ) -> None:
+        super().__init__(http, url, headers)
+        self.events = events
+
+    def request(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        self.number += 1
+        self._post(request(self.number, method, params))
+        for _, text in self.events:
+            message = self._decoded(text)
+            if answers(message, self.number):
+                return dict(message)
+        raise NoAnswer(f"its events ended before its response to {method}")
+
+    def notify(self, method: str) -> None:
+        self._post(notification(method))
+
+    def _post(self, message: dict[str, Any]) -> None:
+        with self.address.ask("POST", message) as answer:
+            if answer.status_code >= 400:
+                raise NoAnswer(f"it answers with HTTP status {answer.status_code}")

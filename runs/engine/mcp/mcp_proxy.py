@@ -1,0 +1,348 @@
+"""A proxy between an agent and an MCP server that records requests, results and times, and may override descriptions.
+
+Runs as a program of its own in a second sandbox of the trial (`python mcp_proxy.py SETTINGS`), out of the agent's reach, so
+it imports only the standard library. It listens on a socket for the agent's connections, each of which gets a server process
+of its own (MCP's stdio transport) or is passed on to the server's address (Streamable HTTP; the older HTTP+SSE as lines). On a second socket the worker
+waits until the server is ready (`wait`), and ends the proxy (`end`).
+
+Messages are passed on as bytes; what can't be read is recorded with its size.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from http.server import ThreadingHTTPServer
+from pathlib import Path
+from typing import IO, Any, BinaryIO, NamedTuple, Protocol
+
+# Run with -I, the program finds only the standard library.
+sys.path.insert(0, os.path.abspath(__file__).rsplit("/runs/", 1)[0])  # noqa: PTH100
+
+from runs.engine.mcp.mcp_address import UnusableAddress
+from runs.engine.mcp.mcp_face import UPSTREAM_SECONDS, Face, RequestFailed, Upstream
+from runs.engine.mcp.mcp_messages import Record, is_response, read_message
+from runs.engine.mcp.mcp_probe import probe_address
+from runs.engine.mcp.mcp_sse import SsePeer
+
+LEAVE_SECONDS = 2.0
+RECORD, CONTROL, DOOR = "record.jsonl", "control", "door"
+"""Names of the record and of the sockets for the worker and for agents."""
+_PROTOCOL = "2025-06-18"
+_HELLO = {
+    "protocolVersion": _PROTOCOL,
+    "capabilities": {},
+    "clientInfo": {"name": "evalhub", "version": "1"},
+}
+
+
+class NotReady(Exception):
+    """The server didn't come up; the message says why, without a full stop."""
+
+
+class Peer(Protocol):
+    """The server's side of a connection: lines in both directions."""
+
+    def send(self, line: bytes) -> None:
+        """Send a line. Raises `OSError`, `HTTPException` or `ValueError` if the server doesn't take it."""
+
+    def lines(self) -> Iterable[bytes]:
+        """Return the server's lines, until it has ended."""
+
+    def leave(self) -> None:
+        """End it."""
+
+
+class Child(NamedTuple):
+    """A process of the server, with its pipes."""
+
+    process: subprocess.Popen[bytes]
+    stdin: IO[bytes]
+    stdout: IO[bytes]
+
+    def send(self, line: bytes) -> None:
+        """Write all of it: an unbuffered pipe may take a part only."""
+        left = memoryview(line)
+        while left:
+            left = left[self.stdin.write(left) :]
+
+    def lines(self) -> Iterable[bytes]:
+        """Return what it prints."""
+        return self.stdout
+
+    def leave(self) -> None:
+        """Close its input so that it ends; kill it if it doesn't."""
+        with suppress(OSError):
+            self.stdin.close()
+        with suppress(subprocess.TimeoutExpired):
+            self.process.wait(LEAVE_SECONDS)
+        _kill(self)
+
+
+class Servers:
+    """The server's processes. One is started before the agent asks for it, so that it is ready in time."""
+
+    def __init__(self, command: str) -> None:
+        self._command = command
+        self._spare: Child | None = None
+        self._all: list[Child] = []
+        self._lock = threading.Lock()
+
+    def _start(self) -> Child:
+        (there, stdin), (stdout, here) = os.pipe(), os.pipe()
+        words = ["/bin/sh", "-c", self._command]
+        process = subprocess.Popen(words, stdin=there, stdout=here, start_new_session=True)
+        os.close(there)
+        os.close(here)
+        child = Child(process, os.fdopen(stdin, "wb", 0), os.fdopen(stdout, "rb"))
+        self._all.append(child)
+        return child
+
+    def prepare(self, seconds: float) -> None:
+        """Start the server once to see that it answers, then the one that waits for the agent. Raises `NotReady`."""
+        began = time.monotonic()
+        tried = self._start()
+        answer: list[bytes] = []
+        reading = threading.Thread(target=_await_hello, args=(tried, answer), daemon=True)
+        reading.start()
+        reading.join(seconds)
+        took = time.monotonic() - began
+        if not answer:
+            with suppress(subprocess.TimeoutExpired):
+                tried.process.wait(0.1 if reading.is_alive() else LEAVE_SECONDS)
+            code = tried.process.poll()
+            _kill(tried)
+            raise NotReady(
+                f"it didn't answer within {seconds:g} s"
+                if code is None
+                else f"it ended with exit code {code}"
+            )
+        tried.leave()
+        self._spare = self._start()
+        # It takes as long as the first, which has just been read from the disk.
+        with suppress(subprocess.TimeoutExpired):
+            self._spare.process.wait(took)
+
+    def take(self) -> Child:
+        """Return a process for one connection."""
+        with self._lock:
+            spare, self._spare = self._spare, None
+            return spare if spare is not None and spare.process.poll() is None else self._start()
+
+    def end(self) -> None:
+        """End every process that is left."""
+        with self._lock:
+            for child in self._all:
+                child.leave()
+
+
+def _await_hello(child: Child, answer: list[bytes]) -> None:
+    """Send a request to initialize, and put the response into `answer`."""
+    asked = {"jsonrpc": "2.0", "id": "evalhub", "method": "initialize", "params": _HELLO}
+    with suppress(OSError):
+        child.stdin.write(json.dumps(asked).encode() + b"\n")
+        for line in child.stdout:
+            if is_response(message := read_message(line)) and message.get("id") == "evalhub":
+                answer.append(line)
+                return
+
+
+def _kill(child: Child) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(child.process.pid, signal.SIGKILL)
+    child.process.wait()
+
+
+class Session:
+    """One connection of the agent and its server: lines in both directions."""
+
+    def __init__(self, connection: socket.socket, record: Record, peer: Peer) -> None:
+        self.agent = connection
+        self.record = record
+        self.peer = peer
+        self.number = record.connect()
+        self._sending = threading.Lock()
+        self._is_ended = threading.Event()
+
+    def run(self) -> None:
+        """Pass lines on until the agent closes the connection."""
+        answering = threading.Thread(target=self._pass_answers, daemon=True)
+        answering.start()
+        with suppress(OSError):
+            for line in self.agent.makefile("rb"):
+                self._pass_request(line)
+        self._is_ended.set()
+        self.peer.leave()
+        answering.join(LEAVE_SECONDS)
+        with suppress(OSError):
+            self.agent.shutdown(socket.SHUT_RDWR)
+        self.agent.close()
+
+    def _pass_request(self, line: bytes) -> None:
+        self.record.record_request(line, self.number)
+        try:
+            self.peer.send(line)
+        except (*RequestFailed, ValueError, UnusableAddress):
+            self._is_ended.set()
+        if self._is_ended.is_set():
+            # Its pipe may take a request that nobody reads any more.
+            self._send(self.record.abandon("The server has ended.", self.number))
+
+    def _pass_answers(self) -> None:
+        with suppress(*RequestFailed, ValueError):
+            for line in self.peer.lines():
+                if line.strip():
+                    self._send([self.record.record_response(line, self.number)])
+        if not self._is_ended.is_set():
+            self._is_ended.set()
+            self._send(self.record.abandon("The server ended before its response.", self.number))
+
+    def _send(self, lines: list[bytes]) -> None:
+        with self._sending, suppress(OSError):
+            for line in lines:
+                self.agent.sendall(line if line.endswith(b"\n") else line + b"\n")
+
+
+class _HttpServer(ThreadingHTTPServer):
+    """Streamable HTTP on a Unix socket."""
+
+    address_family = socket.AF_UNIX
+    daemon_threads = True
+
+    def server_bind(self) -> None:
+        """Bind; the base class asks for a host's name."""
+        self.socket.bind(self.server_address)
+
+    def get_request(self) -> tuple[Any, Any]:
+        """Return a connection with an address, because a Unix socket has none."""
+        return self.socket.accept()[0], ("agent", 0)
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Ignore agents that hang up."""
+
+
+class Door:
+    """The socket that agents connect to, for lines or for HTTP."""
+
+    def __init__(self) -> None:
+        """Make it in the working folder, which may be another one later."""
+        self._path = f"/proc/self/fd/{os.open('.', os.O_RDONLY)}/{DOOR}"
+        self._http: _HttpServer | None = None
+
+    def serve_lines(self, record: Record, take: Callable[[], Peer]) -> None:
+        """Serve connections of lines, each with a peer of its own."""
+        listening = socket.socket(socket.AF_UNIX)
+        listening.bind(self._path)
+        listening.listen(64)
+        threading.Thread(target=_accept, args=(listening, record, take), daemon=True).start()
+
+    def serve_http(self, record: Record, upstream: Upstream) -> None:
+        """Serve Streamable HTTP."""
+        face = type("OwnFace", (Face,), {"upstream": upstream, "record": record})
+        self._http = _HttpServer(self._path, face)  # type: ignore[arg-type]  # a Unix socket's address is a path
+        threading.Thread(target=self._http.serve_forever, daemon=True).start()
+
+    def close(self) -> None:
+        """Serve no more over HTTP."""
+        if self._http is not None:
+            self._http.shutdown()
+            self._http.server_close()
+            self._http = None
+            os.unlink(self._path)  # noqa: PTH108
+
+
+def _accept(listening: socket.socket, record: Record, take: Callable[[], Peer]) -> None:
+    while True:
+        connection = listening.accept()[0]
+        try:
+            session = Session(connection, record, take())
+        except (*RequestFailed, UnusableAddress):
+            connection.close()  # the server at the address has gone
+            continue
+        threading.Thread(target=session.run, daemon=True).start()
+
+
+def serve(settings: dict[str, Any], record: Record) -> tuple[Callable[[float], str], Callable[[], None]]:
+    """Listen for the agent; return what waits until the server is ready and names its transport, and what ends it."""
+    door = Door()
+    if url := settings.get("url"):
+        return _serve_address(door, url, settings, record), door.close
+    servers = Servers(settings["command"])
+    door.serve_lines(record, servers.take)
+
+    def prepare(seconds: float) -> str:
+        servers.prepare(seconds)
+        return "stdio"
+
+    return prepare, servers.end
+
+
+def _serve_address(door: Door, url: str, settings: dict[str, Any], record: Record) -> Callable[[float], str]:
+    upstream = Upstream(url, settings.get("headers") or {})
+    known = str(settings.get("transport") or "")
+
+    def serve_older() -> None:
+        door.serve_lines(record, lambda: SsePeer(upstream, UPSTREAM_SECONDS))
+
+    def prepare(seconds: float) -> str:
+        found = probe_address(upstream, seconds, _HELLO, known)
+        if found == "sse" and not known:
+            door.close()
+            serve_older()
+        return found
+
+    if known == "sse":
+        serve_older()
+    else:
+        door.serve_http(record, upstream)
+    return prepare
+
+
+def obey(commands: BinaryIO, answers: BinaryIO, prepare: Callable[[float], str]) -> None:
+    """Do what the worker says on its connection, until it says `end` or is gone."""
+    for line in commands:
+        if line == b"end\n":
+            return
+        try:
+            reply = {"problem": "", "transport": prepare(float(line))}
+        except Exception as error:
+            reply = {"problem": str(error) or type(error).__name__}
+        answers.write(json.dumps(reply).encode() + b"\n")
+        answers.flush()
+
+
+def main(words: list[str]) -> int:
+    """Serve until the worker ends it."""
+    settings = json.loads(Path(words[0]).read_text())
+    # Messages may be nested deeply, and each thread reads them.
+    sys.setrecursionlimit(20_000)
+    threading.stack_size(64 << 20)
+    control = socket.socket(socket.AF_UNIX)
+    # Paths may be too long for a socket.
+    os.chdir(settings["folder"])
+    control.bind(CONTROL)
+    control.listen(1)
+    record = Record(RECORD, settings.get("descriptions") or {})
+    os.chdir(settings["door_folder"])
+    prepare, end = serve(settings, record)
+    os.chdir(settings["workspace"])
+    worker = control.accept()[0]
+    with worker.makefile("rb") as commands, worker.makefile("wb") as answers:
+        obey(commands, answers, prepare)
+        end()
+        record.close()
+    return 0
+
+
+if __name__ == "__main__":
+    status = main(sys.argv[1:])
+    # Threads may still wait for servers.
+    os._exit(status)

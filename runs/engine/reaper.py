@@ -1,0 +1,79 @@
+"""Requeues the work of lost workers and closes finished runs."""
+
+from __future__ import annotations
+
+import logging
+from datetime import timedelta
+
+from django.conf import settings
+from django.db import Error
+from django.utils import timezone
+
+from runs.compare.confirmation import conclude, overdue_confirmations, waiting_alerts
+from runs.db.retry import is_connection_lost
+from runs.db.transactions import write_transaction
+from runs.engine import recording
+from runs.launch.confirmation import start_waiting
+from runs.models import Run
+from runs.models.run import RunState
+from runs.workers import claims, lease_checks, request_leases, worker_registry
+
+logger = logging.getLogger(__name__)
+
+MOST_FOLLOWED = 20
+"""Most closed runs that one tick follows up."""
+LOST_PREPARATION = (
+    f"The worker was lost {claims.MOST_STARTS} times while it prepared this run. Look in the workers' logs at what ends "
+    "them: memory, or a health check, version or snapshot command of the suite or its target."
+)
+
+
+def reap() -> bool:
+    """Requeue lost work, record work lost too often as errors, and close cancelled or finished runs. Safe to repeat.
+
+    Return False if nothing counts as lost now, because workers may not have had time to renew their leases.
+    """
+    may_take = lease_checks.may_take_expired()
+    if may_take:
+        _take_lost_work()
+    for run_id in claims.halted_runs().values_list("pk", flat=True):
+        recording.cancel_run(run_id)
+    worker_registry.remove_silent()
+    claims.remove_slots_of_closed_runs()
+    for run_id in Run.objects.filter(state=RunState.RUNNING, open=0).values_list("pk", flat=True):
+        recording.close_if_done(run_id)
+    for launch_id in overdue_confirmations():
+        with write_transaction():
+            conclude(launch_id)
+    for alert in waiting_alerts():
+        start_waiting(alert)
+    _follow_closed_runs()
+    return may_take
+
+
+def _take_lost_work() -> None:
+    for trial_id in claims.requeue_lost():
+        recording.record_lost(
+            trial_id,
+            f"Its worker was lost {claims.MOST_STARTS} times. Look at what the trial does to its worker.",
+        )
+    for run_id, token in claims.doomed_preparations():
+        recording.fail_run(run_id, token, LOST_PREPARATION, [])
+    request_leases.end_lost()
+
+
+def _follow_closed_runs() -> None:
+    """Do what follows the close of runs whose worker was lost just after closing them."""
+    since = timezone.now() - timedelta(seconds=settings.LEASE_SECONDS)
+    closed = Run.objects.filter(
+        followed_up=False, finished__lt=since, state__in=[RunState.FINISHED, RunState.CANCELLED]
+    )
+    for run in closed.select_related("project").order_by("finished")[:MOST_FOLLOWED]:
+        try:
+            recording.follow_close(run)
+        except Exception as error:
+            if isinstance(error, Error) and is_connection_lost(error):
+                raise
+            # Broad because every tick would end here otherwise.
+            logger.exception("run %s: what follows its close failed", run.pk)
+            Run.objects.filter(pk=run.pk).update(followed_up=True)

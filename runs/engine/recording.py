@@ -1,0 +1,368 @@
+"""The only writer of results: one transaction a trial, fenced by its claim's token."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+from django.conf import settings
+from django.db.models import Case, F, Model, Value, When
+from django.utils import timezone
+
+from evalhub.lib.numbers import counted
+from evalhub.teams.models import Project
+from runs.compare import comparison
+from runs.compare.confirmation import conclude
+from runs.db import outbox, statements
+from runs.db.retry import retry_when_lost
+from runs.db.transactions import write_transaction
+from runs.engine import budget, looking
+from runs.engine.trial_result import TrialResult, columns, judging_row, total_cost
+from runs.errors import NotWritable
+from runs.exchange.exports.files import write_suite_result
+from runs.exchange.exports.suite_result import suite_run
+from runs.launch.confirmation import start_waiting
+from runs.models import (
+    Alert,
+    Artifact,
+    CommandRecord,
+    JudgingRecord,
+    Launch,
+    Run,
+    SearchEntry,
+    TranscriptRecord,
+    Trial,
+)
+from runs.models.comparison import Evidence
+from runs.models.run import RunState, Trigger
+from runs.models.trial import TrialState, command_row, transcript_row
+from runs.results.rollups import write_rollups
+from runs.results.search.search_index import entry, facets_of
+from runs.results.spending import month_spent_sentence
+from runs.workers import claims
+from runs.workers.claims import Claim
+
+NewRows = tuple[type[Model], list[dict[str, Any]]]
+"""A model and the rows to insert into its table."""
+
+START_KINDS = frozenset({"start", "configuration"})
+START_ERRORS = 3
+"""Equal errors before any other result after which a run's remaining trials are cancelled."""
+NOT_STARTED = f"The first {START_ERRORS} trials could not start:"
+RETRY_FAILED = "The retry could not start:"
+"""How the reasons of trials begin that were cancelled because of errors."""
+
+
+def record(claim: Claim, result: TrialResult, *, may_wait: Callable[[], bool] | None = None) -> bool:
+    """Store a trial's result, exactly once; return False if the claim was lost and the result is discarded.
+
+    Closes the run after its last trial. Retries while the database is away, for the length of a lease or as long as
+    `may_wait` returns True.
+    """
+    recorded, _ = _record(claim, result, following="", may_wait=may_wait)
+    return recorded
+
+
+def record_and_claim(
+    claim: Claim, result: TrialResult, *, may_wait: Callable[[], bool] | None = None
+) -> tuple[bool, Claim | None]:
+    """Store a trial's result as `record` does, and claim the run's next trial in the same transaction.
+
+    The claim is None if no trial could be claimed.
+    """
+    return _record(claim, result, following=claims.new_token(), may_wait=may_wait)
+
+
+def _record(
+    claim: Claim, result: TrialResult, *, following: str, may_wait: Callable[[], bool] | None
+) -> tuple[bool, Claim | None]:
+    """Store a result and claim the next trial under the token `following`; an empty one claims nothing."""
+    values = columns(result)
+
+    def store() -> tuple[bool, bool, Claim | None]:
+        # Compressing transcripts inside the transaction would hold up SQLite's other writers.
+        parts = _parts(claim, result)
+        with write_transaction():
+            after = _store(claim, result, values, parts)
+            claimed = (
+                claims.claim_next(claim.run_id, following) if following and after and after.open else None
+            )
+        return after is not None, after is not None and (after.open == 0 or after.is_spent), claimed
+
+    def stored() -> tuple[bool, bool, Claim | None] | None:
+        # The timestamp is unique to this attempt: the row shows whether it was committed.
+        ours = Trial.objects.filter(pk=claim.trial_id, state=values["state"], finished=values["finished"])
+        if not ours.exists():
+            return None
+        return True, True, claims.held_claim(claim.run_id, following) if following else None
+
+    recorded, may_close, claimed = retry_when_lost(store, committed=stored, may_wait=may_wait)
+    if may_close:
+        retry_when_lost(lambda: _close_or_stop(claim.run_id))
+    return recorded, claimed
+
+
+def _close_or_stop(run_id: int) -> None:
+    """Close a run whose trials have ended, after stopping the other runs of a launch that spent its budget."""
+    for sibling in budget.siblings_to_stop(run_id):
+        with write_transaction():
+            _stop_at_budget(sibling)
+        close_if_done(sibling)
+    close_if_done(run_id)
+
+
+class _After(NamedTuple):
+    """A run after a result was stored."""
+
+    open: int
+    """Trials that have not ended."""
+    is_spent: bool
+    """Whether the budget of its launch is spent."""
+
+
+def _store(
+    claim: Claim, result: TrialResult, values: Mapping[str, Any], parts: Iterable[NewRows]
+) -> _After | None:
+    """Store a result; return what is left of its run, None if the claim was lost."""
+    if not statements.write_trial(claim.trial_id, claim.token, values):
+        return None
+    for model, rows in parts:
+        statements.insert(model, rows)
+    return _count(claim.run_id, result)
+
+
+def _parts(claim: Claim, result: TrialResult) -> list[NewRows]:
+    """Return the rows to store beside the trial's own, by model; none for a cancelled trial. One query."""
+    if result.cancelled:
+        return []
+    trial_id = claim.trial_id
+    transcripts = [] if result.transcript is None else [transcript_row(trial_id, result.transcript)]
+    commands = result.interaction.commands if result.interaction else ()
+    judgings = [score for score in (result.evaluation.scores if result.evaluation else ()) if score.judging]
+    found = entry(
+        trial_id,
+        facets_of(claim.run_id, result.outcome),
+        transcript=result.transcript,
+        judgings=[score.judging for score in judgings if score.judging],
+        answer=result.answer,
+        error=result.error,
+    )
+    return [
+        (TranscriptRecord, transcripts),
+        (CommandRecord, [command_row(trial_id, command) for command in commands]),
+        (JudgingRecord, [judging_row(trial_id, score) for score in judgings]),
+        (Artifact, [{"trial": trial_id, **vars(kept)} for kept in result.artifacts]),
+        (SearchEntry, [found]),
+    ]
+
+
+def _count(run_id: int, result: TrialResult) -> _After:
+    """Count the result on the run, and cancel its queued trials if the budget is spent."""
+    outcomes = {"pass": "passed", "fail": "failed", "error": "errors"}
+    usage = result.usage
+    after = statements.count_result(
+        run_id,
+        "cancelled" if result.cancelled else outcomes[result.outcome],
+        tokens_in=usage.input if usage else 0,
+        tokens_out=usage.output if usage else 0,
+        cost_usd=total_cost(result),
+    )
+    if after.open and _cannot_start(run_id, result):
+        sentence = f"{NOT_STARTED} {result.error}"
+        return _After(after.open - _stop(Run.objects.get(pk=run_id), sentence), is_spent=False)
+    if after.open and total_cost(result) and (sentence := _month_spent(run_id)):
+        return _After(after.open - _stop(Run.objects.get(pk=run_id), sentence), is_spent=False)
+    if after.max_usd is None:
+        return _After(after.open, is_spent=False)
+    # Lanes that store at the same time must see each other's costs.
+    Launch.objects.select_for_update(no_key=True).only("pk").get(pk=after.launch)
+    if not budget.is_spent(after.launch, after.max_usd):
+        return _After(after.open, is_spent=False)
+    return _After(after.open - _stop_at_budget(run_id), is_spent=True)
+
+
+def _cannot_start(run_id: int, result: TrialResult) -> bool:
+    """Return whether all trials so far ended with the same error before their agent started."""
+    if result.outcome != "error" or result.error_kind not in START_KINDS:
+        return False
+    finished = Trial.objects.filter(run=run_id, state=TrialState.FINISHED)
+    errors = list(finished.values_list("error", flat=True)[: START_ERRORS + 1])
+    return len(errors) == START_ERRORS and len({*errors}) == 1
+
+
+def _month_spent(run_id: int) -> str:
+    project = Project.objects.filter(runs=run_id).only("month_usd").first()
+    return month_spent_sentence(project) if project else ""
+
+
+def _stop_at_budget(run_id: int) -> int:
+    """Cancel a run's queued trials because its launch's budget is spent; return their number."""
+    run = Run.objects.get(pk=run_id)
+    return _stop(run, budget.reason(run))
+
+
+def _stop(run: Run, sentence: str) -> int:
+    """Cancel a run's queued trials and warn of it; return their number."""
+    run_id, sentence = run.pk, statements.storable(sentence)
+    cancelled = cancel_queued(run_id, sentence)
+    if cancelled:
+        Run.objects.filter(pk=run_id).update(
+            warnings=[*run.warnings, f"{sentence} {counted(cancelled, 'trial')} did not run."]
+        )
+    return cancelled
+
+
+def close_if_done(run_id: int) -> bool:
+    """Close a run after its last trial; return True only for the call that closed it.
+
+    A run until a verdict gets the next look's trials instead while it is undecided.
+    """
+    with write_transaction():
+        ended = looking.look(run_id)
+    # The old side of two runs that are looked at together closes first.
+    closed = [each for each in ended if _close(each)]
+    return run_id in closed
+
+
+def _close(run_id: int) -> bool:
+    """Close a run whose trials have all ended; return True only for the call that closed it."""
+    with write_transaction():
+        won = Run.objects.filter(pk=run_id, state=RunState.RUNNING, open=0).update(
+            state=Case(
+                When(cancel_requested=True, then=Value(RunState.CANCELLED)), default=Value(RunState.FINISHED)
+            ),
+            outcome=Case(
+                When(failed__gt=0, then=Value("fail")),
+                When(errors__gt=0, then=Value("error")),
+                # Trials that passed say nothing of those that were cancelled.
+                When(cancel_requested=True, cancelled__gt=0, then=Value("")),
+                When(passed__gt=0, then=Value("pass")),
+                default=Value(""),
+            ),
+            finished=timezone.now(),
+            followed_up=False,
+        )
+        if won != 1:
+            return False
+        claims.remove_slots(run_id)
+        run = Run.objects.get(pk=run_id)
+        write_rollups(run)
+        comparison.compare_with_baseline(run)
+        outbox.record_failure(run)
+    # A caller that retries finds the run closed, and would leave out what follows.
+    retry_when_lost(lambda: follow_close(run))
+    return True
+
+
+def follow_close(run: Run) -> None:
+    """Do what follows the closing of a run; safe to repeat."""
+    # Not in the same transaction: two runs that close at once would not see each other.
+    with write_transaction():
+        comparison.compare_siblings(run)
+    _confirm(run)
+    _write_result(run.pk)
+    Run.objects.filter(pk=run.pk).update(followed_up=True)
+
+
+def _write_result(run_id: int) -> None:
+    """Write a closed run's EvalSuiteResult where an output folder is configured (tool-forge eval runner, outputDir)."""
+    if not settings.OUTPUT_DIR:
+        return
+    run = Run.objects.select_related("suite", "suite_version", "target", "baseline").get(pk=run_id)
+    try:
+        write_suite_result(settings.OUTPUT_DIR, suite_run(run))
+    except NotWritable as error:
+        sentence = f"EVALHUB_OUTPUT_DIR: {error}"
+        if sentence not in run.warnings:
+            Run.objects.filter(pk=run_id).update(warnings=[*run.warnings, sentence])
+
+
+def _confirm(run: Run) -> None:
+    """Conclude the confirmation that a closed run belongs to, or start that of its alert."""
+    if run.trigger == Trigger.CONFIRM:
+        with write_transaction():
+            conclude(run.launch_id)
+    elif waiting := Alert.objects.filter(run=run, evidence=Evidence.CONFIRMING, confirmation=None).first():
+        start_waiting(waiting)
+
+
+def fail_run(run_id: int, token: str, sentence: str, warnings: list[str]) -> bool:
+    """Close a run that cannot be prepared, with the reason and without running trials.
+
+    A retried run keeps its results, and the reason is a warning.
+    """
+    with write_transaction():
+        retried = Run.objects.filter(pk=run_id, token=token, state=RunState.PREPARING, started__isnull=False)
+        reopened = retried.update(state=RunState.RUNNING, token="")
+        if reopened:
+            _stop(Run.objects.get(pk=run_id), f"{RETRY_FAILED} {sentence}")
+    if reopened:
+        return close_if_done(run_id)
+    with write_transaction():
+        won = Run.objects.filter(pk=run_id, token=token, state=RunState.PREPARING).update(
+            state=RunState.FINISHED,
+            outcome="error",
+            error=statements.storable(sentence),
+            warnings=warnings,
+            token="",
+            finished=timezone.now(),
+        )
+        if won == 1:
+            cancel_queued(run_id)
+            claims.remove_slots(run_id)
+            run = Run.objects.get(pk=run_id)
+            outbox.record_failure(run)
+    if won == 1:
+        _confirm(run)
+    return won == 1
+
+
+def cancel_queued(run_id: int, reason: str = "") -> int:
+    """Cancel queued trials, with the reason as their error; return their number. Call it in a transaction."""
+    cancelled = Trial.objects.filter(run=run_id, state=TrialState.QUEUED).update(
+        state=TrialState.CANCELLED, finished=timezone.now(), error=reason
+    )
+    Run.objects.filter(pk=run_id).update(open=F("open") - cancelled, cancelled=F("cancelled") + cancelled)
+    return cancelled
+
+
+def cancel_run(run_id: int) -> bool:
+    """Cancel a run: queued trials at once, running ones when their worker notices. Return False if it is closed."""
+    with write_transaction():
+        updated = Run.objects.filter(
+            pk=run_id, state__in=[RunState.QUEUED, RunState.PREPARING, RunState.RUNNING]
+        ).update(cancel_requested=True)
+        if updated != 1:
+            return False
+        # Without a worker, nobody else requeues what a killed process left.
+        claims.requeue_lost_of(run_id)
+        cancel_queued(run_id)
+        queued = Run.objects.filter(pk=run_id, state=RunState.QUEUED)
+        at_once = queued.filter(started=None).update(state=RunState.CANCELLED, finished=timezone.now())
+        # A retried run has results to close with.
+        queued.update(state=RunState.RUNNING)
+    if at_once:
+        _confirm(Run.objects.get(pk=run_id))
+    close_if_done(run_id)
+    return True
+
+
+def cancel_rest(run_id: int) -> None:
+    """Close a cancelled run whose trials or preparation still go on in this process; their results are discarded."""
+    with write_transaction():
+        # Without their token, `record` finds that the claim is lost.
+        stopped = Trial.objects.filter(run=run_id, state=TrialState.RUNNING).update(
+            state=TrialState.CANCELLED, token="", finished=timezone.now(), activity="", calls_so_far=None
+        )
+        Run.objects.filter(pk=run_id).update(open=F("open") - stopped, cancelled=F("cancelled") + stopped)
+        Run.objects.filter(pk=run_id, state=RunState.PREPARING, cancel_requested=True).update(
+            state=RunState.RUNNING, token=""
+        )
+    close_if_done(run_id)
+
+
+def record_lost(trial_id: int, sentence: str) -> bool:
+    """Record a trial that lost too many workers as an error."""
+    trial = Trial.objects.get(pk=trial_id)
+    claim = Claim(trial.pk, trial.run_id, trial.token, trial.starts)
+    return record(claim, TrialResult(outcome="error", error=sentence, error_kind="lost"))

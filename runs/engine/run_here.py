@@ -1,0 +1,170 @@
+"""Executes the runs of a launch in this process."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+
+from django.db import connection
+from django.db.models import QuerySet
+
+from runs.db.disk import storage_guard
+from runs.db.outage import outage
+from runs.db.retry import retry_when_lost
+from runs.engine import batches, lanes, preparation, recording
+from runs.engine.interruption import STOP_SECONDS
+from runs.engine.processor import ProcessorUse
+from runs.engine.reaper import reap
+from runs.models import Launch, Run
+from runs.models.run import OPEN
+from runs.workers import holds
+from runs.workers.heartbeat import heartbeat
+
+logger = logging.getLogger(__name__)
+
+POLL_SECONDS = 0.3
+LANE_SECONDS = 0.02
+"""Seconds between the starts of lanes."""
+
+
+Ended = Callable[[int], None]
+"""Called with the number of each run when it has ended."""
+Polled = Callable[[], object]
+"""Called every few tenths of a second while a launch runs."""
+
+
+class EndNotifier:
+    """Calls `ended` once for each run of a launch that has ended, and `polled` each time it looks."""
+
+    def __init__(self, launch: Launch, ended: Ended | None, polled: Polled | None = None) -> None:
+        self._launch = launch
+        self._ended = ended
+        self._polled = polled
+        self._notified: set[int] = set()
+        self._called = 0.0
+
+    def notify_if_due(self) -> None:
+        """Call `notify` if its last call is at least `POLL_SECONDS` ago."""
+        if time.monotonic() - self._called >= POLL_SECONDS:
+            self.notify()
+
+    def notify(self) -> None:
+        """Report the runs that have ended since the last call."""
+        self._called = time.monotonic()
+        if self._polled is not None:
+            self._polled()
+        if self._ended is None:
+            return
+        over = self._launch.runs.exclude(state__in=OPEN).exclude(pk__in=self._notified).order_by("pk")
+        for run_id in retry_when_lost(
+            lambda: list(over.values_list("pk", flat=True)), may_wait=outage.may_wait
+        ):
+            self._ended(run_id)
+            self._notified.add(run_id)
+
+
+def run_here(
+    launch: Launch,
+    ended: Ended | None = None,
+    polled: Polled | None = None,
+    *,
+    is_busy: Callable[[], bool] | None = None,
+) -> None:
+    """Prepare and execute the launch's runs in threads of this process.
+
+    While `is_busy` returns True, no further lane starts; by default, while the running ones keep a processor busy.
+    No worker takes them meanwhile. Ctrl-C cancels them: running agents stop, finished trials are kept, and the runs are
+    closed within a few seconds.
+    """
+    own = Launch.objects.filter(pk=launch.pk)
+    retry_when_lost(lambda: holds.hold(own))
+    try:
+        with heartbeat.holding(holds.own_hold(), "launch"):
+            _run_here(launch, ended, polled, is_busy)
+    finally:
+        retry_when_lost(lambda: holds.let_go(own))
+
+
+def _run_here(
+    launch: Launch, ended: Ended | None, polled: Polled | None, is_busy: Callable[[], bool] | None
+) -> None:
+    threads: list[lanes.LaneThread] = []
+    notifier = EndNotifier(launch, ended, polled)
+    warned = False
+    try:
+        lanes.record_kept()
+        while waiting := _open_numbers(launch):
+            for run_id in waiting:
+                preparation.prepare_run(run_id)
+            # Known before they start: Ctrl-C at any moment waits for them.
+            threads = lanes.lane_threads([run_id for run_id in waiting if not batches.must_wait(run_id)])
+            _run_lanes(threads, notifier, is_busy or ProcessorUse().is_busy)
+            if _open_numbers(launch):
+                warned = _warn_of_problem(warned)
+                # Another process uses the target's slots, or lost a trial.
+                time.sleep(POLL_SECONDS)
+                retry_when_lost(reap, may_wait=outage.may_wait)
+    except KeyboardInterrupt:
+        # The interrupt may have come within a transaction: continue on a fresh connection.
+        connection.close()
+        connection.connect()
+        _cancel(launch, threads)
+        notifier.notify()
+        for run_id in launch.runs.values_list("pk", flat=True):
+            batches.drop(run_id)
+        raise
+
+
+def _cancel(launch: Launch, threads: Sequence[lanes.LaneThread]) -> None:
+    """Cancel the launch's runs, and close them after `STOP_SECONDS` even if an agent hasn't ended by then."""
+    own = list(launch.runs.values_list("pk", flat=True))
+    for run_id in own:
+        recording.cancel_run(run_id)
+    until = time.monotonic() + STOP_SECONDS
+    for thread in threads:
+        thread.wait_or_give_up(max(0.0, until - time.monotonic()))
+    for run_id in own:
+        recording.cancel_rest(run_id)
+
+
+def _run_lanes(
+    threads: Sequence[lanes.LaneThread], notifier: EndNotifier, is_busy: Callable[[], bool]
+) -> None:
+    """Start lanes while they find work and the processor has time for them, and wait for their end."""
+    started: list[lanes.LaneThread] = []
+    for thread in threads:
+        thread.start()
+        started.append(thread)
+        while not thread.over.wait(LANE_SECONDS) and is_busy():
+            notifier.notify_if_due()
+        if all(each.over.is_set() for each in started):
+            break
+    for thread in started:
+        while not thread.over.wait(POLL_SECONDS):
+            notifier.notify()
+    notifier.notify()
+
+
+def open_runs(launch: Launch) -> QuerySet[Run]:
+    """Return the launch's open runs."""
+    return launch.runs.filter(state__in=OPEN)
+
+
+def _warn_of_problem(warned: bool) -> bool:
+    """Log once why no trial starts; return whether it was logged."""
+    problem = storage_guard.blocking_reason()
+    if problem and not warned:
+        logger.warning(problem)
+    return bool(problem)
+
+
+def _open_numbers(launch: Launch) -> list[int]:
+    """Return the numbers of the launch's open runs; waits while the database is away."""
+    numbers = open_runs(launch).order_by("pk").values_list("pk", flat=True)
+    return retry_when_lost(lambda: list(numbers), may_wait=outage.may_wait)
+
+
+def exit_code(runs: Sequence[Run]) -> int:
+    """Return 0 when everything passed, else 1."""
+    return 0 if all(run.outcome == "pass" for run in runs) else 1

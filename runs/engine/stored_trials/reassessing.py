@@ -1,0 +1,345 @@
+"""Judge or grade a run's stored trials again, on a worker or by a command."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from functools import partial
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.utils import timezone
+
+from evalhub.teams import audit
+from evaluators.grading.criteria import Criteria
+from evaluators.grading.evaluate import (
+    LAYERS,
+    assertions_layer,
+    evaluators_layer,
+    gates_layer,
+    judge_layer,
+    scripts_layer,
+)
+from evaluators.grading.evidence import Evidence
+from evaluators.grading.gates.base_gate import NOT_RUN
+from evaluators.grading.judges.rubric import DEFAULT_THRESHOLD, JudgeCriteria, Rubric
+from evaluators.model import Complete, Score, Usage, Workspace
+from runs.compare.recompute import outcome_of
+from runs.db.disk import CannotStore, cannot_store, check_room_for_commands
+from runs.db.retry import retry_when_lost
+from runs.db.statements import storable
+from runs.db.transactions import write_transaction
+from runs.engine.context import RunContext, load_run
+from runs.engine.judge_rule import inform
+from runs.engine.judges import judge_of, judge_target
+from runs.engine.proof_agents import JudgeBudget
+from runs.engine.stored_trials.reassessment_plan import (
+    KEPT_WORKSPACE,
+    assessable,
+    need_workspace,
+    plan_of,
+    ready_rubric,
+    without_workspace,
+)
+from runs.engine.trial_result import judging_row
+from runs.engine.workspace.trial_folder import trial_folder
+from runs.engine.workspace.workspace import PostResult
+from runs.errors import ProviderError, RequestError
+from runs.launch.selection import check_judge
+from runs.models import JudgingRecord, ReassessedTrial, Reassessment, Run, Trial
+from runs.models.run_options import RunOptions
+from runs.models.trial import scores_json
+from runs.results.files.artifacts import FileUnavailable, opened
+from runs.results.files.kept_workspace import UNREADABLE, kept_files
+from runs.review.calibrations import calibrated_versions
+from runs.targets.versions import definition_hash
+from runs.workers import request_leases, wakeups
+from runs.workers.claims import lease_end, new_token
+from runs.workers.heartbeat import heartbeat
+from runs.workers.worker_names import worker_name
+from scenarios.formats.parsed import FixtureFile
+from scenarios.models import ScenarioVersion
+
+GRADED = (gates_layer, assertions_layer, scripts_layer)
+GRADED_NAMES = ("gates", "assertions", "scripts")
+
+
+def request_reassessment(
+    run: Run,
+    kind: str,
+    *,
+    by: User | None,
+    judge_model: str = "",
+    rubric: str = "",
+    max_usd: float | None = None,
+    wakes: bool = True,
+) -> Reassessment:
+    """Store a request and wake a worker. Raises `RequestError` if there is nothing to assess."""
+    if run.is_open:
+        raise RequestError(f"Run {run.pk} is in progress. Assess it again after it has finished.")
+    chosen = ready_rubric(rubric)
+    if max_usd is not None and not 0 < max_usd < 1_000_000:
+        raise RequestError("The budget must be more than 0 dollars.")
+    check_judge(run.project, RunOptions(judge_model=judge_model.strip()))
+    plan = plan_of(run, kind, chosen)
+    if not plan.trials:
+        raise RequestError(f"Run {run.pk} has no trials with a stored transcript.")
+    if kind == Reassessment.Kind.JUDGE and not plan.calls:
+        raise RequestError(f"The scenarios of run {run.pk} have no judge. Choose a rubric.")
+    known = by if getattr(by, "pk", None) else None
+    judge = judge_target(run, judge_model.strip()) if judge_model.strip() else None
+    made = _create_once(
+        Reassessment(
+            run=run,
+            kind=kind,
+            judge_model=judge_model.strip(),
+            judge_sha256=definition_hash(judge.definition) if judge else "",
+            rubric=chosen.model_dump(mode="json") if chosen else None,
+            max_usd=max_usd,
+            by=known,
+        )
+    )
+    judges = kind == Reassessment.Kind.JUDGE
+    audit.record(run.project, known, "run.judge-again" if judges else "run.grade-again", f"run {run.pk}")
+    if wakes:
+        wakeups.reassess(made.pk)
+    return made
+
+
+def _create_once(made: Reassessment) -> Reassessment:
+    """Store a request. Raises `RequestError` while an equal one is pending, because judges cost."""
+    with write_transaction():
+        # Locked, because two people may press at once.
+        Run.objects.select_for_update().only("pk").get(pk=made.run_id)
+        pending = Reassessment.pending(now=timezone.now()).filter(run=made.run_id, kind=made.kind)
+        for judge_model, rubric in pending.values_list("judge_model", "rubric"):
+            if (judge_model, rubric) == (made.judge_model, made.rubric):
+                done = "judged" if made.kind == Reassessment.Kind.JUDGE else "graded"
+                raise RequestError(f"Run {made.run_id} is already being {done} again. Wait for the results.")
+        made.save()
+    return made
+
+
+def run_reassessment(key: int) -> None:
+    """Carry a stored request out, once; a failure becomes its result."""
+    token = new_token()
+    made = Reassessment.take(key, worker_name(), token=token, lease_until=lease_end())
+    if made is None:
+        return
+    with heartbeat.holding(token, "request"):
+        _carry_out(made)
+
+
+def _carry_out(made: Reassessment) -> None:
+    made.error = "The worker was interrupted. Request it again."
+    judge: JudgeBudget | None = None
+    try:
+        context = load_run(made.run_id)
+        judge = _judge(made, context) if made.kind == Reassessment.Kind.JUDGE else None
+        assess: Callable[[Trial], ReassessedTrial | None] = (
+            (lambda trial: _judged(made, trial, context, judge))
+            if judge
+            else lambda trial: _graded(made, trial, context)
+        )
+        rows = assessable(made.run).select_related("scenario_version", "transcript")
+        for key in list(rows.values_list("pk", flat=True)):
+            if judge and judge.why_stopped:
+                raise RequestError(f"{judge.why_stopped} The other trials were not judged.")
+            assess(retry_when_lost(partial(rows.get, pk=key)))
+        if judge and judge.is_unpriced:
+            raise RequestError(judge.why_stopped)
+        made.error = ""
+    except (ProviderError, RequestError, CannotStore, OSError) as error:
+        problem = cannot_store(error)
+        if problem is None and isinstance(error, OSError):
+            raise
+        made.error = storable(str(problem or error))
+    finally:
+        ended = {
+            "error": made.error,
+            "finished": timezone.now(),
+            "cost_usd": judge.spent if judge else 0.0,
+        }
+        # What was thought lost has ended already.
+        held = Reassessment.objects.filter(pk=made.pk, finished=None)
+        retry_when_lost(lambda: held.update(**ended))
+
+
+class _Unlimited(JudgeBudget):
+    """A judge without a budget, whose cost is counted where it is known."""
+
+    def __call__(self, request: Any) -> Any:
+        answer = self.ask(request)
+        self.spent += answer.cost_usd or 0.0
+        return answer
+
+
+def _judge(made: Reassessment, context: RunContext) -> JudgeBudget:
+    changes = {"judge": True, **({"judge_model": made.judge_model} if made.judge_model else {})}
+    options = context.options.model_copy(update=changes)
+    ask: Complete = judge_of(context.run, context.target, options, context.variables)
+    return JudgeBudget(ask, made.max_usd) if made.max_usd else _Unlimited(ask, float("inf"))
+
+
+def _evidence(
+    trial: Trial,
+    criteria: Criteria,
+    context: RunContext,
+    complete: Complete | None,
+    workspace: Workspace | None,
+) -> Evidence:
+    usage = Usage(trial.tokens_in or 0, trial.tokens_out or 0) if trial.tokens_in is not None else None
+    return Evidence(
+        transcript=trial.transcript.unpack(),
+        workspace=workspace,
+        tool=context.criteria_of(criteria).tool,
+        key=trial.scenario_version.spec.key,
+        prompt=str(trial.scenario_version.content.get("prompt", "")),
+        answer=trial.answer,
+        exit_code=trial.exit_code,
+        timed_out=trial.timed_out,
+        seconds=trial.seconds or 0.0,
+        usage=usage,
+        complete=complete,
+        model=context.model,
+        seed=context.seed,
+        snapshot=context.options.snapshot,
+    )
+
+
+def _judged(
+    made: Reassessment, trial: Trial, context: RunContext, judge: Complete | None
+) -> ReassessedTrial | None:
+    criteria = trial.scenario_version.spec.criteria
+    criteria = criteria.model_copy(update={"judge": _judge_criteria(made, criteria)})
+    evidence = _evidence(trial, criteria, context, judge, None)
+    kept = [row for row in trial.scores if row["layer"] != "judge"]
+    found: tuple[Score, ...] = ()
+    note = ""
+    if any(each.asks_model for each in criteria.evaluators):
+        if any(each.needs_workspace for each in criteria.evaluators):
+            note = "Some evaluators need the workspace, so their judges were not asked again."
+        else:
+            kept = [row for row in kept if row["layer"] != "evaluators"]
+            found = evaluators_layer(criteria, evidence, ())
+    stored = tuple(Score(row["layer"], row["name"], passed=row.get("passed")) for row in kept)
+    judged = judge_layer(criteria, evidence, stored)
+    if context.run.project.only_calibrated_judges:
+        judged = inform(judged, calibrated_versions(context.run.project))
+    found += judged
+    return _store(made, trial, [*kept, *scores_json(found)], found, note)
+
+
+def _judge_criteria(made: Reassessment, criteria: Criteria) -> JudgeCriteria | None:
+    if made.rubric is None:
+        return criteria.judge
+    rubric = Rubric.model_validate(made.rubric)
+    if criteria.judge is not None and criteria.judge.enabled:
+        return criteria.judge.model_copy(update={"rubric": rubric})
+    return JudgeCriteria(rubric=rubric, pass_threshold=DEFAULT_THRESHOLD)
+
+
+def _graded(made: Reassessment, trial: Trial, context: RunContext) -> ReassessedTrial | None:
+    newest = _newest(trial.scenario_version)
+    criteria = newest.spec.criteria
+    reason = ""
+    try:
+        files, reason = _workspace_files(trial)
+    except FileUnavailable as error:
+        files, reason = None, str(error)
+    except UNREADABLE:
+        files, reason = None, "The stored workspace is damaged."
+    posted: tuple[PostResult, ...] = ()
+    folder_of = nullcontext(None) if files is None else trial_folder(settings.WORK_DIR, files)
+    with folder_of as folder:
+        workspace = None
+        if folder is not None:
+            folder.write_record(trial.transcript.unpack().text.encode(), None)
+            workspace = context.workspace(folder, criteria.tool, scenario=newest.spec.key)
+            # The workspace was stored before them.
+            posted = workspace.run_post(newest.spec.post)
+        evidence = _evidence(trial, criteria, context, None, workspace)
+        found: tuple[Score, ...] = ()
+        for layer in LAYERS:
+            if layer in GRADED:
+                found += layer(criteria, evidence, found)
+        if any(score.passed is False for score in found):
+            # A command may have failed because its writes did.
+            check_room_for_commands()
+    kept = [row for row in trial.scores if row["layer"] not in GRADED_NAMES]
+    rows = [*kept, *scores_json(found)]
+    blind = [score for score in found if score.message == NOT_RUN]
+    if not blind:
+        note = " ".join(each.note for each in posted if each.note)
+        return _store(made, trial, rows, (), note, graded_by=newest)
+    named = ", ".join(need_workspace(criteria))
+    note = f"{reason} {len(blind)} of {len(found)} checks need it ({named}), so this trial keeps its stored scores."
+    return _store(made, trial, rows, (), note, decides=False)
+
+
+def _newest(version: ScenarioVersion) -> ScenarioVersion:
+    """Return the scenario in the suite's newest version; its own version if it was retired."""
+    suite = version.scenario.suite.versions.first()
+    found = suite and suite.scenario_versions.filter(scenario=version.scenario_id).first()
+    return found or version
+
+
+def _workspace_files(trial: Trial) -> tuple[tuple[FixtureFile, ...] | None, str]:
+    """Return the files of a trial's stored workspace, or None and the reason."""
+    kept = trial.artifacts.filter(name=KEPT_WORKSPACE).first()
+    if reason := without_workspace(trial.detail.get("workspace"), kept is not None):
+        return None, reason
+    if kept is None:
+        return (), ""
+    with opened(kept.sha256) as archive:
+        files = kept_files(archive, lambda _: True)
+        return tuple(FixtureFile(file.path, content, file.executable) for file, content in files), ""
+
+
+def _store(
+    made: Reassessment,
+    trial: Trial,
+    rows: list[dict[str, Any]],
+    found: Sequence[Score],
+    note: str,
+    *,
+    decides: bool = True,
+    graded_by: ScenarioVersion | None = None,
+) -> ReassessedTrial:
+    """Store one trial's new scores and judgings, which don't count yet."""
+    outcome = outcome_of(trial, rows)["outcome"] if decides else ""
+
+    def store() -> ReassessedTrial:
+        return _stored(made, trial, rows, found, note, outcome, graded_by)
+
+    earlier = ReassessedTrial.objects.filter(reassessment=made, trial=trial)
+    return retry_when_lost(store, committed=earlier.first)
+
+
+def _stored(
+    made: Reassessment,
+    trial: Trial,
+    rows: list[dict[str, Any]],
+    found: Sequence[Score],
+    note: str,
+    outcome: str,
+    graded_by: ScenarioVersion | None,
+) -> ReassessedTrial:
+    with write_transaction():
+        request_leases.hold(made)
+        stored = ReassessedTrial.objects.create(
+            reassessment=made,
+            trial=trial,
+            scores=rows,
+            outcome=outcome,
+            note=storable(note),
+            graded_by=graded_by,
+        )
+        judgings = []
+        for score in found:
+            if score.judging is not None:
+                values = judging_row(trial.pk, score, counts=False)
+                judgings.append(JudgingRecord.objects.create(trial_id=values.pop("trial"), **values))
+        stored.judgings.set(judgings)
+    return stored

@@ -1,0 +1,96 @@
+"""The result of a trial, and its rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.utils import timezone
+from msgspec.structs import replace
+
+from evaluators.grading.evaluate import Evaluation
+from evaluators.model import Json, Score, Transcript, Usage, plausible_cost
+from evaluators.tool_use.interaction import Interaction
+from runs.models.trial import TrialState, json_of, scores_json
+from runs.results.files.artifacts import Kept
+
+LONGEST_ANSWER = 200_000
+"""Most characters of an answer stored with the trial; the raw output is an artifact."""
+
+
+@dataclass(frozen=True)
+class TrialResult:
+    """Everything stored of a finished trial."""
+
+    outcome: str
+    error: str = ""
+    error_kind: str = ""
+    evaluation: Evaluation | None = None
+    transcript: Transcript | None = None
+    interaction: Interaction | None = None
+    completed: bool | None = None
+    timed_out: bool = False
+    exit_code: int | None = None
+    seconds: float | None = None
+    cost_usd: float | None = None
+    usage: Usage | None = None
+    answer: str = ""
+    artifacts: tuple[Kept, ...] = ()
+    detail: dict[str, Json] = field(default_factory=dict)
+    cancelled: bool = False
+
+
+def columns(result: TrialResult) -> dict[str, Any]:
+    """Return a result as the trial's columns."""
+    evaluation, usage = result.evaluation, result.usage
+    return {
+        "state": (TrialState.CANCELLED if result.cancelled else TrialState.FINISHED).value,
+        "outcome": "" if result.cancelled else result.outcome,
+        "token": "",
+        "activity": "",
+        "calls_so_far": None,
+        "activity_exit_code": None,
+        "completed": result.completed,
+        "timed_out": result.timed_out,
+        "exit_code": result.exit_code,
+        "composite": evaluation.composite if evaluation else None,
+        "seconds": result.seconds,
+        "cost_usd": plausible_cost(result.cost_usd),
+        "tokens_in": usage.input if usage else None,
+        "tokens_out": usage.output if usage else None,
+        "tokens_estimated": bool(usage and usage.estimated),
+        "error": result.error,
+        "error_kind": result.error_kind,
+        "answer": result.answer[:LONGEST_ANSWER],
+        "scores": scores_json(evaluation.scores) if evaluation else [],
+        "detail": result.detail,
+        "finished": timezone.now(),
+    }
+
+
+def judging_row(trial_id: int, score: Score, *, counts: bool = True) -> dict[str, Any]:
+    """Return the row of a score's judging."""
+    judging = score.judging
+    if judging is None:
+        raise ValueError(f"{score.layer}/{score.name} is not a judge's score.")
+    return {
+        "trial": trial_id,
+        "counts": counts,
+        "name": score.name[:120],
+        "score": judging.score,
+        "passed": judging.passed,
+        "model": judging.model[:200],
+        "rubric": judging.rubric,
+        "content": json_of(replace(judging, rubric="")),
+        "cost_usd": plausible_cost(judging.cost_usd),
+        "created": timezone.now(),
+    }
+
+
+def total_cost(result: TrialResult) -> float | None:
+    """Return the cost of agent and judges in dollars; None if unknown."""
+    judged = [
+        s.judging.cost_usd for s in (result.evaluation.scores if result.evaluation else ()) if s.judging
+    ]
+    known = [cost for cost in map(plausible_cost, (result.cost_usd, *judged)) if cost is not None]
+    return sum(known) if known else None

@@ -1,0 +1,207 @@
+"""Try a target with one prompt: by a worker, as in a trial, and without storing one."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Iterator
+
+from django.conf import settings
+from django.contrib.auth.models import User
+
+from evalhub.teams import audit
+from evalhub.teams.models import Project
+from evaluators.grading.assertions import tool_calls
+from evaluators.model import Json, Transcript
+from evaluators.redaction import mask_values, redact_patterns
+from evaluators.transcripts import PARSERS, UnreadableTranscript
+from runs.db.disk import DiskFull, check_room_for_commands
+from runs.db.statements import storable_json
+from runs.engine.assess import transcript_of
+from runs.engine.context import RunContext
+from runs.engine.task import Task
+from runs.engine.trial import run_agent_in_workspace
+from runs.engine.workspace.trial_folder import trial_folder
+from runs.errors import ProviderError
+from runs.models import Run, Target, TargetTry
+from runs.models.run_options import RunOptions
+from runs.sandbox.worker_settings import containment, variables_of
+from runs.targets.agents.session_end import broken_by
+from runs.targets.definitions import TargetDefinition
+from runs.targets.pricing import price_recording
+from runs.targets.providers.base import Recording
+from runs.targets.providers.registry import make_provider
+from runs.targets.resolve import resolve_target
+from runs.workers import wakeups
+from runs.workers.claims import Claim
+from runs.workers.labels import own_labels
+from runs.workers.worker_names import worker_name
+from scenarios.models import Suite, SuiteVersion
+from scenarios.spec import ScenarioSpec
+
+logger = logging.getLogger(__name__)
+
+SECONDS = 120.0
+"""Time limit of a try; the target's own may be lower."""
+LONGEST_PROMPT = 20_000
+LONGEST_OUTPUT = 20_000
+"""Characters of the output that are kept: the beginning and the end."""
+LONGEST_ANSWER = 5_000
+POLL_SECONDS = 0.1
+PROMPT = "Create a file hello.txt that says hello, then tell me that it is done."
+STREAMS = ("codex", "claude_code", "opencode", "otel", "events")
+"""Formats that plain output is compared with."""
+
+
+def request_try(
+    project: Project,
+    definition: TargetDefinition,
+    prompt: str,
+    *,
+    by: User,
+    model: str = "",
+    base_folder: str = "",
+) -> TargetTry:
+    """Store a request to try a definition and wake a worker."""
+    row = TargetTry.objects.create(
+        project=project,
+        by=by,
+        name=definition.name,
+        definition=dict(definition.entry),
+        base_folder=base_folder,
+        labels=list(definition.labels),
+        prompt=prompt[:LONGEST_PROMPT],
+        model=model,
+    )
+    audit.record(project, by, "target.try", definition.name, provider=definition.kind)
+    wakeups.try_target(row.pk)
+    return row
+
+
+def wait_for_try(row: TargetTry, seconds: float) -> TargetTry:
+    """Return the request with its result, or without one if it takes longer."""
+    until = time.monotonic() + seconds
+    while row.result is None and time.monotonic() < until:
+        time.sleep(POLL_SECONDS)
+        row.refresh_from_db(fields=["result"])
+    return row
+
+
+def run_try(try_id: int) -> None:
+    """Try a definition on this machine, once, and store what came back."""
+    row = TargetTry.take(try_id, worker_name(), own_labels())
+    if row is None:
+        return
+    row.result = json.loads(storable_json(_result(row)))
+    row.save(update_fields=["result"])
+
+
+def _result(row: TargetTry) -> dict[str, Json]:
+    """Return what a try found; every error is a sentence of it."""
+    secrets: tuple[str, ...] = ()
+    try:
+        context = _context(row)
+        secrets = context.target.secrets
+        found = context.provider.check()
+        if not found.available:
+            raise ProviderError(found.sentence, kind="start")
+        recording = _recording(context, row.prompt)
+        check_room_for_commands()
+    except (ProviderError, DiskFull) as error:
+        kind = error.kind if isinstance(error, ProviderError) else "disk"
+        return {"error": mask_values(str(error), secrets), "error_kind": kind}
+    except Exception as error:
+        # Broad because somebody waits for the result and the worker must go on.
+        logger.exception("try of %s: internal error", row.name)
+        sentence = f"{type(error).__name__} in evalhub itself: {error}."
+        return {"error": mask_values(sentence, secrets), "error_kind": "internal"}
+    return _described(recording, context) | {"version": recording.version or found.version}
+
+
+def _context(row: TargetTry) -> RunContext:
+    """Return the context of a run that is never stored. Raises `ProviderError`."""
+    target = Target(
+        project=row.project, name=row.name, definition=row.definition, base_folder=row.base_folder
+    )
+    variables = variables_of(row.project)
+    resolved = resolve_target(target, variables)
+    version = SuiteVersion(suite=Suite(project=row.project, name="Try"))
+    return RunContext(
+        run=Run(project=row.project, target=target, suite_version=version, model=row.model),
+        options=RunOptions(timeout_seconds=SECONDS),
+        target=resolved,
+        provider=make_provider(resolved, containment().for_target(resolved.options)),
+        variables=variables,
+        guidance=(),
+        fixture_names=frozenset(),
+        keeps_files=False,
+    )
+
+
+def _recording(context: RunContext, prompt: str) -> Recording:
+    claim = Claim(trial_id=0, run_id=0, token="", starts=0)
+    spec = ScenarioSpec(key="try", prompt=prompt)
+    task = Task(claim, spec, lambda: (), context, lambda: False, lambda look: None)
+    with trial_folder(settings.WORK_DIR, ()) as folder:
+        return run_agent_in_workspace(task, folder)[0]
+
+
+def _described(recording: Recording, context: RunContext) -> dict[str, Json]:
+    """Return a recording's output and what its reader recognised."""
+    described: dict[str, Json] = {
+        "output": _cut(recording.raw.decode("utf-8", "replace"), LONGEST_OUTPUT),
+        "stderr": _cut(recording.stderr, LONGEST_ANSWER),
+        "exit_code": recording.exit_code,
+        "timed_out": recording.timed_out,
+        "seconds": recording.seconds,
+        "format": recording.parser,
+    }
+    try:
+        transcript = transcript_of(recording)
+    except UnreadableTranscript as error:
+        return {**described, "error": str(error), "error_kind": "transcript", "notes": list(recording.notes)}
+    if broken := broken_by(recording):
+        described |= {"error": broken.sentence, "error_kind": broken.kind}
+    cost = price_recording(recording, transcript, context.target, context.model)
+    usage = recording.usage or transcript.usage
+    calls = [call.name for call in tool_calls(transcript)]
+    answer = recording.answer if recording.answer is not None else transcript.answer
+    reported = cost.cost_usd
+    return {
+        **described,
+        "source": transcript.source,
+        "calls": calls[:100],
+        "call_count": len(calls),
+        "answer": _cut(answer, LONGEST_ANSWER),
+        "tokens_in": usage.input if usage else None,
+        "tokens_out": usage.output if usage else None,
+        "cost_usd": reported,
+        "notes": [*cost.notes, *transcript.problems, *_hints(recording, transcript)],
+    }
+
+
+def _hints(recording: Recording, transcript: Transcript) -> Iterator[str]:
+    """Yield what to change where plain output contains a known stream, or a command reports no calls."""
+    if recording.parser != "plain_text" or transcript.source == "events":
+        return
+    for name in STREAMS:
+        try:
+            found = len(tool_calls(PARSERS[name](recording.raw)))
+        except UnreadableTranscript:
+            continue
+        if found:
+            write = (
+                "write it to {EVENTS_FILE}" if name == "events" else f"use the provider that reads `{name}`"
+            )
+            yield f"The output looks like the format `{name}` with {found} tool calls. To have them counted, {write}."
+            return
+    yield "Only text was recognised. Commands are found in it by the suite's pattern, or write events to {EVENTS_FILE}."
+
+
+def _cut(text: str, longest: int) -> str:
+    """Return a text redacted, and of a long one its beginning and end."""
+    text = redact_patterns(text)
+    half = longest // 2
+    left_out = len(text) - 2 * half
+    return text if left_out <= 0 else f"{text[:half]}\n… {left_out:,} characters …\n{text[-half:]}"

@@ -1,0 +1,90 @@
+"""Stores files of a trial and describes the changes of its workspace."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+
+from evaluators.model import Json
+from evaluators.redaction import mask_values, mask_values_in_bytes
+from runs.engine.workspace.trial_folder import TrialFolder
+from runs.results.files.artifacts import Kept, keep
+from runs.results.files.changed_lines import LONGEST, changed_lines
+from runs.results.files.workspace_archive import KINDS, ChangedFile, archive, changed_files, is_gits_own
+from runs.sandbox.safe_paths import read_beneath
+from runs.sandbox.safe_walk import is_empty
+from runs.targets.providers.base import Recording
+from scenarios.formats.parsed import FixtureFile
+
+MOST_NAMED = 8
+"""Most changed files in a trial's detail; the stored workspace has all of them."""
+MOST_LEFT_OUT = 100
+
+
+@dataclass(frozen=True)
+class KeptFiles:
+    """The stored files and the changes of the workspace."""
+
+    rows: tuple[Kept, ...] = ()
+    workspace: dict[str, Json] = field(default_factory=dict)
+    """The changes of the workspace, for the trial's detail; empty without one."""
+
+
+def keep_files(
+    recording: Recording,
+    folder: TrialFolder | None,
+    secrets: tuple[str, ...] = (),
+    start: Sequence[FixtureFile] = (),
+) -> KeptFiles:
+    """Store the raw output, events, workspace and logs, without the secret values.
+
+    `start` has the initial files of the workspace.
+    """
+    kept = []
+    if recording.raw:
+        kept.append(keep("transcript", recording.raw))
+    if recording.events:
+        kept.append(keep("events", recording.events, "application/jsonl"))
+    if recording.stderr:
+        kept.append(keep("stderr", recording.stderr.encode("utf-8", "replace")))
+    workspace = _keep_workspace(folder, secrets, start) if folder is not None else KeptFiles()
+    masked = (keep(name, mask_values_in_bytes(content, secrets)) for name, content in recording.logs.items())
+    return KeptFiles((*kept, *workspace.rows, *masked), workspace.workspace)
+
+
+def _keep_workspace(folder: TrialFolder, secrets: tuple[str, ...], start: Sequence[FixtureFile]) -> KeptFiles:
+    if is_empty(folder.workspace):
+        # An empty workspace is recorded as such, unlike files deleted since.
+        return KeptFiles(workspace=_changes(folder, start, secrets) | {"empty": True})
+    packed = archive(folder.workspace, secrets=secrets)
+    row = keep("workspace", packed.content, "application/gzip")
+    return KeptFiles((row,), _changes(folder, start, secrets, packed.left_out))
+
+
+def _changes(
+    folder: TrialFolder,
+    start: Sequence[FixtureFile],
+    secrets: tuple[str, ...],
+    left_out: tuple[str, ...] = (),
+) -> dict[str, Json]:
+    before = {file.path: file.content for file in start}
+    every = changed_files(folder.workspace, start)
+    changed = [each for each in every if not is_gits_own(each.path)]
+    kinds = Counter(each.change for each in changed)
+    counts: dict[str, Json] = {name: kinds[name] for name in KINDS}
+    counts["git"] = len(every) - len(changed)
+    counted = (_counted(each, folder.workspace, before.get(each.path, b"")) for each in changed[:MOST_NAMED])
+    named = [asdict(each) | {"path": mask_values(each.path, secrets)} for each in counted]
+    return counts | {"files": named, "left_out": list(left_out[:MOST_LEFT_OUT])}
+
+
+def _counted(file: ChangedFile, workspace: Path, before: bytes) -> ChangedFile:
+    """Return the file with its added and removed lines, if it can be compared."""
+    try:
+        after = b"" if file.size is None else read_beneath(workspace, file.path, limit=LONGEST)
+    except OSError:  # too large, deleted, or not readable
+        return file
+    lines = changed_lines(before, after)
+    return file if lines is None else replace(file, added=lines[0], removed=lines[1])

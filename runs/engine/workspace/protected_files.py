@@ -1,0 +1,198 @@
+"""Files that are not the task: kept as they stand after setup, and laid again when the agent has ended.
+
+Hidden files are taken away before the agent begins, and laid with the protected ones.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Collection, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from evaluators.model import Json
+from evaluators.tool_use.tool import Tool
+from runs.errors import ProviderError
+from runs.sandbox.safe_paths import FOLDER, open_beneath
+from runs.sandbox.safe_walk import entries_beneath
+from scenarios.globs import matches
+from scenarios.tool_files import is_tool_file
+
+_AT_ONCE = 1 << 20
+_GIT = ".git"
+_WILD = frozenset("*?")
+
+
+@dataclass(frozen=True)
+class FileChanges:
+    """What the agent did to protected and hidden files."""
+
+    restored: tuple[str, ...] = ()
+    """Changed or removed, and laid again."""
+    set_aside: tuple[str, ...] = ()
+    """Added where a pattern matches, and taken away."""
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        return (*self.restored, *self.set_aside)
+
+    @property
+    def sentence(self) -> str:
+        """Return what was changed, as a sentence; empty if nothing was."""
+        words = [f"{path} (restored)" for path in self.restored] + [
+            f"{path} (set aside)" for path in self.set_aside
+        ]
+        return f"Changed by the agent: {', '.join(words)}." if words else ""
+
+    def as_json(self) -> dict[str, Json]:
+        """Return both lists, for the trial's detail."""
+        return {"restored": list(self.restored), "set_aside": list(self.set_aside)}
+
+
+class ProtectedFiles:
+    """The protected and hidden files of one trial, kept in a folder that no command sees."""
+
+    def __init__(
+        self,
+        workspace: Path,
+        kept: Path,
+        *,
+        protected: Sequence[str],
+        hidden: Sequence[str],
+        tool: Tool | None,
+        guidance: Collection[str],
+    ) -> None:
+        self._workspace, self._kept = workspace, kept
+        self._patterns = (*protected, *hidden)
+        self._hidden = tuple(hidden)
+        self._tool, self._guidance = tool, frozenset(guidance)
+        self._files: dict[str, int] = {}
+        """Permissions of the kept files by path."""
+        self._folders = 0
+
+    def keep(self) -> None:
+        """Copy the files as they stand now, and take the hidden ones away. Raises `ProviderError` (kind `setup`)."""
+        if not self._patterns:
+            return
+        self._kept.mkdir()
+        try:
+            for path, state in list(entries_beneath(self._workspace)):
+                if stat.S_ISREG(state.st_mode) and self._is_ours(path):
+                    self._copy(path, len(self._files))
+                    self._files[path] = stat.S_IMODE(state.st_mode)
+                    if any(matches(path, pattern) for pattern in self._hidden):
+                        _remove(self._workspace, path)
+        except OSError as error:
+            raise ProviderError(
+                f"A protected file can't be kept: {error.filename or ''}: {error.strerror}. Correct `protected` or "
+                "`hidden` in the scenario.",
+                kind="setup",
+            ) from error
+
+    def lay(self) -> FileChanges:
+        """Lay the files again as they were kept, and take away what was added beside them. Raises `OSError`."""
+        if not self._patterns:
+            return FileChanges()
+        added = [
+            path
+            for path, state in list(entries_beneath(self._workspace))
+            if not stat.S_ISDIR(state.st_mode) and path not in self._files and self._is_ours(path)
+        ]
+        for path in added:
+            _remove(self._workspace, path)
+        restored = []
+        for number, (path, mode) in enumerate(self._files.items()):
+            if self._is_as_kept(path, number, mode):
+                continue
+            self._restore(path, number, mode)
+            if not any(matches(path, pattern) for pattern in self._hidden):
+                restored.append(path)
+        return FileChanges(tuple(sorted(restored)), tuple(sorted(added)))
+
+    def _is_ours(self, path: str) -> bool:
+        """Return whether a pattern matches a path; guidance, the tool and git's own files only by their names."""
+        found = [pattern for pattern in self._patterns if matches(path, pattern)]
+        if path.split("/")[0] == _GIT:
+            return any(pattern.startswith(_GIT) for pattern in found)
+        if path in self._guidance or is_tool_file(path, self._tool):
+            return any(_WILD.isdisjoint(pattern) for pattern in found)
+        return bool(found)
+
+    def _copy(self, path: str, number: int) -> None:
+        source = open_beneath(self._workspace, path, os.O_RDONLY, links=False)
+        try:
+            with (self._kept / str(number)).open("wb") as target:
+                while content := os.read(source, _AT_ONCE):
+                    target.write(content)
+        finally:
+            os.close(source)
+
+    def _is_as_kept(self, path: str, number: int, mode: int) -> bool:
+        try:
+            descriptor = open_beneath(self._workspace, path, os.O_RDONLY, links=False)
+        except OSError:
+            return False
+        try:
+            state, kept = os.fstat(descriptor), self._kept / str(number)
+            if not stat.S_ISREG(state.st_mode) or stat.S_IMODE(state.st_mode) != mode:
+                return False
+            if state.st_size != kept.stat().st_size:
+                return False
+            with kept.open("rb") as before:
+                while content := os.read(descriptor, _AT_ONCE):
+                    if content != before.read(len(content)):
+                        return False
+            return True
+        finally:
+            os.close(descriptor)
+
+    def _restore(self, path: str, number: int, mode: int) -> None:
+        *folders, name = path.split("/")
+        parent = _real_folder(self._workspace, folders)
+        try:
+            self._clear(name, parent)
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+            target = os.open(name, flags, 0o600, dir_fd=parent)
+            with os.fdopen(target, "wb") as file, (self._kept / str(number)).open("rb") as before:
+                while content := before.read(_AT_ONCE):
+                    file.write(content)
+                os.fchmod(file.fileno(), mode)
+        finally:
+            os.close(parent)
+
+    def _clear(self, name: str, parent: int) -> None:
+        """Take away what has a file's name: a folder goes beside the kept files, with what is in it."""
+        with suppress(FileNotFoundError):
+            if stat.S_ISDIR(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode):
+                self._folders += 1
+                os.rename(name, self._kept / f"folder-{self._folders}", src_dir_fd=parent)
+            else:
+                os.unlink(name, dir_fd=parent)
+
+
+def _remove(workspace: Path, path: str) -> None:
+    folder, _, name = path.rpartition("/")
+    parent = open_beneath(workspace, folder or ".", FOLDER, links=False)
+    try:
+        os.unlink(name, dir_fd=parent)
+    finally:
+        os.close(parent)
+
+
+def _real_folder(workspace: Path, names: Sequence[str]) -> int:
+    """Return a folder's descriptor; links and files in its way are replaced by folders."""
+    descriptor = open_beneath(workspace, ".", FOLDER)
+    for name in names:
+        try:
+            state = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
+            if not stat.S_ISDIR(state.st_mode):
+                os.unlink(name, dir_fd=descriptor)
+                os.mkdir(name, 0o755, dir_fd=descriptor)
+        except FileNotFoundError:
+            os.mkdir(name, 0o755, dir_fd=descriptor)
+        following = os.open(name, FOLDER | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=descriptor)
+        os.close(descriptor)
+        descriptor = following
+    return descriptor

@@ -1,0 +1,200 @@
+"""Summarise a finished run for a terminal; plain text elsewhere."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from evalhub.lib.numbers import counted
+from evaluators.grading.evaluator import LAYER as EVALUATORS
+from evaluators.grading.scores.weighted_score import NAME as AGGREGATE
+from evaluators.statistics import verdict_sentences
+from evaluators.statistics.comparability import named
+from evaluators.statistics.measure_change import ChangeVerdict
+from runs.compare.old_side import old_side_words, pooled_words, since_words
+from runs.compare.stored_changes import change_from_json
+from runs.models.run import no_verdict
+from runs.results.failure_reasons import trial_reasons
+from runs.results.measures import label_of_key
+
+MARKS = {"pass": "✓", "fail": "✗", "error": "!", None: "–"}
+STYLES = {"pass": "green", "fail": "red", "error": "yellow", None: "dim"}
+CHANGES = (
+    ("regressions", "No longer passing", "red"),
+    ("new_passes", "Newly passing", "green"),
+    ("added", "Added", ""),
+    ("removed", "Removed", ""),
+)
+VERDICT_STYLES = {"regressed": "bold red", "improved": "green"}
+"""Comparison results, regressions first: key in the document, label, style."""
+WIDTH_WITHOUT_TERMINAL = 120
+LONGEST_REASON = 200
+MOST_TRIALS = 60
+"""Most trials listed; the page lists all."""
+
+
+def summary(
+    document: Mapping[str, Any], *, width: int | None = None, colour: bool = False, details: bool = False
+) -> str:
+    """Return a run's summary: a line per trial, reasons of failures, totals.
+
+    `details` also shows the evaluators of trials that passed.
+    """
+    out = io.StringIO()
+    console = Console(
+        file=out,
+        width=width or WIDTH_WITHOUT_TERMINAL,
+        force_terminal=colour,
+        no_color=not colour,
+        highlight=False,
+        legacy_windows=False,
+    )
+    run = document["run"]
+    console.rule(escape(reference(run)), align="left", style="dim")
+    console.print(_trials(document["trials"], details=details))
+    if len(document["trials"]) < run["trials"]:
+        console.print(Text(f"  … {run['trials'] - len(document['trials'])} more trials", style="dim"))
+    if run["error"]:
+        console.print(Text(f"  The run did not start: {run['error']}", style="yellow"))
+    console.print(Text("  " + totals(run)))
+    for line in verdict_lines(run):
+        console.print(Text(f"  {line}", style=VERDICT_STYLES.get(run["verdict"], "")))
+    if run["release_rule"]:
+        console.print(Text(f"  {run['release_rule']['sentence']}"))
+    for name, word, style in CHANGES:
+        if run[name]:
+            keys = broken_first(run, run[name])
+            line = f"  {word}, compared with run {run['baseline']} ({len(keys)}): {', '.join(keys)}"
+            console.print(Text(line, style=style))
+    if changed := named({key: tuple(why) for key, why in run["not_comparable"].items()}):
+        console.print(Text(f"  ! {changed}", style="yellow"))
+    tampered = [tampered_sentence(run["tampered"])] if run["tampered"] else []
+    for warning in (*tampered, *run["warnings"], *run["cost_notes"]):
+        console.print(Text(f"  ⚠ {warning}", style="yellow"))
+    return out.getvalue()
+
+
+def tampered_sentence(trials: int) -> str:
+    """Return a warning of trials whose agent changed what decides its gates."""
+    return (
+        f"In {counted(trials, 'trial')} the agent changed what decides its gates. See the trials' warnings."
+    )
+
+
+def verdict_lines(run: Mapping[str, Any]) -> list[str]:
+    """Return the run's verdict against its baseline and what it rests on, or why it has none.
+
+    Nothing without a comparison.
+    """
+    if run["verdict_reason"]:
+        return [no_verdict(run["id"], run["passed"], run["failed"], run["errors"])]
+    changes = [change_from_json(each) for each in run["measures"]]
+    if not run["verdict"] or not changes:
+        return []
+    verdict = ChangeVerdict(run["verdict"])
+    deciding = next((each for each in changes if each.verdict is verdict), changes[0])
+    label = label_of_key(deciding.rule.name)
+    size = verdict_sentences.size(deciding, deciding.effect)
+    interval = verdict_sentences.interval(deciding)
+    side = run.get("compared_with") or {}
+    return [
+        f"{verdict.label}{since_words(side)} compared with {old_side_words(side, run['baseline'])}: {label} {size}"
+        + (f" ({interval})" if interval else "")
+        + f", {verdict_sentences.scenarios_worse(deciding)}.",
+        verdict_sentences.explanation(deciding),
+        *filter(None, [pooled_words(side)]),
+    ]
+
+
+def broken_first(run: Mapping[str, Any], keys: Sequence[str]) -> list[str]:
+    """Return scenario keys, those first that the verdict's table of scenarios names."""
+    named = {key for each in run["measures"][:1] for key in (*each["broke"], *each["mended"])}
+    return sorted(keys, key=lambda key: key not in named)
+
+
+def reference(run: Mapping[str, Any]) -> str:
+    """Return one line with the run's number, suite and target."""
+    parts = [f"{run['suite']} v{run['suite_version']}", f"on {run['target']}"]
+    parts += [run["model"]] if run["model"] else []
+    if name := run.get("guidance_name"):
+        # Unnamed guidance is called "guidance 3".
+        path = run.get("guidance_path")
+        over = f" over {path}" if path and not name.endswith(path) else ""
+        parts.append(f"guidance {name.removeprefix('guidance ')}{over}")
+    return f"run {run['id']}: " + " · ".join(parts)
+
+
+def _trials(trials: Sequence[Mapping[str, Any]], *, details: bool) -> Table:
+    table = Table.grid(padding=(0, 2))
+    table.add_column(width=3, justify="right")
+    table.add_column(overflow="fold")
+    table.add_column(justify="right")
+    table.add_column(justify="right")
+    table.add_column(justify="right")
+    for trial in trials:
+        table.add_row(
+            Text(MARKS[trial["outcome"]], style=STYLES[trial["outcome"]]),
+            _name(trial, details=details),
+            _gates(trial),
+            _judge(trial),
+            f"{trial['seconds']:.2f} s" if trial["seconds"] is not None else "·",
+        )
+    return table
+
+
+def _name(trial: Mapping[str, Any], *, details: bool) -> Text:
+    name = trial["scenario"] + (f" #{trial['index'] + 1}" if trial["index"] else "")
+    text = Text(name)
+    for reason in trial_reasons(trial):
+        text.append(f"\n→ {reason[:LONGEST_REASON]}", style="dim")
+    if details or trial["outcome"] != "pass":
+        for line in evaluator_lines(trial["scores"]):
+            text.append(f"\n{line}", style="dim")
+    for warning in trial["warnings"]:
+        text.append(f"\n⚠ {warning}", style="yellow")
+    return text
+
+
+def evaluator_lines(scores: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield each evaluator of AgentV with its score and verdict, then its misses, hits and reasoning."""
+    for score in scores:
+        if score["layer"] != EVALUATORS or score["name"] == AGGREGATE:
+            continue
+        value = "no score" if score["value"] is None else f"{score['value']:.2f}"
+        yield f"  {score['name']} {value}{f' {verdict}' if (verdict := score['verdict']) else ''}"
+        yield from evaluator_findings(score)
+
+
+def evaluator_findings(score: Mapping[str, Any]) -> Iterator[str]:
+    """Yield an evaluator's misses, hits and reasoning, each on an indented line; its error if it has none."""
+    yield from (f"    ✗ {text}" for text in score["misses"])
+    yield from (f"    ✓ {text}" for text in score["hits"])
+    if reasoning := score["reasoning"] or score.get("error"):
+        yield f"    {reasoning}"
+
+
+def _gates(trial: Mapping[str, Any]) -> str:
+    decided = [gate["passed"] for gate in trial["gates"] if gate["passed"] is not None]
+    return f"gates {sum(decided)}/{len(decided)}" if decided else ""
+
+
+def _judge(trial: Mapping[str, Any]) -> str:
+    scores = [judging["score"] for judging in trial["judgings"] if judging["score"] is not None]
+    return f"judge {sum(scores) / len(scores):.2f}" if scores else ""
+
+
+def totals(run: Mapping[str, Any]) -> str:
+    """Return a run's totals in one line, with its times."""
+    parts = [f"{run['passed']}/{run['trials']} passed"]
+    parts += [f"{run[name]} {name}" for name in ("failed", "errors", "cancelled") if run[name]]
+    if run["seconds"] is not None:
+        parts.append(f"{run['seconds']:.1f} s total, {run['agent_seconds']:.1f} s agent time")
+    if run["cost_usd"] is not None:
+        parts.append(f"${run['cost_usd']:.2f}")
+    return " | ".join(parts)

@@ -1,0 +1,51 @@
+"""Scenarios' classes and their pass^k and pass@k, as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from runs.models import Run, Target
+from runs.results.outcome_history import Strip, strips
+from scenarios.models import Suite, SuiteVersion
+
+USUAL_K = 3
+
+
+def run_strips(run: Run) -> dict[str, Strip]:
+    """Return the strips of a run's suite version on the run's target as of the run, by scenario key."""
+    found = strips(run.suite, target=run.target_id, up_to=run.pk, version=run.suite_version_id)
+    return _by_key(run.suite_version_id, found)
+
+
+def suite_strips(version: SuiteVersion, target: Target) -> dict[str, Strip]:
+    """Return the strips of a suite version on a target, by scenario key."""
+    return _by_key(version.pk, strips(version.suite, target=target.pk, version=version.pk))
+
+
+def _by_key(version: int, found: Mapping[int, Strip]) -> dict[str, Strip]:
+    entries = SuiteVersion.scenario_versions.through.objects.filter(suite_version=version)
+    keys = entries.order_by("position").values_list(
+        "scenario_version__scenario", "scenario_version__scenario__key"
+    )
+    return {key: found.get(pk, Strip()) for pk, key in keys}
+
+
+def scenarios_json(suite: Suite, found: Mapping[str, Strip]) -> list[dict[str, Any]]:
+    """Return each scenario's class and chances."""
+    k = suite.release_k or USUAL_K
+    return [
+        {
+            "scenario": key,
+            "scenario_class": strip.kind.value,
+            "class_probability": (evidence := strip.evidence).probability,
+            "class_trials": evidence.n,
+            "too_few_trials": not evidence.is_enough,
+            "passed": strip.rate.passed,
+            "trials": strip.rate.n,
+            "k": k,
+            "pass_hat_k": strip.rate.all_of(k),
+            "pass_at_k": strip.rate.any_of(k),
+        }
+        for key, strip in found.items()
+    ]

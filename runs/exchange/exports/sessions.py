@@ -1,0 +1,97 @@
+"""Describe an import of sessions: as lines for the command line, as a document for REST."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from evalhub.lib.numbers import counted
+from evaluators.model import Command
+from evaluators.transcripts.sessions.kept import KeptSession
+from runs.exchange.imports.import_sessions import SortedSessions
+from runs.exchange.imports.session_files import ReadSessions
+from runs.models import Run
+
+
+def session_lines(
+    found: SortedSessions, read: ReadSessions, run: Run | None, *, shows_commands: bool
+) -> list[str]:
+    """Return what was imported or would be, and what could not be read."""
+    lines: list[str] = []
+    if shows_commands:
+        lines += [line for each in found.to_store for line in _kept_lines(each)]
+    where = f"run {run.pk}: " if run else ""
+    counts = [f"{len(found.new)} new"]
+    counts += [
+        f"{n} {word}"
+        for n, word in ((len(found.continued), "continued"), (found.known, "already imported"))
+        if n
+    ]
+    counts += [f"{read.without} without the tool"] if read.without else []
+    counts += [mentions_text(read.mentions)] if read.mentions else []
+    lines.append(f"{where}{counted(len(found.to_store), 'session')} ({', '.join(counts)})")
+    return [*lines, *(f"! {each}" for each in read.problems)]
+
+
+def mentions_text(mentions: int) -> str:
+    """Return how often sessions without the tool mention it."""
+    verb = "mentions" if mentions == 1 else "mention"
+    return f"where {counted(mentions, 'command')} {verb} it"
+
+
+def _kept_lines(session: KeptSession) -> list[str]:
+    head = f"{session.agent} {session.id} {session.started}".rstrip()
+    kept = f", {session.not_run} not run" if session.not_run else ""
+    kept += f", {session.mentioned} mentioned, not counted" if session.mentioned else ""
+    kept += ", whole transcript redacted" if session.is_whole else ""
+    errors = session.errors
+    rows = [
+        f"  {_ended(each):>3} {each.line}" + (f"  # {errors[each.n]}" if errors.get(each.n) else "")
+        for each in session.commands
+    ]
+    return [f"{head} ({counted(len(session.commands), 'command')}, {session.failed} failed{kept})", *rows]
+
+
+def _ended(command: Command) -> str:
+    """Return a command's exit code, `?` if its end is unknown, with `~` if it is estimated."""
+    if command.exit_code is None:
+        return "~!" if command.failed else "?"
+    return f"~{command.exit_code}" if command.end == "estimated" else str(command.exit_code)
+
+
+def sessions_document(found: SortedSessions, read: ReadSessions, run: Run | None) -> dict[str, Any]:
+    """Return the import as JSON, with what is kept of each session."""
+    return {
+        "run": run.pk if run else None,
+        "new": len(found.new),
+        "continued": len(found.continued),
+        "known": found.known,
+        "without_tool": read.without,
+        "mentions_without_tool": read.mentions,
+        "problems": read.problems,
+        "sessions": [_session(each) for each in found.to_store],
+    }
+
+
+def _session(session: KeptSession) -> dict[str, Any]:
+    errors = session.errors
+    return {
+        "id": session.id,
+        "agent": session.agent,
+        "file": session.file,
+        "model": session.model,
+        "started": session.started or None,
+        "finished": session.finished or None,
+        "whole_transcript": session.is_whole,
+        "not_run": session.not_run,
+        "mentioned": session.mentioned,
+        "commands": [
+            {
+                "line": each.line,
+                "exit_code": each.exit_code,
+                "failed": each.failed,
+                "end": each.end,
+                "error": errors.get(each.n, ""),
+            }
+            for each in session.commands
+        ],
+    }

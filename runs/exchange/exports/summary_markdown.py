@@ -1,0 +1,315 @@
+"""Write runs and their verdicts as Markdown, for a job summary or a pull request."""
+
+from __future__ import annotations
+
+import os
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from django.conf import settings
+from django.db.models import Count
+
+from evalhub.lib.numbers import counted, money, percent
+from evaluators.redaction import redact_patterns
+from evaluators.statistics import verdict_sentences
+from evaluators.statistics.comparability import Reasons, sentence
+from evaluators.statistics.measure_change import MeasureChange, Scale
+from evaluators.statistics.regression import overall
+from runs.compare.comparison import incomparable
+from runs.compare.lost_scenarios import (
+    LostScenario,
+    failing_scenarios,
+    lost_keys,
+    lost_scenarios,
+    stored_scenario_changes,
+)
+from runs.compare.measure_changes import HEADLINE, PASS, compare_run_measures
+from runs.compare.old_side import old_side_words, since_words
+from runs.compare.release_rule import release_result
+from runs.compare.stored_changes import stored_changes
+from runs.exchange.exports.files import JOB_SUMMARY
+from runs.models import Launch, Run
+from runs.models.run import RunState, Trigger
+from runs.results.measures import label_of_key
+
+MOST_REASONS = 3
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+MOST_WARNINGS = 10
+MOST_ERRORS = 5
+TABLE_HEAD = "| Measure | Base | New | Difference | 95 % interval | n | Verdict |\n| --- | --: | --: | --: | --: | --- | --- |"
+
+
+RELATED = ("suite", "suite_version", "target", "guidance", "project", "baseline")
+"""What a summary reads of a run."""
+LONGEST = 200
+"""Characters of a text; the run's page has all of it."""
+_BACKTICKS = re.compile("`+")
+_UNSEEN = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))
+"""Unicode categories of control and direction characters, which could end a line or disguise a text."""
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A comparison of two runs, as a summary shows it."""
+
+    base: int
+    headline: tuple[MeasureChange, ...]
+    """The pass rate first; empty if nothing could be compared."""
+    lost: tuple[LostScenario, ...]
+    lost_count: int
+    not_comparable: Mapping[str, Reasons]
+    no_verdict: str = ""
+    """Why there is no verdict, if one of the runs has too many errors."""
+    side: Mapping[str, Any] = field(default_factory=dict)
+    """What the stored verdict was made with, as `Run.old_side`; empty for two chosen runs."""
+
+
+Transcripts = Mapping[str, str]
+"""The transcript of a failed trial as Markdown, by scenario key: a link to its file among the job's results."""
+
+
+def run_summaries(launch: Launch, transcripts: Mapping[int, Transcripts] | None = None) -> list[str]:
+    """Return the summaries of a launch's runs, in their order; `transcripts` are by run."""
+    runs = launch.runs.select_related(*RELATED).order_by("pk")
+    return [run_summary(run, (transcripts or {}).get(run.pk, {})) for run in runs]
+
+
+def run_summary(run: Run, transcripts: Transcripts | None = None) -> str:
+    """Return a finished run's summary against its baseline. Expects suite, suite_version and target to be loaded."""
+    if run.baseline is None:
+        failing, count = failing_scenarios(run)
+        why = run.no_verdict or "No baseline to compare with."
+        lines = [_heading(run, ""), why] if not run.error else [_heading(run, "")]
+        lines += _scenarios("Failing scenarios", failing, count, transcripts)
+        return _text([*lines, *_foot(run)])
+    changes = stored_changes(run.pk)
+    keys = lost_keys(stored_scenario_changes(run.pk))
+    compared = Compared(
+        run.baseline.pk,
+        _headline(changes),
+        tuple(lost_scenarios(run.baseline, run, keys)) if keys else (),
+        len(keys),
+        incomparable(run.baseline, run),
+        run.no_verdict,
+        run.old_side,
+    )
+    return _compared_summary(run, compared, transcripts)
+
+
+def comparison_summary(base: Run, new: Run) -> str:
+    """Return the summary of a run against another one. Expects suite, suite_version and target to be loaded."""
+    found = compare_run_measures(base, new)
+    keys = lost_keys(found.scenarios)
+    lost = tuple(lost_scenarios(base, new, keys)) if keys else ()
+    return _compared_summary(
+        new,
+        Compared(base.pk, _headline(found.headline), lost, len(keys), found.not_comparable, found.no_verdict),
+    )
+
+
+def _headline(changes: Sequence[MeasureChange]) -> tuple[MeasureChange, ...]:
+    """Return the headline measures; none without a pass rate, because then nothing was compared."""
+    headline = tuple(each for each in changes if each.rule.name in HEADLINE)
+    return headline if any(each.rule.name == PASS for each in headline) else ()
+
+
+def _compared_summary(run: Run, compared: Compared, transcripts: Transcripts | None = None) -> str:
+    verdict = overall(compared.headline).label if compared.headline else ""
+    lines = [_heading(run, verdict)]
+    if compared.headline:
+        lines += [_verdict(run, compared), _table(compared.headline)]
+    elif compared.no_verdict:
+        lines.append(compared.no_verdict)
+    elif not run.error:
+        lines.append(f"Nothing to compare with run {compared.base}: no scenario has results in both runs.")
+    if compared.not_comparable:
+        keys = ", ".join(code(key) for key in list(compared.not_comparable)[:MOST_WARNINGS])
+        lines.append(f"{sentence(list(compared.not_comparable.values()))} ({keys}).")
+    lines += _scenarios("Scenarios that pass less often", compared.lost, compared.lost_count, transcripts)
+    return _text([*lines, *_foot(run)])
+
+
+def _heading(run: Run, verdict: str) -> str:
+    """Return the run's heading; names are foreign text, so they are code."""
+    parts = [f"{code(run.suite.slug)} v{run.suite_version.number} on {code(run.target.name)}"]
+    parts += [code(run.model)] if run.model else []
+    parts += [f"guidance {code(str(run.guidance))}"] if run.guidance else []
+    first = "Cancelled" if run.state == RunState.CANCELLED else verdict or f"Run {run.pk}"
+    return f"### {first}: {', '.join(parts)}"
+
+
+def _verdict(run: Run, compared: Compared) -> str:
+    """Return the verdict in a sentence: the measure that decides, its interval, and what could be shown."""
+    verdict = overall(compared.headline)
+    pass_rate = compared.headline[0]
+    change = next((each for each in compared.headline if each.verdict is verdict), pass_rate)
+    effect = verdict_sentences.size(change, change.effect)
+    interval = verdict_sentences.interval(change)
+    measured = f"{label_of_key(change.rule.name)} {effect}"
+    measured += f" (95 % interval {interval})" if interval else ""
+    return (
+        f"**{verdict.label}{since_words(compared.side)}** against {old_side_words(compared.side, compared.base)}: {measured}."
+        f" {verdict_sentences.scenarios_worse(pass_rate)}."
+        f" {verdict_sentences.explanation(change, dollars_a_trial=_dollars(run))}"
+    )
+
+
+def _dollars(run: Run) -> float | None:
+    """Return the mean cost of one trial; None if unknown."""
+    done = run.passed + run.failed + run.errors
+    return run.cost_usd / done if run.cost_usd and done else None
+
+
+def _table(changes: Sequence[MeasureChange]) -> str:
+    return "\n".join([TABLE_HEAD, *map(_row, changes)])
+
+
+def _row(change: MeasureChange) -> str:
+    cells = (
+        label_of_key(change.rule.name),
+        _value(change, change.before),
+        _value(change, change.after),
+        verdict_sentences.size(change, change.effect),
+        verdict_sentences.interval(change) or "–",
+        f"{counted(change.scenarios, 'scenario')}, {change.trials[0]} and {counted(change.trials[1], 'trial')}",
+        change.verdict.label,
+    )
+    return f"| {' | '.join(cells)} |"
+
+
+def _value(change: MeasureChange, value: float | None) -> str:
+    if change.rule.scale is Scale.POINTS:
+        return percent(value, max(change.trials))
+    return "–" if value is None else f"{value:.4g}"
+
+
+def _scenarios(
+    title: str, lost: Sequence[LostScenario], count: int, transcripts: Transcripts | None = None
+) -> list[str]:
+    """Return the section of the scenarios; nothing without any."""
+    if not lost:
+        return []
+    items = [line for each in lost for line in (*_scenario(each), *_transcript(each.key, transcripts or {}))]
+    items += [f"- … and {counted(count - len(lost), 'more scenario')}"] if count > len(lost) else []
+    return [f"**{title}**", "\n".join(items)]
+
+
+def _scenario(lost: LostScenario) -> list[str]:
+    passed = f"{lost.new[0]} of {counted(lost.new[1], 'trial')} passed"
+    if lost.base is not None:
+        passed = f"{lost.base[0]} of {lost.base[1]} → {passed}"
+    lines = [f"- {code(lost.key)}: {passed}"]
+    if lost.difference:
+        lines += [
+            f"  - First different command ({lost.difference.number}), base: {_command(lost.difference.base)}",
+            f"  - New: {_command(lost.difference.new)}",
+        ]
+        return lines
+    sides = [("Failed before", lost.base_reasons), ("Fails now", lost.new_reasons)]
+    return lines + [f"  - {word}: {_reasons(reasons)}" for word, reasons in sides if reasons]
+
+
+def _transcript(key: str, transcripts: Transcripts) -> list[str]:
+    return [f"  - Transcript: {transcripts[key]}"] if key in transcripts else []
+
+
+def transcript_link(path: Path, summary: str) -> str:
+    """Return a transcript's file as Markdown for a summary: relative to a summary's file, else to the job's artifacts."""
+    if summary != JOB_SUMMARY:
+        place = os.path.relpath(path, Path(summary).parent)
+        return f"[{code(path.name)}]({quote(Path(place).as_posix())})"
+    names = ("GITHUB_SERVER_URL", "GITHUB_REPOSITORY", "GITHUB_RUN_ID")
+    server, repository, number = (os.environ.get(name, "") for name in names)
+    shown = code(path.as_posix())
+    if not (server and repository and number):
+        return shown
+    return f"{shown} in the [artifacts]({server}/{repository}/actions/runs/{number}#artifacts)"
+
+
+def _command(line: str | None) -> str:
+    return "no more commands" if line is None else code(line)
+
+
+def _reasons(reasons: Sequence[str]) -> str:
+    shown = "; ".join(map(code, reasons[:MOST_REASONS]))
+    more = len(reasons) - MOST_REASONS
+    return f"{shown}; … and {more} more" if more > 0 else shown
+
+
+def _foot(run: Run) -> list[str]:
+    """Return the error, the warnings, the release rule, the totals with the cost, and where the run is found."""
+    lines = [f"⚠ The run did not start: {code(redact_patterns(run.error), longest=500)}"] if run.error else []
+    lines += [f"⚠ {code(redact_patterns(each), longest=500)}" for each in run.warnings[:MOST_WARNINGS]]
+    more = len(run.warnings) - MOST_WARNINGS
+    lines += [f"⚠ … and {counted(more, 'more warning')}"] if more > 0 else []
+    if run.state == RunState.CANCELLED:
+        done = run.passed + run.failed + run.errors
+        lines.append(f"⚠ The run was cancelled: {done} of {counted(run.trials, 'trial')} finished.")
+    lines += _errors(run)
+    lines += _baseline_file(run)
+    released = release_result(run)
+    lines += [released.sentence] if released else []
+    parts = [f"{run.passed} of {counted(run.trials, 'trial')} passed"]
+    totals: list[tuple[str, Any]] = [
+        ("failed", run.failed),
+        ("errors", run.errors),
+        ("cancelled", run.cancelled),
+    ]
+    parts += [f"{number} {word}" for word, number in totals if number]
+    parts.append("no cost reported" if run.cost_usd is None else f"cost {money(run.cost_usd)}")
+    address = _address(run)
+    parts.append(f"[run {run.pk}]({address})" if address else f"run {run.pk}")
+    return [*lines, " · ".join(parts)]
+
+
+def _baseline_file(run: Run) -> list[str]:
+    """Return what file the baseline came from; nothing for a run of this evalhub."""
+    if run.baseline is None or run.baseline.trigger != Trigger.IMPORT:
+        return []
+    file = run.baseline.launch.request.get("file")
+    return [f"Baseline: run {run.baseline.pk}, imported from {code(str(file))}."] if file else []
+
+
+def _errors(run: Run) -> list[str]:
+    """Return the errors of the run's trials, the most common first, each with its number of trials."""
+    errors = run.trial_set.filter(outcome="error").values_list("error").annotate(n=Count("pk"))
+    found = list(errors.order_by("-n", "error")[: MOST_ERRORS + 1])
+    lines = [
+        f"⚠ {counted(n, 'trial')} hit an error: {code(redact_patterns(error), longest=500)}"
+        for error, n in found[:MOST_ERRORS]
+    ]
+    return lines + (["⚠ … and other errors"] if len(found) > MOST_ERRORS else [])
+
+
+def _address(run: Run) -> str:
+    """Return the address of the run's page; empty where only this machine would find it."""
+    is_local = urlsplit(settings.PUBLIC_URL).hostname in LOOPBACK
+    return "" if is_local else f"{settings.PUBLIC_URL}/runs/{run.pk}/"
+
+
+def _text(blocks: Sequence[str]) -> str:
+    return "\n\n".join(blocks) + "\n"
+
+
+def code(text: str, *, longest: int = LONGEST) -> str:
+    """Return a text as a code span of one line, shortened to `longest` characters.
+
+    A code span holds no links, images, HTML or mentions, and its fence is longer than any run of backticks in it
+    (CommonMark 0.31, 6.1). It doesn't belong in a table, where a pipe would end its cell.
+    """
+    line = " ".join(_without_controls(text).split())
+    line = line if len(line) <= longest else line[: longest - 1] + "…"
+    fence = "`" * (1 + max((len(each) for each in _BACKTICKS.findall(line)), default=0))
+    pad = " " if line.startswith("`") or line.endswith("`") else ""
+    return f"{fence}{pad}{line or ' '}{pad}{fence}"
+
+
+def _without_controls(text: str) -> str:
+    return "".join(
+        " " if char.isspace() else "" if unicodedata.category(char) in _UNSEEN else char for char in text
+    )

@@ -1,0 +1,119 @@
+"""Import people's sessions: show what would be kept, then store it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from django import forms
+from django.contrib import messages
+from django.core import signing
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods
+from msgspec import Struct
+
+from evalhub.lib.numbers import counted
+from evalhub.teams.pages import ProjectRequest, project_page
+from evaluators.tool_use.tool import Tool
+from evaluators.transcripts.sessions.kept import KeptSession
+from runs.errors import RequestError
+from runs.exchange.imports.import_sessions import session_tool, sort_sessions, store_sessions
+from runs.exchange.imports.known_copies import counted_once
+from runs.exchange.imports.session_files import ReadSessions
+from scenarios.forms import FilesField
+
+SALT = "sessions"
+PREVIEW_SECONDS = 3600
+LONGEST_PREVIEW = 16 * 1024 * 1024
+"""Characters of a preview that the browser sends back."""
+MOST_SHOWN = 50
+"""Sessions that a preview lists."""
+
+
+class SessionsForm(forms.Form):
+    """Session files and the tool whose commands are kept."""
+
+    tool = forms.CharField(max_length=200, error_messages={"required": "Name the tool, such as mytool."})
+    pattern = forms.CharField(required=False, max_length=500)
+    whole = forms.BooleanField(required=False)
+    file = FilesField(
+        error_messages={
+            "required": "Choose a session file.",
+            "empty": "A file is empty. Choose others.",
+        }
+    )
+
+
+class _Preview(Struct, frozen=True):
+    """What a preview showed, for storing exactly that."""
+
+    project: int
+    binary: str
+    pattern: str
+    sessions: list[KeptSession]
+    problems: list[str]
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@project_page("upload")
+def session_import(request: ProjectRequest) -> HttpResponse:
+    """Preview an upload, or store what a preview showed. Nothing is stored before."""
+    if request.method != "POST":
+        return _page(request, form=SessionsForm())
+    try:
+        if preview := request.POST.get("preview"):
+            return _store(request, preview)
+        form = SessionsForm(request.POST, request.FILES)
+        if form.is_valid():
+            return _preview(request, form)
+        return _page(request, form=form, status=422)
+    except RequestError as error:
+        return _page(request, form=SessionsForm(request.POST), problem=str(error), status=422)
+
+
+def _page(request: ProjectRequest, *, status: int = 200, **context: Any) -> HttpResponse:
+    return render(request, "sessions/import.html", context, status=status)
+
+
+def _preview(request: ProjectRequest, form: SessionsForm) -> HttpResponse:
+    given, project = form.cleaned_data, request.access.project
+    tool = session_tool(given["tool"], given["pattern"])
+    read = ReadSessions()
+    for file in given["file"]:
+        read.add(str(file.name), file.file, tool, whole=given["whole"])
+    counted_once(read, project, tool)
+    found = sort_sessions(project, tool, read.sessions)
+    token = ""
+    if found.to_store:
+        kept = _Preview(project.pk, tool.binary, tool.command_pattern, list(found.to_store), read.problems)
+        token = signing.dumps(msgspec.json.encode(kept).decode(), salt=SALT, compress=True)
+    if len(token) > LONGEST_PREVIEW:
+        raise RequestError(
+            "These sessions are too large for a preview. Use manage.py import_sessions, or fewer files."
+        )
+    context: dict[str, Any] = {
+        "tool": tool,
+        "read": read,
+        "found": found,
+        "shown": found.to_store[:MOST_SHOWN],
+        "token": token,
+    }
+    return _page(request, form=form, **context)
+
+
+def _store(request: ProjectRequest, token: str) -> HttpResponse:
+    project = request.access.project
+    try:
+        kept = msgspec.json.decode(signing.loads(token, salt=SALT, max_age=PREVIEW_SECONDS), type=_Preview)
+    except (signing.BadSignature, msgspec.DecodeError) as error:
+        raise RequestError("This preview is no longer valid. Choose the files again.") from error
+    if kept.project != project.pk:
+        raise RequestError("This preview is of another project. Choose the files again.")
+    tool = Tool(binary=kept.binary, command_pattern=kept.pattern)
+    run, found = store_sessions(project, tool, kept.sessions, kept.problems, by=request.user)
+    if run is None:
+        messages.info(request, "These sessions are already imported.")
+        return redirect("run-list", project.slug)
+    messages.success(request, f"Imported {counted(len(found.to_store), 'session')} as run {run.pk}.")
+    return redirect(run)

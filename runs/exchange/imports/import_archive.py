@@ -1,0 +1,260 @@
+"""Import the archives in which runs travel between evalhubs (`runs.exchange.imports.archived_runs`), each run once."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+import msgspec
+from django.contrib.auth.models import User
+
+from evalhub.teams.models import Project
+from evaluators.model import Transcript
+from runs.compare import comparison
+from runs.db import statements
+from runs.errors import RequestError
+from runs.exchange.imports.archived_runs import (
+    CLOSED,
+    COMMAND_COLUMNS,
+    JUDGING_COLUMNS,
+    MANIFEST,
+    MOMENTS,
+    RUN_COLUMNS,
+    TRIAL_COLUMNS,
+    ArchivedArtifact,
+    ArchivedGuidance,
+    ArchivedRun,
+    ArchivedTrial,
+    decode_manifest,
+    decode_trial,
+)
+from runs.exchange.imports.merged_shards import Archived
+from runs.exchange.imports.store_results import stored_run, version_of_results
+from runs.exchange.results_files.values import ExternalRun, ExternalTrial
+from runs.models import (
+    Artifact,
+    CommandRecord,
+    JudgingRecord,
+    Launch,
+    Run,
+    SearchEntry,
+    Target,
+    TranscriptRecord,
+    Trial,
+)
+from runs.models.run import RunState, Trigger
+from runs.models.target import IMPORTED
+from runs.models.trial import transcript_row
+from runs.results.files import artifacts
+from runs.results.imported_contents import CONTENTS, contents_json
+from runs.results.rollups import write_rollups
+from runs.results.search.search_index import entry, facets_by_outcome
+from scenarios.bundles import Bundle
+from scenarios.formats.parsed import FixtureFile
+from scenarios.formats.problems import ScenarioFileError
+from scenarios.imports import restore_version
+from scenarios.models import Guidance, ScenarioVersion, Suite, SuiteVersion
+from scenarios.storing import keep_guidance
+
+Members = Mapping[str, bytes]
+
+
+def read_archive(members: Members, file: str) -> list[Archived]:
+    """Return the runs of an archive with their trials; none if it is another program's. Raises `RequestError`."""
+    if MANIFEST not in members:
+        return []
+    return [_read(run, members, file) for run in decode_manifest(members[MANIFEST], file).runs]
+
+
+def _read(run: ArchivedRun, members: Members, file: str) -> Archived:
+    paths = sorted(path for path in members if path.startswith(f"trials/{run.uuid}."))
+    lines = [(path, n, line) for path in paths for n, line in enumerate(members[path].splitlines(), start=1)]
+    trials = tuple(decode_trial(line, f"{file}: {path}:{n}") for path, n, line in lines)
+    found = Archived(run, trials)
+    if problem := _problem(found):
+        raise RequestError(f"{file}: run {run.uuid} can't be read: {problem}. Export the run again.")
+    return found
+
+
+def _problem(archived: Archived) -> str:
+    """Return what is wrong with a run; empty if nothing is."""
+    run, trials = archived
+    if run.trials != len(trials):
+        return f"it has {len(trials)} of {run.trials} trials"
+    if lacking := [name for name in RUN_COLUMNS if name not in run.columns]:
+        return f"`{lacking[0]}` is missing"
+    if any(name not in trial.columns for trial in trials for name in TRIAL_COLUMNS):
+        return "a trial's column is missing"
+    states = {run.columns["state"], *(trial.columns["state"] for trial in trials)}
+    return "" if states <= set(CLOSED) else "it isn't finished"
+
+
+def store_archived(launch: Launch, archived: Archived, members: Members, sha256: str, by: User | None) -> Run:
+    """Store a run of an archive, with its suite, guidance, trials and artifacts. Requires a transaction."""
+    run, trials = archived
+    version, versions, is_exact = _suite_version(launch.project, archived, members, by)
+    columns = {name: _value(name, run.columns[name]) for name in RUN_COLUMNS}
+    target, _ = Target.objects.get_or_create(
+        project=launch.project,
+        name=run.target[:120],
+        defaults={"provider": IMPORTED, "definition": {"url": run.target}, "accepted": False},
+    )
+    baseline = stored_run(launch.project, run.baseline) if run.baseline else None
+    stored = Run(
+        **columns,
+        project=launch.project,
+        launch=launch,
+        suite_version=version,
+        suite=version.suite,
+        target=target,
+        guidance=_guidance(version.suite, run.guidance, by),
+        by=launch.by,
+        trigger=Trigger.IMPORT,
+    )
+    stored.options = {
+        **run.columns["options"],
+        "import": {"sha256": sha256, "run_id": run.uuid},
+        "baseline": str(baseline.pk) if baseline else "",
+    }
+    # The looks name their run by its number in the other evalhub.
+    stored.looks = [replace(each, against=baseline.pk).to_json() for each in run.looks] if baseline else []
+    if not is_exact:
+        hashes = [(trial.scenario, trial.scenario_hash) for trial in trials]
+        stored.fingerprint = {
+            **stored.fingerprint,
+            CONTENTS: contents_json(run.suite.sha256, hashes, by_id=False),
+        }
+    stored.save()
+    _store_trials(stored, versions, trials, members)
+    write_rollups(stored, is_new=True)
+    if stored.state == RunState.FINISHED and not stored.error:
+        comparison.compare_with_baseline(stored, is_new=True)
+    return stored
+
+
+def _value(name: str, value: Any) -> Any:
+    return datetime.fromisoformat(value) if name in MOMENTS and value else value
+
+
+def _suite_version(
+    project: Project, archived: Archived, members: Members, by: User | None
+) -> tuple[SuiteVersion, dict[str, ScenarioVersion], bool]:
+    """Return the run's version of its suite with scenarios by key, and whether its content is the same.
+
+    It is read again from the files of its upload. Where these are missing, or another release reads them otherwise,
+    the version is one that the results name or make.
+    """
+    suite = archived.run.suite
+    version = SuiteVersion.objects.filter(
+        suite__project=project, suite__slug=suite.slug, sha256=suite.sha256
+    ).first()
+    version = version or _restored(project, archived.run, members, by)
+    keys = {trial.scenario for trial in archived.trials}
+    if version is not None and version.sha256 == suite.sha256:
+        found = version.scenario_versions.select_related("scenario").defer("content")
+        scenarios = {each.scenario.key: each for each in found}
+        if keys <= scenarios.keys():
+            return version, scenarios, True
+    made, scenarios = version_of_results(project, _as_external(archived), by)
+    return made, scenarios, False
+
+
+def _restored(project: Project, run: ArchivedRun, members: Members, by: User | None) -> SuiteVersion | None:
+    own = run.suite
+    files = {each.path: members.get(f"files/{each.sha256}") for each in own.source}
+    present = {path: content for path, content in files.items() if content is not None}
+    if not present or len(present) != len(files):
+        return None
+    marked = frozenset(each.path for each in own.source if each.executable)
+    existing = Suite.objects.filter(project=project, slug=own.slug).first()
+    # A run of an older version must not put the suite back to it.
+    is_current = existing is None or not existing.runs.exclude(trigger=Trigger.IMPORT).exists()
+    try:
+        return restore_version(
+            Bundle(own.source_name or own.name, present, marked),
+            own.slug,
+            project=project,
+            by=by,
+            is_current=is_current,
+        )
+    except ScenarioFileError:
+        return None
+
+
+def _as_external(archived: Archived) -> ExternalRun:
+    run = archived.run
+    trials = tuple(
+        ExternalTrial(each.scenario, str(each.columns["outcome"]), each.description, each.prompt)
+        for each in archived.trials
+    )
+    return ExternalRun(
+        run.suite.slug,
+        run.suite.format,
+        run.target,
+        trials,
+        suite_hash=run.suite.sha256,
+        config=run.suite.config,
+    )
+
+
+def _guidance(suite: Suite, archived: ArchivedGuidance | None, by: User | None) -> Guidance | None:
+    if archived is None:
+        return None
+    files = tuple(FixtureFile(each["path"], each["content"].encode()) for each in archived.files)
+    laid = (archived.laid_file, archived.laid_path)
+    return keep_guidance(suite, files, by=by, name_if_new=archived.name, laid=laid)[0]
+
+
+def _store_trials(
+    run: Run, versions: Mapping[str, ScenarioVersion], trials: Sequence[ArchivedTrial], members: Members
+) -> None:
+    blank = statements.blank(Trial)
+    rows = [
+        {
+            **blank,
+            **{name: _value(name, trial.columns[name]) for name in TRIAL_COLUMNS},
+            "run": run.pk,
+            "scenario_version": versions[trial.scenario].pk,
+            "scenario": versions[trial.scenario].scenario_id,
+        }
+        for trial in sorted(trials, key=lambda each: each.columns["position"])
+    ]
+    statements.insert(Trial, rows)
+    numbers = list(run.trial_set.order_by("position").values_list("pk", flat=True))
+    ordered = sorted(trials, key=lambda each: each.columns["position"])
+    facets = facets_by_outcome(run.pk, {str(trial.columns["outcome"]) for trial in trials})
+    for pk, trial in zip(numbers, ordered, strict=True):
+        _store_parts(pk, trial, members, facets[str(trial.columns["outcome"])])
+
+
+def _store_parts(pk: int, trial: ArchivedTrial, members: Members, facets: Any) -> None:
+    """Store what a trial has beside its row."""
+    transcript = None if trial.transcript is None else msgspec.convert(trial.transcript, Transcript)
+    if transcript is not None:
+        statements.insert(TranscriptRecord, [transcript_row(pk, transcript)])
+    commands = [{"trial": pk, **{name: each[name] for name in COMMAND_COLUMNS}} for each in trial.commands]
+    statements.insert(CommandRecord, commands)
+    judgings = [
+        {"trial": pk, **{name: _value(name, each[name]) for name in JUDGING_COLUMNS}}
+        for each in trial.judgings
+    ]
+    statements.insert(JudgingRecord, judgings)
+    statements.insert(Artifact, [{"trial": pk, **_kept(each, members)} for each in trial.artifacts])
+    answer, error = str(trial.columns["answer"]), str(trial.columns["error"])
+    found = entry(pk, facets, transcript=transcript, judgings=(), answer=answer, error=error)
+    statements.insert(SearchEntry, [found])
+
+
+def _kept(artifact: ArchivedArtifact, members: Members) -> dict[str, Any]:
+    """Store an artifact's content, and return its row; one that was left out of the archive keeps its row."""
+    content = members.get(f"artifacts/{artifact.sha256}")
+    if content is not None:
+        if hashlib.sha256(content).hexdigest() != artifact.sha256:
+            raise RequestError(
+                f"The artifact {artifact.name} of the archive is damaged. Export the run again."
+            )
+        artifacts.keep(artifact.name, content, artifact.media_type)
+    return msgspec.to_builtins(artifact)  # type: ignore[no-any-return]  # a struct becomes a dictionary

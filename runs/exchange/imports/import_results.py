@@ -1,0 +1,100 @@
+"""Import results of other programs, and runs of another evalhub, as closed runs."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from evalhub.teams import audit
+from evalhub.teams.models import Project
+from runs.errors import RequestError
+from runs.exchange.imports.import_archive import Members, read_archive, store_archived
+from runs.exchange.imports.merged_shards import Archived, merge_shards
+from runs.exchange.imports.store_results import store_results, stored_run
+from runs.exchange.results_files import read_results
+from runs.models import Launch, Run
+from runs.models.run import Trigger
+from scenarios.archives import is_archive, read_members
+from scenarios.formats.problems import ScenarioFileError
+
+
+class ReadArchive(NamedTuple):
+    """An archive of runs: what it holds, and its files by path."""
+
+    runs: list[Archived]
+    members: Members
+
+
+@transaction.atomic
+def import_results(project: Project, content: bytes, file: str, *, by: User | None) -> tuple[Run, ...]:
+    """Import a results file and return its runs, or the existing ones of an earlier import.
+
+    Layer 1 is computed from transcripts, if the results have any; an archive of evalhub's brings it. Raises
+    `RequestError` for a file without results, `ScenarioFileError` for a broken archive, and stores nothing.
+    """
+    _lock(project)
+    sha256 = hashlib.sha256(content).hexdigest()
+    before = Run.objects.filter(project=project, trigger=Trigger.IMPORT, options__import__sha256=sha256)
+    if before.exists():
+        return tuple(before.order_by("pk"))
+    if archive := archive_in(content, file):
+        return _store(project, archive.runs, archive.members, file, sha256, by)
+    return store_results(project, read_results(content, file), file, sha256, by=by)
+
+
+@transaction.atomic
+def import_merged(
+    project: Project, files: Sequence[tuple[str, bytes]], *, by: User | None
+) -> tuple[Run, ...]:
+    """Import archives of evalhub's, with the shards of a run merged into one. Raises `RequestError`."""
+    _lock(project)
+    runs: list[Archived] = []
+    members: dict[str, bytes] = {}
+    for file, content in files:
+        archive = archive_in(content, file)
+        if archive is None:
+            raise RequestError(
+                f"{file}: --merge takes archives of runs (export_run --format evalhub). Leave it out."
+            )
+        runs += archive.runs
+        members |= archive.members
+    sha256 = hashlib.sha256(b"".join(content for _, content in files)).hexdigest()
+    names = ", ".join(file for file, _ in files)
+    return _store(project, merge_shards(runs), members, names, sha256, by)
+
+
+def archive_in(content: bytes, file: str) -> ReadArchive | None:
+    """Return the runs of an archive of evalhub's; None for another file. Raises `RequestError`, `ScenarioFileError`."""
+    if not is_archive(file, content):
+        return None
+    try:
+        members = {member.path: member.content for member in read_members(file, content)}
+    except ScenarioFileError:
+        # Such as a log of Inspect; the readers of results say what it is, or what is wrong with it.
+        return None
+    runs = read_archive(members, file)
+    return ReadArchive(runs, members) if runs else None
+
+
+def _lock(project: Project) -> None:
+    """Let a concurrent import of the same content wait; rows that refer to the project don't."""
+    Project.objects.select_for_update(no_key=True).only("pk").get(pk=project.pk)
+
+
+def _store(
+    project: Project, runs: Sequence[Archived], members: Members, file: str, sha256: str, by: User | None
+) -> tuple[Run, ...]:
+    """Store the runs of archives, oldest first; one that is stored already stays as it is."""
+    ordered = sorted(runs, key=lambda each: each.run.columns["started"] or each.run.columns["created"])
+    found = {each.run.uuid: stored_run(project, each.run.uuid) for each in ordered}
+    fresh = [each for each in ordered if found[each.run.uuid] is None]
+    if fresh:
+        launch = Launch.objects.create(project=project, by=by, trigger=Trigger.IMPORT, request={"file": file})
+        for each in fresh:
+            found[each.run.uuid] = store_archived(launch, each, members, sha256, by)
+        audit.record(project, by, "results.import", file, runs=[run.pk for run in found.values() if run])
+    return tuple(run for run in found.values() if run)

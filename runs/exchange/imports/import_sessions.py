@@ -1,0 +1,273 @@
+"""Store people's sessions as a closed run: layer 1 of real use, without gates and outcomes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import Q
+from django.utils import timezone
+from msgspec import structs
+
+from evalhub.teams import audit
+from evalhub.teams.models import Project
+from evaluators.grading.costs import usage_parts
+from evaluators.grading.criteria import Criteria
+from evaluators.patterns import PatternError
+from evaluators.redaction import redact_patterns
+from evaluators.tool_use.attempts import attempts
+from evaluators.tool_use.diagnosis import diagnose, messages_of
+from evaluators.tool_use.help_pages import HelpPage, parse_help
+from evaluators.tool_use.interaction import metrics, scores
+from evaluators.tool_use.tool import Tool
+from evaluators.tool_use.tool_commands import make_matcher
+from evaluators.transcripts.sessions.kept import KeptSession
+from evaluators.transcripts.sessions.session import moment_of
+from runs.db import statements
+from runs.errors import RequestError
+from runs.models import CommandRecord, ImportedSession, Launch, Run, Target, ToolHelp, TranscriptRecord, Trial
+from runs.models.run import RunState, Trigger
+from runs.models.target import IMPORTED
+from runs.models.trial import TrialState, command_row, json_of, scores_json, transcript_row
+from runs.results.rollups import write_rollups
+from runs.results.run_tokens import sum_tokens
+from runs.results.search.search_index import BATCH, index_trials
+from scenarios.formats.parsed import ParsedSuite
+from scenarios.imports import slug_of, store_suite
+from scenarios.models import SESSIONS, ScenarioVersion, Suite
+from scenarios.spec import ScenarioSpec
+
+KEY = "sessions"
+"""The key of the suite's only scenario, and the name of the target."""
+MOST_WARNINGS = 20
+LONGEST_ID = 200
+
+
+@dataclass(frozen=True)
+class SortedSessions:
+    """Sessions to import, each once."""
+
+    new: tuple[KeptSession, ...] = ()
+    continued: tuple[KeptSession, ...] = ()
+    """Imported before and longer now: they replace what is stored."""
+    known: int = 0
+    """Already imported, or an earlier copy of what was."""
+
+    @property
+    def to_store(self) -> tuple[KeptSession, ...]:
+        return (*self.new, *self.continued)
+
+
+def session_tool(binary: str, pattern: str = "") -> Tool:
+    """Return the tool whose commands are sought. Raises `RequestError`."""
+    tool = Tool(binary=binary.strip(), command_pattern=pattern.strip())
+    try:
+        matching = make_matcher(tool.binary, tool.command_pattern)
+    except PatternError as error:
+        raise RequestError(f"The pattern is not usable: {error}") from error
+    if matching is None or not tool.binary:
+        raise RequestError("Name the tool whose commands to look for, such as mytool.")
+    return tool
+
+
+def help_pages(project: Project, tool: Tool) -> dict[str, HelpPage]:
+    """Return the tool's stored help pages by subcommand, of the newest version that has each."""
+    same = Q(binary=tool.binary) | Q(binary__endswith="/" + tool.binary)
+    rows = ToolHelp.objects.filter(same, project=project).order_by("pk").values_list("subcommand", "text")
+    return {name: parse_help(text) for name, text in rows}
+
+
+def sort_sessions(project: Project, tool: Tool, sessions: Iterable[KeptSession]) -> SortedSessions:
+    """Return which sessions are new, continued or already imported. One query."""
+    by_id: dict[str, KeptSession] = {}
+    for each in sessions:
+        before = by_id.get(_id(each))
+        if before is None or len(before.commands) < len(each.commands):
+            by_id[_id(each)] = each
+    stored = ImportedSession.objects.filter(suite__project=project, suite__slug=suite_slug(tool))
+    rows = stored.values_list("session_id", "sha256", "trial__finished")
+    known = {id: (sha256, finished) for id, sha256, finished in rows}
+    new = tuple(each for id, each in by_id.items() if id not in known)
+    continued = tuple(each for id, each in by_id.items() if id in known and _is_continued(each, *known[id]))
+    return SortedSessions(new, continued, len(by_id) - len(new) - len(continued))
+
+
+def _is_continued(session: KeptSession, sha256: str, finished: datetime | None) -> bool:
+    """Return whether a session differs from what is stored of it, and isn't an earlier copy."""
+    moment = moment_of(session.finished)
+    return session.sha256 != sha256 and not (moment and finished and moment < finished)
+
+
+@transaction.atomic
+def store_sessions(
+    project: Project,
+    tool: Tool,
+    sessions: Iterable[KeptSession],
+    problems: Sequence[str] = (),
+    *,
+    by: User | None,
+) -> tuple[Run | None, SortedSessions]:
+    """Store the sessions that are new or continued as one closed run; None without any.
+
+    Raises `RequestError` if the name of the suite is taken.
+    """
+    # A concurrent import of the same sessions waits; rows that refer to the project don't.
+    Project.objects.select_for_update(no_key=True).get(pk=project.pk)
+    found = sort_sessions(project, tool, sessions)
+    if not found.to_store:
+        return None, found
+    version = _version(project, tool, by)
+    run = _store_run(project, version, found, problems, by)
+    _forget(version.scenario.suite, found.continued)
+    _store_trials(run, version, found.to_store)
+    run.save(update_fields=sum_tokens(run))
+    write_rollups(run, is_new=True)
+    audit.record(project, by, "sessions.import", tool.binary, run=run.pk, sessions=run.trials)
+    return run, found
+
+
+def suite_slug(tool: Tool) -> str:
+    """Return the slug of the suite with a tool's sessions."""
+    return slug_of(_suite(tool))
+
+
+def _suite(tool: Tool) -> ParsedSuite:
+    criteria = Criteria(tool=tool)
+    spec = ScenarioSpec(
+        key=KEY, description=f"People's sessions with {tool.binary}.", prompt="", criteria=criteria
+    )
+    return ParsedSuite(f"Sessions of {tool.binary}", SESSIONS, (spec,))
+
+
+def _version(project: Project, tool: Tool, by: User | None) -> ScenarioVersion:
+    parsed = _suite(tool)
+    taken = Suite.objects.filter(project=project, slug=slug_of(parsed)).exclude(format=SESSIONS).first()
+    if taken:
+        raise RequestError(
+            f"The suite {taken.slug} already has scenarios. Rename it in its files and upload it again."
+        )
+    stored = store_suite(parsed, project, by=by).version
+    return stored.scenario_versions.select_related("scenario__suite").get()
+
+
+def _store_run(
+    project: Project,
+    version: ScenarioVersion,
+    found: SortedSessions,
+    problems: Sequence[str],
+    by: User | None,
+) -> Run:
+    sessions = found.to_store
+    suite = version.scenario.suite
+    launch = Launch.objects.create(
+        project=project, by=by, trigger=Trigger.IMPORT, request={"sessions": len(sessions)}
+    )
+    target, _ = Target.objects.get_or_create(
+        project=project, name=KEY, defaults={"provider": IMPORTED, "definition": {}, "accepted": False}
+    )
+    moments = (moment_of(time) for each in sessions for time in (each.started, each.finished))
+    last = max(filter(None, moments), default=timezone.now())
+    models, agents = {each.model for each in sessions}, sorted({each.agent for each in sessions})
+    left = len(problems) - MOST_WARNINGS
+    return Run.objects.create(
+        project=project,
+        launch=launch,
+        suite_version=version.suite_versions.get(),
+        suite=suite,
+        target=target,
+        model=next(iter(models))[:200] if len(models) == 1 else "",
+        state=RunState.FINISHED,
+        fingerprint={"target": KEY, "provider": IMPORTED, "agents": agents},
+        warnings=[
+            *map(redact_patterns, problems[:MOST_WARNINGS]),
+            *([f"{left} more problems."] if left > 0 else []),
+        ],
+        trials=len(sessions),
+        by=by,
+        trigger=Trigger.IMPORT,
+        # The time between people's sessions isn't a duration of anything.
+        started=last,
+        finished=last,
+    )
+
+
+def _forget(suite: Suite, continued: Sequence[KeptSession]) -> None:
+    """Delete the earlier parts of continued sessions, and sum up their runs again."""
+    ids = [_id(each) for each in continued]
+    old = Trial.objects.filter(
+        pk__in=ImportedSession.objects.filter(suite=suite, session_id__in=ids).values("trial")
+    )
+    keys = list(old.values_list("pk", flat=True))
+    runs = list(Run.objects.filter(trial_set__in=keys).distinct())
+    Trial.objects.filter(pk__in=keys).delete()
+    for run in runs:
+        run.trials = run.trial_set.count()
+        run.save(update_fields=["trials", *sum_tokens(run)])
+        write_rollups(run)
+
+
+def _store_trials(run: Run, version: ScenarioVersion, sessions: Sequence[KeptSession]) -> None:
+    rows = [_row(run, version, each, position) for position, each in enumerate(sessions)]
+    stored = Trial.objects.bulk_create(rows, batch_size=500)
+    pairs = [(trial.pk, each) for trial, each in zip(stored, sessions, strict=True)]
+    statements.insert(TranscriptRecord, [transcript_row(pk, each.transcript) for pk, each in pairs])
+    statements.insert(
+        CommandRecord, [command_row(pk, command) for pk, each in pairs for command in each.commands]
+    )
+    statements.insert(
+        ImportedSession,
+        [
+            {"suite": run.suite_id, "session_id": _id(each), "sha256": each.sha256, "trial": pk}
+            for pk, each in pairs
+        ],
+    )
+    keys = [pk for pk, _ in pairs]
+    for start in range(0, len(keys), BATCH):
+        index_trials(keys[start : start + BATCH])
+
+
+def _row(run: Run, version: ScenarioVersion, session: KeptSession, position: int) -> Trial:
+    counted = metrics(session.commands, source="events", completed=False)
+    interaction = structs.replace(counted, not_run=session.not_run, mentioned=session.mentioned)
+    own = (score for score in scores(interaction) if score.name != "completed")
+    measured = (*own, *session.wasted)
+    usage = session.transcript.usage
+    messages = messages_of(session.transcript, interaction)
+    return Trial(
+        run=run,
+        scenario_version=version,
+        scenario_id=version.scenario_id,
+        index=position,
+        position=position,
+        state=TrialState.FINISHED,
+        answer=session.transcript.answer,
+        tokens_in=usage.input if usage else None,
+        tokens_out=usage.output if usage else None,
+        scores=scores_json(measured),
+        detail={
+            "interaction": interaction.as_json(),
+            "attempts": json_of(attempts(session.transcript, session.commands)),
+            "diagnosis": json_of(diagnose(interaction, messages=messages)),
+            "messages": json_of(messages),
+            "flags": json_of(session.flags),
+            **({"usage": usage_parts(usage)} if usage else {}),
+            "session": {
+                "id": session.id,
+                "agent": session.agent,
+                "file": session.file,
+                "model": session.model,
+                "whole": session.is_whole,
+                "root": session.root,
+                "copies": list(session.copies),
+            },
+        },
+        started=moment_of(session.started),
+        finished=moment_of(session.finished),
+    )
+
+
+def _id(session: KeptSession) -> str:
+    return session.id[:LONGEST_ID]

@@ -1,0 +1,120 @@
+"""Merge the shards of a matrix of jobs (`run_scenarios --shard 1/3`) into the run that one job would have made."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+from uuid import NAMESPACE_URL, uuid5
+
+from msgspec.structs import replace
+
+from runs.errors import RequestError
+from runs.exchange.imports.archived_runs import ArchivedRun, ArchivedTrial
+
+_SUMS = ("trials", "passed", "failed", "errors", "cancelled", "tokens_in", "tokens_out")
+_SHARD = re.compile(r"([1-9]\d{0,3})/([1-9]\d{0,3})")
+
+
+class Archived(NamedTuple):
+    """A run of an archive with its trials."""
+
+    run: ArchivedRun
+    trials: tuple[ArchivedTrial, ...]
+
+
+def shard_of(text: str) -> tuple[int, int]:
+    """Return a shard's number and how many there are. Raises `ValueError` for anything but N/M with 1 ≤ N ≤ M."""
+    found = _SHARD.fullmatch(text)
+    number, of = (int(found[1]), int(found[2])) if found else (0, 0)
+    if not 1 <= number <= of:
+        raise ValueError(f"{text} is not a shard. Give its number and how many there are, such as 1/3.")
+    return number, of
+
+
+def merge_shards(runs: Sequence[Archived]) -> list[Archived]:
+    """Return the runs with those that are shards of one suite on one target and configuration merged.
+
+    Raises `RequestError` unless each set of shards is whole.
+    """
+    groups: dict[tuple[Any, ...], list[Archived]] = {}
+    for each in runs:
+        groups.setdefault(_line(each.run), []).append(each)
+    found = []
+    for own in groups.values():
+        shards = [each for each in own if each.run.shard]
+        found += [each for each in own if not each.run.shard]
+        found += [_merged(shards)] if shards else []
+    return found
+
+
+def _line(run: ArchivedRun) -> tuple[Any, ...]:
+    guidance = run.guidance.sha256 if run.guidance else ""
+    columns = (run.columns.get(name) for name in ("model", "commit", "branch", "tool_version"))
+    parts = run.shard.partition("/")[2]
+    return (run.suite.slug, run.suite.sha256, run.target, guidance, parts, *columns)
+
+
+def _merged(shards: Sequence[Archived]) -> Archived:
+    own = {each.run.uuid: each for each in shards}
+    ordered = sorted(own.values(), key=lambda each: shard_of(each.run.shard))
+    _check(ordered)
+    first = ordered[0].run
+    runs = [each.run for each in ordered]
+    columns = {**first.columns, **_totals([each.columns for each in runs])}
+    columns["options"] = {**first.columns.get("options", {}), "shard": ""}
+    names = "/".join(sorted(each.uuid for each in runs))
+    run = replace(
+        first,
+        # The same shards are the same run, in whatever order and however often they are merged.
+        uuid=str(uuid5(NAMESPACE_URL, f"evalhub:shards:{names}")),
+        columns=columns,
+        trials=sum(each.trials for each in runs),
+    )
+    return Archived(run, _in_turn(ordered))
+
+
+def _check(ordered: Sequence[Archived]) -> None:
+    numbers = [shard_of(each.run.shard)[0] for each in ordered]
+    of = shard_of(ordered[0].run.shard)[1]
+    where = f"{ordered[0].run.suite.name} on {ordered[0].run.target}"
+    if missing := [str(number) for number in range(1, of + 1) if number not in numbers]:
+        raise RequestError(
+            f"Shard {', '.join(missing)} of {of} of {where} is missing. Merge the archives of all shards at once."
+        )
+    if len(numbers) != of:
+        raise RequestError(f"{where} has more than one run of a shard. Merge one archive of each shard.")
+
+
+def _totals(columns: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the columns of the whole run."""
+    sums = {name: sum(each.get(name) or 0 for each in columns) for name in _SUMS}
+    costs = [each["cost_usd"] for each in columns if each.get("cost_usd") is not None]
+    outcomes = [each.get("outcome") for each in columns]
+    states = {each.get("state") for each in columns}
+    passed = "" if "" in outcomes else "pass"
+    return {
+        **sums,
+        "cost_usd": sum(costs) if costs else None,
+        "state": "cancelled" if "cancelled" in states else "finished",
+        "outcome": next((word for word in ("fail", "error") if word in outcomes), passed),
+        "error": " ".join(dict.fromkeys(filter(None, (each.get("error") for each in columns)))),
+        "warnings": list(dict.fromkeys(text for each in columns for text in each.get("warnings", []))),
+        "created": min(each["created"] for each in columns),
+        "started": min(_known(each.get("started") for each in columns), default=None),
+        "finished": max(_known(each.get("finished") for each in columns), default=None),
+    }
+
+
+def _known(moments: Iterable[str | None]) -> list[str]:
+    return [each for each in moments if each]
+
+
+def _in_turn(shards: Sequence[Archived]) -> tuple[ArchivedTrial, ...]:
+    """Return the trials of all shards: all scenarios once, then all again."""
+    trials = [trial for each in shards for trial in each.trials]
+    ordered = sorted(trials, key=lambda trial: (trial.columns["index"], trial.columns["position"]))
+    return tuple(
+        replace(trial, columns={**trial.columns, "position": position})
+        for position, trial in enumerate(ordered)
+    )

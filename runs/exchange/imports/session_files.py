@@ -1,0 +1,143 @@
+"""Read session files into what is stored of them; nothing outside the given paths is read."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+from msgspec import structs
+
+from evaluators.tool_use.flag_confusion import confusions
+from evaluators.tool_use.help_pages import HelpPage
+from evaluators.tool_use.tool import Tool
+from evaluators.transcripts.sessions import IMPORTERS, UnreadableSession, parse_session_file
+from evaluators.transcripts.sessions.copies import Known, Traced, sentences, without_copies
+from evaluators.transcripts.sessions.kept import KeptSession, keep
+from evaluators.transcripts.sessions.session import Trail
+
+ENDINGS = (".jsonl", ".json")
+"""Files of a folder that are read; a file that is named itself may have any ending."""
+
+
+@dataclass
+class ReadSessions:
+    """The sessions of files, and what could not be read."""
+
+    sessions: list[KeptSession] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    """One sentence each, with file and line."""
+    without: int = 0
+    """Sessions that never called the tool; nothing of them is kept."""
+    mentions: int = 0
+    """Their shell commands that name the tool."""
+    copied: int = 0
+    """Sessions whose every call counts in another one."""
+    help: dict[str, HelpPage] = field(default_factory=dict)
+    """The tool's help pages that agents read, by subcommand."""
+    trails: list[Trail] = field(default_factory=list)
+    """Of each session, what shows whether another file has its calls."""
+
+    def add(self, name: str, file: IO[bytes], tool: Tool, *, whole: bool) -> None:
+        """Add a file's sessions, or a sentence on why there are none."""
+        try:
+            sha256 = _hash(file)
+            agent, sessions, problems = parse_session_file(file, IMPORTERS)
+            for session in sessions:
+                read = keep(session, tool, agent=agent, sha256=sha256, file=Path(name).name, whole=whole)
+                self.help |= read.help
+                if read.kept.commands:
+                    self.sessions.append(read.kept)
+                    self.trails.append(read.trail)
+                else:
+                    self.without += 1
+                    self.mentions += read.kept.mentioned
+        except UnreadableSession as error:
+            self.problems.append(f"{name}: {error}")
+        except OSError as error:
+            self.problems.append(f"{name}: cannot be read: {error.strerror}.")
+        else:
+            self.problems += [f"{name}: {sentence}" for sentence in problems]
+
+    def without_copies(self, known: Mapping[str, Known]) -> ReadSessions:
+        """Leave out the calls that a forked or continued session's file took over from another.
+
+        `known` are those that were imported before, by the session's id.
+        """
+        pairs = zip(self.sessions, self.trails, strict=True)
+        traced = [Traced(kept, trail, known.get(kept.id, Known())) for kept, trail in pairs]
+        counted = without_copies(traced)
+        self.problems += [each for own in counted for each in sentences(own.kept.file, own)]
+        kept = [
+            (own.kept, trail) for own, trail in zip(counted, self.trails, strict=True) if own.kept.commands
+        ]
+        self.copied = len(self.sessions) - len(kept)
+        self.sessions, self.trails = [each for each, _ in kept], [trail for _, trail in kept]
+        return self
+
+    def with_flags(self, pages: dict[str, HelpPage]) -> ReadSessions:
+        """Compare failed calls with the tool's help: `pages`, and those that agents read."""
+        known = pages | self.help
+        self.sessions = [
+            structs.replace(each, flags=tuple(confusions(each.commands, known))) for each in self.sessions
+        ]
+        return self
+
+
+def read_paths(paths: Iterable[Path], tool: Tool, *, whole: bool) -> ReadSessions:
+    """Read the session files in files and folders, one at a time."""
+    found = ReadSessions()
+    for root in paths:
+        for path in _files(root, found.problems):
+            try:
+                file = _opened(path)
+            except OSError as error:
+                found.problems.append(f"{path}: cannot be read: {error.strerror}.")
+            else:
+                with closing(file):
+                    found.add(str(path), file, tool, whole=whole)
+    return found
+
+
+def _hash(file: IO[bytes]) -> str:
+    """Return the hash of a file, whose position is then its beginning."""
+    found = hashlib.sha256()
+    while block := file.read(1 << 20):
+        found.update(block)
+    file.seek(0)
+    return found.hexdigest()
+
+
+def _opened(path: Path) -> IO[bytes]:
+    # Not following a link and not waiting for a pipe that took the file's place.
+    return os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb")
+
+
+def _files(root: Path, problems: list[str]) -> Iterator[Path]:
+    """Yield the regular files below a path in their order; links that lead out of it become problems."""
+    if not root.exists():
+        problems.append(f"{root}: there is no such file or folder. Check the path.")
+        return
+    base = root.resolve()
+    if base.is_file():
+        yield base
+        return
+    for folder, folders, names in os.walk(base, onerror=lambda error: problems.append(_unreadable(error))):
+        folders.sort()
+        for name in sorted(each for each in names if each.endswith(ENDINGS)):
+            path = Path(folder, name)
+            if path.is_symlink():
+                # A link to a file inside leads to one that is read anyway.
+                if not path.resolve().is_relative_to(base):
+                    problems.append(f"{path}: a link out of the folder; not read.")
+            elif stat.S_ISREG(path.lstat().st_mode):
+                yield path
+
+
+def _unreadable(error: OSError) -> str:
+    return f"{error.filename}: cannot be read: {error.strerror}."

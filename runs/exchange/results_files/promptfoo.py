@@ -1,0 +1,171 @@
+"""promptfoo's output as JSON or JSON lines."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from evaluators.model import Usage, plausible_cost
+from runs.exchange.results_files.promptfoo_tests import scenario_keys
+from runs.exchange.results_files.values import (
+    LONGEST_NAME,
+    ExternalRun,
+    ExternalTrial,
+    ResultsFile,
+    count_of,
+    decoded,
+    key_of,
+    list_of,
+    moment_of,
+    number_of,
+    object_of,
+    suite_name,
+)
+
+CACHED = "promptfoo answered this test from its cache, so its time is not known."
+
+
+def read(given: ResultsFile) -> tuple[ExternalRun, ...]:
+    """Return a run for each provider, of JSON or of JSON lines."""
+    if given.members:
+        return ()
+    value = given.value if isinstance(given.value, dict) else {}
+    results = object_of(value.get("results"))
+    found = list_of(results.get("results")) or _rows_of_lines(given)
+    rows = [each for each in found if _is_row(each)]
+    config = object_of(value.get("config"))
+    return _runs(
+        rows,
+        suite=suite_name(config.get("description"), given.name),
+        skipped=len(found) - len(rows),
+        external_id=str(value.get("evalId") or ""),
+        started=moment_of(results.get("timestamp")),
+    )
+
+
+def _is_row(value: Any) -> bool:
+    return isinstance(value, dict) and "provider" in value and ("promptIdx" in value or "testIdx" in value)
+
+
+def _rows_of_lines(given: ResultsFile) -> list[Any]:
+    """Return the values of JSON lines; empty unless the first is a promptfoo result."""
+    if given.value is not None:
+        return [given.value]
+    lines = [line for line in given.text.splitlines() if line.strip()]
+    if not lines or not _is_row(decoded(lines[0])):
+        return []
+    return [decoded(line) for line in lines]
+
+
+def _runs(rows: list[dict[str, Any]], *, skipped: int, **shared: Any) -> tuple[ExternalRun, ...]:
+    by_provider: dict[str, list[tuple[dict[str, Any], str]]] = {}
+    for row, key in zip(rows, scenario_keys(rows), strict=True):
+        provider = object_of(row.get("provider"))
+        name = str(provider.get("label") or provider.get("id") or row.get("provider") or "imported")
+        by_provider.setdefault(name, []).append((row, key))
+    return tuple(
+        ExternalRun(
+            format="promptfoo",
+            target=name,
+            model=_model(name, own[0][0]),
+            trials=tuple(_trial(row, key) for row, key in own),
+            warnings=tuple(_warnings([row for row, _ in own], skipped)),
+            **shared,
+        )
+        for name, own in by_provider.items()
+    )
+
+
+def _model(label: str, row: dict[str, Any]) -> str:
+    """Return the provider's id if its label doesn't say it."""
+    id = str(object_of(row.get("provider")).get("id") or "")
+    return "" if id == label else id[:LONGEST_NAME]
+
+
+def _warnings(rows: list[dict[str, Any]], skipped: int) -> Iterator[str]:
+    if cached := sum(map(_is_cached, rows)):
+        yield f"promptfoo answered {cached} of {len(rows)} tests from its cache; their times are not known."
+    if skipped:
+        yield f"Entries that aren't results were skipped: {skipped}."
+
+
+PROMPTFOO_ERROR = 2
+"""promptfoo's `failureReason` of a test whose provider failed; 1 is a failed assertion."""
+
+
+def _is_cached(row: dict[str, Any]) -> bool:
+    return object_of(row.get("response")).get("cached") is True
+
+
+def _usage(row: dict[str, Any]) -> Usage | None:
+    """Return a row's tokens; None for one that promptfoo answered from its own cache, which says only their total.
+
+    promptfoo passes on whether its provider counts the cache within the prompt; more than the prompt is apart from it.
+    """
+    tokens = object_of(object_of(row.get("response")).get("tokenUsage")) or object_of(row.get("tokenUsage"))
+    prompt, written = count_of(tokens.get("prompt")), count_of(tokens.get("completion"))
+    if not prompt and not written:
+        return None
+    details = object_of(tokens.get("completionDetails"))
+    cached, created = (
+        count_of(details.get(name)) for name in ("cacheReadInputTokens", "cacheCreationInputTokens")
+    )
+    is_within = cached + created <= prompt
+    return Usage(
+        prompt if is_within else prompt + cached + created,
+        written,
+        cache_read=cached,
+        cache_write=created,
+        reasoning=count_of(details.get("reasoning")),
+    )
+
+
+def _cost(row: dict[str, Any]) -> float | None:
+    """Return the cost of the answer in US dollars; None if promptfoo doesn't say one."""
+    own, answered = row.get("cost"), object_of(row.get("response")).get("cost")
+    return plausible_cost(own if own is not None else answered)
+
+
+def _part(result: dict[str, Any]) -> dict[str, Any]:
+    """Return an assertion's score, under the name of its metric if it has one."""
+    assertion = object_of(result.get("assertion"))
+    kind, metric = str(assertion.get("type") or "assertion"), str(assertion.get("metric") or "")
+    weight = number_of(assertion.get("weight"), 1)
+    return {
+        "layer": "assertions",
+        "name": (metric or kind)[:LONGEST_NAME],
+        "value": number_of(result.get("score"), 1),
+        "passed": result.get("pass") is True,
+        "message": str(result.get("reason") or ""),
+        "weight": 1.0 if weight is None else weight,
+        "detail": {"type": kind},
+    }
+
+
+def _trial(row: dict[str, Any], key: str) -> ExternalTrial:
+    grading, error = object_of(row.get("gradingResult")), str(row.get("error") or "")
+    prompt, is_cached = object_of(row.get("prompt")), _is_cached(row)
+    is_error = row.get("failureReason") == PROMPTFOO_ERROR or bool(error and not grading)
+    outcome = "error" if is_error else "pass" if row.get("success") is True else "fail"
+    verdict: dict[str, Any] = {
+        "layer": "assertions",
+        "name": "verdict",
+        "value": number_of(row.get("score"), 1) or 0.0,
+        "passed": outcome == "pass",
+        "message": str(grading.get("reason") or error or ""),
+    }
+    parts = (_part(each) for each in list_of(grading.get("componentResults")) if isinstance(each, dict))
+    output = object_of(row.get("response")).get("output")
+    return ExternalTrial(
+        key=key_of(key),
+        outcome=outcome,
+        prompt=str(prompt.get("raw") or ""),
+        answer=output if isinstance(output, str) else json.dumps(output) if output is not None else "",
+        seconds=None if is_cached else number_of(row.get("latencyMs"), 1000),
+        scores=() if is_error else (verdict, *parts),
+        error=(error or "The provider failed.") if is_error else "",
+        usage=_usage(row),
+        cost_usd=_cost(row),
+        warnings=(CACHED,) if is_cached else (),
+    )

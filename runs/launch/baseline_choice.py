@@ -1,0 +1,210 @@
+"""The baseline of a request: a stored run by number or UUID, or a file of results."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from django.contrib.auth.models import User
+
+from evalhub.lib.numbers import counted
+from evalhub.teams.models import Project
+from runs.compare.baselines import LAST_PASS, check_choice
+from runs.errors import RequestError
+from runs.exchange.imports.import_results import ReadArchive, archive_in, import_results
+from runs.exchange.imports.store_results import store_results, stored_run
+from runs.exchange.results_files import read_results
+from runs.exchange.results_files.values import ExternalRun
+from runs.models.run import has_too_many_errors
+from runs.results.imported_contents import is_version
+from scenarios.bundle_limits import MAX_FILE_BYTES, read_whole
+from scenarios.formats.problems import ScenarioFileError
+from scenarios.models import SuiteVersion
+
+MAX_BASELINE_BYTES = 512 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class ChosenBaseline:
+    """The options of `RunOptions` for a baseline."""
+
+    baseline: str
+    baseline_note: str = ""
+
+
+def chosen_baseline(
+    project: Project,
+    choice: str,
+    versions: Sequence[SuiteVersion],
+    *,
+    by: User | None,
+    folder: str | None = None,
+) -> ChosenBaseline:
+    """Return the baseline of a request for these versions of suites. Raises `RequestError`.
+
+    `choice` is empty, `last-pass`, a run's number or UUID, the `runId` of a result in `folder`, or a file of results.
+    Results of a run that isn't stored are imported, so that the verdict is computed from their trials.
+    """
+    if choice in ("", LAST_PASS) or choice.isdecimal():
+        check_choice(project.pk, choice)
+        return ChosenBaseline(choice)
+    if stored := stored_run(project, choice):
+        return _stored(project, stored.pk)
+    path = Path(choice)
+    if not path.is_file():
+        found = _named(choice, sorted(Path(folder).glob("*.json")) if folder else ())
+        if found is None:
+            raise RequestError(
+                f"There is no run '{choice}', and no file with results of that name or runId. For the baseline, give a "
+                f"run's number or UUID, a file of results, or {LAST_PASS}."
+            )
+        path = found
+    return _of_file(project, path, versions, by)
+
+
+def _stored(project: Project, run: int) -> ChosenBaseline:
+    check_choice(project.pk, str(run))
+    return ChosenBaseline(str(run))
+
+
+def _of_file(
+    project: Project, path: Path, versions: Sequence[SuiteVersion], by: User | None
+) -> ChosenBaseline:
+    """Return the baseline that a file's results are, stored where they aren't yet."""
+    content = _content(path)
+    if archive := _archive(path, content):
+        return _of_archive(project, path, content, archive, versions, by)
+    results = _results(path, content)
+    version, external = _matching(path, results, versions)
+    if stored := stored_run(project, external.external_id):
+        return _stored(project, stored.pk)
+    _check(path, external)
+    sha256 = hashlib.sha256(content).hexdigest()
+    (run,) = store_results(project, [external], path.name, sha256, by=by, version=version)
+    return ChosenBaseline(str(run.pk), _note(path, external, version))
+
+
+def _archive(path: Path, content: bytes) -> ReadArchive | None:
+    try:
+        return archive_in(content, path.name)
+    except (RequestError, ScenarioFileError) as error:
+        raise RequestError(f"{path}: The baseline can't be used. {_why(error)}") from error
+
+
+def _of_archive(
+    project: Project,
+    path: Path,
+    content: bytes,
+    archive: ReadArchive,
+    versions: Sequence[SuiteVersion],
+    by: User | None,
+) -> ChosenBaseline:
+    """Return the newest run of an archive that has scenarios of a suite; none for several lines, which find their own."""
+    keys = set[str]()
+    for version in versions:
+        keys.update(version.scenario_versions.values_list("scenario__key", flat=True))
+    usable = [each for each in archive.runs if keys & {trial.scenario for trial in each.trials}]
+    if not usable:
+        raise RequestError(
+            f"{path}: The baseline can't be used because it has none of the scenarios of "
+            f"{', '.join(version.suite.name for version in versions)}. Choose an archive of this suite."
+        )
+    newest = max(usable, key=lambda each: each.run.columns["started"] or each.run.columns["created"]).run
+    columns = newest.columns
+    _check_outcomes(
+        path, columns["state"] == "cancelled", columns["passed"], columns["failed"], columns["errors"]
+    )
+    import_results(project, content, path.name, by=by)
+    if len({(each.run.suite.slug, each.run.target, each.run.columns["model"]) for each in usable}) > 1:
+        return ChosenBaseline("")
+    stored = stored_run(project, newest.uuid)
+    return ChosenBaseline(str(stored.pk) if stored else "")
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return read_whole(path, most=MAX_BASELINE_BYTES)
+    except OSError as error:
+        raise RequestError(
+            f"{path}: The baseline can't be read: {error.strerror}. Check the file."
+        ) from error
+
+
+def _results(path: Path, content: bytes) -> tuple[ExternalRun, ...]:
+    try:
+        return read_results(content, path.name)
+    except (RequestError, ScenarioFileError) as error:
+        raise RequestError(f"{path}: The baseline can't be used. {_why(error)}") from error
+
+
+def _why(error: RequestError | ScenarioFileError) -> str:
+    return str(error) if isinstance(error, RequestError) else "; ".join(str(each) for each in error.problems)
+
+
+def _matching(
+    path: Path, results: Sequence[ExternalRun], versions: Sequence[SuiteVersion]
+) -> tuple[SuiteVersion, ExternalRun]:
+    """Return the suite and the results that have the most scenarios in common. Raises `RequestError` if none have any."""
+    keys = {
+        version.pk: set(version.scenario_versions.values_list("scenario__key", flat=True))
+        for version in versions
+    }
+    pairs = [(version, external) for external in results for version in versions]
+    version, external = max(pairs, key=lambda pair: len(keys[pair[0].pk] & _keys(pair[1])))
+    if not keys[version.pk] & _keys(external):
+        few = ", ".join(sorted(_keys(external))[:3])
+        raise RequestError(
+            f"{path}: The baseline can't be used because it has none of the scenarios of {version.suite.name}; it has "
+            f"{few}, among others. Choose results of this suite."
+        )
+    return version, external
+
+
+def _keys(external: ExternalRun) -> set[str]:
+    return {trial.key for trial in external.trials}
+
+
+def _check(path: Path, external: ExternalRun) -> None:
+    """Refuse results from which no verdict can be computed. Raises `RequestError`."""
+    outcomes = [trial.outcome for trial in external.trials]
+    _check_outcomes(path, external.cancelled, *(outcomes.count(word) for word in ("pass", "fail", "error")))
+
+
+def _check_outcomes(path: Path, is_cancelled: bool, passed: int, failed: int, errors: int) -> None:
+    if is_cancelled:
+        raise RequestError(
+            f"{path}: The baseline can't be used because its run was cancelled. Choose results of a finished run."
+        )
+    if has_too_many_errors(passed, failed, errors):
+        raise RequestError(
+            f"{path}: The baseline can't be used because {errors} of its {counted(passed + failed + errors, 'trial')} hit "
+            "errors, a third or more. Choose another one."
+        )
+    if not passed + failed:
+        raise RequestError(f"{path}: The baseline can't be used because none of its trials passed or failed.")
+
+
+def _note(path: Path, external: ExternalRun, version: SuiteVersion) -> str:
+    """Return what a reader must know of the comparison; empty where the file says what it measured."""
+    if is_version(external.suite_hash, version) or all(trial.scenario_hash for trial in external.trials):
+        return ""
+    return (
+        f"{path.name} doesn't say which contents of its scenarios it measured, so they are compared by their ids. Exports "
+        "of evalhub say it."
+    )
+
+
+def _named(run_id: str, files: Iterable[Path]) -> Path | None:
+    """Return the file with the results of a runId; files without any are skipped."""
+    for path in files:
+        if path.stat().st_size > MAX_FILE_BYTES:
+            continue
+        try:
+            found = _results(path, _content(path))
+        except RequestError:
+            continue
+        if any(each.external_id == run_id for each in found):
+            return path
+    return None

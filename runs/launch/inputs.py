@@ -1,0 +1,113 @@
+"""Turns paths and names from the command line into the parts of a request."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+
+from django.contrib.auth.models import User
+
+from evalhub.teams.models import Project
+from runs.errors import RequestError
+from runs.launch.given_guidance import Document, OutsideWorkspace, keep_document
+from runs.targets.import_targets import folder_on_disk, import_bundle_targets, import_targets
+from scenarios.bundle_limits import read_whole
+from scenarios.bundles import read_path
+from scenarios.guidance import Unplaced
+from scenarios.imports import import_files
+from scenarios.models import Guidance, Suite, SuiteVersion
+
+logger = logging.getLogger(__name__)
+
+
+def suite_versions(
+    project: Project, names: Sequence[str], *, by: User | None, strict: bool = False
+) -> list[SuiteVersion]:
+    """Return the suite versions at these paths or with these names; files are stored first.
+
+    `strict` is that of `parse_files`. Raises `ScenarioFileError` for invalid files and `RequestError` for unknown names.
+    """
+    versions: list[SuiteVersion] = []
+    for name in names:
+        path = Path(name)
+        if path.exists():
+            imported = import_files(read_path(path), project=project, by=by, strict=strict)
+            for each in imported:
+                import_bundle_targets(
+                    each.version, by=by, base_folder=folder_on_disk(path, each.version.targets_file)
+                )
+            versions += [each.version for each in imported]
+        else:
+            versions.append(newest_version(project, name))
+    return versions
+
+
+def newest_version(project: Project, slug: str) -> SuiteVersion:
+    """Return the latest suite version. Raises `RequestError`."""
+    suite = Suite.objects.filter(project=project, slug=slug).first()
+    upload = suite.uploads.select_related("suite_version").first() if suite else None
+    if upload is None:
+        raise RequestError(f"'{slug}' is neither a path nor a suite of {project.name}. Check the spelling.")
+    return upload.suite_version
+
+
+def select_guidance(
+    versions: Sequence[SuiteVersion], names: Sequence[str], *, by: User | None
+) -> list[Guidance]:
+    """Return guidance versions by file, number, name or start of a hash.
+
+    A file replaces a document of each suite, the one at PATH if given as `PATH=FILE`; the result is stored as a
+    version. Raises `RequestError`.
+    """
+    return [_guidance(version, name, by) for version in versions for name in names]
+
+
+def _guidance(version: SuiteVersion, name: str, by: User | None) -> Guidance:
+    suite, (place, _, file) = version.suite, name.partition("=")
+    if Path(name).is_file():
+        return _from_file(version, Path(name), "", by)
+    if place and file and Path(file).is_file():
+        return _from_file(version, Path(file), place, by)
+    for guidance in suite.guidance.all():
+        if name in (str(guidance.number), guidance.name) or (
+            len(name) >= 6 and guidance.sha256.startswith(name)
+        ):
+            return guidance
+    numbers = ", ".join(str(each.number) for each in suite.guidance.all()) or "none"
+    raise RequestError(
+        f"'{name}' is neither a file nor a guidance version of {suite.name}. It has: {numbers}."
+    )
+
+
+def _from_file(version: SuiteVersion, file: Path, place: str, by: User | None) -> Guidance:
+    """Store the suite's guidance with one document replaced by a file. Raises `RequestError`."""
+    document = Document(file.name, _guidance_text(file), place)
+    try:
+        return keep_document(version, document, by=by)[0]
+    except OutsideWorkspace as error:
+        raise RequestError(f"--guidance {place}={file}: {error} Give a path inside it.") from error
+    except Unplaced as error:
+        raise RequestError(
+            f"{file}: {error} Name its path in the workspace: --guidance PATH={file}."
+        ) from error
+
+
+def _guidance_text(path: Path) -> bytes:
+    try:
+        return read_whole(path)
+    except OSError as error:
+        raise RequestError(
+            f"{path}: The guidance cannot be read: {error.strerror}. Check the path."
+        ) from error
+
+
+def import_targets_file(project: Project, path: Path, *, by: User | None) -> None:
+    """Store the targets of a file; its relative paths start from its folder."""
+    try:
+        content = read_whole(path)
+    except OSError as error:
+        raise RequestError(
+            f"{path}: The targets cannot be read: {error.strerror}. Check the path."
+        ) from error
+    import_targets(project, content, path.name, by=by, base_folder=str(path.resolve().parent))

@@ -1,0 +1,428 @@
+"""Define the form of a new run."""
+
+from __future__ import annotations
+
+import json
+import posixpath
+from collections.abc import Sequence
+from typing import Any
+
+from django import forms
+from django.contrib.auth.models import User
+from django.core.files.uploadedfile import UploadedFile
+from django.http import QueryDict
+from django.utils.datastructures import MultiValueDict
+from pydantic_core import PydanticCustomError
+
+from evalhub.teams import audit
+from evalhub.teams.access import Access
+from evalhub.teams.priorities import RAISED_BY_OTHERS, Priority, priority_named
+from evalhub.web.rest.request_body import storable_json
+from evaluators.model import Json
+from runs.compare.baselines import LAST_PASS, check_choice
+from runs.errors import RequestError
+from runs.launch.given_guidance import LONGEST_NAME, Document, keep_document, lay
+from runs.launch.new_run_page.run_choices import RunChoices
+from runs.launch.request import Request
+from runs.launch.source_files import registry_from
+from runs.models.run_options import RunOptions, Selection
+from scenarios.bundle_limits import MAX_FILE_BYTES, MAX_PATH
+from scenarios.formats.problems import ScenarioFileError
+from scenarios.formats.tool_descriptions import ToolDescriptions, read_descriptions
+from scenarios.guidance import Unplaced
+from scenarios.models import Guidance, SuiteVersion
+
+NUMBER = {
+    "invalid": "Enter a whole number, such as 3.",
+    "min_value": "Enter %(limit_value)s or more.",
+    "max_value": "Enter %(limit_value)s or less.",
+}
+
+
+SHORTEST_SECONDS, LONGEST_SECONDS = 0.001, 86_400
+
+
+def words(text: str) -> tuple[str, ...]:
+    """Return the unique entries of a comma-separated list."""
+    return tuple(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))
+
+
+def edited_guidance(offer: RunChoices, suite: int, edit: str) -> Guidance | None:
+    """Return the version of the suite whose text is edited, with its documents. One query, none without one."""
+    chosen = next((each for each in offer.guidance if str(each.pk) == edit and each.suite_id == suite), None)
+    return Guidance.objects.select_related("suite").get(pk=chosen.pk) if chosen else None
+
+
+class JsonField(forms.CharField):
+    """JSON that is typed in; None if it is empty."""
+
+    def __init__(self, **more: Any) -> None:
+        widget = forms.Textarea(attrs={"rows": 3, "spellcheck": "false"})
+        super().__init__(required=False, max_length=MAX_FILE_BYTES, widget=widget, **more)
+
+    def clean(self, value: Any) -> Json:
+        text = super().clean(value)
+        if not text:
+            return None
+        try:
+            return storable_json(json.loads(text))
+        except PydanticCustomError as error:
+            raise forms.ValidationError(error.message()) from error
+        except (ValueError, RecursionError) as error:
+            place = f" at line {error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
+            raise forms.ValidationError(f"This is not JSON{place}. Correct it or leave it empty.") from error
+
+
+class DescriptionsField(forms.CharField):
+    """Descriptions for an MCP server's tools, as a file has them; None if it is empty."""
+
+    def __init__(self, **more: Any) -> None:
+        widget = forms.Textarea(attrs={"rows": 3, "spellcheck": "false"})
+        super().__init__(required=False, strip=False, max_length=MAX_FILE_BYTES, widget=widget, **more)
+
+    def clean(self, value: Any) -> ToolDescriptions | None:
+        text = super().clean(value)
+        try:
+            return read_descriptions(text.encode(), "") if text.strip() else None
+        except ScenarioFileError as error:
+            raise forms.ValidationError(
+                [f"Line {each.line}: {each.what} {each.fix}" for each in error.problems]
+            ) from error
+
+
+MORE = (
+    *(
+        "timeout_seconds",
+        "max_usd",
+        "priority",
+        "judge_model",
+        "threshold",
+        "tool_version",
+        "branch",
+        "commit",
+    ),
+    *("seed", "snapshot", "registry", "descriptions"),
+)
+"""Fields that the page shows under *More*."""
+OPTIONS = (
+    *(
+        "max_usd",
+        "until_decided",
+        "max_trials",
+        "judge",
+        "judge_model",
+        "threshold",
+        "use_cache",
+        "experiment",
+        "seed",
+        "snapshot",
+        "registry",
+        "descriptions",
+    ),
+)
+"""Fields that are options of the same name."""
+
+
+class RunForm(forms.Form):
+    """What to run, on what, how often."""
+
+    suite = forms.ChoiceField()
+    guidance = forms.MultipleChoiceField(
+        required=False, help_text="Choose several to run each, trials in turn, and compare them."
+    )
+    edit = forms.CharField(required=False, max_length=20, widget=forms.HiddenInput)
+    document_text = forms.CharField(
+        label="Text of the document",
+        required=False,
+        strip=False,
+        max_length=MAX_FILE_BYTES,
+        widget=forms.Textarea(attrs={"rows": 16, "spellcheck": "false"}),
+        help_text="A changed text is a new version, and one more run.",
+    )
+    document = forms.FileField(
+        label="Guidance document",
+        required=False,
+        allow_empty_file=True,
+        max_length=LONGEST_NAME,
+        help_text="A file that replaces the suite's document.",
+    )
+    document_path = forms.CharField(
+        label="Path of the document",
+        required=False,
+        max_length=MAX_PATH,
+        help_text="In the workspace, such as AGENTS.md. Needed if the suite has several documents.",
+    )
+    targets = forms.MultipleChoiceField(
+        required=False,
+        error_messages={"invalid_choice": "There is no target “%(value)s” that can run this suite."},
+    )
+    models = forms.CharField(
+        required=False, max_length=1000, help_text="Comma-separated. Leave empty for the target's default."
+    )
+    trials = forms.IntegerField(
+        label="Trials each", min_value=1, max_value=1000, initial=1, error_messages=NUMBER
+    )
+    until_decided = forms.BooleanField(required=False)
+    max_trials = forms.IntegerField(
+        label="Most trials",
+        min_value=1,
+        max_value=1000,
+        required=False,
+        error_messages=NUMBER,
+        help_text="Of each scenario, until a verdict. Default: 12, at least 4 times the first look's.",
+    )
+    concurrency = forms.IntegerField(
+        label="At once",
+        min_value=1,
+        max_value=1000,
+        required=False,
+        error_messages=NUMBER,
+        help_text="Default: the target's setting.",
+    )
+    tags = forms.CharField(
+        label="Scenario tags", required=False, max_length=500, help_text="Comma-separated; any may match."
+    )
+    tier = forms.IntegerField(label="Up to tier", min_value=0, required=False, error_messages=NUMBER)
+    only = forms.CharField(
+        label="Only these scenarios",
+        required=False,
+        max_length=50_000,
+        help_text="Comma-separated scenario names.",
+    )
+    run_tags = forms.CharField(label="Run tags", required=False, max_length=300, help_text="Comma-separated.")
+    baseline_run = forms.ChoiceField(
+        label="Baseline",
+        required=False,
+        error_messages={"invalid_choice": "This run can't be the baseline. Choose one of the list."},
+        help_text="A finished run of this suite.",
+    )
+    baseline = forms.CharField(
+        label="Other baseline",
+        required=False,
+        max_length=30,
+        help_text=f"A run number or {LAST_PASS}; replaces the choice in the list.",
+    )
+    timeout_seconds = forms.FloatField(
+        label="Time limit, seconds",
+        min_value=SHORTEST_SECONDS,
+        max_value=LONGEST_SECONDS,
+        required=False,
+        error_messages={**NUMBER, "invalid": "Enter a number of seconds, such as 120."},
+        help_text="For scenarios without their own limit.",
+    )
+    max_usd = forms.FloatField(
+        label="Budget, USD",
+        min_value=0.0001,
+        max_value=1_000_000,
+        required=False,
+        error_messages={**NUMBER, "invalid": "Enter an amount in US dollars, such as 2.50."},
+        help_text="No further trial starts once the runs cost this much.",
+    )
+    priority = forms.ChoiceField(
+        required=False,
+        error_messages={"invalid_choice": RAISED_BY_OTHERS},
+        help_text="Within this project. Only admins can choose high.",
+    )
+    judge = forms.BooleanField(required=False, initial=True)
+    judge_model = forms.CharField(
+        required=False,
+        max_length=200,
+        widget=forms.TextInput(attrs={"list": "judges"}),
+        help_text="A target or a model. Default: the scenario's, else the target's judge.",
+    )
+    threshold = forms.FloatField(
+        min_value=0,
+        max_value=1,
+        required=False,
+        error_messages={**NUMBER, "invalid": "Enter a number from 0 to 1, such as 0.8."},
+        help_text="Lowest mean of evaluators that passes, 0 to 1. Default: the suite's.",
+    )
+    tool_version = forms.CharField(
+        required=False, max_length=200, help_text="If no command of the suite reports it."
+    )
+    branch = forms.CharField(required=False, max_length=200, help_text="Branch of the tool's repository.")
+    commit = forms.CharField(required=False, max_length=64, help_text="Commit of the tool's repository.")
+    seed = JsonField(label="Seed values", help_text="JSON for {{seed:…}}. Default: the suite's.")
+    snapshot = JsonField(help_text="JSON for {{snapshot:…}}.")
+    registry = JsonField(
+        label="Tool registry", help_text="JSON: a list of tools, or an MCP server's answer to tools/list."
+    )
+    descriptions = DescriptionsField(
+        label="Tool descriptions",
+        help_text="YAML: instructions and tools, in place of the MCP server's own. Default: the server's.",
+    )
+    use_cache = forms.BooleanField(required=False)
+    experiment = forms.BooleanField(required=False)
+
+    def __init__(
+        self,
+        offer: RunChoices,
+        data: QueryDict,
+        files: MultiValueDict[str, Any] | None = None,
+        *,
+        access: Access | None = None,
+        baselines: Sequence[tuple[str, str]] = (),
+    ) -> None:
+        super().__init__(data, files)
+        self.given_document: Document | None = None
+        self.laid: Guidance | None = None
+        most = Priority.HIGH if access and access.may("prioritize") else Priority.NORMAL
+        names = [each.label for each in Priority if each <= most]
+        self._choose_from("priority", [(name, name) for name in names])
+        self._offer = offer
+        if not (access and access.may("upload")):
+            for name in ("document", "document_path", "document_text", "edit"):
+                del self.fields[name]
+        self._choose_from("suite", [(suite.slug, suite.name) for suite in offer.suites])
+        by_suite = [
+            (suite.name, [(str(each.pk), str(each)) for each in offer.guidance_of(suite)])
+            for suite in offer.suites
+        ]
+        self._choose_from("guidance", [("", "Latest upload"), *(each for each in by_suite if each[1])])
+        chosen = offer.versions.get(data.get("suite", ""))
+        own = offer.guidance_of(chosen.suite) if chosen else ()
+        self.own_guidance = [("", "Latest upload"), *((str(each.pk), str(each)) for each in own)]
+        self._choose_from(
+            "baseline_run", [("", "Pinned, else the newest"), (LAST_PASS, "Last that passed"), *baselines]
+        )
+        self._choose_from("targets", [(each.target.name, each.target.name) for each in offer.targets])
+        for name, field in self.fields.items():
+            if name != "edit" and not isinstance(field, forms.BooleanField):
+                field.widget.attrs["aria-describedby"] = f"{name}-note"
+
+    @property
+    def more(self) -> list[forms.BoundField]:
+        return [self[name] for name in MORE]
+
+    @property
+    def opens_more(self) -> bool:
+        """Return whether something under *More* differs from its default or is wrong."""
+        usual = ("", None, False, Priority.NORMAL.label)
+        names = (*MORE, "use_cache", "experiment")
+        return any(self[name].errors or self[name].value() not in usual for name in names)
+
+    def _choose_from(self, name: str, choices: list[Any]) -> None:
+        field = self.fields[name]
+        if isinstance(field, forms.ChoiceField):
+            field.choices = choices
+
+    def clean_guidance(self) -> list[Guidance]:
+        """Return the chosen guidance, empty for the last upload's alone."""
+        chosen = self.cleaned_data["guidance"]
+        found = [each for each in self._offer.guidance if str(each.pk) in chosen]
+        version = self._offer.versions.get(self.data.get("suite", ""))
+        default = self._offer.defaults.get(version.suite_id) if version else None
+        if found and "" in chosen and default is not None and default not in found:
+            found.append(default)
+        return found[::-1]
+
+    def _edited(self, suite: int, given: dict[str, Any]) -> Document | None:
+        """Return the document whose text was changed in place; None for an unchanged one."""
+        base = edited_guidance(self._offer, suite, given.get("edit", ""))
+        path, text = given.get("document_path", ""), given.get("document_text", "").replace("\r\n", "\n")
+        if base is None or not text:
+            return None
+        # Browsers leave out the line break at the end of a text area's own text or not.
+        before = {each["path"]: each["content"].strip() for each in base.files}
+        if before.get(path) == text.strip():
+            return None
+        return Document(posixpath.basename(path) or "AGENTS.md", text.encode(), path, base)
+
+    def clean(self) -> dict[str, Any]:
+        given = super().clean() or self.cleaned_data
+        version = self._offer.versions.get(given.get("suite", ""))
+        foreign = [
+            each for each in given.get("guidance", ()) if version and each.suite_id != version.suite_id
+        ]
+        if version and foreign:
+            owner = next(suite for suite in self._offer.suites if suite.pk == foreign[0].suite_id)
+            self.add_error(
+                "guidance", f"This guidance belongs to {owner.name}. Choose guidance of {version.suite.name}."
+            )
+        edited = self._edited(version.suite_id, given) if version else None
+        if edited and given.get("document"):
+            self.add_error("document", "Upload a file or change the text, not both.")
+        elif version and edited:
+            self._lay(version, edited)
+        elif version and given.get("document"):
+            self._read(version, given["document"], given.get("document_path", ""))
+        if given.get("registry") is not None:
+            try:
+                given["registry"] = registry_from(given["registry"], "The registry")
+            except RequestError as error:
+                self.add_error("registry", str(error))
+        if version and given.get("baseline"):
+            try:
+                check_choice(version.suite.project_id, given["baseline"])
+            except RequestError as error:
+                self.add_error("baseline", str(error))
+        return given
+
+    def _read(self, version: SuiteVersion, file: UploadedFile, path: str) -> None:
+        if (file.size or 0) > MAX_FILE_BYTES:
+            self.add_error(
+                "document", f"The file is larger than {MAX_FILE_BYTES:,} bytes. Choose another one."
+            )
+            return
+        self._lay(version, Document(str(file.name), file.read(), path))
+
+    def _lay(self, version: SuiteVersion, document: Document) -> None:
+        self.given_document = document
+        try:
+            laid = lay(version, document)
+        except Unplaced as error:
+            field = "document_path" if document.path else "document"
+            self.add_error(field, f"{error} Enter its path in the workspace under “Path of the document”.")
+            return
+        self.laid = Guidance(
+            suite=version.suite, name=laid.name, files=[{"path": each.path} for each in laid.files]
+        )
+        field = "document_text" if document.base else "document"
+        self[field].help_text = f"Its path in the workspace: {laid.path}."
+
+    @property
+    def document_argument(self) -> str:
+        """Return the document as `--guidance` takes it; empty without one."""
+        if self.given_document is None:
+            return ""
+        return "=".join(filter(None, (self.given_document.path, self.given_document.file)))
+
+    def store_document(self, by: User) -> None:
+        """Store the suite's guidance with the document, if there is one, for `request`. Requires a valid form."""
+        if self.given_document is None:
+            return
+        self.laid, new = keep_document(self.version, self.given_document, by=by)
+        if new:
+            suite = self.version.suite
+            audit.record(suite.project, by, "guidance.create", self.laid, suite=suite.slug)
+
+    @property
+    def version(self) -> SuiteVersion:
+        """Return the suite version uploaded last. Requires a valid form."""
+        return self._offer.versions[self.cleaned_data["suite"]]
+
+    def request(self) -> Request:
+        """Return the request. Requires a valid form."""
+        given = self.cleaned_data
+        guidance = [*given["guidance"], *([self.laid] if self.laid else [])]
+        return Request(
+            suite_versions=[self.version],
+            targets=list(dict.fromkeys(given["targets"])),
+            models=words(given["models"]),
+            guidance=guidance,
+            selection=Selection(
+                tags=(given["tags"],) if given["tags"] else (), tier=given["tier"], only=words(given["only"])
+            ),
+            options=RunOptions(
+                trials=given["trials"],
+                concurrency=given["concurrency"],
+                timeout_seconds=given["timeout_seconds"],
+                baseline=given["baseline"] or given["baseline_run"],
+                **{name: given[name] for name in OPTIONS},
+            ),
+            tool_version=given["tool_version"],
+            branch=given["branch"],
+            commit=given["commit"],
+            tags=words(given["run_tags"]),
+            priority=priority_named(given["priority"] or Priority.NORMAL.label),
+        )

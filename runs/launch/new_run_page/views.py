@@ -1,0 +1,244 @@
+"""Views of a new run: form, plan and start."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
+from django.http import HttpResponse, QueryDict
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.datastructures import MultiValueDict
+from django.views.decorators.http import require_http_methods
+
+from evalhub.teams.access import Access
+from evalhub.teams.models import Project
+from evalhub.teams.pages import ProjectRequest, project_page
+from evalhub.teams.priorities import Priority
+from evalhub.web.paging import key_of
+from runs.compare.baselines import LAST_PASS
+from runs.compare.measure_changes import smallest_of_pass_rate
+from runs.errors import RequestError
+from runs.launch.budgets import budget_warning, month_warning
+from runs.launch.command_line import as_command
+from runs.launch.estimate import PlanEstimate, estimate_plan, line_targets
+from runs.launch.look_plan import LookPlan, look_plan
+from runs.launch.new_run_page.forms import RunForm, edited_guidance
+from runs.launch.new_run_page.narrowing import FAILED_LAST, chips, failed_keys
+from runs.launch.new_run_page.run_choices import RunChoices, baselines_of, run_choices
+from runs.launch.request import PlannedRun, plan, request_runs
+from runs.launch.run_history import RunHistory, read_history
+from runs.launch.selection import ChosenScenario, ProjectReader
+from runs.models import Run
+from runs.models.run import Trigger
+from runs.models.run_options import RunOptions
+from scenarios.models import SuiteVersion
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The plan of a request, or its error."""
+
+    runs: tuple[PlannedRun, ...] = ()
+    estimate: PlanEstimate | None = None
+    command: str = ""
+    problem: str = ""
+    id: str = ""
+    warning: str = ""
+    """About the budget; empty if the plan fits it."""
+    looks: LookPlan | None = None
+    """Of runs until a verdict."""
+
+    @property
+    def trials(self) -> int:
+        return sum(run.trial_count for run in self.runs)
+
+    @property
+    def release_problems(self) -> list[str]:
+        """Why release rules can't be measured, a sentence for each suite."""
+        return list(dict.fromkeys(run.release_problem for run in self.runs if run.release_problem))
+
+
+@dataclass(frozen=True)
+class NewRunPage:
+    """Content of the new run page: form, choices and past runs."""
+
+    project: Project
+    offer: RunChoices
+    reader: ProjectReader
+    scenarios: Sequence[ChosenScenario]
+    """All scenarios of the chosen suite."""
+    past: RunHistory
+    form: RunForm
+    given: QueryDict
+
+    def plan(self) -> Plan:
+        """Return the form's plan, with the error of an invalid request."""
+        if not self.form.is_valid():
+            return Plan(problem="Fix the errors in the form.", id="request/form")
+        request = self.form.request()
+        try:
+            planned = plan(self.project, request, self.reader)
+        except RequestError as error:
+            return Plan(problem=str(error), id=error.id)
+        smallest = smallest_of_pass_rate(self.project)
+        estimate = estimate_plan(
+            planned,
+            self.past,
+            judged=request.options.judge,
+            smallest=smallest,
+            line_targets=line_targets(planned, request, self.past),
+        )
+        guidance = self.offer.guidance_of(self.form.version.suite)
+        cost = estimate.chosen.cost
+        expected = cost.expected if cost else None
+        warning = budget_warning(expected, request.options.max_usd) or month_warning(self.project, expected)
+        command = as_command(request, guidance, self.form.document_argument)
+        looks = look_plan(estimate.runs, request)
+        return Plan(planned, estimate, command, warning=warning, looks=looks)
+
+
+def _new_run_page(
+    access: Access, asked: QueryDict, files: MultiValueDict[str, Any], *, is_new: bool, replans: bool = False
+) -> NewRunPage:
+    """Return the page's content. Eight queries, and one more with a guidance document.
+
+    With `replans` choices that belong to another suite are dropped, because the suite may have changed.
+    """
+    project = access.project
+    offer = run_choices(project, now=timezone.now(), keep=asked.getlist("targets"))
+    given = _with_defaults(asked, offer) if is_new else asked
+    if is_new and "edit" in given:
+        _fill_in_text(given, offer)
+    if is_new and "descriptions_of" in given:
+        _fill_in_descriptions(given, project)
+    targets = [each.target for each in offer.targets]
+    reader = ProjectReader(project, targets=targets, guidance=offer.defaults)
+    version = offer.versions.get(given.get("suite", ""))
+    scenarios = reader.scenarios(version) if version else ()
+    chosen = {target.pk for target in targets if target.name in given.getlist("targets")}
+    past = read_history(
+        project.pk, version.suite_id if version else 0, [each.scenario_id for each in scenarios], chosen
+    )
+    if is_new and FAILED_LAST in given:
+        given["only"] = failed_keys(scenarios, past.failed)
+    baselines = baselines_of(past, offer)
+    if replans and version:
+        given = _of_suite(given, offer, version, baselines)
+    form = RunForm(offer, given, files, access=access, baselines=baselines)
+    return NewRunPage(project, offer, reader, scenarios, past, form, given)
+
+
+def _with_defaults(asked: QueryDict, offer: RunChoices) -> QueryDict:
+    """Return the query's values with the form's defaults."""
+    given = asked.copy()
+    given.setdefault("suite", next(iter(offer.versions), ""))
+    if (usual := offer.usual.get(given.get("suite", ""))) is not None:
+        given.setdefault("targets", usual)
+    given.setdefault("trials", "1")
+    given.setdefault("judge", "true")
+    given.setdefault("priority", Priority.NORMAL.label)
+    return given
+
+
+def _of_suite(
+    asked: QueryDict, offer: RunChoices, version: SuiteVersion, baselines: Sequence[tuple[str, str]]
+) -> QueryDict:
+    """Return the values without guidance and baselines of other suites."""
+    given = asked.copy()
+    own = {"", *(str(each.pk) for each in offer.guidance_of(version.suite))}
+    given.setlist("guidance", [each for each in given.getlist("guidance") if each in own])
+    if given.get("baseline_run", "") not in ("", LAST_PASS, *dict(baselines)):
+        given["baseline_run"] = ""
+    return given
+
+
+def _fill_in_text(given: QueryDict, offer: RunChoices) -> None:
+    """Put the text of the document to edit into the form: the named one, else the version's first."""
+    version = offer.versions.get(given.get("suite", ""))
+    base = edited_guidance(offer, version.suite_id, given.get("edit", "")) if version else None
+    texts = {each["path"]: each["content"] for each in base.files} if base else {}
+    path = given.get("document_path") or next(iter(texts), "")
+    given["document_path"], given["document_text"] = path, texts.get(path, "")
+
+
+def _fill_in_descriptions(given: QueryDict, project: Project) -> None:
+    """Put the tool descriptions of a run that is rerun into the form. One query."""
+    again = Run.objects.filter(project=project, pk=key_of(given.get("descriptions_of", "")) or 0).first()
+    descriptions = RunOptions.model_validate(again.options).descriptions if again else None
+    if descriptions:
+        given["descriptions"] = yaml.safe_dump(
+            descriptions.model_dump(exclude_defaults=True), sort_keys=False, allow_unicode=True
+        )
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@project_page("run")
+def run_new(request: ProjectRequest) -> HttpResponse:
+    """Show the form with its plan; start the runs if the start button was pressed."""
+    is_new = request.method != "POST"
+    if request.FILES and not request.access.may("upload"):
+        raise PermissionDenied(
+            f"Your role here, {request.access.role}, can't add guidance. Ask an author of the project."
+        )
+    asked = request.GET if is_new else request.POST
+    starts = not is_new and "start" in request.POST
+    replans = bool(request.htmx) and not starts
+    page = _new_run_page(request.access, asked, request.FILES, is_new=is_new, replans=replans)
+    planned = page.plan()
+    if not starts:
+        wrong = planned.problem and not is_new and not request.htmx
+        return _show(request, page, planned, status=422 if wrong else 200)
+    if planned.problem:
+        return _show(request, page, planned, status=422)
+    if "planned" in request.POST and planned.trials > (key_of(request.POST["planned"]) or 0):
+        # The button showed fewer trials: the user has not seen this plan.
+        return _show(request, page, planned, status=409)
+    return _start(request, page)
+
+
+def _show(request: ProjectRequest, page: NewRunPage, planned: Plan, *, status: int = 200) -> HttpResponse:
+    context = {
+        "form": page.form,
+        "plan": planned,
+        "offer": page.offer,
+        "past": page.past,
+        "judges": page.offer.judges,
+        "chosen_targets": page.given.getlist("targets"),
+        "chips": chips(page.scenarios, page.past.failed, page.given),
+        "edits": bool(page.given.get("edit")),
+        "has_changed": status == 409,
+        "swapped": bool(request.htmx),
+        "suite_changed": request.POST.get("planned_suite", "") != page.given.get("suite", ""),
+        # Don't replace a number while it is being typed.
+        "sets_trials": bool(request.htmx) and request.htmx.trigger_name == "trials",
+    }
+    template = "new_run/_plan_swapped.html" if request.htmx else "new_run/new_run.html"
+    return render(request, template, context, status=status)
+
+
+def _start(request: ProjectRequest, page: NewRunPage) -> HttpResponse:
+    try:
+        with transaction.atomic():
+            page.form.store_document(request.user)
+            launch = request_runs(
+                request.access.project, page.form.request(), by=request.user, trigger=Trigger.WEB
+            )
+    except RequestError as error:
+        # Choices may have changed since the plan was made.
+        return _show(request, page, Plan(problem=str(error), id=error.id), status=422)
+    runs = list(launch.runs.order_by("pk"))
+    if len(runs) == 1:
+        return redirect(runs[0])
+    tried = list(dict.fromkeys(run.guidance_id for run in runs if run.guidance_id))
+    if len(tried) > 1:
+        compared = reverse("guidance-against", args=[request.access.project.slug, *tried[:2]])
+        return redirect(f"{compared}?launch={launch.pk}")
+    messages.success(request, f"Started {len(runs)} runs.")
+    return redirect("run-list", request.access.project.slug)

@@ -1,0 +1,302 @@
+"""Recent runs by target and model: their cost, time and outcomes, to estimate the next one."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypeVar
+
+from django.db.models import Count, F, Max, Q, QuerySet, Sum
+
+from evaluators.statistics.aggregate import RunAggregate
+from runs.models import Measure, Run, RunMeasure
+from runs.models.run import MAINLINE, RunState, Trigger
+
+LAST, FEWEST = 20, 5
+"""Most and fewest runs that are used for each target and model; fewer if there are many of these."""
+MOST = 30
+"""Most runs of a suite that are used over all targets and models, beyond the fewest of each."""
+OF_ANY_SUITE = 10
+"""Runs of a target and model that are used, of any suite."""
+
+
+History = TypeVar("History")
+
+
+@dataclass(frozen=True)
+class ArmHistory:
+    """Recent runs of a suite on one target with one model."""
+
+    scenarios: Mapping[str, Mapping[int, RunAggregate]] = field(default_factory=dict)
+    """By measure and scenario."""
+    aggregates: Mapping[str, RunAggregate] = field(default_factory=dict)
+    """Means over each run's scenarios, by measure."""
+    surcharge: float = 1.0
+    """Cost of a trial with its judges, as a multiple of the agent's cost."""
+    pass_rates: Sequence[float] = ()
+    """Of each run with at least half of the scenarios, 0 to 1, newest first."""
+
+    @property
+    def runs(self) -> int:
+        """Number of runs with a scored trial."""
+        return self.aggregates[PASS].runs if PASS in self.aggregates else 0
+
+
+@dataclass(frozen=True)
+class TargetHistory:
+    """Recent runs of any suite on one target with one model; each run is one value."""
+
+    runs: int = 0
+    cost: RunAggregate | None = None
+    """Mean cost of a trial; None if no run reported a cost."""
+    seconds: RunAggregate | None = None
+
+
+@dataclass(frozen=True)
+class RunHistory:
+    """Recent runs that help to estimate a suite's next run."""
+
+    arms: Mapping[Arm, ArmHistory] = field(default_factory=dict)
+    targets: Mapping[Arm, TargetHistory] = field(default_factory=dict)
+    trial_costs: Mapping[int, float | None] = field(default_factory=dict)
+    """Mean cost of a trial by target; None for a target that reported no cost."""
+    failed: frozenset[int] = frozenset()
+    """Scenarios with a failed trial in their last run."""
+    finished: Sequence[PastRun] = ()
+    """The suite's runs with results, newest first, on any target and branch."""
+    reaches_back: bool = True
+    """Whether all runs of the project were read."""
+
+    def arm(self, target: int, model: str) -> ArmHistory:
+        """Return the suite's runs on a target with a model; an empty model is the target's latest."""
+        return _find(self.arms, target, model) or ArmHistory()
+
+    def target(self, target: int, model: str) -> TargetHistory:
+        """Return the runs of any suite on a target with a model, likewise."""
+        return _find(self.targets, target, model) or TargetHistory()
+
+
+def _find(arms: Mapping[Arm, History], target: int, model: str) -> History | None:
+    if (target, model) in arms or model:
+        return arms.get((target, model))
+    # Newest first.
+    return next((each for arm, each in arms.items() if arm[0] == target), None)
+
+
+def read_history(
+    project: int, suite: int, scenarios: Sequence[int], targets: Collection[int] = ()
+) -> RunHistory:
+    """Return the recent runs of these scenarios of a suite on these targets, by default on all.
+
+    Three queries, all by index.
+    """
+    recent = [PastRun(*row) for row in newest_runs(project)]
+    counted = [run for run in recent if run.counts]
+    of_suite = [run for run in counted if run.suite == suite]
+    chosen = [run for run in of_suite if not targets or run.target in targets]
+    own, lately = _last(chosen, _share(chosen)), _last(counted, OF_ANY_SUITE)
+    last = of_suite[0] if of_suite else None
+    keys = _keys([*own, *lately])
+    measured = by_scenario(_keys([*own, *of_suite[:1]]), tuple(scenarios), last.pk if last else 0)
+    rows = [MeasuredScenario(*row) for row in measured]
+    run_means = {(run, name): (mean, n) for run, name, mean, n in of_runs(keys)}
+    return RunHistory(
+        arms={arm: _arm(arm, runs, rows, run_means) for arm, runs in _by_arm(own).items()},
+        targets={arm: _target(runs, run_means) for arm, runs in _by_arm(lately).items()},
+        trial_costs=_trial_costs(lately),
+        failed=frozenset(row.scenario for row in rows if row.failed_last),
+        finished=tuple(run for run in recent if run.suite == suite and run.done and run.trigger not in APART),
+        reaches_back=len(recent) < MOST_RUNS,
+    )
+
+
+def _last(runs: Iterable[PastRun], each: int) -> list[PastRun]:
+    """Return the last runs of each target and model; `runs` has the newest first."""
+    return [run for of_arm in _by_arm(runs).values() for run in of_arm[:each]]
+
+
+def _share(runs: Iterable[PastRun]) -> int:
+    """Return how many runs of each target and model to use."""
+    return min(LAST, max(FEWEST, MOST // (len({run.arm for run in runs}) or 1)))
+
+
+def _by_arm(runs: Iterable[PastRun]) -> dict[Arm, list[PastRun]]:
+    by_arm: dict[Arm, list[PastRun]] = {}
+    for run in runs:
+        by_arm.setdefault(run.arm, []).append(run)
+    return by_arm
+
+
+def _keys(runs: Iterable[PastRun]) -> tuple[int, ...]:
+    return tuple(sorted({run.pk for run in runs}))
+
+
+RunMeans = Mapping[tuple[int, str], tuple[float, int]]
+"""Mean and number of scenarios by run and measure."""
+
+
+def _arm(
+    arm: Arm, runs: Sequence[PastRun], rows: Iterable[MeasuredScenario], run_means: RunMeans
+) -> ArmHistory:
+    scenarios: dict[str, dict[int, RunAggregate]] = {}
+    for row in rows:
+        if (row.target, row.model) == arm:
+            scenarios.setdefault(row.name, {})[row.scenario] = row.aggregate
+    aggregates = {name: each for name in MEASURES if (each := _aggregate(runs, name, run_means))}
+    pass_rates = [mean for mean, _ in _whole(runs, PASS, run_means)]
+    return ArmHistory(scenarios, aggregates, _surcharge(runs, run_means), pass_rates)
+
+
+def _surcharge(runs: Iterable[PastRun], run_means: RunMeans) -> float:
+    """Return the ratio of the runs' cost to their agents' cost; only a run's cost includes its judges."""
+    costs = [
+        (run.cost_usd, run_means[run.pk, COST][0] * run.done)
+        for run in runs
+        if run.cost_usd is not None and (run.pk, COST) in run_means
+    ]
+    agents = sum(cost for _, cost in costs)
+    return max(1.0, sum(cost for cost, _ in costs) / agents) if agents else 1.0
+
+
+def _whole(runs: Iterable[PastRun], name: str, run_means: RunMeans) -> list[tuple[float, int]]:
+    """Return mean and scenarios of each run; runs of less than half of the scenarios aren't a sample of the suite."""
+    measured = [run_means[run.pk, name] for run in runs if (run.pk, name) in run_means]
+    most = max((n for _, n in measured), default=0)
+    return [(mean, n) for mean, n in measured if 2 * n >= most]
+
+
+def _aggregate(runs: Iterable[PastRun], name: str, run_means: RunMeans) -> RunAggregate | None:
+    used = _whole(runs, name, run_means)
+    if not used:
+        return None
+    return RunAggregate(
+        runs=len(used),
+        n=sum(n for _, n in used),
+        total=sum(mean * n for mean, n in used),
+        means=sum(mean for mean, _ in used),
+        squares=sum(mean * mean for mean, _ in used),
+    )
+
+
+def _target(runs: Sequence[PastRun], run_means: RunMeans) -> TargetHistory:
+    costs = [run.cost_usd / run.done for run in runs if run.cost_usd is not None]
+    seconds = [run_means[run.pk, SECONDS][0] for run in runs if (run.pk, SECONDS) in run_means]
+    return TargetHistory(
+        len(runs), RunAggregate.of(costs) if costs else None, RunAggregate.of(seconds) if seconds else None
+    )
+
+
+def _trial_costs(runs: Iterable[PastRun]) -> dict[int, float | None]:
+    by_target: dict[int, list[PastRun]] = {}
+    for run in runs:
+        by_target.setdefault(run.target, []).append(run)
+    return {target: _trial_cost(each) for target, each in by_target.items()}
+
+
+def _trial_cost(runs: Iterable[PastRun]) -> float | None:
+    costs = [(run.cost_usd, run.done) for run in runs if run.cost_usd is not None]
+    return sum(cost for cost, _ in costs) / sum(done for _, done in costs) if costs else None
+
+
+MOST_RUNS = 300
+"""Number of the project's newest finished runs that are read."""
+APART = (Trigger.CONFIRM, Trigger.IMPORT)
+"""Triggers of runs that are not used: reruns of selected scenarios, and imported results."""
+PASS, COST, SECONDS = "pass", "cost_usd", "seconds"
+MEASURES = (PASS, COST, SECONDS)
+
+Arm = tuple[int, str]
+"""The key of a target, and a model."""
+
+
+class PastRun(NamedTuple):
+    """The columns of a finished run that planning uses."""
+
+    pk: int
+    suite: int
+    target: int
+    model: str
+    branch: str
+    trigger: str
+    cost_usd: float | None
+    passed: int
+    failed: int
+    errors: int
+
+    @property
+    def done(self) -> int:
+        """Number of finished trials, including errors."""
+        return self.passed + self.failed + self.errors
+
+    @property
+    def arm(self) -> Arm:
+        return self.target, self.model
+
+    @property
+    def counts(self) -> bool:
+        return self.branch in MAINLINE and self.trigger not in APART and self.done > 0
+
+
+# Only columns: with an expression Django would convert every row.
+_COLUMNS = (
+    *("pk", "suite_id", "target_id", "model", "branch", "trigger", "cost_usd"),
+    *("passed", "failed", "errors"),
+)
+
+
+def newest_runs(project: int) -> QuerySet[Run, Any]:
+    """Return a project's newest finished runs as values of `PastRun`. One query."""
+    rows = Run.objects.filter(project=project, state=RunState.FINISHED).order_by("-pk")
+    return rows.values_list(*_COLUMNS)[:MOST_RUNS]
+
+
+class MeasuredScenario(NamedTuple):
+    """A measure of a scenario over the runs of a target and model."""
+
+    target: int
+    model: str
+    scenario: int
+    name: str
+    runs: int
+    n: int
+    total: float
+    means: float
+    squares: float
+    within: float
+    last: float | None
+    """The mean in the suite's last run; None if not measured there."""
+
+    @property
+    def failed_last(self) -> bool:
+        return self.name == PASS and self.last is not None and self.last < 1.0
+
+    @property
+    def aggregate(self) -> RunAggregate:
+        return RunAggregate(self.runs, self.n, self.total, self.means, self.squares, self.within)
+
+
+def by_scenario(runs: tuple[int, ...], scenarios: tuple[int, ...], last: int) -> QuerySet[RunMeasure, Any]:
+    """Return the values of `MeasuredScenario`; `last` is the suite's last run."""
+    # All three columns are in one index: a run has ten times as many measures as needed.
+    rows = RunMeasure.objects.filter(run__in=runs, scenario__in=scenarios, measure__in=_used_measures())
+    groups = ("run__target_id", "run__model", "scenario_id", "measure__name")
+    sums = {
+        "runs": Count("pk"),
+        "values": Sum("n"),
+        "total": Sum(F("n") * F("mean")),
+        "means": Sum("mean"),
+        "squares": Sum(F("mean") * F("mean")),
+        "within": Sum("m2"),
+        "last": Max("mean", filter=Q(run=last)),
+    }
+    return rows.order_by().values_list(*groups).annotate(**sums)
+
+
+def of_runs(runs: tuple[int, ...]) -> QuerySet[RunMeasure, Any]:
+    """Return run, measure, mean over its scenarios, and number of scenarios."""
+    rows = RunMeasure.objects.filter(run__in=runs, scenario=None, measure__in=_used_measures())
+    return rows.values_list("run_id", "measure__name", "mean", "n")
+
+
+def _used_measures() -> QuerySet[Measure, Any]:
+    return Measure.objects.filter(layer="trial", name__in=MEASURES).values("pk")

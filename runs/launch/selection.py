@@ -1,0 +1,263 @@
+"""Selects the scenarios and targets of a request."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+from django.db.models import QuerySet
+
+from evalhub.lib.numbers import counted
+from evalhub.teams.models import Project
+from runs.errors import NothingToRun, RequestError, UnknownTarget
+from runs.models import Target
+from runs.models.run_options import RunOptions, Selection
+from runs.targets.providers.registry import JUDGES, OPTIONS
+from scenarios.models import Guidance, Suite, SuiteEntry, SuiteVersion
+
+
+@dataclass(frozen=True)
+class ChosenScenario:
+    """The fields of a scenario version that planning uses."""
+
+    version_id: int
+    scenario_id: int
+    key: str
+    tags: tuple[str, ...]
+    tier: int
+    target: str
+    """The name of its own target; empty for none."""
+    matrix: tuple[tuple[str, tuple[str, ...]], ...] | None
+    """Targets and the models to run on each; None if not set."""
+    turns_at: str = ""
+    """Where its `run.max_turns` is, as file:line; empty without one. Conversations with stubs limit their own turns."""
+
+
+def scenarios_of(version: SuiteVersion) -> tuple[ChosenScenario, ...]:
+    """Return all scenarios of a suite version, in order. One query."""
+    return tuple(_scenario(*row) for row in _entries(version.pk))
+
+
+def _entries(version: int) -> QuerySet[SuiteEntry, Any]:
+    entries = SuiteEntry.objects.filter(suite_version=version).order_by("position")
+    columns = ("scenario_version_id", "scenario_version__scenario_id", "scenario_version__content")
+    return entries.values_list(*columns)
+
+
+def select_scenarios(
+    scenarios: Sequence[ChosenScenario], selection: Selection, suite: str
+) -> tuple[ChosenScenario, ...]:
+    """Return the selected scenarios of a suite. Raises `NothingToRun` if there are none."""
+    unknown = set(selection.only) - {each.key for each in scenarios}
+    if unknown:
+        keys = ", ".join(sorted(each.key for each in scenarios))
+        raise NothingToRun(f"{suite} has no scenario '{min(unknown)}'. It has: {keys}.")
+    chosen = tuple(
+        each for each in scenarios if selection.takes(key=each.key, tags=each.tags, tier=each.tier)
+    )
+    if not chosen:
+        raise NothingToRun(f"No scenario of {suite} matches the selected tags, tier and keys.")
+    number, of = selection.shard
+    # Every n-th, so that shards are about as long as each other where neighbours are alike.
+    part = chosen[number - 1 :: of]
+    if not part:
+        raise NothingToRun(
+            f"Shard {number}/{of} of {suite} is empty: {counted(len(chosen), 'scenario')} can be split into "
+            f"{len(chosen)} shards at most."
+        )
+    return part
+
+
+def _scenario(version_id: int, scenario_id: int, content: dict[str, Any]) -> ChosenScenario:
+    matrix = content.get("matrix")
+    return ChosenScenario(
+        version_id,
+        scenario_id,
+        content["key"],
+        tuple(content.get("tags", ())),
+        content.get("tier", 0),
+        content.get("target", ""),
+        None if matrix is None else tuple((row["target"], tuple(row.get("models", ()))) for row in matrix),
+        _turns_at(content),
+    )
+
+
+def _turns_at(content: Mapping[str, Any]) -> str:
+    conversation = content.get("stubs") is not None or content.get("criteria", {}).get("expect") is not None
+    limited = (content.get("limits") or {}).get("max_turns") and not conversation
+    return f"{content.get('file') or content['key']}:{content.get('line', 1)}" if limited else ""
+
+
+def last_guidance(suite: Suite) -> Guidance | None:
+    """Return the guidance of the suite's last upload, the default of a run."""
+    upload = suite.uploads.select_related("guidance").first()
+    return upload.guidance if upload else None
+
+
+class ProjectReader:
+    """Reads targets, scenarios and guidance of a project once; a page can pass what it has read."""
+
+    def __init__(
+        self,
+        project: Project,
+        *,
+        targets: Sequence[Target] | None = None,
+        guidance: Mapping[int, Guidance | None] | None = None,
+    ) -> None:
+        """Accept already read values: all accepted targets, and default guidance by suite."""
+        self._project = project
+        self._accepted = targets
+        self._targets = {target.name: target for target in targets or ()}
+        self._guidance = dict(guidance or {})
+        self._scenarios: dict[int, tuple[ChosenScenario, ...]] = {}
+
+    def scenarios(self, version: SuiteVersion) -> tuple[ChosenScenario, ...]:
+        """Return all scenarios of a suite version."""
+        if version.pk not in self._scenarios:
+            self._scenarios[version.pk] = scenarios_of(version)
+        return self._scenarios[version.pk]
+
+    def guidance(self, suite: Suite) -> Guidance | None:
+        """Return the default guidance of a run of the suite."""
+        if suite.pk not in self._guidance:
+            self._guidance[suite.pk] = last_guidance(suite)
+        return self._guidance[suite.pk]
+
+    def arms(
+        self, scenario: ChosenScenario, targets: Sequence[str], models: Sequence[str]
+    ) -> list[tuple[Target, str]]:
+        """Return target and model of each run of a scenario; options override its matrix."""
+        if targets or scenario.matrix is None:
+            names = targets or [scenario.target]
+            return [(self._named(name), model) for name in names for model in models or ("",)]
+        return [
+            (self._named(name), model)
+            for name, own_models in scenario.matrix
+            for model in (models or own_models or ("",))
+        ]
+
+    def profile(self, version: SuiteVersion, name: str) -> tuple[list[str], list[str]]:
+        """Return targets and models of a profile in the suite's settings file. Raises `RequestError`.
+
+        A tool that lists models must list those of the profile (llm-tool-test evaluation, config file).
+        """
+        profiles, tools = (version.config.get(key) or {} for key in ("profiles", "tools"))
+        if name not in profiles:
+            known = ", ".join(sorted(profiles)) or "none"
+            raise RequestError(
+                f"{version.suite.name} has no profile '{name}' in its settings. It has: {known}."
+            )
+        profile = profiles[name]
+        models = profile.get("models") or []
+        for tool in profile.get("tools") or []:
+            supported = (tools.get(tool) or {}).get("models") or models
+            if missing := [model for model in models if model not in supported]:
+                raise RequestError(
+                    f"The tool '{tool}' of the profile '{name}' does not support the model '{missing[0]}'. "
+                    f"It has: {', '.join(supported)}."
+                )
+        return [self._target_of_tool(tool, tools) for tool in profile.get("tools") or []], list(models)
+
+    def _target_of_tool(self, tool: str, tools: Mapping[str, Any]) -> str:
+        """Return the name of a tool's target: the tool's key, else the name that its section gives."""
+        given = (tools.get(tool) or {}).get("name") or tool
+        found = set(
+            Target.objects.filter(project=self._project, name__in=(tool, given)).values_list(
+                "name", flat=True
+            )
+        )
+        return given if given in found and tool not in found else tool
+
+    def _named(self, name: str) -> Target:
+        if name not in self._targets:
+            self._targets[name] = find_target(self._project, name) if name else self._only()
+        return self._targets[name]
+
+    def _only(self) -> Target:
+        accepted = self._accepted
+        if accepted is None:
+            accepted = list(Target.objects.filter(project=self._project, accepted=True))
+        return only_of(sorted(accepted, key=lambda target: target.name))
+
+
+def find_target(project: Project, name: str) -> Target:
+    """Return the project's accepted target. Raises `UnknownTarget`, which lists the targets."""
+    target = Target.objects.filter(project=project, name=name).first()
+    if target is not None and target.accepted:
+        return target
+    if target is not None:
+        raise UnknownTarget(_refusal(target))
+    names = sorted(Target.objects.filter(project=project, accepted=True).values_list("name", flat=True))
+    if not names:
+        raise UnknownTarget(
+            f"There is no target called '{name}', and the project has none. Give a targets file."
+        )
+    close = get_close_matches(name, names, n=1)
+    hint = f"Did you mean '{close[0]}'?" if close else f"There are: {', '.join(names)}."
+    raise UnknownTarget(f"There is no target called '{name}'. {hint}")
+
+
+def check_judge(project: Project, options: RunOptions) -> None:
+    """Raise `UnknownTarget` if the request names an unusable target as its judge. At most one query.
+
+    A name with a slash is a model.
+    """
+    if not (options.judge and options.judge_model) or "/" in options.judge_model:
+        return
+    judge = Target.objects.filter(project=project, name=options.judge_model).first()
+    if judge is not None and not judge.accepted:
+        raise UnknownTarget(_refusal(judge))
+    if judge is not None and judge.provider not in JUDGES:
+        raise UnknownTarget(
+            f"The target '{judge.name}' can't judge: {judge.provider} only does tasks. Choose a model, or a cli, mock or "
+            "replay target."
+        )
+
+
+STRICT = frozenset(("format/vacuous", "format/unknown-key", "format/case-without-expect"))
+"""Lints of eval files that are errors in strict mode."""
+
+
+def check_strict(version: SuiteVersion) -> None:
+    """Raise `RequestError` if a stored eval file of tool-forge has lints that strict mode refuses."""
+    refused = (
+        [lint for lint in version.lints if lint["id"] in STRICT]
+        if version.suite.format == "tool_forge"
+        else []
+    )
+    if refused:
+        first = refused[0]
+        raise RequestError(
+            f"{first['file']}:{first['line']}: {first['where']}: {first['what']} Strict mode refuses it. {first['fix']}"
+        )
+
+
+def check_turns(scenario: ChosenScenario, target: Target) -> None:
+    """Raise `RequestError` if a scenario limits the turns of an agent that has no such option."""
+    options = OPTIONS.get(target.provider)
+    if scenario.turns_at and options and not options.limits_turns:
+        able = ", ".join(kind for kind, each in OPTIONS.items() if each.limits_turns)
+        raise RequestError(
+            f"{scenario.turns_at}: run.max_turns: the target '{target.name}' ({target.provider}) can't limit its turns."
+            f" Remove the key, or run {scenario.key} on a target of {able}."
+        )
+
+
+def _refusal(target: Target) -> str:
+    if target.provider == "imported":
+        return f"The target '{target.name}' exists only in imported results. Name one that can run."
+    return f"The target '{target.name}' is a proposal. Ask an admin to accept it on the targets page."
+
+
+def only_of(targets: Sequence[Target]) -> Target:
+    """Return a project's only target, for requests that name none. Raises `UnknownTarget`."""
+    if len(targets) == 1:
+        return targets[0]
+    if not targets:
+        raise UnknownTarget(
+            "The project has no targets yet. Give a targets file, or add one on the targets page."
+        )
+    names = ", ".join(target.name for target in targets)
+    raise UnknownTarget(f"Several targets could run this: {names}. Choose one.")

@@ -1,1 +1,0 @@
-"""Pages of guidance: versions, two compared, and versions against tool versions."""

@@ -1,1 +1,0 @@
-"""The page that imports people's sessions."""

@@ -1,1 +1,0 @@
-"""Write documents for programs and summaries for people. Values in, text out."""

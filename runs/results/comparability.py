@@ -1,0 +1,297 @@
+"""Find which parts of each scenario changed between two runs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from evaluators.statistics.comparability import Reasons, Standard, not_comparable, outcome_reasons
+from runs.models import Run
+from runs.models.run_options import DEFAULT_SECONDS
+from runs.results.adopted_parts import ADOPTED, adopted_parts, with_adopted
+from runs.results.aggregate_scores import Aggregate, aggregates_of
+from runs.results.counting import CommandReaders, read_command_readers, with_countings
+from runs.results.imported_contents import with_imported_contents
+from scenarios.differences import PARTS, standard
+from scenarios.hashing import content_hash
+from scenarios.models import SuiteEntry
+
+UNJUDGED = "none"
+"""In place of a judge, where the run was requested without judges."""
+
+
+class Sources(NamedTuple):
+    """Where a run's scores and costs come from; empty texts if unknown."""
+
+    judge: str = ""
+    """The target that judged, with its definition's hash, or `UNJUDGED`."""
+    prices: str = ""
+    pattern: str = ""
+    """What finds the tool's commands in scenarios without a pattern of their own."""
+    threshold: float | None = None
+    """The aggregate score that the run requested in place of the scenarios' own."""
+    seconds: float = DEFAULT_SECONDS
+    """The agent's time limit in scenarios without one of their own."""
+
+
+class Configuration(NamedTuple):
+    """What a run's results depend on but for its target, guidance and tool."""
+
+    suite_version: int
+    sources: Sources
+    adopted: Any = None
+    """What a person adopted, as in the run's fingerprint."""
+    counting: Any = None
+    """How its commands are counted, as in `Run.counting`."""
+
+
+class SuiteStandards(NamedTuple):
+    """What is known of the scenarios of suite versions, by version and key."""
+
+    standards: Mapping[int, Mapping[str, Standard]] = {}
+    aggregates: Mapping[int, Mapping[str, Aggregate]] = {}
+    """How their evaluators decide; read where judges or thresholds differ."""
+    untimed: Mapping[int, frozenset[str]] = {}
+    """Scenarios without a time limit of their own; read where requested limits differ."""
+    readers: Mapping[int, CommandReaders] = {}
+    """What reads their commands; read where these are counted differently."""
+
+
+def read_standards(pairs: Iterable[tuple[Configuration, Configuration]]) -> SuiteStandards:
+    """Return what `changed_between` needs. At most one query, more where judges, thresholds or time limits differ."""
+    differing = [pair for pair in pairs if pair[0] != pair[1]]
+    versions = {each.suite_version for pair in differing for each in pair}
+    if not versions:
+        return SuiteStandards()
+    return SuiteStandards(
+        standards_of(versions),
+        aggregates_of(versions) if any(map(_decide_differently, differing)) else {},
+        _untimed(versions) if any(map(_limit_differently, differing)) else {},
+        read_command_readers(versions) if any(map(_count_differently, differing)) else {},
+    )
+
+
+def changed_between(
+    known: SuiteStandards, pair: tuple[Configuration, Configuration], *, strict: bool = True
+) -> dict[str, Reasons]:
+    """Return the scenarios that both have and in which something changed, by key, with what did.
+
+    Unless it is strict, the source of exit codes has not changed where both runs have one in common.
+    """
+    before, after = pair
+    if before == after:
+        return {}
+    old, new = (_with(known.standards[each.suite_version], each) for each in pair)
+    if _decide_differently(pair):
+        old, new = (
+            _scored(own, known.aggregates[each.suite_version], each.sources)
+            for own, each in zip((old, new), pair, strict=True)
+        )
+    if _limit_differently(pair):
+        old, new = (
+            _timed(own, known.untimed[each.suite_version], each.sources)
+            for own, each in zip((old, new), pair, strict=True)
+        )
+    if _count_differently(pair):
+        old, new = with_countings(
+            (old, new),
+            (before.counting, after.counting),
+            (known.readers.get(before.suite_version), known.readers.get(after.suite_version)),
+            strict=strict,
+        )
+    return not_comparable(old, new)
+
+
+def changed_parts(before: Run, after: Run, *, prices: bool = True) -> dict[str, Reasons]:
+    """Return the scenarios of both runs in which something changed, by key, with what did.
+
+    `prices` says whether where costs come from counts. One query, none where both ran the same version of the suite
+    with the same judge and prices.
+    """
+    return parts_changed_since(before, [after], prices=prices)[0]
+
+
+def parts_changed_since(
+    before: Run, others: Sequence[Run], *, prices: bool = True, strict: bool = True
+) -> list[dict[str, Reasons]]:
+    """Return `changed_parts` of each later run; `strict` is that of `changed_between`.
+
+    At most one query, more where judges, thresholds, time limits or the counting of commands differ.
+    """
+    pairs = [_configurations(before, each, prices=prices) for each in others]
+    known = read_standards(pairs)
+    found: dict[str, dict[str, Reasons]] = {}
+    changed = []
+    for pair in pairs:
+        alike = repr(pair)
+        if alike not in found:
+            found[alike] = changed_between(known, pair, strict=strict)
+        changed.append(found[alike])
+    return [with_imported_contents(before, run, own) for run, own in zip(others, changed, strict=True)]
+
+
+def outcomes_changed_since(before: Run, others: Sequence[Run]) -> list[dict[str, Reasons]]:
+    """Return the scenarios of each later run whose outcomes can't be compared, with the changed parts that decide them.
+
+    At most three queries.
+    """
+    return [outcome_reasons(each) for each in parts_changed_since(before, others, prices=False)]
+
+
+def gates_changed_since(
+    before: Run, others: Sequence[tuple[Run, Collection[str]]]
+) -> list[dict[str, frozenset[str]]]:
+    """Return the types of gates that changed in these scenarios of each later run. One query, none without scenarios."""
+    keys = {key for _, own in others for key in own}
+    if not keys:
+        return [{} for _ in others]
+    gates = _gates({before.suite_version_id, *(run.suite_version_id for run, _ in others)}, keys)
+    old = gates[before.suite_version_id]
+    return [
+        {key: _differing(old.get(key, {}), gates[run.suite_version_id].get(key, {})) for key in own}
+        for run, own in others
+    ]
+
+
+def _configurations(before: Run, after: Run, *, prices: bool) -> tuple[Configuration, Configuration]:
+    judges = both_known(judge_of(before), judge_of(after))
+    paid = both_known(before.price_source, after.price_source) if prices else ("", "")
+    first, second = (
+        Configuration(
+            run.suite_version_id,
+            Sources(
+                judge=judge,
+                prices=source,
+                pattern=str(run.fingerprint.get("command_pattern", "")),
+                threshold=run.options.get("threshold"),
+                seconds=run.options.get("timeout_seconds") or DEFAULT_SECONDS,
+            ),
+            run.fingerprint.get(ADOPTED),
+            run.counting,
+        )
+        for run, judge, source in zip((before, after), judges, paid, strict=True)
+    )
+    return first, second
+
+
+def both_known(before: str, after: str) -> tuple[str, str]:
+    """Return both, or two empty texts if one is unknown: runs of older releases don't know their judge and prices."""
+    return (before, after) if before and after else ("", "")
+
+
+def judge_of(run: Run) -> str:
+    """Return what judged a run, as `judge_named` does."""
+    found = (run.fingerprint.get(name) for name in ("judge", "judge_sha256"))
+    return judge_named(run.options.get("judge"), *found)
+
+
+def judge_named(judged: bool | None, name: str | None, sha256: str | None) -> str:
+    """Return the target that judged a run with its definition's hash, `UNJUDGED`, or nothing if unknown.
+
+    `judged` is whether the run was requested with judges.
+    """
+    if judged is False:
+        return UNJUDGED
+    return f"{name} {sha256}" if sha256 else ""
+
+
+def standards_of(versions: Iterable[int]) -> dict[int, dict[str, Standard]]:
+    """Return the standards of each suite version's scenarios by key, without a judging target. One query."""
+    return _read(versions, "key")
+
+
+def scenario_standards(versions: Iterable[int]) -> dict[int, dict[int, Standard]]:
+    """Return them by the scenario's primary key."""
+    return _read(versions, "pk")
+
+
+def _read(versions: Iterable[int], name: str) -> dict[int, dict[Any, Standard]]:
+    columns = (f"scenario_version__{each}" for each in (f"scenario__{name}", *PARTS))
+    found: dict[int, dict[Any, Standard]] = {version: {} for version in versions}
+    entries = SuiteEntry.objects.filter(suite_version__in=found).order_by("position")
+    for version, scenario, *hashes in entries.values_list("suite_version_id", *columns):
+        found[version][scenario] = standard(hashes)
+    return found
+
+
+def with_judge(own: Standard, judge: str) -> Standard:
+    """Return a scenario's standard with the target that judged it, if anything is judged."""
+    return own._replace(judge_model=judge) if own.judge or own.rubric else own
+
+
+def _with(standards: Mapping[str, Standard], run: Configuration) -> dict[str, Standard]:
+    sources = run.sources
+    own = {
+        key: with_judge(each, sources.judge)._replace(
+            prices=sources.prices, pattern=each.pattern or sources.pattern
+        )
+        for key, each in standards.items()
+    }
+    return with_adopted(own, adopted_parts({ADOPTED: run.adopted}))
+
+
+def _decide_differently(pair: tuple[Configuration, Configuration]) -> bool:
+    """Return whether the same evaluators could decide differently in two runs."""
+    one, other = (each.sources for each in pair)
+    return (one.judge, one.threshold) != (other.judge, other.threshold)
+
+
+def _scored(
+    standards: dict[str, Standard], aggregates: Mapping[str, Aggregate], sources: Sources
+) -> dict[str, Standard]:
+    """Return a run's standards with the judge and the threshold of scenarios with evaluators."""
+    found = dict(standards)
+    for key, own in aggregates.items():
+        each = found[key]
+        threshold = own.threshold if sources.threshold is None else sources.threshold
+        judge = each.judge_model or (sources.judge if own.asks_model else "")
+        found[key] = each._replace(threshold=f"{threshold:g}", judge_model=judge)
+    return found
+
+
+def _count_differently(pair: tuple[Configuration, Configuration]) -> bool:
+    return bool((pair[0].counting or None) != (pair[1].counting or None))
+
+
+def _limit_differently(pair: tuple[Configuration, Configuration]) -> bool:
+    return pair[0].sources.seconds != pair[1].sources.seconds
+
+
+def _untimed(versions: Iterable[int]) -> dict[int, frozenset[str]]:
+    """Return the scenarios of each suite version without a time limit of their own. One query."""
+    found: dict[int, set[str]] = {version: set() for version in versions}
+    entries = SuiteEntry.objects.filter(suite_version__in=found)
+    columns = ("scenario_version__scenario__key", "scenario_version__content__limits__timeout_seconds")
+    for version, key, seconds in entries.values_list("suite_version_id", *columns):
+        if not seconds:
+            found[version].add(key)
+    return {version: frozenset(keys) for version, keys in found.items()}
+
+
+def _timed(standards: dict[str, Standard], untimed: frozenset[str], sources: Sources) -> dict[str, Standard]:
+    """Return a run's standards with the time limit of scenarios that leave it to runs."""
+    return {
+        key: each._replace(time_limit=f"{sources.seconds:g}") if key in untimed else each
+        for key, each in standards.items()
+    }
+
+
+def _gates(versions: Collection[int], keys: Collection[str]) -> dict[int, dict[str, dict[str, str]]]:
+    """Return the hash of each scenario's gates of each type, by suite version."""
+    entries = SuiteEntry.objects.filter(suite_version__in=versions, scenario_version__scenario__key__in=keys)
+    columns = ("scenario_version__scenario__key", "scenario_version__content__criteria__gates")
+    found: dict[int, dict[str, dict[str, str]]] = {version: {} for version in versions}
+    for version, key, gates in entries.values_list("suite_version_id", *columns):
+        found[version][key] = _by_type(gates or [])
+    return found
+
+
+def _by_type(gates: list[dict[str, Any]]) -> dict[str, str]:
+    by_type: dict[str, list[dict[str, Any]]] = {}
+    for gate in gates:
+        by_type.setdefault(str(gate.get("type")), []).append(gate)
+    return {name: content_hash(same) for name, same in by_type.items()}
+
+
+def _differing(before: Mapping[str, str], after: Mapping[str, str]) -> frozenset[str]:
+    return frozenset(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))

@@ -1,0 +1,317 @@
+"""How a run's commands are counted: the version of the rules, and the source of the commands' ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from evaluators.statistics.comparability import READS_COMMANDS, Standard
+from scenarios.models import Scenario, SuiteEntry
+
+FIRST_RULES = "1"
+"""The version of trials without one."""
+RECORDED, REPORTED, ESTIMATED = "recorded", "reported", "estimated"
+NOT_RECORDED = "The tool was not recorded: "
+"""How the note of a trial begins that says why its tool was not recorded."""
+FEWEST_KNOWN = 3
+"""Fewer known exit codes give no rate on pages."""
+MISREAD_BY = "an old recipe"
+"""By what the commands of a trial were counted that a recipe misread; its layer 1 is not available."""
+UNKNOWN = "unknown"
+_BY_SOURCE = {"recorded": RECORDED, "transcript": ESTIMATED}
+_WHOLE, _BY_SCENARIO = "all", "scenarios"
+
+
+class Counting(NamedTuple):
+    """How the commands of one scenario's trials are counted."""
+
+    rules: str = FIRST_RULES
+    """Versions, ascending, by commas."""
+    ends: str = ""
+    """Sources, sorted, by commas; empty for the first rules, which had none."""
+    beside: bool = False
+    """Whether every recorded trial also has the metrics by its agent's events."""
+    decided: str = ""
+    """By which counting outcomes were decided, in words; empty if by this one. A recount leaves outcomes as they are."""
+
+    @property
+    def words(self) -> str:
+        """Return both in words, such as `rules 2, recorded`."""
+        return f"rules {self.rules}, {self.ends}".rstrip(" ,")
+
+    @property
+    def of_outcomes(self) -> str:
+        """Return by which counting its outcomes were decided, in words."""
+        return self.decided or self.words
+
+    @property
+    def of_commands(self) -> Counting:
+        """Return how its commands are counted, whatever its outcomes were decided by."""
+        return self._replace(decided="")
+
+
+class TrialCounting(NamedTuple):
+    """How one trial's commands are counted."""
+
+    rules: int
+    source: str
+    """As in `Interaction.source`."""
+    beside: bool
+    """Whether the metrics by the agent's events are stored beside recorded ones."""
+    decided: str = ""
+    """By which counting its outcome was decided, in words; empty if by this one."""
+
+    @property
+    def words(self) -> str:
+        """Return how its own commands are counted, in words."""
+        return Counting(str(self.rules), "" if self.rules == 1 else _ends(self)).words
+
+
+def _ends(trial: TrialCounting) -> str:
+    return _BY_SOURCE.get(trial.source, REPORTED)
+
+
+def decided_by(interaction: Mapping[str, Any]) -> str:
+    """Return by which counting a trial's gates read its commands, in words."""
+    return TrialCounting(interaction.get("rules", 1), interaction.get("source", "none"), beside=False).words
+
+
+def counting_of_trials(trials: Iterable[TrialCounting]) -> Counting | None:
+    """Return how a scenario's trials are counted; None if none was measured.
+
+    Unless all are recorded, recorded trials count by their events, where they have any.
+    """
+    known = list(trials)
+    if any(each.decided == MISREAD_BY for each in known):
+        # Nothing of layer 1 is compared, and no outcome that a gate on the commands decided.
+        rules = ", ".join(str(version) for version in sorted({each.rules for each in known}))
+        return Counting(rules, UNKNOWN, decided=MISREAD_BY)
+    measured = [each for each in known if each.source != "none"]
+    if not measured:
+        return None
+    rules = ", ".join(str(version) for version in sorted({each.rules for each in measured}))
+    if rules == FIRST_RULES:
+        return Counting()
+    decided = ""
+    if any(each.decided for each in measured):
+        decided = "; ".join(sorted({each.decided or each.words for each in measured}))
+    recorded = [each for each in measured if each.source == RECORDED]
+    beside = bool(recorded) and all(each.beside for each in recorded)
+    if len(recorded) == len(measured):
+        return Counting(rules, RECORDED, beside, decided)
+    ends = {REPORTED if each.source == RECORDED and each.beside else _ends(each) for each in measured}
+    return Counting(rules, ", ".join(sorted(ends)), beside, decided)
+
+
+def stored(by_scenario: Mapping[int, Counting | None]) -> dict[str, Any]:
+    """Return what is stored with a run: one value for all scenarios, or one for each by its key. One query at most."""
+    known = set(by_scenario.values())
+    if len(known) <= 1:
+        only = next(iter(known), None)
+        return {_WHOLE: list(only) if only else None}
+    keys = dict(Scenario.objects.filter(pk__in=by_scenario).values_list("pk", "key"))
+    return {
+        _BY_SCENARIO: {keys[pk]: list(each) if each else None for pk, each in sorted(by_scenario.items())}
+    }
+
+
+def counting_of(run: Mapping[str, Any] | None, key: str) -> Counting | None:
+    """Return how a scenario is counted, by its key, from `Run.counting`; None if nothing was measured."""
+    if not run:
+        return Counting()
+    found = run[_WHOLE] if _WHOLE in run else run[_BY_SCENARIO].get(key)
+    return Counting(*found) if found else None
+
+
+def scenario_keys(run: Mapping[str, Any] | None) -> list[str]:
+    """Return the keys of scenarios that are counted differently; empty where all are counted alike."""
+    return list((run or {}).get(_BY_SCENARIO, ()))
+
+
+def countings_of(run: Mapping[str, Any] | None) -> list[Counting]:
+    """Return the run's different ways of counting."""
+    if not run:
+        return [Counting()]
+    found = [run[_WHOLE]] if _WHOLE in run else list(run[_BY_SCENARIO].values())
+    return sorted({Counting(*each) for each in found if each})
+
+
+def counts_alike(one: Mapping[str, Any] | None, other: Mapping[str, Any] | None) -> bool:
+    """Return whether two runs' commands are counted alike, whatever their outcomes were decided by."""
+    before, after = ({each.of_commands for each in countings_of(run)} for run in (one, other))
+    return before == after
+
+
+def ends_of_run(run: Mapping[str, Any] | None) -> str:
+    """Return the sources of ends over the run's scenarios, such as `recorded`; empty for older rules."""
+    return ", ".join(dict.fromkeys(each.ends for each in countings_of(run) if each.ends))
+
+
+def rules_of_run(run: Mapping[str, Any] | None) -> str:
+    """Return the versions of the rules over the run's scenarios, such as `2`; empty if nothing was measured."""
+    return ", ".join(dict.fromkeys(each.rules for each in countings_of(run)))
+
+
+def why_not_recorded(notes: Iterable[object]) -> str:
+    """Return why a trial's tool was not recorded, from its notes; empty if it was, or if nothing is known."""
+    found = (each for each in notes if isinstance(each, str) and each.startswith(NOT_RECORDED))
+    return next(found, "").removeprefix(NOT_RECORDED)
+
+
+def counts_unknown_as_success(run: Mapping[str, Any] | None) -> bool:
+    """Return whether the rules of a run are the first, by which a command with an unknown end was a success."""
+    return rules_of_run(run) == FIRST_RULES
+
+
+def common_ends(before: Counting, after: Counting) -> str:
+    """Return the source of ends that both have: recorded before reported; empty if none."""
+    if before.ends == after.ends:
+        return "" if before.ends == UNKNOWN else before.ends
+    return REPORTED if _has_reported(before) and _has_reported(after) else ""
+
+
+def counts_differ(one: Counting | None, other: Counting | None) -> bool:
+    """Return whether two scenarios' outcomes were decided by other rules or ends; not if nothing was measured in one."""
+    return bool(one and other and one.of_outcomes != other.of_outcomes)
+
+
+def _has_reported(counting: Counting) -> bool:
+    return counting.ends == REPORTED or (counting.ends == RECORDED and counting.beside)
+
+
+def counted_by_events(runs: Mapping[int, Mapping[str, Any] | None]) -> frozenset[int]:
+    """Return the recorded runs that count by their agents' events, because the others have no recorded ends.
+
+    `runs` holds each run's `Run.counting`. None where a run counts its scenarios differently, or lacks events.
+    """
+    known = [found for run in runs.values() if (found := {each.of_commands for each in countings_of(run)})]
+    uniform = [next(iter(found)) for found in known if len(found) == 1]
+    ends = {each.ends for each in uniform}
+    if len(uniform) < len(known) or ends != {RECORDED, REPORTED} or not all(map(_has_reported, uniform)):
+        return frozenset()
+    return frozenset(pk for pk, run in runs.items() if ends_of_run(run) == RECORDED)
+
+
+def compared_ends(
+    before: Mapping[str, Any] | None, after: Mapping[str, Any] | None, keys: Iterable[str]
+) -> list[str]:
+    """Return the sources of ends by which the scenarios of two runs are compared, without those that can't be."""
+    found = dict[str, None]()
+    for key in keys:
+        old, new = counting_of(before, key), counting_of(after, key)
+        if old and new and old.rules == new.rules and (ends := common_ends(old, new)):
+            found[ends] = None
+    return list(found)
+
+
+def compared_by(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> str:
+    """Return by which exit codes two runs' layer 1 is compared, as a sentence; empty where both count by older rules."""
+    keys = {*scenario_keys(before), *scenario_keys(after)} or {""}
+    if sentence := ends_sentence(compared_ends(before, after, sorted(keys))):
+        return sentence
+    if counts_alike(before, after):
+        return ""
+    return "Tool use isn't compared: counting rules or source of exit codes changed."
+
+
+def takes_reported(own: Counting | None, other: Counting | None) -> bool:
+    """Return whether a recorded side counts by its events, because the other side isn't recorded."""
+    return bool(own and other and own.ends == RECORDED != other.ends and common_ends(own, other) == REPORTED)
+
+
+class CommandReaders(NamedTuple):
+    """The scenarios of a suite version in which something beside layer 1 reads the commands, by key."""
+
+    gates: frozenset[str] = frozenset()
+    composites: frozenset[str] = frozenset()
+    keys: Mapping[int, str] = {}
+    """The key of each scenario by its primary key."""
+
+
+_NO_READERS = CommandReaders()
+
+
+def with_countings(
+    standards: tuple[Mapping[str, Standard], Mapping[str, Standard]],
+    countings: tuple[Mapping[str, Any] | None, Mapping[str, Any] | None],
+    readers: tuple[CommandReaders | None, CommandReaders | None],
+    *,
+    strict: bool,
+) -> tuple[dict[str, Standard], dict[str, Standard]]:
+    """Return two runs' standards by key with how both count the commands of the scenarios that both have."""
+    old, new = (dict(each) for each in standards)
+    one, other = (each or _NO_READERS for each in readers)
+    for key in old.keys() & new.keys():
+        old[key], new[key] = with_counting(
+            old[key],
+            new[key],
+            (counting_of(countings[0], key), counting_of(countings[1], key)),
+            gate=key in one.gates or key in other.gates,
+            composite=key in one.composites or key in other.composites,
+            strict=strict,
+        )
+    return old, new
+
+
+def read_command_readers(versions: Iterable[int]) -> dict[int, CommandReaders]:
+    """Return what reads commands in each suite version. One query."""
+    entries = SuiteEntry.objects.filter(suite_version__in=tuple(versions))
+    content = "scenario_version__content__criteria"
+    columns = ("suite_version_id", "scenario_version__scenario", "scenario_version__scenario__key")
+    found: dict[int, tuple[set[str], set[str], dict[int, str]]] = {}
+    for version, pk, key, gates, composite in entries.values_list(
+        *columns, f"{content}__gates", f"{content}__composite"
+    ):
+        own = found.setdefault(version, (set(), set(), {}))
+        own[2][pk] = key
+        if any(each.get("type") == READS_COMMANDS for each in gates or ()):
+            own[0].add(key)
+        if composite and composite.get("interaction_weight", 1):
+            own[1].add(key)
+    return {
+        version: CommandReaders(frozenset(gates), frozenset(composites), keys)
+        for version, (gates, composites, keys) in found.items()
+    }
+
+
+def with_counting(
+    old: Standard,
+    new: Standard,
+    pair: tuple[Counting | None, Counting | None],
+    *,
+    gate: bool,
+    composite: bool,
+    strict: bool,
+) -> tuple[Standard, Standard]:
+    """Return a scenario's standards with how both runs count its commands, where they differ.
+
+    Unless it is strict, ends don't differ where both runs have a source in common.
+    """
+    before, after = pair
+    if before is None or after is None or before == after:
+        return old, new
+    alike = before.rules != after.rules or (not strict and common_ends(before, after))
+    ends = ("", "") if alike else (before.ends, after.ends)
+    outcome = (before.of_outcomes, after.of_outcomes)
+    one, other = (
+        own._replace(
+            rules=each.rules,
+            ends=own_ends,
+            gate_counting=words if gate else "",
+            composite_counting=words if composite else "",
+        )
+        for own, each, own_ends, words in zip((old, new), pair, ends, outcome, strict=True)
+        if each
+    )
+    return one, other
+
+
+def ends_sentence(ends: Sequence[str]) -> str:
+    """Return by which exit codes layer 1 is compared, as a sentence; empty if unknown."""
+    words = {
+        RECORDED: "recorded exit codes",
+        REPORTED: "exit codes that the agent reported",
+        ESTIMATED: "exit codes estimated from text",
+    }
+    found = [words.get(each, each) for each in ends]
+    return f"Tool use is compared by {' and '.join(found)}." if found else ""

@@ -1,0 +1,358 @@
+"""Summarise a run's trials for its page: computed while it is open, stored once it is closed.
+
+All readers of digests are here.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from operator import itemgetter
+from typing import Any
+
+import msgspec
+from django.db.models import QuerySet, TextField
+from django.db.models.functions import Cast
+from msgspec import Struct
+from msgspec.structs import replace
+
+from evaluators.model import Command
+from evaluators.statistics.run_diagnosis import DiagnosedTrial, DiagnosisThresholds, Finding, diagnose_run
+from evaluators.tool_use.attempts import Attempts
+from evaluators.tool_use.command_alignment import command_key
+from evaluators.tool_use.interaction import Interaction
+from runs.models import CommandRecord, Run, RunDigest, Trial
+from runs.models.trial import TrialState
+from runs.results.counting import why_not_recorded
+from runs.results.diagnosis_thresholds import cut_offs
+from runs.results.failure_reasons import is_verdict, reasons_of
+from runs.results.layer_totals import (
+    LONGEST,
+    GateKind,
+    LayerTotals,
+    ReadScore,
+    TotalledTrial,
+    gate_kinds,
+    gate_trials,
+    is_single,
+    layer_totals,
+)
+from runs.results.repeated_statements import Statement, statements
+from runs.results.subcommand_totals import SubcommandTotal, totals
+from runs.results.variance import MeasureVariance, TrialValues, variances
+
+# Cached, because enum lookups add up over a page's trials.
+FINISHED, RUNNING = TrialState.FINISHED.value, TrialState.RUNNING.value
+MOST_LOST = 3
+"""Maximum reasons of one trial."""
+MOST_STATEMENTS = 4
+"""Maximum number of issues, and of highlights, of a run."""
+
+
+class DigestedTrial(Struct, array_like=True, frozen=True, gc=False):
+    """A trial on its run's page."""
+
+    key: str
+    """Key of its scenario."""
+    progress: str
+    """Queued, running, finished or cancelled."""
+    outcome: str
+    pk: int
+    scenario: int
+    index: int
+    seconds: float | None = None
+    cost_usd: float | None = None
+    gates_passed: int = 0
+    gates_total: int = 0
+    judge: float | None = None
+    """The judge's score, None if it didn't run."""
+    lost: tuple[str, ...] = ()
+    """Messages of the layers that failed."""
+    disagrees: bool = False
+    """Whether the judge disagrees with all other deciding scores; false if unknown."""
+    first_try: float | None = None
+    """Share of the tool's commands that succeeded at the first try; None if not measured."""
+    commands: float | None = None
+    """Number of the tool's commands."""
+    known: float | None = None
+    """How many of them have a known end; None in digests of older releases."""
+
+    @property
+    def is_finished(self) -> bool:
+        return self.progress == FINISHED
+
+    @property
+    def mark(self) -> str:
+        """Return the kind of its dot."""
+        if self.is_finished:
+            return self.outcome or "none"
+        return "running" if self.progress == RUNNING else "none"
+
+    @property
+    def state(self) -> str:
+        return self.outcome or self.progress
+
+    @property
+    def number(self) -> int:
+        return self.index + 1
+
+
+class CommandSequences(Struct, frozen=True):
+    """The tool's commands of a run's trials, as `command_key` names them."""
+
+    keys: list[str] = []
+    trials: dict[int, list[int]] = {}
+    """Indexes into `keys`, in the order of execution, by trial."""
+
+    def of(self, trial: int) -> tuple[str, ...]:
+        """Return a trial's commands; none if no command of the tool was found."""
+        return tuple([self.keys[at] for at in self.trials.get(trial, ())])
+
+
+class Digest(Struct, frozen=True):
+    """The summary of a run's trials."""
+
+    trials: list[DigestedTrial] = []
+    """In execution order."""
+    tampered: list[int] = []
+    """Trials whose agent changed what decides its gates."""
+    gates: list[GateKind] = []
+    """Most failed first."""
+    gate_trials: tuple[int, int] = (0, 0)
+    """Trials that passed every gate, and trials with gates."""
+    issues: list[Statement] = []
+    highlights: list[Statement] = []
+    judged: int = 0
+    """Number of valid judgings."""
+    contradictory: list[int] = []
+    """Trials with a judging whose total contradicts its weighted criteria; none in digests of older releases."""
+    diagnosis: list[Finding] = []
+    """Most frequent first."""
+    cut_offs: DiagnosisThresholds | None = None
+    """The thresholds of the diagnosis; None in digests of older releases."""
+    subcommands: list[SubcommandTotal] | None = None
+    """By name; None in digests of older releases."""
+    layers: LayerTotals | None = None
+    """None in digests of older releases."""
+    variance: list[MeasureVariance] | None = None
+    """None in digests of older releases."""
+
+    @property
+    def ended(self) -> list[DigestedTrial]:
+        """Return the finished trials in execution order."""
+        return [trial for trial in self.trials if trial.is_finished]
+
+    @property
+    def outcomes(self) -> dict[str, list[str]]:
+        """Return the finished trials' outcomes by scenario key."""
+        return by_key((trial.key, trial.outcome) for trial in self.ended)
+
+    @property
+    def by_scenario(self) -> dict[int, list[tuple[int, str]]]:
+        """Return the finished trials' key and outcome by scenario, ordered by key."""
+        return by_scenario((trial.scenario, trial.pk, trial.outcome) for trial in self.ended)
+
+
+class StoredDigest(Digest, frozen=True):
+    """A digest as it is stored, with what only comparisons read."""
+
+    commands: CommandSequences | None = None
+    """None in digests of older releases."""
+
+
+class _StoredCommands(Struct, frozen=True):
+    """The commands alone; the rest of a digest is skipped."""
+
+    commands: CommandSequences | None = None
+
+
+def by_key(outcomes: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    """Return outcomes by their scenario's key, in their order."""
+    grouped: defaultdict[str, list[str]] = defaultdict(list)
+    for key, outcome in outcomes:
+        grouped[key].append(outcome)
+    return dict(grouped)
+
+
+def by_scenario(trials: Iterable[tuple[int, int, str]]) -> dict[int, list[tuple[int, str]]]:
+    """Return key and outcome of trials by scenario, in the order of their keys."""
+    grouped: defaultdict[int, list[tuple[int, str]]] = defaultdict(list)
+    for scenario, pk, outcome in sorted(trials, key=itemgetter(1)):
+        grouped[scenario].append((pk, outcome))
+    return dict(grouped)
+
+
+class ReadDetail(Struct, gc=False):
+    """The parts of a trial's detail that are read."""
+
+    interaction: Interaction | None = None
+    messages: dict[int, str] = {}
+    attempts: dict[str, Attempts] = {}
+    notes: list[Any] = []
+    integrity: list[str] = []
+
+
+read_scores = msgspec.json.Decoder(list[ReadScore]).decode
+_detail = msgspec.json.Decoder(ReadDetail)
+_digest = msgspec.json.Decoder(Digest)
+_commands = msgspec.json.Decoder(_StoredCommands)
+
+
+def digests_of(runs: Iterable[int]) -> dict[int, Digest]:
+    """Return the runs' stored digests. One query."""
+    stored = RunDigest.objects.filter(run__in=tuple(runs)).values_list("run_id", "content")
+    return {run: read_digest(content) for run, content in stored}
+
+
+def read_digest(content: bytes | memoryview) -> Digest:
+    """Return a stored digest."""
+    return _digest.decode(bytes(content))
+
+
+def write_digest(run: Run) -> None:
+    """Store a closed run's digest. Requires a transaction."""
+    digest = msgspec.structs.asdict(digest_of(run))
+    content = msgspec.json.encode(StoredDigest(**digest, commands=_command_sequences([run.pk])))
+    RunDigest.objects.bulk_create(
+        [RunDigest(run=run, content=content)],
+        update_conflicts=True,
+        unique_fields=["run"],
+        update_fields=["content"],
+    )
+
+
+def command_sequences(runs: Sequence[int]) -> dict[int, tuple[str, ...]]:
+    """Return the tool's commands of the runs' trials by trial. One query if all runs are closed, else two."""
+    rows = RunDigest.objects.filter(run__in=tuple(runs)).values_list("run_id", "content")
+    stored = {run: _commands.decode(bytes(content)).commands for run, content in rows}
+    known = [each for each in stored.values() if each]
+    if missing := [run for run in runs if not stored.get(run)]:
+        known.append(_command_sequences(missing))
+    return {trial: each.of(trial) for each in known for trial in each.trials}
+
+
+def _command_sequences(runs: Sequence[int]) -> CommandSequences:
+    places: dict[str, int] = {}
+    trials: dict[int, list[int]] = {}
+    rows = CommandRecord.objects.filter(trial__run__in=runs).order_by("trial", "n")
+    for trial, line, subcommand in rows.values_list("trial_id", "line", "subcommand"):
+        key = command_key(line, subcommand)
+        trials.setdefault(trial, []).append(places.setdefault(key, len(places)))
+    return CommandSequences(list(places), trials)
+
+
+def digest_of(run: Run) -> Digest:
+    """Return a run's digest so far. At most six queries.
+
+    JSON columns are read as text and decoded with msgspec, which is ten times as fast.
+    """
+    trials, scores, diagnosed, used, totalled, values = [], [], [], [], [], []
+    tampered = []
+    for *own, error, scores_text, detail_text in _rows(run.pk):
+        decoded = read_scores(scores_text)
+        trial = _trial(own, decoded, _lost(error, decoded, scores_text))
+        trials.append(trial)
+        if trial.is_finished:
+            scores.append([score for score in decoded if is_single(score.layer, score.name)])
+            detail = _detail.decode(detail_text)
+            if detail.integrity:
+                tampered.append(trial.pk)
+            if trial.outcome != "error":
+                if detail.interaction:
+                    failed = trial.outcome == "fail"
+                    diagnosed.append(
+                        DiagnosedTrial(trial.pk, trial.key, detail.interaction, detail.messages, failed)
+                    )
+                used.append((detail.interaction, detail.attempts))
+                totalled.append(
+                    TotalledTrial(trial.pk, decoded, detail.interaction, why_not_recorded(detail.notes))
+                )
+            if trial.outcome in ("pass", "fail"):
+                values.append(TrialValues(trial.scenario, trial.outcome == "pass", decoded))
+    said = statements([run.pk])
+    # A proof's run belongs to no project.
+    limits = cut_offs(run.project if run.project_id else None, before=run.pk)
+    return Digest(
+        trials=trials,
+        tampered=tampered,
+        gates=gate_kinds(scores),
+        gate_trials=gate_trials(scores),
+        issues=said.issues[:MOST_STATEMENTS],
+        highlights=said.highlights[:MOST_STATEMENTS],
+        judged=said.judged,
+        contradictory=said.contradictory,
+        diagnosis=diagnose_run(_with_failed(run.pk, diagnosed), limits.limits),
+        cut_offs=limits,
+        subcommands=totals(used),
+        layers=layer_totals(run.pk, totalled),
+        variance=variances(values),
+    )
+
+
+def _rows(run: int) -> QuerySet[Trial, Any]:
+    trials = Trial.objects.filter(run=run).order_by("position", "pk")
+    columns = ("scenario__key", "state", "outcome", "pk", "scenario_id", "index", "seconds", "cost_usd")
+    return trials.values_list(*columns, "error", Cast("scores", TextField()), Cast("detail", TextField()))
+
+
+def _trial(own: Sequence[Any], scores: Sequence[ReadScore], lost: tuple[str, ...]) -> DigestedTrial:
+    key, progress, outcome, pk, scenario, index, seconds, cost_usd = own
+    passed, total = _verdicts(scores)
+    return DigestedTrial(
+        *(key, progress, outcome, pk, scenario, index, seconds, cost_usd),
+        *(passed, total, _judge(scores)[0], lost, judge_disagrees(scores)),
+        *_interaction(scores),
+    )
+
+
+def judge_disagrees(scores: Sequence[ReadScore]) -> bool:
+    """Return whether the judge's verdict differs from that of all other deciding scores; false if one is missing."""
+    passed, total = _verdicts(scores)
+    return total > 0 and _judge(scores)[1] is (passed < total)
+
+
+def _interaction(scores: Iterable[ReadScore]) -> tuple[float | None, float | None, float | None]:
+    """Return layer 1's first-try rate, its number of commands, and of those with a known end."""
+    values = {score.name: score.value for score in scores if score.layer == "interaction"}
+    return values.get("first_try_success_rate"), values.get("total_commands"), values.get("known")
+
+
+def _verdicts(scores: Iterable[ReadScore]) -> tuple[int, int]:
+    """Return how many verdicts without the judge's passed, and their number."""
+    verdicts = [
+        score.passed
+        for score in scores
+        if score.passed is not None and score.layer != "judge" and not is_verdict(score.layer, score.name)
+    ]
+    return sum(verdicts), len(verdicts)
+
+
+def _judge(scores: Iterable[ReadScore]) -> tuple[float | None, bool | None]:
+    verdicts = ((score.value, score.passed) for score in scores if score.layer == score.name == "judge")
+    return next(verdicts, (None, None))
+
+
+def _lost(error: str, scores: Iterable[ReadScore], text: str) -> tuple[str, ...]:
+    if error:
+        return (error[:LONGEST],)
+    if all(score.passed is not False for score in scores):
+        return ()
+    return tuple(reason[:LONGEST] for reason in reasons_of(msgspec.json.decode(text))[:MOST_LOST])
+
+
+def _with_failed(run: int, trials: Sequence[DiagnosedTrial]) -> list[DiagnosedTrial]:
+    """Return the trials with their failed commands. One query if any command failed."""
+    if not any(trial.metrics.error_count for trial in trials):
+        return list(trials)
+    failed: defaultdict[int, list[Command]] = defaultdict(list)
+    rows = CommandRecord.objects.filter(trial__run=run, failed=True).order_by("n")
+    for trial, n, line, subcommand, code in rows.values_list(
+        "trial_id", "n", "line", "subcommand", "exit_code"
+    ):
+        failed[trial].append(Command(n, line, subcommand, code, failed=True))
+    return [
+        replace(each, metrics=replace(each.metrics, commands=tuple(failed[each.pk])))
+        if each.pk in failed
+        else each
+        for each in trials
+    ]

@@ -1,0 +1,144 @@
+"""Find a workspace's changed files and archive it."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import stat
+import tarfile
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from evaluators.redaction import mask_values, mask_values_in_bytes
+from runs.sandbox.safe_paths import open_beneath, read_beneath
+from runs.sandbox.safe_walk import files_beneath
+from scenarios.formats.parsed import FixtureFile
+
+MAX_FILES = 10_000
+MAX_FILE_BYTES = 5 << 20
+MAX_ARCHIVE_BYTES = 50 << 20
+
+
+Change = Literal["added", "changed", "removed"]
+KINDS: tuple[Change, ...] = ("added", "changed", "removed")
+
+
+@dataclass(frozen=True, order=True)
+class ChangedFile:
+    """One file that differs from the fixture."""
+
+    path: str
+    change: Change
+    size: int | None = None
+    """Current size in bytes; None if removed."""
+    added: int | None = None
+    removed: int | None = None
+    """Added and removed lines; None if not compared."""
+
+
+@dataclass(frozen=True)
+class Archive:
+    """A workspace as a compressed tar file, and the files left out."""
+
+    content: bytes
+    left_out: tuple[str, ...] = ()
+
+
+def changed_files(workspace: Path, fixture: Iterable[FixtureFile]) -> tuple[ChangedFile, ...]:
+    """Return the regular files that differ from the workspace's start, sorted by path.
+
+    Links and special files are not followed; at most 10,000 files are compared.
+    """
+    before = {file.path: file for file in fixture}
+    seen: set[str] = set()
+    found: list[ChangedFile] = []
+    for path, state in files_beneath(workspace, most=MAX_FILES):
+        seen.add(path)
+        if path not in before:
+            found.append(ChangedFile(path, "added", state.st_size))
+        elif not _same(workspace, path, state.st_size, before[path].content):
+            found.append(ChangedFile(path, "changed", state.st_size))
+    found += [ChangedFile(path, "removed") for path in before.keys() - seen if not _is_file(workspace, path)]
+    return tuple(sorted(found))
+
+
+def is_gits_own(path: str) -> bool:
+    """Return whether a file is Git metadata, which says little about the agent's work."""
+    return ".git" in path.split("/")[:-1]
+
+
+def archive(
+    workspace: Path,
+    *,
+    max_file_bytes: int = MAX_FILE_BYTES,
+    max_bytes: int = MAX_ARCHIVE_BYTES,
+    secrets: tuple[str, ...] = (),
+) -> Archive:
+    """Return the regular files of a workspace as tar.gz, these values masked in them and in their paths.
+
+    Files over the size limits are listed instead.
+    """
+    names = _MaskedNames(secrets)
+    buffer = io.BytesIO()
+    left_out: list[str] = []
+    total = 0
+    with tarfile.open(fileobj=buffer, mode="w:gz", compresslevel=6) as tar:
+        for path, state in sorted(files_beneath(workspace, most=MAX_FILES)):
+            fits = total + state.st_size <= max_bytes
+            content = _content(workspace, path, max_file_bytes) if fits else None
+            if content is None:
+                left_out.append(names.of(path))
+                continue
+            total += len(content)
+            content = mask_values_in_bytes(content, secrets)
+            entry = tarfile.TarInfo(names.of(path))
+            entry.size = len(content)
+            entry.mode = 0o755 if state.st_mode & stat.S_IXUSR else 0o644
+            tar.addfile(entry, io.BytesIO(content))
+    return Archive(buffer.getvalue(), tuple(left_out))
+
+
+class _MaskedNames:
+    """Paths without secret values; two that become the same are numbered."""
+
+    def __init__(self, secrets: tuple[str, ...]) -> None:
+        self._secrets = secrets
+        self._used: Counter[str] = Counter()
+
+    def of(self, path: str) -> str:
+        masked = mask_values(path, self._secrets)
+        if masked == path:
+            return path
+        self._used[masked] += 1
+        count = self._used[masked]
+        return masked if count == 1 else f"{masked}.{count}"
+
+
+def _content(workspace: Path, path: str, limit: int) -> bytes | None:
+    try:
+        return read_beneath(workspace, path, limit=limit)
+    except OSError:  # too large, gone or unreadable
+        return None
+
+
+def _same(workspace: Path, path: str, size: int, before: bytes) -> bool:
+    if size != len(before):
+        return False
+    now = _content(workspace, path, size)
+    return now is not None and hashlib.sha256(now).digest() == hashlib.sha256(before).digest()
+
+
+def _is_file(workspace: Path, path: str) -> bool:
+    """Return whether the path is a regular file, following links within the workspace."""
+    try:
+        descriptor = open_beneath(workspace, path, os.O_RDONLY)
+    except OSError:  # gone, outside or unreadable
+        return False
+    try:
+        return stat.S_ISREG(os.fstat(descriptor).st_mode)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,227 @@
+"""Total the three layers of a run's trials."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from django.db.models.fields.json import KT
+from msgspec import Struct
+
+from evaluators.tool_use.interaction import Interaction
+from runs.models import Trial
+from runs.results.failure_reasons import is_verdict
+from runs.results.measures import CRITERION
+from scenarios.models import ScenarioVersion
+
+RECORDED = "recorded"
+TEXT = "transcript"
+"""Source of commands found in a text without events."""
+LONGEST = 400
+"""Maximum stored characters of a reason."""
+DECIDING = ("gates", "assertions", "evaluators")
+"""Layers of single verdicts."""
+
+
+class ReadScoreDetail(Struct, frozen=True, gc=False):
+    """The name that a scenario gives to its gate, if any."""
+
+    name: Any = None
+
+
+class ReadScore(Struct, gc=False):
+    """The fields read from a score; the rest of its JSON is skipped."""
+
+    layer: str
+    name: str
+    value: float | None = None
+    passed: bool | None = None
+    message: str = ""
+    weight: float = 1.0
+    detail: ReadScoreDetail = ReadScoreDetail()
+
+
+class GateKind(Struct, frozen=True):
+    """Totals of one kind of gate over a run's trials."""
+
+    layer: str
+    name: str
+    passed: int
+    total: int
+
+
+class LostGate(Struct, frozen=True):
+    """A gate that failed for the same reason in several trials."""
+
+    name: str
+    reason: str
+    trials: tuple[int, ...]
+
+
+class JudgeTotals(Struct, frozen=True):
+    """The judge's thresholds, and how many trials reached them."""
+
+    reached: int = 0
+    decided: int = 0
+    thresholds: tuple[float, ...] = ()
+    """Pass thresholds, ascending; scenarios may differ."""
+    shares: dict[str, float] = {}
+    """Relative weights of the criteria, 0 to 1, by name, without those that differ between trials."""
+
+    @property
+    def threshold(self) -> float | None:
+        """Return the common threshold; None if they differ or none is known."""
+        return self.thresholds[0] if len(self.thresholds) == 1 else None
+
+
+class EndTotals(Struct, frozen=True):
+    """How the ends of commands are known, and what isn't among them."""
+
+    commands: int = 0
+    known: int = 0
+    estimated: int = 0
+    """Known ends that are estimated from text."""
+    not_run: int = 0
+    """Calls that never ran."""
+    indirect_by: dict[str, int] = {}
+    """Recorded calls by other programs, by the program."""
+    mentioned: int = 0
+    """Shell commands that name the tool and have no command of it."""
+
+
+class LayerTotals(Struct, frozen=True):
+    """Totals of the layers over a run's trials, without errors."""
+
+    trials: int = 0
+    completed: int = 0
+    """Trials whose agent exited successfully."""
+    known: int = 0
+    """Trials whose exit is known."""
+    structured: int = 0
+    """Trials with commands from structured events."""
+    text: int = 0
+    """Trials with commands from text."""
+    lost: LostGate | None = None
+    """The most frequent failure."""
+    judge: JudgeTotals = JudgeTotals()
+    recorded: int = 0
+    """Trials with recorded commands."""
+    ends: EndTotals = EndTotals()
+    not_recorded: dict[str, int] = {}
+    """Trials whose tool was not recorded, by the reason."""
+
+
+class TotalledTrial(Struct, frozen=True):
+    """A finished trial without error."""
+
+    pk: int
+    scores: Sequence[ReadScore]
+    interaction: Interaction | None
+    not_recorded: str = ""
+    """Why its tool was not recorded; empty if it was."""
+
+    @property
+    def source(self) -> str:
+        """Return the source of its commands, as in `Transcript.source`."""
+        return self.interaction.source if self.interaction else "none"
+
+
+def layer_totals(run: int, trials: Sequence[TotalledTrial]) -> LayerTotals:
+    """Return the totals of a run's layers. One query if a judge decided any trial."""
+    sources = Counter(each.source for each in trials)
+    completed = [score.value for each in trials for score in each.scores if _is_completion(score)]
+    return LayerTotals(
+        trials=len(trials),
+        completed=sum(bool(value) for value in completed),
+        known=len(completed),
+        structured=len(trials) - sources["none"] - sources[TEXT] - sources[RECORDED],
+        text=sources[TEXT],
+        lost=_most_lost(trials),
+        judge=_judge(run, trials),
+        recorded=sources[RECORDED],
+        ends=_ends([each.interaction for each in trials if each.interaction]),
+        not_recorded=dict(Counter(each.not_recorded for each in trials if each.not_recorded)),
+    )
+
+
+def _ends(metrics: Sequence[Interaction]) -> EndTotals:
+    by: Counter[str] = Counter()
+    for each in metrics:
+        by.update(each.indirect_by)
+    return EndTotals(
+        commands=sum(each.total_commands for each in metrics),
+        known=sum(each.total_commands - each.unknown_exit for each in metrics),
+        estimated=sum(each.estimated for each in metrics),
+        not_run=sum(each.not_run for each in metrics),
+        indirect_by=dict(by.most_common()),
+        mentioned=sum(each.mentioned for each in metrics),
+    )
+
+
+def _is_completion(score: ReadScore) -> bool:
+    return score.name == "completed" and score.layer == "interaction" and score.value is not None
+
+
+def _most_lost(trials: Iterable[TotalledTrial]) -> LostGate | None:
+    found: defaultdict[tuple[str, str], dict[int, None]] = defaultdict(dict)
+    for each in trials:
+        for score in each.scores:
+            if score.passed is False and is_single(score.layer, score.name):
+                found[score.name, score.message[:LONGEST]][each.pk] = None
+    if not found:
+        return None
+    (name, reason), failed = max(found.items(), key=lambda item: len(item[1]))
+    return LostGate(name, reason, tuple(failed))
+
+
+def _judge(run: int, trials: Iterable[TotalledTrial]) -> JudgeTotals:
+    verdicts = []
+    shares: defaultdict[str, set[float]] = defaultdict(set)
+    for each in trials:
+        own = [score for score in each.scores if score.layer == "judge"]
+        verdicts += [score.passed for score in own if score.name == "judge" and score.passed is not None]
+        criteria = [score for score in own if score.name.startswith(CRITERION)]
+        whole = sum(score.weight for score in criteria)
+        for score in criteria if whole > 0 else ():
+            shares[score.name].add(round(score.weight / whole, 4))
+    if not verdicts:
+        return JudgeTotals()
+    same = {name: min(found) for name, found in shares.items() if len(found) == 1}
+    return JudgeTotals(sum(verdicts), len(verdicts), _judge_thresholds(run), same)
+
+
+def _judge_thresholds(run: int) -> tuple[float, ...]:
+    # Without KT, Django keeps this frame and its callers' data until garbage is collected.
+    threshold = KT("content__criteria__judge__pass_threshold")
+    judged = ScenarioVersion.objects.filter(pk__in=Trial.objects.filter(run=run).values("scenario_version"))
+    values = judged.order_by().values_list(threshold, flat=True).distinct()
+    return tuple(sorted(float(value) for value in values if value is not None))
+
+
+def is_single(layer: str, name: str) -> bool:
+    """Return whether a score is one of several deciding verdicts."""
+    return layer in DECIDING and not is_verdict(layer, name)
+
+
+def gate_kinds(scores: Sequence[Sequence[ReadScore]]) -> list[GateKind]:
+    """Return totals by kind of gate, most failed first."""
+    passed: Counter[tuple[str, str]] = Counter()
+    total: Counter[tuple[str, str]] = Counter()
+    for each in scores:
+        for score in each:
+            if score.passed is not None:
+                total[score.layer, score.name] += 1
+                passed[score.layer, score.name] += score.passed
+    kinds = [GateKind(*key, passed=passed[key], total=total[key]) for key in total]
+    return sorted(kinds, key=lambda kind: (kind.passed - kind.total, kind.name))
+
+
+def gate_trials(scores: Sequence[Sequence[ReadScore]]) -> tuple[int, int]:
+    """Return how many trials passed every gate, and how many had gates."""
+    decided = passed = 0
+    for each in scores:
+        verdicts = [score.passed for score in each if score.passed is not None]
+        decided += bool(verdicts)
+        passed += bool(verdicts) and all(verdicts)
+    return passed, decided

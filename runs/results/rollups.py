@@ -1,0 +1,361 @@
+"""Aggregate a closed run's trials into the rows that trends, comparisons and statistics read."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import msgspec
+from django.db.models import QuerySet, TextField
+from django.db.models.functions import Cast
+from django.utils import timezone
+from msgspec import Struct
+
+from evaluators.grading.costs import TrialCost
+from evaluators.tool_use.attempts import Attempts
+from evaluators.tool_use.flag_confusion import Confusion
+from evaluators.tool_use.interaction import Interaction
+from evaluators.tool_use.interaction import scores as interaction_scores
+from runs.compare.guidance.guidance_stored import drop_comparisons
+from runs.db import statements
+from runs.models import (
+    FlagConfusion,
+    JudgeCalibration,
+    JudgingRecord,
+    Run,
+    RunMeasure,
+    SubcommandMeasure,
+    Trial,
+)
+from runs.results.counting import RECORDED, Counting, TrialCounting, counting_of_trials
+from runs.results.counting import stored as counting_of_run
+from runs.results.digests import FINISHED, read_scores, write_digest
+from runs.results.layer_totals import ReadScore
+from runs.results.measures import REPORTED, measure_ids
+from runs.results.trial_costs import PaidTrial, run_notes
+
+Key = tuple[str, str]
+"""Layer and name."""
+
+SINGLE_JUDGING = ("judge", "judging")
+"""A single call; the judge's score over all calls counts instead."""
+COMPLETED = ("interaction", "completed")
+LONGEST_NAME = 200
+"""Characters of a measure's name."""
+FALSE_DONE = ("trial", "false_done")
+"""The agent completed, and a gate failed; measured where a trial has gates."""
+
+
+@dataclass
+class Series:
+    """Running number, mean and sum of squared differences (Welford 1962)."""
+
+    n: int = 0
+    mean: float = 0.0
+    m2: float = 0.0
+    decided: int = 0
+    passed: int = 0
+
+    def add(self, value: float, passed: bool | None = None) -> None:
+        self.n += 1
+        step = value - self.mean
+        self.mean += step / self.n
+        self.m2 += step * (value - self.mean)
+        if passed is not None:
+            self.decided += 1
+            self.passed += passed
+
+
+class _ReadInteraction(Struct, frozen=True, gc=False):
+    """The fields read from a trial's interaction; the rest of its JSON is skipped."""
+
+    subcommands: list[dict[str, Any]] = []
+    decided_by: str = ""
+    source: str = "none"
+    rules: int = 1
+    reported: dict[str, Any] | None = None
+
+
+class _ReadDetail(Struct, frozen=True, gc=False):
+    interaction: _ReadInteraction = _ReadInteraction()
+    attempts: dict[str, Attempts] = {}
+    flags: list[Confusion] = []
+    price_source: str = ""
+    cost: TrialCost | None = None
+    cost_limit: str = ""
+
+
+_detail = msgspec.json.Decoder(_ReadDetail)
+
+
+class MeasuredTrial(NamedTuple):
+    """The parts of a trial that rollups read."""
+
+    scenario: int
+    outcome: str
+    composite: float | None
+    seconds: float | None
+    cost_usd: float | None
+    tokens_in: int | None
+    tokens_out: int | None
+    scores: str
+    detail: str
+
+
+def _rows(run: int) -> QuerySet[Trial, Any]:
+    """JSON columns are read as text and decoded with msgspec, which is ten times as fast."""
+    counted = Trial.objects.filter(run=run, state=FINISHED).exclude(outcome="error")
+    columns = ("scenario_id", "outcome", "composite", "seconds", "cost_usd", "tokens_in", "tokens_out")
+    texts = Cast("scores", TextField()), Cast("detail", TextField())
+    return counted.order_by("position", "pk").values_list(*columns, *texts)
+
+
+def series_names(scores: Iterable[ReadScore]) -> list[str]:
+    """Return the name of each score's measure: of several gates of one kind in a trial, each has its own.
+
+    The first keeps the kind's name, others add their own name, else their number.
+    """
+    names: list[str] = []
+    seen: Counter[str] = Counter()
+    for score in scores:
+        name = score.name
+        if score.layer == "gates":
+            seen[name] += 1
+            if (n := seen[name]) > 1:
+                named = f"{name}: {score.detail.name}" if score.detail.name else ""
+                name = named[:LONGEST_NAME] if named and named not in names else f"{name} {n}"
+        names.append(name)
+    return names
+
+
+def values_of(trial: MeasuredTrial) -> Iterator[tuple[Key, float, bool | None]]:
+    """Yield a trial's measured values, as (layer, name), value and whether it decided."""
+    if trial.outcome:  # Sessions of people have none.
+        yield ("trial", "pass"), float(trial.outcome == "pass"), trial.outcome == "pass"
+    for name in ("composite", "seconds", "cost_usd", "tokens_in", "tokens_out"):
+        value = getattr(trial, name)
+        if value is not None:
+            yield ("trial", name), float(value), None
+    completed: float | None = None
+    gates: list[bool] = []
+    scores = read_scores(trial.scores)
+    for score, name in zip(scores, series_names(scores), strict=True):
+        key, value, passed = (score.layer, name), score.value, score.passed
+        if key == SINGLE_JUDGING:
+            continue
+        if key == COMPLETED:
+            completed = value
+        elif score.layer == "gates" and passed is not None:
+            gates.append(passed)
+        if value is None and passed is not None:
+            value = float(passed)
+        if value is not None:
+            yield key, value, passed
+    if completed is not None and gates:
+        yield FALSE_DONE, float(completed == 1 and not all(gates)), None
+
+
+def by_scenario(trials: Iterable[MeasuredTrial]) -> dict[tuple[int, Key], Series]:
+    """Return these trials' series by scenario and measure.
+
+    Recorded trials count by their events in a scenario in which others aren't recorded.
+    """
+    known = [(trial, _detail.decode(trial.detail).interaction) for trial in trials]
+    return _by_scenario(known, countings(known))
+
+
+_Counted = Sequence[tuple[MeasuredTrial, _ReadInteraction]]
+
+
+def countings(trials: _Counted) -> dict[int, Counting | None]:
+    """Return how the trials of each scenario are counted."""
+    found: defaultdict[int, list[TrialCounting]] = defaultdict(list)
+    for trial, own in trials:
+        found[trial.scenario].append(
+            TrialCounting(own.rules, own.source, own.reported is not None, own.decided_by)
+        )
+    return {scenario: counting_of_trials(each) for scenario, each in found.items()}
+
+
+def _by_scenario(trials: _Counted, counted: Mapping[int, Counting | None]) -> dict[tuple[int, Key], Series]:
+    series: dict[tuple[int, Key], Series] = defaultdict(Series)
+    for trial, own in trials:
+        counting = counted[trial.scenario]
+        is_mixed = own.source == RECORDED and counting is not None and counting.ends != RECORDED
+        reported = _reported_values(own)
+        for key, value, passed in values_of(trial):
+            if not (is_mixed and key[1] in reported and key[0] == COMPLETED[0]):
+                series[trial.scenario, key].add(value, passed)
+        for name, known in reported.items():
+            if known is not None:
+                series[trial.scenario, (COMPLETED[0] if is_mixed else REPORTED, name)].add(known)
+    return series
+
+
+def _reported_values(own: _ReadInteraction) -> dict[str, float | None]:
+    """Return the metrics by the agent's events beside recorded ones; None where not measured."""
+    if own.reported is None:
+        return {}
+    scores = interaction_scores(msgspec.convert(own.reported, Interaction, strict=False))
+    return {each.name: each.value for each in scores if each.name != COMPLETED[1]}
+
+
+def over_scenarios(series: dict[tuple[int, Key], Series]) -> dict[Key, Series]:
+    """Return each measure's series over scenario means, and pass series over all decided values."""
+    totals: dict[Key, Series] = {}
+    for (_, key), each in series.items():
+        total = totals.setdefault(key, Series())
+        total.add(each.mean)
+        total.decided += each.decided
+        total.passed += each.passed
+    return totals
+
+
+def so_far(run: int) -> dict[Key, Series]:
+    """Return an open run's overall rollups so far. One query."""
+    return over_scenarios(scenario_series(run))
+
+
+def scenario_series(run: int) -> dict[tuple[int, Key], Series]:
+    """Return an open run's rollups by scenario so far. One query."""
+    return by_scenario(MeasuredTrial(*row) for row in _rows(run))
+
+
+def trial_values(
+    runs: Sequence[int], keys: Iterable[Key], *, by_events: bool = False
+) -> dict[Key, dict[int, list[float]]]:
+    """Return each measure's value in every trial of these runs, by scenario. A query for each run.
+
+    `by_events` says that layer 1 of recorded trials is that of their agents' events.
+    """
+    found: dict[Key, dict[int, list[float]]] = {key: defaultdict(list) for key in keys}
+    for row in (row for run in runs for row in _rows(run)):
+        trial = MeasuredTrial(*row)
+        reported = _reported_values(_detail.decode(trial.detail).interaction) if by_events else {}
+        values: dict[Key, float | None] = {key: value for key, value, _ in values_of(trial)}
+        values |= {(COMPLETED[0], name): known for name, known in reported.items()}
+        for key in found.keys() & values.keys():
+            if (value := values[key]) is not None:
+                found[key][trial.scenario].append(value)
+    return found
+
+
+def write_rollups(run: Run, *, is_new: bool = False) -> None:
+    """Replace the run's rollups, from its trials without errors; a new run has none yet. Requires a transaction."""
+    if not is_new:
+        for model in (RunMeasure, SubcommandMeasure, FlagConfusion):
+            model.objects.filter(run=run).delete()
+    kept = [MeasuredTrial(*row) for row in _rows(run.pk)]
+    details = [_detail.decode(trial.detail) for trial in kept]
+    counted = list(zip(kept, (each.interaction for each in details), strict=True))
+    run.counting = counting_of_run(own := countings(counted))
+    series = _by_scenario(counted, own)
+    totals = over_scenarios(series)
+    measures = measure_ids(totals)
+    rows = [_row(run, scenario, measures[key], each) for (scenario, key), each in series.items()]
+    rows += [_row(run, None, measures[key], each) for key, each in totals.items()]
+    statements.insert(RunMeasure, rows)
+    _write_subcommands(run, kept, details)
+    _write_confusions(run, details)
+    run.price_source = "; ".join(sorted({each.price_source for each in details} - {""}))
+    run.cost_notes = run_notes(PaidTrial(each.cost, each.cost_limit) for each in details)
+    _mark_measured(run)
+    write_digest(run)
+    _name_judges(run)
+
+
+def _mark_measured(run: Run) -> None:
+    """Store when the run was measured; comparisons of before are not shown again."""
+    run.measured = timezone.now()
+    run.save(update_fields=["price_source", "cost_notes", "measured", "counting"])
+    drop_comparisons(run)
+
+
+def _name_judges(run: Run) -> None:
+    """List the judge versions of the run's judgings among the project's."""
+    rows = JudgingRecord.objects.filter(trial__run=run, passed__isnull=False).order_by()
+    found = rows.values_list("model", "rubric").distinct()
+    JudgeCalibration.objects.bulk_create(
+        [JudgeCalibration(project_id=run.project_id, model=model, rubric=rubric) for model, rubric in found],
+        ignore_conflicts=True,
+    )
+
+
+def add_measure(run: Run, key: Key) -> bool:
+    """Add one measure to a closed run's rollups, for runs of releases without it; return whether it has values."""
+    series = {place: each for place, each in scenario_series(run.pk).items() if place[1] == key}
+    if not series:
+        return False
+    measure = measure_ids([key])[key]
+    rows = [_row(run, scenario, measure, each) for (scenario, _), each in series.items()]
+    rows += [_row(run, None, measure, each) for each in over_scenarios(series).values()]
+    statements.insert(RunMeasure, rows)
+    _mark_measured(run)
+    return True
+
+
+def _row(run: Run, scenario: int | None, measure: int, series: Series) -> dict[str, Any]:
+    return {
+        "run": run.pk,
+        "scenario": scenario,
+        "measure": measure,
+        "n": series.n,
+        "mean": series.mean,
+        "m2": series.m2,
+        "passed": series.passed if series.decided else None,
+    }
+
+
+_COUNTS = ("calls", "errors", "first_tries", "helps", "retries_after_failure", "unknown", "helps_before")
+
+
+def _write_subcommands(run: Run, trials: list[MeasuredTrial], details: list[_ReadDetail]) -> None:
+    counts: dict[tuple[int | None, str], dict[str, int]] = {}
+    tries: dict[tuple[int | None, str], Counter[str]] = {}
+    for trial, detail in zip(trials, details, strict=True):
+        for row in detail.interaction.subcommands:
+            for scenario in (trial.scenario, None):
+                key = scenario, row["name"]
+                _count(counts.setdefault(key, dict.fromkeys(_COUNTS, 0)), row)
+                if attempted := detail.attempts.get(row["name"]):
+                    tries.setdefault(key, Counter()).update(attempted.tries)
+    rows = [
+        {
+            "run": run.pk,
+            "scenario": key[0],
+            "subcommand": key[1][:200],
+            **row,
+            "tries": dict(tries.get(key, {})),
+        }
+        for key, row in counts.items()
+    ]
+    statements.insert(SubcommandMeasure, rows)
+
+
+def _write_confusions(run: Run, details: list[_ReadDetail]) -> None:
+    counts: dict[tuple[str, str, str, str], list[int]] = {}
+    for detail in details:
+        for each in detail.flags:
+            total = counts.setdefault((each.subcommand, each.kind, each.typed, each.meant), [0, 0])
+            total[0] += each.calls
+            total[1] += 1
+    rows = [
+        {
+            "run": run.pk,
+            "subcommand": key[0][:200],
+            "kind": key[1],
+            "typed": key[2][:200],
+            "meant": key[3][:200],
+            "calls": calls,
+            "trials": trials,
+        }
+        for key, (calls, trials) in sorted(counts.items())
+    ]
+    statements.insert(FlagConfusion, rows)
+
+
+def _count(total: dict[str, int], row: dict[str, Any]) -> None:
+    for name in _COUNTS:
+        total[name] += int(row.get(name, 0))

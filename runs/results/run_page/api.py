@@ -1,0 +1,332 @@
+"""Start, list, read and cancel runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date
+from typing import Annotated, Any, Literal
+
+from ninja import Path, Query, Router, Status
+from pydantic import BaseModel, BeforeValidator, Field
+
+from evalhub.lib.timestamps import moment
+from evalhub.teams import audit
+from evalhub.teams.bearer import ApiRequest, Bearer
+from evalhub.teams.priorities import RAISED_BY_OTHERS, Priority, priority_named
+from evalhub.web.rest.errors import ApiError, answers, not_found
+from evalhub.web.rest.pages import Cursor, PageOut, page_of, shown
+from evalhub.web.rest.request_body import JsonValue, Key, Name, RequestBody, Text, storable_json
+from evaluators.statistics.measure_change import ChangeVerdict
+from runs.compare.baselines import check_choice
+from runs.engine.recording import cancel_run
+from runs.engine.retrying import RetryKind, retry_trials
+from runs.errors import RequestError
+from runs.exchange.exports.document import run_document, run_json
+from runs.launch.inputs import newest_version
+from runs.launch.request import Request, request_runs
+from runs.launch.source_files import registry_from
+from runs.models import Launch, Run
+from runs.models.run import Trigger, run_with_uuid
+from runs.models.run_options import RunOptions, Selection
+from runs.results.address_filters import MOST_VALUES
+from runs.results.lookup import find_run
+from runs.results.run_filters import RunListFilters
+from runs.results.run_list import page_of_runs
+from runs.results.run_tags import checked_tags, set_tags
+from runs.results.schemas import LaunchedOut, LaunchOut, RunDocumentOut, RunOut, RunRowOut
+from scenarios.formats.tool_descriptions import ToolDescriptions
+from scenarios.models import Guidance, SuiteVersion
+
+router = Router(tags=["runs"])
+
+
+Several = Annotated[list[Text], Field(max_length=MOST_VALUES)]
+RunStates = list[Literal["pass", "fail", "error", "open", "cancelled"]]
+
+
+class RunFilterValues(BaseModel):
+    """Filters of runs; omitted ones match every run. Repeat one to match any of several values."""
+
+    q: Text = ""
+    suite: Several = []
+    target: Several = []
+    model: Several = []
+    tool_version: Several = []
+    guidance: Annotated[list[Key], Field(max_length=MOST_VALUES)] = []
+    tag: Several = []
+    verdict: list[ChangeVerdict] = []
+    state: RunStates = []
+    by: Several = []
+    """Names of the people who started it."""
+    since: date | None = None
+    """First day of the request, in UTC."""
+    until: date | None = None
+    """Last day."""
+
+    def filters(self) -> RunListFilters:
+        return RunListFilters(
+            q=self.q,
+            suite=tuple(self.suite),
+            target=tuple(self.target),
+            model=tuple(self.model),
+            tool_version=tuple(self.tool_version),
+            guidance=tuple(map(str, self.guidance)),
+            tag=tuple(self.tag),
+            verdict=tuple(verdict.value for verdict in self.verdict),
+            state=tuple(self.state),
+            by=tuple(self.by),
+            since=self.since.isoformat() if self.since else "",
+            until=self.until.isoformat() if self.until else "",
+        )
+
+
+class RunFilters(RunFilterValues, Cursor):
+    """Filters of the list of runs."""
+
+
+class SuiteChoice(RequestBody):
+    """A suite by its slug, and its version; defaults to the last upload."""
+
+    slug: Name
+    version: Key | None = None
+
+
+Names = Annotated[list[Name], Field(max_length=50)]
+
+
+Address = Annotated[str, Field(max_length=2000, pattern=r"^(https?://\S+)?$")]
+
+
+class RunsIn(RequestBody):
+    """What to run: every combination of suite, target, model and guidance."""
+
+    suites: Annotated[list[SuiteChoice | Name], Field(min_length=1, max_length=20)]
+    targets: Names = []
+    models: Names = []
+    profile: Annotated[Text, Field(max_length=200)] = ""
+    """A profile of the suites' settings, in place of targets and models."""
+    guidance: Annotated[list[Key], Field(max_length=50)] = []
+    """Ids of guidance versions. Default: each suite's last upload."""
+    tags: Names = []
+    tier: Annotated[int, Field(ge=0, le=1000)] | None = None
+    only: Annotated[list[Name], Field(max_length=1000)] = []
+    trials: Annotated[int, Field(ge=1, le=1000)] = 1
+    concurrency: Annotated[int, Field(ge=1, le=1000)] | None = None
+    timeout_seconds: Annotated[float, Field(gt=0, le=86_400)] | None = None
+    judge: bool = True
+    judge_model: Annotated[Text, Field(max_length=200)] = ""
+    strict: bool = False
+    """Refuse eval cases without `expect`, or with unknown keys in it."""
+    verbose: bool = False
+    """Store warnings about what makes no difference to the results, too."""
+    use_cache: bool = False
+    """Reuse earlier passes with the same inputs; for single trials only."""
+    max_usd: Annotated[float, Field(gt=0, le=1_000_000)] | None = None
+    """Budget of the launch: once its runs cost this much, no further trial starts."""
+    until_decided: bool = False
+    """Add trials in up to four looks, first to undecided scenarios, until a verdict, the limit, or little hope of one.
+
+    `trials` above 1 are the first look's, else a quarter of the most. Two versions of guidance take turns and are
+    compared with each other.
+    """
+    max_trials: Annotated[int, Field(ge=1, le=1000)] | None = None
+    """With `until_decided`: most trials of each scenario of each run. Default: 12, at least 4 times `trials`."""
+    baseline: Annotated[Text, Field(max_length=40)] = ""
+    """A run's number or UUID, or last-pass. Default: the pinned baseline."""
+    seed: JsonValue = None
+    """Values of {{seed:…}}; these override the suite's and the project's."""
+    snapshot: JsonValue = None
+    """Values of {{snapshot:…}}."""
+    registry: JsonValue = None
+    """The current tools: a list, or an MCP server's answer to tools/list."""
+    tool_descriptions: Annotated[ToolDescriptions | None, BeforeValidator(storable_json)] = None
+    """Texts in place of those of the MCP server under test: instructions, and descriptions of tools and arguments."""
+    snapshot_url: Address = ""
+    """An address that a worker reads for the snapshot just before the run, in place of `snapshot`."""
+    registry_url: Address = ""
+    """An address with the tools, or an MCP server, likewise."""
+    tool_version: Annotated[Text, Field(max_length=200)] = ""
+    branch: Annotated[Text, Field(max_length=200)] = ""
+    commit: Annotated[Text, Field(max_length=64)] = ""
+    run_tags: Names = []
+    priority: Literal["low", "normal", "high"] = "normal"
+    """Which launches of the project get its lanes first; high is for admins."""
+
+
+_OPTIONS = {
+    "trials",
+    "concurrency",
+    "timeout_seconds",
+    "judge",
+    "judge_model",
+    "baseline",
+    "max_usd",
+    "until_decided",
+    "max_trials",
+    "use_cache",
+    "verbose",
+    "seed",
+    "snapshot",
+}
+"""Fields that a request and `RunOptions` have in common."""
+
+
+class Expand(RequestBody):
+    """What to include with the run."""
+
+    expand: Literal["", "trials"] = ""
+
+
+@router.post("/runs", auth=Bearer("run"), response=answers(LaunchedOut, status=202))
+def create_runs(request: ApiRequest, given: RunsIn) -> Status[dict[str, Any]]:
+    """Start runs of stored suites on stored targets; workers execute them."""
+    if priority_named(given.priority) > Priority.NORMAL and not request.access.may("prioritize"):
+        raise ApiError(403, RAISED_BY_OTHERS, id="run/priority")
+    launch = request_runs(
+        request.access.project, _request(request, given), by=request.access.user, trigger=Trigger.API
+    )
+    runs = list(launch.runs.order_by("pk").values_list("pk", flat=True))
+    return Status(202, {"launch": launch.pk, "runs": runs})
+
+
+@router.get("/runs", auth=Bearer(), response=answers(PageOut[RunRowOut]))
+def list_runs(request: ApiRequest, filters: Query[RunFilters]) -> dict[str, Any]:
+    """List the runs that match, newest first."""
+    before = str(filters.cursor or "")
+    return shown(request, page_of_runs(request.access.project, filters.filters(), before, size=filters.limit))
+
+
+@router.get("/runs/{run_id}", auth=Bearer(), response=answers(RunDocumentOut), exclude_unset=True)
+def get_run(request: ApiRequest, run_id: Path[Key], query: Query[Expand]) -> dict[str, Any]:
+    """Get one run; with `expand=trials` also its trials, with the scores of every layer."""
+    run = find_run(request, run_id)
+    return run_document(run.pk) if query.expand else {"run": run_json(run)}
+
+
+class TagsIn(RequestBody):
+    """A run's new tags; with `was`, only if its tags are still these."""
+
+    tags: Names
+    was: Names | None = None
+
+
+@router.patch("/runs/{run_id}", auth=Bearer("run"), response=answers(RunOut))
+def change_run(request: ApiRequest, run_id: Path[Key], given: TagsIn) -> dict[str, Any]:
+    """Change a run's tags. With `was`, tags that somebody changed in between are refused."""
+    run = find_run(request, run_id)
+    set_tags(run, checked_tags(given.tags), was=given.was, by=request.access.user)
+    return run_json(find_run(request, run_id))
+
+
+@router.post("/runs/{run_id}/cancel", auth=Bearer("run"), response=answers(RunOut))
+def cancel(request: ApiRequest, run_id: Path[Key]) -> dict[str, Any]:
+    """Cancel a run: queued trials at once, running ones within seconds. Finished trials are kept."""
+    run = find_run(request, run_id)
+    if not cancel_run(run.pk):
+        raise ApiError(422, f"Run {run.pk} has already finished.", id="run/over")
+    audit.record(request.access.project, request.access.user, "run.cancel", run)
+    return run_json(find_run(request, run_id))
+
+
+def _again(request: ApiRequest, run_id: int, kind: RetryKind) -> Status[dict[str, Any]]:
+    retry_trials(find_run(request, run_id), kind, by=request.access.user)
+    return Status(202, run_json(find_run(request, run_id)))
+
+
+@router.post("/runs/{run_id}/retry", auth=Bearer("run"), response=answers(RunOut, status=202))
+def retry(request: ApiRequest, run_id: Path[Key]) -> Status[dict[str, Any]]:
+    """Run a closed run's trials with errors again, in the same run. Their earlier attempts are kept."""
+    return _again(request, run_id, RetryKind.RETRY)
+
+
+@router.post("/runs/{run_id}/resume", auth=Bearer("run"), response=answers(RunOut, status=202))
+def resume(request: ApiRequest, run_id: Path[Key]) -> Status[dict[str, Any]]:
+    """Run a closed run's cancelled trials, in the same run."""
+    return _again(request, run_id, RetryKind.RESUME)
+
+
+@router.get("/launches", auth=Bearer(), response=answers(PageOut[LaunchOut]), tags=["launches"])
+def list_launches(request: ApiRequest, cursor: Query[Cursor]) -> dict[str, Any]:
+    """List launches, newest first."""
+    launches = Launch.objects.select_related("by").filter(project=request.access.project)
+    return page_of(request, launches, cursor, _launches)
+
+
+@router.get("/launches/{launch_id}", auth=Bearer(), response=answers(LaunchOut), tags=["launches"])
+def get_launch(request: ApiRequest, launch_id: Path[Key]) -> dict[str, Any]:
+    """Get one launch and its runs."""
+    launches = Launch.objects.select_related("by").filter(project=request.access.project, pk=launch_id)
+    rows = _launches(list(launches))
+    if not rows:
+        raise not_found("launch", launch_id)
+    return rows[0]
+
+
+def _launches(launches: Sequence[Launch]) -> list[dict[str, Any]]:
+    runs: dict[int, list[int]] = {launch.pk: [] for launch in launches}
+    for run, launch in Run.objects.filter(launch__in=launches).order_by("pk").values_list("pk", "launch"):
+        runs[launch].append(run)
+    return [
+        {
+            "id": launch.pk,
+            "by": launch.by.get_username() if launch.by else None,
+            "trigger": launch.trigger,
+            "created": moment(launch.created),
+            "priority": Priority(launch.priority).label,
+            "request": launch.request,
+            "runs": runs[launch.pk],
+        }
+        for launch in launches
+    ]
+
+
+def _request(request: ApiRequest, given: RunsIn) -> Request:
+    options = given.model_dump(include=_OPTIONS) | _baseline(request, given.baseline)
+    options["descriptions"] = given.tool_descriptions
+    if given.registry is not None:
+        options["registry"] = registry_from(given.registry, "registry")
+    options |= {"snapshot_source": given.snapshot_url, "registry_source": given.registry_url}
+    return Request(
+        suite_versions=[_version(request, choice) for choice in given.suites],
+        targets=given.targets,
+        models=given.models,
+        profile=given.profile,
+        strict=given.strict,
+        guidance=_guidance(request, given.guidance),
+        selection=Selection(tags=tuple(given.tags), tier=given.tier, only=tuple(given.only)),
+        options=RunOptions(**options),
+        tool_version=given.tool_version,
+        branch=given.branch,
+        commit=given.commit,
+        tags=given.run_tags,
+        priority=priority_named(given.priority),
+    )
+
+
+def _baseline(request: ApiRequest, choice: str) -> dict[str, Any]:
+    """Return the baseline as `RunOptions` has it: a number for a UUID. Files of the server are not read."""
+    run = run_with_uuid(choice)
+    if run and run.project_id == request.access.project.pk:
+        choice = str(run.pk)
+    check_choice(request.access.project.pk, choice)
+    return {"baseline": choice}
+
+
+def _version(request: ApiRequest, choice: SuiteChoice | str) -> SuiteVersion:
+    if isinstance(choice, str):
+        choice = SuiteChoice(slug=choice)
+    if choice.version is None:
+        return newest_version(request.access.project, choice.slug)
+    rows = SuiteVersion.objects.select_related("suite").filter(suite__project=request.access.project)
+    version = rows.filter(suite__slug=choice.slug, number=choice.version).first()
+    if version is None:
+        raise RequestError(f"Suite '{choice.slug}' has no version {choice.version}. List its versions.")
+    return version
+
+
+def _guidance(request: ApiRequest, ids: Sequence[int]) -> list[Guidance]:
+    rows = Guidance.objects.filter(suite__project=request.access.project, pk__in=ids)
+    versions = {guidance.pk: guidance for guidance in rows}
+    if missing := [pk for pk in ids if pk not in versions]:
+        raise RequestError(f"This project has no guidance {missing[0]}. List its guidance.")
+    return [versions[pk] for pk in ids]

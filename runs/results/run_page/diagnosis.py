@@ -1,0 +1,86 @@
+"""Show a run's diagnosed patterns with the calls that show them, and store what people say of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_POST
+
+from evalhub.teams.pages import ProjectRequest, project_page
+from evalhub.web.csv_export import Cell, Table
+from evaluators.statistics.run_diagnosis import DiagnosisThresholds, Finding
+from evaluators.tool_use.diagnosis import ERRING, RETRIES, threshold_sentence
+from runs.errors import RequestError
+from runs.models import Run
+from runs.results.digests import Digest
+from runs.results.find_run import find_run
+from runs.review.diagnosis_reviews import NO_REVIEW, Precision, precisions, review_finding
+
+COLUMNS = (
+    *("pattern", "sentence", "trials", "of_trials", "scenarios", "of_scenarios", "command", "hits", "calls"),
+    *("command_trials", "command_scenarios", "right", "reviews", "precision_low", "precision_high"),
+)
+_WORDS = {"right": True, "wrong": False, "": None}
+
+
+@dataclass(frozen=True)
+class ShownFinding:
+    """A finding on its run's page."""
+
+    finding: Finding
+    thresholds: str
+    """The pattern's thresholds in a sentence; empty for an unknown pattern."""
+    precision: Precision
+
+    @property
+    def links_to_failing(self) -> bool:
+        """Return whether its commands' failing calls show it."""
+        return self.finding.pattern in (*ERRING, RETRIES)
+
+
+def shown_findings(run: Run, digest: Digest) -> list[ShownFinding]:
+    """Return the findings of a run as `find_run` returns it. One query if there are any and some were reviewed."""
+    found = digest.diagnosis
+    reviewed = precisions(run) if found and vars(run)["has_reviews"] else {}
+    cut_offs = digest.cut_offs or DiagnosisThresholds()
+    return [
+        ShownFinding(
+            each, threshold_sentence(each.pattern, cut_offs.limits), reviewed.get(each.pattern, NO_REVIEW)
+        )
+        for each in found
+    ]
+
+
+def diagnosis_table(run: Run, findings: list[ShownFinding]) -> Table:
+    """Return a row for each command of each finding, and one for a finding without commands."""
+    return Table(f"run-{run.pk}-diagnosis", COLUMNS, _rows(findings))
+
+
+def _rows(findings: list[ShownFinding]) -> Iterator[tuple[Cell, ...]]:
+    for shown in findings:
+        found, precision = shown.finding, shown.precision
+        scenarios = len(found.scenarios), found.of_scenarios
+        own = (found.pattern, found.sentence, len(found.trials), found.of_trials, *scenarios)
+        interval = (precision.interval.lower, precision.interval.upper) if precision.n else (None, None)
+        for each in found.commands or (None,):
+            command = (each.name, each.hits, each.calls, each.trials, each.scenarios) if each else (None,) * 5
+            yield (*own, *command, precision.right, precision.n, *interval)
+
+
+@require_POST
+@project_page("review")
+def diagnosis_review(request: ProjectRequest, pk: int, pattern: str) -> HttpResponse:
+    """Store whether a finding is right."""
+    run, word = find_run(request, pk), request.POST.get("word", "")
+    if word not in _WORDS:
+        messages.error(request, "Choose right or wrong.")
+    else:
+        try:
+            review_finding(run, pattern, is_right=_WORDS[word], by=request.user)
+        except RequestError as error:
+            messages.error(request, str(error))
+    return redirect(f"{run.get_absolute_url()}#diagnosis")

@@ -1,0 +1,63 @@
+"""Show the looks of a run until a verdict."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from evalhub.lib.numbers import counted
+from evaluators.statistics.looks import Decision
+from evaluators.statistics.verdict_sentences import p_text
+from runs.compare.looks import StoredLook, looks_of
+from runs.models import Run
+from runs.models.run_options import RunOptions
+
+LABELS = {
+    Decision.GO_ON: "Undecided",
+    Decision.DECIDED: "Decided",
+    Decision.FUTILE: "Stopped: little hope of a verdict",
+    Decision.LIMIT: "Stopped at the limit",
+}
+MOST_NAMED = 5
+"""Scenarios that a row names."""
+
+
+@dataclass(frozen=True)
+class ShownLook:
+    """One row of the table."""
+
+    look: StoredLook
+
+    @property
+    def decision(self) -> str:
+        return LABELS[self.look.decision]
+
+    @property
+    def note(self) -> str:
+        """Which scenarios got trials next, or why none did."""
+        keys = self.look.undecided
+        if not keys:
+            return self.look.reason
+        if len(keys) == self.look.scenarios:
+            return "More trials of every scenario"
+        rest = len(keys) - MOST_NAMED
+        named = ", ".join(keys[:MOST_NAMED]) + (f" and {counted(rest, 'other')}" if rest > 0 else "")
+        return f"More trials of {named}"
+
+    @property
+    def tests(self) -> list[tuple[str, str]]:
+        """The p of the pass rate and of the scenario with the lowest, each with its level."""
+        own = self.look
+        return [(p_text(own.p), p_text(own.level)), (p_text(own.table_p), p_text(own.table_level))]
+
+
+def shown_looks(run: Run) -> dict[str, Any]:
+    """Return what the run's page shows of its looks; nothing for a run without a plan. No query."""
+    options = RunOptions.model_validate(run.options)
+    if not options.until_decided:
+        return {}
+    return {
+        "looks": [ShownLook(each) for each in looks_of(run)],
+        "most_trials": options.max_trials,
+        "looked_with": options.looks_with if options.is_old_side else None,
+    }

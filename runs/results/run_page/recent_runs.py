@@ -1,0 +1,146 @@
+"""Draw a list's newest runs in three figures: pass rate, first-try success, cost per passed trial."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from django.utils.safestring import SafeString
+
+from evalhub.lib import numbers
+from evalhub.web.column_chart import Column, columns
+from evaluators.statistics.descriptive import Z_95
+from runs.results.rates import Rate
+from runs.results.run_list import RowBaseline, RunRow, Spread
+
+MOST = 20
+STEPS = (1, 1.2, 1.6, 2, 2.4, 3, 4, 5, 6, 8, 10)
+FEWEST = 2
+"""Fewest runs for a figure: a table shows one number better."""
+
+
+class Recent(NamedTuple):
+    """One run's values."""
+
+    run: int
+    at: datetime | None
+    passed: int
+    n: int
+    cost_usd: float | None
+    first_try: Spread | None
+    regressed: bool
+
+
+class Figure(NamedTuple):
+    """One figure, ready for the page."""
+
+    title: str
+    now: str
+    drawing: SafeString
+
+
+class Figures(NamedTuple):
+    """The figures of several runs, with their baseline as a dotted line."""
+
+    runs: int
+    baseline: int | None
+    drawn: tuple[Figure, ...]
+
+    @property
+    def has_costs(self) -> bool:
+        """Return whether any cost is known."""
+        return bool(self.drawn[-1].drawing)
+
+
+def recent_figures(rows: Sequence[RunRow]) -> Figures | None:
+    """Return the figures of the newest runs with results; None for fewer than two.
+
+    `rows` are a list's, newest first. Shows the newest baseline if all runs share one suite and target.
+    """
+    finished = [row for row in rows if row.run.passed + row.run.failed and not row.run.is_open][:MOST]
+    if len(finished) < FEWEST:
+        return None
+    baseline = next((row.baseline for row in finished if row.baseline), None)
+    alike = len({(row.run.suite, row.run.target) for row in finished}) == 1
+    return drawn_figures(tuple([_recent(row) for row in reversed(finished)]), baseline if alike else None)
+
+
+def _recent(row: RunRow) -> Recent:
+    run, n = row.run, row.run.passed + row.run.failed
+    return Recent(
+        run.id, run.finished, run.passed, n, run.cost_usd, row.first_try, row.verdict == "regressed"
+    )
+
+
+def drawn_figures(runs: tuple[Recent, ...], baseline: RowBaseline | None) -> Figures:
+    """Return the figures of runs, oldest first, with a dotted baseline if there is one."""
+    passes = Rate(baseline.passed, baseline.passed + baseline.failed) if baseline else Rate(0, 0)
+    cost = _cost(baseline.cost_usd, passes) if baseline else None
+    first_try = baseline.first_try.mean if baseline and baseline.first_try else None
+    figures = (
+        _figure(
+            "Pass rate", [_passed(run) for run in runs], passes.share if passes.n else None, _percent, 1.0
+        ),
+        _figure("First-try success", [_first_try(run) for run in runs], first_try, numbers.decimals, 1.0),
+        _figure("Cost per passed trial", [_cost_per_pass(run) for run in runs], cost, numbers.money),
+    )
+    return Figures(len(runs), baseline.pk if baseline else None, figures)
+
+
+def _figure(
+    title: str,
+    drawn: list[Column],
+    baseline: float | None,
+    show: Callable[[float], str],
+    end: float | None = None,
+) -> Figure:
+    known = [each.value for each in drawn if each.value is not None]
+    if not known:
+        return Figure(title, numbers.UNMEASURED, SafeString(""))
+    end = end or round_end(1.1 * max(known if baseline is None else [*known, baseline]))
+    newest = drawn[-1].value
+    now = numbers.UNMEASURED if newest is None else show(newest)
+    return Figure(title, now, columns(drawn, end=end, baseline=baseline, show=show))
+
+
+def _percent(share: float) -> str:
+    return numbers.percent(share)
+
+
+def round_end(value: float) -> float:
+    """Return the next round number whose half is round too; 1 for 0."""
+    if value <= 0 or not math.isfinite(value):
+        return 1.0
+    power = 10.0 ** math.floor(math.log10(value))
+    return next(step * power for step in STEPS if step * power >= value)
+
+
+def _passed(run: Recent) -> Column:
+    rate = Rate(run.passed, run.n)
+    return Column(run.run, run.at, rate.share, rate.low, rate.high, run.regressed)
+
+
+def _first_try(run: Recent) -> Column:
+    if run.first_try is None:
+        return Column(run.run, run.at, None)
+    n, mean, m2 = run.first_try
+    half = Z_95 * math.sqrt(m2 / (n - 1) / n) if n > 1 else None
+    ends = (None, None) if half is None else (max(0.0, mean - half), min(1.0, mean + half))
+    return Column(run.run, run.at, mean, *ends)
+
+
+def _cost(cost_usd: float | None, rate: Rate) -> float | None:
+    return None if cost_usd is None or not rate.passed else cost_usd / rate.passed
+
+
+def _cost_per_pass(run: Recent) -> Column:
+    """Return the cost per passed trial; its interval follows from the pass rate."""
+    rate = Rate(run.passed, run.n)
+    value = _cost(run.cost_usd, rate)
+    if value is None or run.cost_usd is None:
+        return Column(run.run, run.at, None)
+    return Column(
+        run.run, run.at, value, run.cost_usd / (run.n * rate.high), run.cost_usd / (run.n * rate.low)
+    )

@@ -1,0 +1,268 @@
+"""Build the scenario table of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+from evalhub.web.csv_export import Cell, Table
+from evaluators.statistics.scenario_classes import ScenarioClass
+from runs.models import Run
+from runs.results.digests import DigestedTrial
+from runs.results.outcome_history import RecentRun, Strip, strips_of
+from runs.results.rates import Rate
+from runs.results.run_trials import RunTrials
+
+MOST_ROWS = 50
+"""Rows of scenarios and trials per page."""
+MOST_TRIALS = 20
+"""Trials shown per scenario."""
+
+
+@dataclass(frozen=True)
+class ScenarioRow:
+    """A scenario of a run: its trials, the baseline's, the last twenty, and totals."""
+
+    key: str
+    trials: tuple[DigestedTrial, ...]
+    baseline: tuple[str, ...]
+    strip: Strip
+    marks: tuple[str, ...]
+    """The dots of its trials."""
+    rate: Rate
+    gates: Rate
+    judge: float | None
+    """Mean of the judge's scores."""
+    first_try: float | None
+    """Mean of the trials' shares."""
+    commands: float | None
+    """Mean number of the tool's commands."""
+    known: float | None
+    """How many commands of all its trials have a known end; None in digests of older releases."""
+    seconds: float | None
+    """Mean time."""
+    cost: float | None
+    """Total in US dollars."""
+    change: str
+    """`worse`, `better` or `same` as the baseline by its pass rate; empty if a side has only errors.
+
+    It is a count, not a statistical verdict."""
+    lost: tuple[int, int]
+    """How many of the baseline's passed trials no longer pass, and their number; zeros if unknown."""
+
+    @property
+    def went_wrong(self) -> bool:
+        """Return whether a trial failed or had an error, so that its trials are shown by default."""
+        return "fail" in self.marks or "error" in self.marks
+
+    @property
+    def disagrees(self) -> bool:
+        """Return whether gates and judge disagree in one of its trials."""
+        return any([trial.disagrees for trial in self.trials])  # noqa: C419 (a list is quicker)
+
+    def shown(self, opened: str) -> tuple[DigestedTrial, ...]:
+        """Return the trials shown below it: none if all passed, unless it is open."""
+        return self.trials[:MOST_TRIALS] if self.went_wrong or self.key == opened else ()
+
+
+def _row(trials: tuple[DigestedTrial, ...], baseline: tuple[str, ...], strip: Strip) -> ScenarioRow:
+    marks = tuple([trial.mark for trial in trials])
+    rate = _rate(marks)
+    costs = [trial.cost_usd for trial in trials if trial.cost_usd is not None]
+    return ScenarioRow(
+        key=trials[0].key,
+        trials=trials,
+        baseline=baseline,
+        strip=strip,
+        marks=marks,
+        rate=rate,
+        gates=Rate(sum([each.gates_passed for each in trials]), sum([each.gates_total for each in trials])),
+        judge=_mean([each.judge for each in trials]),
+        first_try=_mean([each.first_try for each in trials]),
+        commands=_mean([each.commands for each in trials]),
+        known=sum(known) if (known := [each.known for each in trials if each.known is not None]) else None,
+        seconds=_mean([each.seconds for each in trials]),
+        cost=sum(costs) if costs else None,
+        change=_change(_rate(baseline), rate),
+        lost=_lost(_rate(baseline), rate),
+    )
+
+
+def _rate(marks: tuple[str, ...]) -> Rate:
+    passed = marks.count("pass")
+    return Rate(passed, passed + marks.count("fail"))
+
+
+def _mean(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None
+
+
+def _change(before: Rate, now: Rate) -> str:
+    if not (before.n and now.n):
+        return ""
+    if before.share == now.share:
+        return "same"
+    return "worse" if now.share < before.share else "better"
+
+
+def _lost(before: Rate, now: Rate) -> tuple[int, int]:
+    if before.n == now.n and now.passed < before.passed:
+        return before.passed - now.passed, before.passed
+    # With different numbers of trials the loss is unknown, unless all failed.
+    return (now.n, now.n) if before.n and before.passed == before.n and not now.passed else (0, 0)
+
+
+class Columns(NamedTuple):
+    """Which columns have values; empty ones are hidden."""
+
+    gates: bool
+    judge: bool
+    first_try: bool
+    commands: bool
+    cost: bool
+    seconds: bool
+
+
+def columns_of(rows: Sequence[ScenarioRow]) -> Columns:
+    """Return the columns that have values."""
+    return Columns(
+        gates=any(row.gates.n > 0 for row in rows),
+        judge=any(row.judge is not None for row in rows),
+        first_try=any(row.first_try is not None for row in rows),
+        commands=any(row.commands is not None for row in rows),
+        cost=any(row.cost is not None for row in rows),
+        seconds=any(row.seconds is not None for row in rows),
+    )
+
+
+@dataclass(frozen=True)
+class Chip:
+    """A filter of the table with its number of scenarios."""
+
+    name: str
+    label: str
+    n: int
+    sign: str = ""
+    look: str = ""
+
+
+@dataclass(frozen=True)
+class Facets:
+    """The chips above a run's scenarios."""
+
+    all: int
+    chips: tuple[Chip, ...]
+
+
+Test = Callable[[ScenarioRow], bool]
+
+
+def _is_of(kind: ScenarioClass, row: ScenarioRow) -> bool:
+    return row.strip.kind is kind
+
+
+FACETS: dict[str, tuple[str, str, str, Test]] = {
+    "worse": ("Worse than baseline", "▼", "worse", lambda row: row.change == "worse"),
+    "better": ("Better", "▲", "better", lambda row: row.change == "better"),
+    "failing": ("Any failure", "✕", "worse", lambda row: "fail" in row.marks),
+    "errors": ("Errors", "!", "caution", lambda row: "error" in row.marks),
+    "not-run": ("Not run", "–", "muted", lambda row: "none" in row.marks),
+    **{
+        kind.value: (kind.value.capitalize(), "", f"is-{kind}", partial(_is_of, kind))
+        for kind in (ScenarioClass.FIXED, ScenarioClass.FLAKY, ScenarioClass.BROKEN)
+    },
+    "disagreeing": ("Gates and judge disagree", "", "", lambda row: row.disagrees),
+}
+
+
+def scenario_rows(
+    read: RunTrials,
+    recent: Mapping[int, RecentRun],
+    left_out: Collection[str] = (),
+    version: int | None = None,
+) -> list[ScenarioRow]:
+    """Return a run's scenarios in their order, with their trials and their strips over `recent` runs.
+
+    Scenarios in `left_out` can't be compared with the baseline; `version` is the run's version of the suite. One query
+    if some digests are missing in `read`, and one if versions differ.
+    """
+    grouped: dict[int, list[DigestedTrial]] = {}
+    for trial in read.trials:
+        grouped.setdefault(trial.scenario, []).append(trial)
+    last = strips_of(recent, read.kept, version)
+    return [
+        _row(tuple(each), _before(read, each[0].key, left_out), last.get(pk, Strip()))
+        for pk, each in grouped.items()
+    ]
+
+
+def _before(read: RunTrials, key: str, left_out: Collection[str]) -> tuple[str, ...]:
+    return () if key in left_out else tuple(read.before.get(key, ()))
+
+
+def facets(rows: list[ScenarioRow]) -> Facets:
+    """Return the chips with their numbers of rows, without empty ones."""
+    counted = [
+        Chip(name, label, sum(map(test, rows)), sign, look)
+        for name, (label, sign, look, test) in FACETS.items()
+    ]
+    return Facets(len(rows), (Chip("", "All", len(rows)), *(chip for chip in counted if chip.n)))
+
+
+def chosen(rows: list[ScenarioRow], show: str) -> list[ScenarioRow]:
+    """Return a chip's rows; all for an unknown chip."""
+    return [row for row in rows if FACETS[show][3](row)] if show in FACETS else rows
+
+
+@dataclass(frozen=True)
+class ScenarioPage:
+    """One page of scenarios and the next page's start; None at the end."""
+
+    rows: list[ScenarioRow]
+    following: int | None
+
+
+def part_of(rows: list[ScenarioRow], begin: int, opened: str) -> ScenarioPage:
+    """Return the scenarios from `begin` on that fill a page with their shown trials; at least one."""
+    end, filled = begin, 0
+    while end < len(rows):
+        filled += 1 + len(rows[end].shown(opened))
+        if filled > MOST_ROWS and end > begin:
+            break
+        end += 1
+    return ScenarioPage(rows[begin:end], end if end < len(rows) else None)
+
+
+SCENARIO_COLUMNS = (
+    *("scenario", "trials", "passed", "failed", "errors", "pass_rate", "baseline_passed", "baseline_failed"),
+    *(
+        "change",
+        "gates_passed",
+        "gates",
+        "judge",
+        "first_try",
+        "commands",
+        "cost_usd",
+        "seconds",
+        "class",
+        "reasons",
+    ),
+)
+
+
+def scenario_table(run: Run, rows: Iterable[ScenarioRow]) -> Table:
+    """Return a run's scenarios; `reasons` are those of its failed trials, a line each."""
+    return Table(f"run-{run.pk}-scenarios", SCENARIO_COLUMNS, (_scenario(row) for row in rows))
+
+
+def _scenario(row: ScenarioRow) -> tuple[Cell, ...]:
+    reasons = dict.fromkeys(reason for trial in row.trials for reason in trial.lost)
+    return (
+        *(row.key, len(row.trials), row.rate.passed, row.rate.n - row.rate.passed, row.marks.count("error")),
+        *(row.rate.share if row.rate.n else None, row.baseline.count("pass"), row.baseline.count("fail")),
+        *(row.change, row.gates.passed, row.gates.n, row.judge, row.first_try, row.commands, row.cost),
+        *(row.seconds, row.strip.kind, "\n".join(reasons)),
+    )

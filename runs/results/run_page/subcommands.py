@@ -1,0 +1,219 @@
+"""Compare the tool's subcommands with the baseline."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from django.db.models import QuerySet
+from msgspec.structs import replace
+
+from evalhub.web.csv_export import Table
+from runs.models import Run, SubcommandMeasure
+from runs.results.counting import FEWEST_KNOWN, counts_alike, counts_unknown_as_success
+from runs.results.run_trials import RunTrials
+from runs.results.subcommand_totals import SubcommandTotal
+
+FEWEST_CALLS = 5
+"""Fewest calls for a meaningful rate."""
+
+
+@dataclass(frozen=True)
+class SubcommandRow:
+    """One subcommand of the tool; rates are per call, those of errors and first tries per known end."""
+
+    name: str
+    calls: int
+    failed: int
+    """Failed calls."""
+    unknown: int
+    """Calls whose end is unknown."""
+    errors: float | None
+    """None if fewer than `FEWEST_KNOWN` ends are known."""
+    change: float | None
+    """Difference of the error rate to the baseline's over shared scenarios; None if that made no calls."""
+    first_tries: float | None
+    """None if fewer than `FEWEST_KNOWN` ends are known."""
+    retries: float
+    helps: int
+    tries: float | None
+    """Median tries until success."""
+    message: str
+    """Its most frequent error message."""
+    messages: int
+    """How often that message occurred."""
+    few: bool
+    heat: int
+    """1 to 5: the share of failing calls, in steps of 10 %."""
+
+    @property
+    def known(self) -> int:
+        """Return how many ends are known."""
+        return self.calls - self.unknown
+
+
+def subcommands(run: Run, read: RunTrials) -> list[SubcommandRow]:
+    """Return the run's subcommands, most failing first.
+
+    One query if a digest lacks them, one more if the baseline had other scenarios.
+    """
+    totals = {run.pk: read.digest.subcommands}
+    if run.baseline_id:
+        totals[run.baseline_id] = read.subcommands_before
+    missing = tuple([key for key, each in totals.items() if each is None])
+    known = {**totals, **_stored(missing)} if missing else totals
+    changes = _changes(run, read, known)
+    found = known[run.pk] or ()
+    if counts_unknown_as_success(run.counting):
+        found = [replace(each, unknown=0) for each in found]
+    rows = [_row(each, changes.get(each.name)) for each in found]
+    return sorted(rows, key=lambda row: (row.few, -(row.errors or 0.0), row.name))
+
+
+def _changes(
+    run: Run, read: RunTrials, known: Mapping[int, Sequence[SubcommandTotal] | None]
+) -> dict[str, float]:
+    """Return the error rates' changes from the baseline; one query if that had other scenarios."""
+    if not run.baseline_id or not _counts_alike(run):
+        return {}
+    if read.before.keys() != read.outcomes.keys():
+        return _changes_of_shared(run.pk, run.baseline_id, read.before.keys() & read.outcomes.keys())
+    after, before = (
+        {each.name: (each.calls - each.unknown, each.errors) for each in known.get(key) or ()}
+        for key in (run.pk, run.baseline_id)
+    )
+    return _differences(after, before)
+
+
+def _counts_alike(run: Run) -> bool:
+    """Return whether a run's commands are counted as its baseline's, by the same rules and source of ends."""
+    return run.baseline is None or counts_alike(run.counting, run.baseline.counting)
+
+
+def _differences(
+    after: Mapping[str, tuple[int, int]], before: Mapping[str, tuple[int, int]]
+) -> dict[str, float]:
+    shares = ((name, _share(*after[name]), _share(*before[name])) for name in after.keys() & before.keys())
+    return {name: new - old for name, new, old in shares if new is not None and old is not None}
+
+
+def _changes_of_shared(run: int, baseline: int, scenarios: Collection[str]) -> dict[str, float]:
+    """Return the error rates' changes over the scenarios of both runs. One query."""
+    counts: dict[tuple[int, str], tuple[int, int]] = {}
+    for owner, name, scenario, calls, errors, unknown in _of_scenarios((run, baseline)):
+        if scenario in scenarios:
+            before = counts.get((owner, name), (0, 0))
+            counts[owner, name] = (before[0] + calls - unknown, before[1] + errors)
+    after, before_it = (
+        {name: each for (owner, name), each in counts.items() if owner == key} for key in (run, baseline)
+    )
+    return _differences(after, before_it)
+
+
+def _share(known: int, errors: int) -> float | None:
+    """Return the share of failed calls; None if too few ends are known."""
+    return errors / known if known >= FEWEST_KNOWN else None
+
+
+class CallColumns(NamedTuple):
+    """Which further columns have values; empty ones are hidden."""
+
+    tries: bool
+    messages: bool
+
+
+def call_columns(rows: Sequence[SubcommandRow]) -> CallColumns:
+    """Return the columns that have values."""
+    return CallColumns(any(row.tries is not None for row in rows), any(row.message for row in rows))
+
+
+def total_row(rows: Sequence[SubcommandRow]) -> SubcommandRow | None:
+    """Return the total of several subcommands, without tries; None for fewer than two."""
+    calls, unknown = sum(row.calls for row in rows), sum(row.unknown for row in rows)
+    if len(rows) < 2 or not calls:
+        return None
+    share = _share(calls - unknown, sum(row.failed for row in rows))
+    # Rows without a rate have too few calls to matter.
+    tried = [row for row in rows if row.first_tries is not None]
+    known = sum(row.known for row in tried)
+    return SubcommandRow(
+        name="",
+        calls=calls,
+        failed=sum(row.failed for row in rows),
+        unknown=unknown,
+        errors=share,
+        change=None,
+        first_tries=sum((row.first_tries or 0.0) * row.known for row in tried) / known if known else None,
+        retries=sum(row.retries * row.calls for row in rows) / calls,
+        helps=sum(row.helps for row in rows),
+        tries=None,
+        message="",
+        messages=0,
+        few=calls < FEWEST_CALLS,
+        heat=_heat(share),
+    )
+
+
+def _stored(runs: tuple[int, ...]) -> dict[int, list[SubcommandTotal]]:
+    """Return subcommands from rollups, for runs closed by older releases."""
+    found: dict[int, list[SubcommandTotal]] = {}
+    for each in _rollups(runs):
+        counts = (each.calls, each.errors, each.first_tries, each.helps, each.retries_after_failure)
+        total = SubcommandTotal(each.subcommand, *counts, unknown=each.unknown)
+        found.setdefault(each.run_id, []).append(total)
+    return found
+
+
+def _rollups(runs: tuple[int, ...]) -> QuerySet[SubcommandMeasure]:
+    return SubcommandMeasure.objects.filter(run__in=runs, scenario=None)
+
+
+def _of_scenarios(runs: tuple[int, ...]) -> QuerySet[SubcommandMeasure, Any]:
+    found = SubcommandMeasure.objects.filter(run__in=runs, scenario__isnull=False)
+    return found.values_list("run", "subcommand", "scenario__key", "calls", "errors", "unknown")
+
+
+def _row(each: SubcommandTotal, change: float | None) -> SubcommandRow:
+    calls = each.calls or 1
+    known = each.calls - each.unknown
+    share = _share(known, each.errors)
+    return SubcommandRow(
+        name=each.name,
+        calls=each.calls,
+        failed=each.errors,
+        unknown=each.unknown,
+        errors=share,
+        change=change,
+        first_tries=each.first_tries / known if known >= FEWEST_KNOWN else None,
+        retries=each.retries_after_failure / calls,
+        helps=each.helps,
+        tries=each.tries,
+        message=each.message,
+        messages=each.messages,
+        few=each.calls < FEWEST_CALLS,
+        heat=_heat(share),
+    )
+
+
+def _heat(share: float | None) -> int:
+    return min(5, 1 + int((share or 0.0) * 10))
+
+
+SUBCOMMAND_COLUMNS = (
+    *("subcommand", "calls", "failed", "error_rate", "error_rate_change", "first_try", "retries", "help"),
+    *("attempts_to_success", "most_common_error", "times", "unknown"),
+)
+
+
+def subcommand_table(run: Run, rows: Iterable[SubcommandRow]) -> Table:
+    """Return a run's subcommands; rates are from 0 to 1, per call."""
+    cells = (
+        (
+            *(row.name, row.calls, row.failed, row.errors, row.change),
+            *(row.first_tries, row.retries),
+            *(row.helps, row.tries, row.message, row.messages, row.unknown),
+        )
+        for row in rows
+    )
+    return Table(f"run-{run.pk}-subcommands", SUBCOMMAND_COLUMNS, cells)

@@ -1,0 +1,402 @@
+"""Views of one run: its page, progress, MCP servers, cancel, retry and baselines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.contrib import messages
+from django.db import transaction
+from django.http import (
+    Http404,
+    HttpRequest,
+    HttpResponse,
+    HttpResponseBase,
+    QueryDict,
+    StreamingHttpResponse,
+)
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_POST, require_safe
+
+from evalhub.lib.numbers import counted
+from evalhub.teams import audit
+from evalhub.teams.pages import ProjectRequest, project_page
+from evalhub.web.csv_export import chosen_table
+from evalhub.web.fragments import STOP_POLLING, page_or_fragment
+from evalhub.web.paging import key_of
+from evaluators.statistics.comparability import Reasons
+from evaluators.statistics.measure_change import ChangeVerdict
+from runs.compare.aa_pairs import aa_rates
+from runs.compare.baselines import set_baseline, unset_baseline
+from runs.compare.comparison import compare_with_baseline, incomparable
+from runs.compare.differences import fingerprint_parts
+from runs.compare.old_side import shown_old_side
+from runs.compare.release_rule import by_rule
+from runs.compare.shown_changes import ShownVerdict, shown_verdict
+from runs.compare.stored_changes import stored_changes
+from runs.engine.recording import cancel_run
+from runs.engine.retrying import RetryKind, retry_trials, retryable_counts
+from runs.errors import RequestError
+from runs.exchange.exports.exports import EXPORTS
+from runs.exchange.imports.removing_sessions import sessions_without_tool
+from runs.labels import waiting_message
+from runs.models import Alert, Baseline, Run, Trial
+from runs.models.run import RunState, Trigger
+from runs.results.digests import Digest, DigestedTrial
+from runs.results.find_run import find_run
+from runs.results.outcome_history import recent_runs
+from runs.results.rates import rates_of
+from runs.results.run_page.causes import shown_causes
+from runs.results.run_page.diagnosis import diagnosis_table, shown_findings
+from runs.results.run_page.failing_calls import failing_calls
+from runs.results.run_page.layers import layers_of
+from runs.results.run_page.looks import shown_looks
+from runs.results.run_page.progress import counted_from, is_due, progress_of, seen
+from runs.results.run_page.rerun_links import partial_rerun_links, rerun_query
+from runs.results.run_page.scenarios import (
+    ScenarioRow,
+    chosen,
+    columns_of,
+    facets,
+    part_of,
+    scenario_rows,
+    scenario_table,
+)
+from runs.results.run_page.subcommands import call_columns, subcommand_table, subcommands, total_row
+from runs.results.run_page.variance import variance_bars
+from runs.results.run_page.verdicts import against_baseline, pins_of
+from runs.results.run_trials import RunTrials, trials_of
+from runs.results.seals import passing_without_agent
+from runs.results.tool_surfaces import surface_hash, surfaces_of
+from runs.review.judging_facts import uncalibrated_judges
+from runs.workers.holds import holder_of, is_abandoned
+from runs.workers.worker_registry import workers_online
+
+LONGEST_BRANCH = 200
+MOST_SESSIONS = 100
+
+
+@require_safe
+@project_page()
+def run_detail(request: ProjectRequest, pk: int) -> HttpResponseBase:
+    """Show a run in three layers, or its progress."""
+    run = find_run(request, pk)
+    failing = _failing(request, run)
+    target = request.htmx.target if request.htmx else None
+    if target == "failing" and failing:
+        return render(request, "run/_failing_calls.html", failing)
+    recent = recent_runs(run.suite_id, target=run.target_id, up_to=run.pk)
+    read = trials_of(run, also=recent)
+    left_out = incomparable(run.baseline, run) if run.baseline else {}
+    rows = scenario_rows(read, recent, left_out, run.suite_version_id)
+    if table := _csv(request, run, read, rows):
+        return table
+    context = {"run": run, "facets": facets(rows), **_shown(request, rows), **failing}
+    if target == "trials":
+        return render(request, "run/_scenarios.html", context)
+    used = subcommands(run, read)
+    context |= {
+        **_progress(run, read),
+        **_layers(run, read),
+        "sessions": weakest_sessions(read.digest) if run.suite.has_sessions else (),
+        "without_tool": sessions_without_tool(run=run.pk).count() if run.suite.has_sessions else 0,
+        "may_remove": request.access.may("upload"),
+        "subcommands": used,
+        "all_calls": total_row(used),
+        "call_columns": call_columns(used),
+        "diagnosis": shown_findings(run, read.digest),
+        "cut_offs": read.digest.cut_offs,
+        "may_review": request.access.may("review"),
+        **_compared(run, read, rows, left_out),
+        "shared_error": _shared_error(run, read),
+        "release": None if run.is_open else by_rule(run.suite, read.digest.outcomes),
+        "may_run": request.access.may("run"),
+        "variance": [] if run.is_open else variance_bars(read.digest.variance or ()),
+        "tampered": [each for each in read.digest.trials if each.pk in set(read.digest.tampered)],
+        "fingerprint": fingerprint_parts(run),
+        "pins": pins_of(run) if vars(run)["is_pinned"] else [],
+        "exports": EXPORTS,
+        "passing_without_agent": passing_without_agent(run) if vars(run)["has_no_agent_seals"] else [],
+        "may_triage": request.access.may("triage"),
+        "may_confirm": request.access.may("run"),
+        "alert": getattr(run, "alert", None),
+        "confirms": confirmed_run(run),
+        **(_again(run, rows) if request.access.may("run") else {}),
+    }
+    return render(request, "run/run.html", context)
+
+
+def _compared(
+    run: Run, read: RunTrials, rows: Sequence[ScenarioRow], left_out: Mapping[str, Reasons]
+) -> dict[str, Any]:
+    """Return what the page says of the run compared with its line or baseline; nothing yet of an open run."""
+    verdict = None if run.is_open else _verdict(run)
+    return {
+        "verdict": verdict,
+        "apart": rates_of(run.baseline, run)
+        if run.baseline and run.verdict == ChangeVerdict.NOT_COMPARABLE
+        else [],
+        "old_side": None if run.is_open else shown_old_side(run),
+        "against": None if run.is_open else against_baseline(run, read, rows, left_out, _table(verdict)),
+        "causes": shown_causes(run),
+        **shown_looks(run),
+        "aa": aa_rates(run.suite_id, run.target_id) if run.verdict else None,
+    }
+
+
+def _shared_error(run: Run, read: RunTrials) -> str:
+    """Return the error that all trials share; empty if they differ, or if a warning names it already."""
+    found = {each.lost for each in read.digest.trials if each.is_finished}
+    if run.is_open or run.errors < 2 or run.passed or run.failed or len(found) != 1:
+        return ""
+    error = "".join(found.pop()[:1])
+    return "" if any(error in warning for warning in run.warnings) else error
+
+
+def _csv(
+    request: ProjectRequest, run: Run, read: RunTrials, rows: list[ScenarioRow]
+) -> StreamingHttpResponse | None:
+    """Return the scenarios of the selected chip, the subcommands or the diagnosis, if the address asks for their CSV."""
+    shown = chosen(rows, request.GET.get("show", ""))
+    tables = {
+        "scenarios": lambda: scenario_table(run, shown),
+        "subcommands": lambda: subcommand_table(run, subcommands(run, read)),
+        "diagnosis": lambda: diagnosis_table(run, shown_findings(run, read.digest)),
+    }
+    return chosen_table(request, tables)
+
+
+def confirmed_run(run: Run) -> int | None:
+    """Return the run whose regression a run confirms. One query for a confirmation, else none."""
+    if run.trigger != Trigger.CONFIRM:
+        return None
+    return Alert.objects.filter(pk=run.launch.request.get("alert") or 0).values_list("run", flat=True).first()
+
+
+def _verdict(run: Run) -> ShownVerdict | None:
+    """Return the run's stored comparison; None without a baseline or with too many errors."""
+    if run.baseline_id is None or run.has_too_many_errors:
+        return None
+    done = run.passed + run.failed + run.errors
+    dollars = run.cost_usd / done if run.cost_usd and done else None
+    return shown_verdict(stored_changes(run.pk), dollars_a_trial=dollars)
+
+
+def _table(verdict: ShownVerdict | None) -> tuple[Sequence[str], Sequence[str]]:
+    """Return the scenarios that broke and those that improved by the verdict's own table."""
+    change = verdict.headline[0].change if verdict else None
+    return (change.broke, change.mended) if change else ((), ())
+
+
+def _again(run: Run, rows: list[ScenarioRow]) -> dict[str, Any]:
+    """Return the rerun links; for parts of a run once it is finished."""
+    outcomes = {} if run.is_open else {row.key: row.marks for row in rows if row.went_wrong}
+    return {
+        "rerun_query": rerun_query(run),
+        "offers": retryable_counts(run),
+        "partly": list(partial_rerun_links(run, outcomes)),
+    }
+
+
+def _failing(request: HttpRequest, run: Run) -> dict[str, Any]:
+    """Return the selected subcommand's failing calls, none without a selection."""
+    subcommand = request.GET.get("failing", "")
+    return {"failing": failing_calls(run.pk, subcommand)} if subcommand else {}
+
+
+def _shown(request: HttpRequest, rows: list[ScenarioRow]) -> dict[str, Any]:
+    """Return the requested page of scenarios."""
+    show, opened = request.GET.get("show", ""), request.GET.get("open", "")
+    begin = key_of(request.GET.get("from", "")) or 0
+    part = part_of(chosen(rows, show), begin, opened)
+    shown = {"rows": part.rows, "following": part.following, "columns": columns_of(rows)}
+    return {**shown, "begin": begin, "show": show, "open": opened}
+
+
+@require_POST
+@project_page("triage")
+def compare_again(request: ProjectRequest, pk: int) -> HttpResponse:
+    """Compare a finished run again with what is its line, or its baseline, now."""
+    run = Run.objects.select_related("project").filter(project=request.access.project, pk=pk).first()
+    if run is None:
+        raise Http404
+    if run.state == RunState.FINISHED:
+        with transaction.atomic():
+            compare_with_baseline(run)
+            audit.record(run.project, request.user, "run.compare", run, verdict=run.verdict)
+        messages.success(request, f"Compared run {run.pk} again.")
+    return redirect(run.get_absolute_url())
+
+
+@require_safe
+@project_page()
+def run_progress(request: ProjectRequest, pk: int) -> HttpResponse:
+    """Show a run's progress; at its end stop htmx's polling and reload the page.
+
+    Polling gets the layers and trials too if they changed, and else the running trials alone.
+    """
+    run = find_run(request, pk)
+    if run.is_open and request.htmx and "seen" in request.GET:
+        return _live(request, run)
+    context = {"run": run, **_progress(run)}
+    if run.is_open:
+        return page_or_fragment(request, "run/progress.html", "run/_progress.html", context)
+    if not request.htmx:
+        return redirect(run)
+    response = render(request, "run/_progress.html", context, status=STOP_POLLING)
+    response["HX-Refresh"] = "true"
+    return response
+
+
+def _live(request: ProjectRequest, run: Run) -> HttpResponse:
+    """Return what changed since the counts that the page shows, so that all its parts agree."""
+    progress = progress_of(run, limits=True)
+    if not is_due(run, progress, request.GET["seen"]):
+        context = {"run": run, "progress": progress, "swaps": True}
+        response = render(request, "run/_running.html", context)
+        response["HX-Reswap"] = "none"
+        return response
+    # The page's address has the opened scenario and the selected chip.
+    request.GET = QueryDict(urlsplit(request.htmx.current_url or "").query)
+    read = trials_of(run, also=(recent := recent_runs(run.suite_id, target=run.target_id, up_to=run.pk)))
+    left_out = incomparable(run.baseline, run) if run.baseline else {}
+    rows = scenario_rows(read, recent, left_out, run.suite_version_id)
+    context = {"run": run, "facets": facets(rows), **_shown(request, rows), **_progress(run, read)}
+    return render(request, "run/_live.html", context | _layers(run, read))
+
+
+def _layers(run: Run, read: RunTrials) -> dict[str, Any]:
+    """Return the panels, and the judges that decide without being calibrated."""
+    layers = layers_of(run, read)
+    return {"layers": layers, "uncalibrated": uncalibrated_judges(run) if layers.judged else []}
+
+
+def _progress(run: Run, read: RunTrials | None = None) -> dict[str, Any]:
+    """Return a run's progress and, while it is open, the number of workers that have its target's labels.
+
+    The counts are those of `read` if given.
+    """
+    labels = run.target.labels
+    workers, problem = workers_online(labels) if run.is_open else (0, "")
+    missing = waiting_message(labels) if labels and run.is_open and not workers else ""
+    progress = progress_of(run, limits=True)
+    if read is not None and run.is_open:
+        progress = counted_from(progress, read.trials)
+    return {
+        "progress": progress,
+        "seen": seen(run, progress),
+        "holder": holder_of(run.launch),
+        "abandoned": run.is_open and is_abandoned(run.launch),
+        "workers": workers,
+        "missing_labels": missing,
+        "storage_problem": problem,
+    }
+
+
+@require_POST
+@project_page("run")
+def run_cancel(request: ProjectRequest, pk: int) -> HttpResponse:
+    """Cancel a run: queued trials at once, running ones within seconds."""
+    run = find_run(request, pk)
+    if cancel_run(run.pk):
+        audit.record(request.access.project, request.user, "run.cancel", run)
+        messages.success(request, f"Cancelling run {run.pk}. Finished trials are kept.")
+    else:
+        messages.error(request, f"Run {run.pk} has already finished.")
+    return redirect(run)
+
+
+@require_safe
+def short_run(request: HttpRequest, pk: int) -> HttpResponse:
+    """Redirect a short URL to the run, for its project's members only."""
+    run = (
+        Run.objects.select_related("project")
+        .filter(pk=pk, project__memberships__user=request.user.pk)
+        .first()
+    )
+    if run is None:
+        raise Http404
+    return redirect(run)
+
+
+@require_safe
+def short_trial(request: HttpRequest, pk: int) -> HttpResponse:
+    """Redirect a short URL to the trial, for its project's members only."""
+    mine = Trial.objects.select_related("run__project").filter(
+        run__project__memberships__user=request.user.pk
+    )
+    trial = mine.filter(pk=pk).first()
+    if trial is None:
+        raise Http404
+    return redirect("trial-detail", trial.run.project.slug, trial.pk)
+
+
+@require_POST
+@project_page("run")
+def run_retry(request: ProjectRequest, pk: int, again: str) -> HttpResponse:
+    """Run the trials with errors, or the cancelled ones, again in the same run."""
+    run = find_run(request, pk)
+    try:
+        trials = retry_trials(run, RetryKind(again), by=request.user)
+        messages.success(request, f"{counted(trials, 'trial')} queued. Earlier attempts are kept.")
+    except RequestError as error:
+        messages.error(request, str(error))
+    return redirect(run)
+
+
+@require_POST
+@project_page("triage")
+def baseline_set(request: ProjectRequest, pk: int) -> HttpResponse:
+    """Make a run the baseline of its suite and target, or of a branch."""
+    run = find_run(request, pk)
+    branch = request.POST.get("branch", "").strip()
+    try:
+        if len(branch) > LONGEST_BRANCH or "\x00" in branch:
+            raise RequestError(
+                f"Branch names have at most {LONGEST_BRANCH} characters and no NUL. Use another name."
+            )
+        set_baseline(run, by=request.user, branch=branch)
+    except RequestError as error:
+        messages.error(request, str(error))
+    else:
+        which = f"of branch {branch}" if branch else "of its suite on this target"
+        messages.success(request, f"Run {pk} is now the baseline {which}. New runs are compared with it.")
+    return redirect(run)
+
+
+@require_POST
+@project_page("triage")
+def baseline_unset(request: ProjectRequest, pk: int) -> HttpResponse:
+    """Remove a baseline; existing comparisons stay."""
+    rows = Baseline.objects.select_related("suite__project")
+    baseline = get_object_or_404(rows, suite__project=request.access.project, pk=pk)
+    unset_baseline(baseline, by=request.user)
+    messages.success(request, f"Removed run {baseline.run_id} as baseline.")
+    return redirect(baseline.suite)
+
+
+@require_safe
+@project_page()
+def run_tools(request: ProjectRequest, pk: int) -> HttpResponse:
+    """Show instructions and tools with their tokens."""
+    run = find_run(request, pk)
+    (surfaces,) = surfaces_of(run.project_id, [surface_hash(run)])
+    baseline = run.baseline
+    context = {
+        "run": run,
+        "hash": surface_hash(run),
+        "tokens": sum(each.tokens for each in surfaces),
+        "surfaces": surfaces,
+        "overridden": bool(run.options.get("descriptions")),
+        "packages": sum((run.options.get("packages") or {}).values()),
+        "differs": baseline is not None and surface_hash(baseline) not in ("", surface_hash(run)),
+    }
+    return render(request, "run/tools.html", context)
+
+
+def weakest_sessions(digest: Digest) -> list[DigestedTrial]:
+    """Return the sessions with the lowest first-try success first."""
+    return sorted(digest.trials, key=lambda each: 1.0 if each.first_try is None else each.first_try)[
+        :MOST_SESSIONS
+    ]

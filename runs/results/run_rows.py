@@ -1,0 +1,169 @@
+"""Define a run's row for lists, REST and exports, read in one query."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Annotated, Any
+
+from django.db.models import QuerySet
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
+
+from evalhub.lib.timestamps import moment
+from runs.models import Run
+from runs.models.run import (
+    ERRORS,
+    RunState,
+    cost_per_success,
+    has_estimates,
+    has_too_many_errors,
+    no_verdict,
+    seconds_between,
+)
+
+Moment = Annotated[datetime, PlainSerializer(moment, return_type=str)]
+Blank = Annotated[str | None, BeforeValidator(lambda text: text or None)]
+"""A column that is empty if unknown."""
+SHORT_HASH = 8
+OPEN = (RunState.QUEUED, RunState.PREPARING, RunState.RUNNING)
+
+
+class TokenTotals(BaseModel):
+    """Input and output tokens of a run's models."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    input: int
+    output: int
+
+
+class ListedRun(BaseModel):
+    """A run without its trials; relations appear as names."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    id: int
+    suite: str
+    suite_version: int
+    format: str
+    target: str
+    model: Blank
+    state: str
+    outcome: Blank
+    launch: int
+    created: Moment
+    started: Moment | None
+    finished: Moment | None
+    by: str | None
+    trigger: str
+    tags: list[str]
+    branch: Blank
+    commit: Blank
+    trials: int
+    passed: int
+    failed: int
+    errors: int
+    cancelled: int
+    tool_version: Blank
+    guidance: str | None
+    """First digits of the guidance's hash."""
+    guidance_name: str | None
+    guidance_path: Blank
+    """Path in the workspace that the document of its guidance took; null for guidance uploaded with the suite."""
+    cost_usd: float | None
+    cost_per_success: float | None
+    """In USD, judges included, for each passed trial; null if unknown or none passed."""
+    tokens: TokenTotals
+    seconds: float | None
+    """Wall-clock time, None before the end or if unknown."""
+    baseline: int | None
+    verdict: Blank
+    """Against the baseline: regressed, improved, equivalent, no_evidence, too_little or not_comparable."""
+    verdict_reason: Blank
+    """errors: a third or more of its trials hit errors, so it has no verdict and is never a baseline; else null."""
+    experiment: bool
+    """Never a baseline, never an alert."""
+    configuration_changed: bool
+    """Its guidance was adopted after its baseline ran."""
+    stale: Annotated[bool, BeforeValidator(bool)]
+    """The eval cases were generated for another description of their tool."""
+    error: str
+    url: str
+    suite_name: str = Field("", exclude=True)
+    """For pages; elsewhere the slug names the suite."""
+    is_estimated: bool = Field(False, exclude=True)
+    """For pages: whether ends of its commands are estimated from text."""
+
+    @property
+    def no_verdict(self) -> str:
+        """Why it has no verdict, in a sentence; empty unless it has too many errors."""
+        return no_verdict(self.id, self.passed, self.failed, self.errors) if self.verdict_reason else ""
+
+    @property
+    def is_open(self) -> bool:
+        return self.state in OPEN
+
+
+_SAME = (
+    *("model", "state", "outcome", "created", "started", "finished", "trigger", "tags", "branch", "commit"),
+    *("trials", "passed", "failed", "errors", "cancelled", "tool_version", "cost_usd", "error"),
+    "configuration_changed",
+)
+_COLUMNS = {name: name for name in _SAME} | {
+    "id": "pk",
+    "suite": "suite__slug",
+    "suite_name": "suite__name",
+    "suite_version": "suite_version__number",
+    "format": "suite__format",
+    "target": "target__name",
+    "launch": "launch_id",
+    "by": "by__username",
+    "baseline": "baseline_id",
+    "guidance_path": "guidance__laid_path",
+    "experiment": "is_experiment",
+    "stale": "fingerprint__staleness__stale",
+}
+"""Columns copied from the query."""
+_MORE = (
+    "verdict",
+    "tokens_in",
+    "tokens_out",
+    "guidance__sha256",
+    "guidance__name",
+    "guidance__number",
+    "counting",
+)
+
+
+def listed_values(runs: QuerySet[Run]) -> QuerySet[Run, Any]:
+    """Return the query's rows as `as_listed` takes them, their key as `pk`."""
+    values: QuerySet[Run, Any] = runs.select_related(None).defer(None).values(*_COLUMNS.values(), *_MORE)
+    return values
+
+
+def as_listed(rows: Iterable[Mapping[str, Any]]) -> list[ListedRun]:
+    """Return the rows of `listed_values` as runs."""
+    return [_as_listed(row) for row in rows]
+
+
+def listed_runs(keys: Sequence[int]) -> list[ListedRun]:
+    """Return runs in the order of their keys. One query."""
+    found = {run.id: run for run in as_listed(listed_values(Run.objects.filter(pk__in=keys)))}
+    return [found[key] for key in keys]
+
+
+def _as_listed(row: Mapping[str, Any]) -> ListedRun:
+    sha256, number = row["guidance__sha256"], row["guidance__number"]
+    is_broken = row["state"] not in OPEN and has_too_many_errors(row["passed"], row["failed"], row["errors"])
+    return ListedRun(
+        **{name: row[column] for name, column in _COLUMNS.items()},
+        guidance=sha256[:SHORT_HASH] if sha256 else None,
+        guidance_name=row["guidance__name"] or (f"guidance {number}" if number else None),
+        cost_per_success=cost_per_success(row["cost_usd"], row["passed"]),
+        tokens=TokenTotals(input=row["tokens_in"], output=row["tokens_out"]),
+        verdict=None if is_broken else row["verdict"],
+        verdict_reason=ERRORS if is_broken else None,
+        seconds=seconds_between(row["started"], row["finished"]),
+        url=f"/runs/{row['pk']}/",
+        is_estimated=has_estimates(row["counting"]),
+    )

@@ -1,0 +1,404 @@
+"""Schemas of runs and trials; `runs.exchange.exports.document` fills them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from ninja import Schema
+
+from evaluators.statistics.measure_change import ChangeVerdict, ComparisonTest, Scale
+from runs.results.run_rows import ListedRun, TokenTotals
+
+
+class TokensOut(TokenTotals):
+    pass
+
+
+class MeasureChangeOut(Schema):
+    """A measure in two runs, over the scenarios that can be compared."""
+
+    measure: str
+    verdict: ChangeVerdict
+    scale: Scale
+    """points: effects are differences from 0 to 1; relative: shares of the value before."""
+    better_is: str
+    is_outcome: bool
+    smallest_effect: float
+    scenarios: int
+    trials: list[int]
+    """Of the old side, all runs of a line together, and of the run."""
+    worse: int
+    better: int
+    before: float | None
+    after: float | None
+    effect: float | None
+    lower: float | None
+    """The lower end of the effect's 95 % interval."""
+    upper: float | None
+    test: ComparisonTest
+    p: float | None
+    p_corrected: float | None
+    """Below 0.05 it is significant: corrected for everything that is tested together."""
+    p_elsewhere: float | None
+    """Whether other scenarios like these would change, too, by flipping signs over scenarios; null for few."""
+    detectable: float | None
+    """The smallest effect that is called one in 80 % of such comparisons; null where none is."""
+    most_found: float | None = None
+    """Of a pass rate, the share of such comparisons that find the loss of every pass; 0: no result can be a change."""
+    more_trials: int | None
+    """Trials that each scenario needs more to find one and a half times the smallest effect in 80 % of cases, in both
+    runs or, against a line, in the new one; null if 1,000 are too few."""
+    deciding_trials: int | None = None
+    """Trials that decide if each scenario has them in both runs and they go on like the present ones; null if 20
+    don't."""
+    below_threshold: bool
+    delta: float | None
+    """Cliff's delta of the scenarios' means."""
+    magnitude: str
+    broke: list[str] = []
+    """Of the suite's pass rate, the scenarios whose own pass rate regressed."""
+    mended: list[str] = []
+    runs_before: int = 1
+    """How many runs the old side has; more than 1 for a line."""
+    run_to_run: float | None = None
+    """Of a line, the standard deviation from run to run that trials don't explain, 0 to 1."""
+    """Of the suite's pass rate, the scenarios whose own pass rate improved."""
+
+
+class ScenarioClassOut(Schema):
+    """A scenario's last comparable trials on one target."""
+
+    scenario: str
+    scenario_class: str
+    """solid, fixed, flaky, broken or new."""
+    class_probability: float | None
+    """That the true pass rate is in the class's range, given the trials; null for new."""
+    class_trials: int
+    """The trials that it rests on: those since the change that explains the class, else all without errors."""
+    too_few_trials: bool
+    """Whether the class is less than 80 % sure."""
+    passed: int
+    trials: int
+    """Without errors."""
+    k: int
+    """That of the suite's release rule, else 3."""
+    pass_hat_k: float | None
+    """The chance that k trials all pass; null below k trials."""
+    pass_at_k: float | None
+    """The chance that at least one of k trials passes."""
+
+
+class ReleaseResultOut(Schema):
+    """A run by its suite's release rule."""
+
+    k: int
+    threshold: float
+    state: str
+    """met, missed or not_measured."""
+    value: float | None
+    """The mean of pass^k over the scenarios with k trials."""
+    scenarios: int
+    too_few_trials: list[str]
+    """Scenarios with fewer than k trials that passed or failed."""
+    sentence: str
+
+
+class VarianceOut(Schema):
+    """Where the spread of a measure's single values comes from, as variances."""
+
+    measure: str
+    scenario_mix: float | None
+    """Between scenarios; null with one scenario."""
+    agent: float | None
+    """Between trials of a scenario; includes the judge's if each trial was judged once. Null without repeats."""
+    judge: float | None
+    """Between judgings of a trial; null if each was judged once."""
+    negative_estimates: list[str]
+    """Parts whose estimate was negative and counts as 0."""
+
+
+class RunRowOut(ListedRun):
+    """A run in a list."""
+
+    tokens: TokensOut
+
+
+class CountingOut(Schema):
+    """How a closed run's commands are counted; texts are empty where nothing was measured."""
+
+    rules: str
+    """Versions of the counting rules, `1` in runs of releases without one."""
+    ends: str
+    """Sources of exit codes: recorded, reported, estimated; several by commas."""
+
+
+class ComparedWithOut(Schema):
+    """What a run's verdict was made with."""
+
+    runs: list[int]
+    """The runs of its line, newest first; empty if the baseline alone is the old side."""
+    since: int | None
+    """The run whose undecided regression this one still shows."""
+    again: list[int]
+    """Earlier runs of the same configuration and commit, whose trials count with the run's own."""
+    is_pinned: bool
+    compared: str
+    """When; a run of the line that changed later doesn't change the verdict."""
+
+
+class LookOut(Schema):
+    """One look at a run until a verdict."""
+
+    against: int
+    """The run that it compared with."""
+    trials: list[int]
+    """Trials so far that count, before and after."""
+    information: float
+    """What is known of the pass rate's change, as a share of that at the limit of trials."""
+    p: float
+    """Of the pass rate."""
+    level: float
+    """The pass rate's p had to be lower than this."""
+    table_p: float
+    """The lowest p of a scenario, corrected for all of them."""
+    table_level: float
+    decision: str
+    """go_on, decided, futile or limit."""
+    undecided: list[str]
+    """The scenarios that got trials next, by key."""
+    reason: str
+    """Why no trial followed although the limit of trials wasn't reached; else empty."""
+
+
+class RunOut(RunRowOut):
+    """A run with its changes against the baseline, by scenario key."""
+
+    uuid: str
+    """The run's id outside of this evalhub: `runId` of its EvalSuiteResult."""
+    waits: str | None
+    """What an open run waits for if no worker online may work on it, as a sentence."""
+    fingerprint: dict[str, Any]
+    warnings: list[str]
+    tampered: int
+    """Trials whose agent changed what decides its gates; their `warnings` say what."""
+    cost_notes: list[str]
+    """What its trials' costs are to be read with, such as cost limits that stopped agents; a sentence each."""
+    regressions: list[str]
+    new_passes: list[str]
+    added: list[str]
+    removed: list[str]
+    not_comparable: dict[str, list[str]]
+    """Scenarios whose task, gates, judge or rubric changed, and which of them; neither regressions nor new passes."""
+    measures: list[MeasureChangeOut]
+    """The headline measures compared with what `compared_with` says, then others with the baseline; else empty."""
+    compared_with: ComparedWithOut | None
+    """Null without a verdict, and in runs that an older release compared."""
+    looks: list[LookOut]
+    """The looks of a run until a verdict, the first one first; the verdict has the levels of the last one."""
+    counting: CountingOut
+    variance: list[VarianceOut]
+    """Of the headline measures of a closed run."""
+    scenarios: list[ScenarioClassOut]
+    """Each scenario's class as of this run."""
+    release_rule: ReleaseResultOut | None
+    """Null if the suite has no release rule or the run is open."""
+
+
+class GateOut(Schema):
+    type: str
+    passed: bool | None
+    message: str
+    detail: dict[str, Any]
+
+
+class ScoreOut(Schema):
+    layer: str
+    name: str
+    value: float | None
+    passed: bool | None
+    message: str
+    error: str | None = None
+    metrics: Any = None
+    """What an evaluator script reported beside its score."""
+    verdict: str | None = None
+    """Of an evaluator of AgentV: pass, borderline or fail; null for the aggregate."""
+    hits: list[str] | None = None
+    misses: list[str] | None = None
+    reasoning: str | None = None
+
+
+class ScoresOut(Schema):
+    gates: list[GateOut]
+    scores: list[ScoreOut]
+
+
+class TrialScoresOut(ScoresOut):
+    """A trial's scores, or those that a review round does not hide."""
+
+    judge_hidden: str = ""
+    """Why the judge's answer, the outcome and the composite are missing; empty if nothing is hidden."""
+
+
+class JudgingContentOut(Schema):
+    """One judge call in a trial's document."""
+
+    name: str
+    """The evaluator that asked the judge; `judge` or `judging` of a scenario's own judge."""
+    score: float | None
+    passed: bool | None
+    recomputed: float | None
+    criteria: dict[str, float] | None
+    reasons: dict[str, str] | None
+    """The judge's reason for each criterion, where it gave one."""
+    positives: list[str] | None
+    negatives: list[str] | None
+    reasoning: str | None
+    confidence: float | None
+    mismatch: bool | None
+    missing: list[str] | None
+    model: str
+    cost_usd: float | None
+    error: str
+
+
+class ProtectedOut(Schema):
+    restored: list[str]
+    """Protected files that the agent changed or removed; they were laid again before scripts and gates."""
+    set_aside: list[str]
+    """Files that the agent added where a pattern matches; they were taken away."""
+
+
+class UsageOut(Schema):
+    """A model's tokens. The parts are null where they aren't known."""
+
+    input: int
+    """All input tokens, those of the cache included."""
+    output: int | None
+    """All output tokens, those of reasoning included."""
+    cache_read: int | None = None
+    """Input tokens read from the provider's cache."""
+    cache_write: int | None = None
+    """Input tokens written to the cache, for 5 minutes or without a known lifetime."""
+    cache_write_1h: int | None = None
+    """Input tokens written to the cache for an hour."""
+    reasoning: int | None = None
+
+
+class TrialCostOut(Schema):
+    """How a trial's cost is known."""
+
+    reported_usd: float | None
+    """By the agent or service itself; it is the trial's cost then."""
+    computed_usd: float | None
+    """By tokens and price."""
+    differs: bool
+    """Whether both are known and more than a tenth apart."""
+    cached_in_full: bool
+    """Whether cached tokens are charged as much as others."""
+    limit: str
+    """What became of the scenario's cost limit, if the agent reached it; else empty."""
+
+
+class GradedOut(ScoresOut):
+    """The scores of every layer: a trial without ids, because nothing is stored."""
+
+    scenario: str
+    outcome: str | None
+    status: str | None
+    """The aggregate's status in AgentV suites: pass, fail or error; otherwise the outcome."""
+    reason: str
+    """Why the trial failed, in one line; empty unless it did."""
+    trace_summary: dict[str, Any] | None
+    """AgentV's summary of the trace; null without a trace."""
+    completed: bool | None
+    timed_out: bool
+    exit_code: int | None
+    seconds: float | None
+    composite: float | None
+    error: str
+    error_kind: str
+    interaction: dict[str, Any]
+    judgings: list[JudgingContentOut]
+    warnings: list[str]
+    """What a reader of its figures must know, such as a cost limit that stopped the agent; a sentence each."""
+    protected: ProtectedOut | None = None
+    """What the agent did to files that are not its task; null if nothing."""
+    diagnosis: list[Any]
+    exposure: dict[str, Any] | None = None
+    """How far the run's guidance got: delivered, in_context, opened, quoted; null without guidance."""
+    usage: UsageOut | None
+    cost_usd: float | None
+    price_source: str
+    """Where the cost comes from: the agent, the project's price or litellm's; empty if unknown."""
+    cost: TrialCostOut | None = None
+    """How the cost is known; null for trials of older releases."""
+    answer: str
+
+
+class AttemptOut(Schema):
+    """How a trial ended before it was retried or resumed."""
+
+    number: int
+    state: str
+    error: str
+    error_kind: str
+    worker: str
+    seconds: float | None
+    exit_code: int | None
+    cost_usd: float | None
+    started: datetime | None
+    finished: datetime | None
+
+
+class TrialOut(GradedOut, TrialScoresOut):
+    """One execution of a scenario, with the scores of every layer."""
+
+    id: int
+    index: int
+    state: str
+    artifacts: list[str]
+    attempts: list[AttemptOut] = []
+    """Earlier attempts; only in the answer for one trial."""
+
+
+class TrialRowOut(Schema):
+    """A trial in a list."""
+
+    id: int
+    run: int
+    scenario: str
+    index: int
+    state: str
+    outcome: str | None
+    completed: bool | None
+    timed_out: bool
+    exit_code: int | None
+    seconds: float | None
+    composite: float | None
+    cost_usd: float | None
+    error: str
+    error_kind: str
+
+
+class RunDocumentOut(Schema):
+    """A run, and its trials if requested."""
+
+    run: RunOut
+    trials: list[TrialOut] | None = None
+
+
+class LaunchedOut(Schema):
+    launch: int
+    runs: list[int]
+
+
+class LaunchOut(Schema):
+    id: int
+    by: str | None
+    trigger: str
+    created: str
+    priority: str
+    """low, normal or high: which launches of the project get its lanes first."""
+    request: dict[str, Any]
+    runs: list[int]

@@ -1,0 +1,143 @@
+"""Read the seals of a suite version's scenarios."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from django.db.models import F
+
+from evalhub.lib.numbers import counted
+from runs.models import Run, Trial
+from runs.models.proof import Cheating, ScenarioProof, Seal, SuiteProof
+from scenarios.hashing import solution_hash
+from scenarios.models import SuiteVersion
+
+_ABOUT_CHEATING = {
+    Cheating.WARNED: "A cheating agent passes with a warning. List the files that gates execute under 'protected'.",
+    Cheating.JUDGE: "Gates pass a cheating agent, and the judge was not asked: unproved against the judge.",
+}
+NOT_PROVED_YET = "Not proved yet."
+_OF_SCENARIO = (
+    *("scenario_version_id", "solution", "seal", "reason", "is_failure", "held", "changed"),
+    *("cheating", "attacks", "fooled"),
+)
+
+
+@dataclass(frozen=True)
+class ScenarioSeal:
+    """A scenario's seal and its reason."""
+
+    key: str
+    seal: Seal = Seal.UNPROVED
+    reason: str = NOT_PROVED_YET
+    is_failure: bool = False
+    held: tuple[str, ...] = ()
+    """Gates that hold before an agent starts, as sentences."""
+    changed: tuple[str, ...] = ()
+    """Files that gates execute and the reference solution changes."""
+    cheating: Cheating = Cheating.UNTRIED
+    attacks: int = 0
+    """Answers that tried to pass the judge without the task."""
+    fooled: int = 0
+    """How many of them it passed."""
+
+    @property
+    def is_proved(self) -> bool:
+        return self.seal is Seal.PROVED
+
+    @property
+    def label(self) -> str:
+        """Return the seal, of a scenario that fails a cheating agent with that."""
+        is_safe = self.is_proved and self.cheating is Cheating.FAILED
+        return self.cheating.label if is_safe else self.seal.label
+
+    @property
+    def notes(self) -> list[str]:
+        """Return everything a reader should know, as sentences."""
+        gates = [f"Holds before an agent starts: {gate}" for gate in self.held]
+        judge = (
+            f"The judge passed {self.fooled} of {counted(self.attacks, 'planted verdict')}."
+            if self.attacks
+            else ""
+        )
+        return [*filter(None, [self.reason, _ABOUT_CHEATING.get(self.cheating), judge]), *gates]
+
+
+def seals_of(
+    version: SuiteVersion, keys: Mapping[int, str]
+) -> tuple[dict[int, ScenarioSeal], SuiteProof | None]:
+    """Return the seals of a suite version by scenario version, and its last proof; `keys` are its scenarios' keys.
+
+    A proof with another solution than the stored one no longer counts. One query.
+    """
+    columns = {name: F(f"scenarios__{name}") for name in _OF_SCENARIO}
+    proofs = list(
+        SuiteProof.objects.filter(suite_version=version).annotate(**columns).order_by("pk", "scenarios")
+    )
+    seals = {pk: ScenarioSeal(key) for pk, key in keys.items()}
+    for proof in proofs:
+        row = ScenarioProof(**{name: vars(proof)[name] for name in _OF_SCENARIO})
+        key = keys.get(row.scenario_version_id)
+        if key is not None and row.solution == solution_hash(version.solutions.get(key)):
+            seals[row.scenario_version_id] = _seal(key, row)
+    return seals, proofs[-1] if proofs else None
+
+
+def seals_of_proof(proof: SuiteProof) -> list[ScenarioSeal]:
+    """Return the seals that one proof found, in the suite's order. One query."""
+    rows = proof.scenarios.select_related("scenario_version__scenario")
+    return [_seal(row.scenario_version.scenario.key, row) for row in rows]
+
+
+def solution_changes(version: SuiteVersion) -> dict[int, frozenset[str]]:
+    """Return the executed files that reference solutions change, by scenario version; none unless proved. Two queries."""
+    if not version.solutions:
+        return {}
+    entries = version.entries.values_list("scenario_version_id", "scenario_version__scenario__key")
+    solutions = {pk: solution_hash(version.solutions[key]) for pk, key in entries if key in version.solutions}
+    rows = ScenarioProof.objects.filter(scenario_version__in=solutions).exclude(changed=[]).order_by("pk")
+    found = rows.values_list("scenario_version_id", "solution", "changed")
+    return {pk: frozenset(changed) for pk, solution, changed in found if solution == solutions[pk]}
+
+
+def passing_without_agent(run: Run) -> list[str]:
+    """Return the keys of a run's scenarios that pass without an agent. One query."""
+    rows = ScenarioProof.objects.filter(
+        proof__suite_version=run.suite_version_id,
+        seal=Seal.NO_AGENT,
+        scenario_version__in=Trial.objects.filter(run=run).values("scenario_version"),
+    )
+    keys = rows.values_list("scenario_version__scenario__key", flat=True)
+    return list(keys.order_by("scenario_version__scenario__key").distinct())
+
+
+def _seal(key: str, row: ScenarioProof) -> ScenarioSeal:
+    return ScenarioSeal(
+        key,
+        Seal(row.seal),
+        row.reason,
+        row.is_failure,
+        tuple(row.held),
+        tuple(row.changed),
+        Cheating(row.cheating),
+        row.attacks,
+        row.fooled,
+    )
+
+
+def sealed(seals: Iterable[ScenarioSeal]) -> str:
+    """Return the sum of seals as a sentence part, such as "2 proved, 1 passes without an agent"."""
+    counts = Counter(each.seal for each in seals)
+    named = {
+        Seal.PROVED: "proved",
+        Seal.UNPROVED: "unproved",
+        Seal.NO_AGENT: "passing without an agent",
+    }
+    parts = [f"{counts[seal]} {word}" for seal, word in named.items() if counts[seal]]
+    if cheated := counts[Seal.CHEATED]:
+        parts.append(f"{cheated} passing a cheating agent")
+    if failing := counts[Seal.SOLUTION_FAILS]:
+        parts.append(counted(failing, "failing solution"))
+    return ", ".join(parts)

@@ -1,0 +1,280 @@
+"""Search the texts of trials: commands, outputs, the judge's statements and answers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import accumulate, groupby
+from typing import Any
+
+from django.db import connection
+
+from evalhub.teams.models import Project
+from runs.models import SearchEntry
+from runs.results.search.search_index import FACETS, facet
+
+MOST_CANDIDATES = 300
+"""The newest matches that are ranked; a word that more trials contain finds the best of these."""
+MOST_TERMS = 12
+PASSAGE = 160
+"""Characters of a passage around its first match."""
+COLUMNS = {"commands": 2.0, "judge": 1.5, "outputs": 1.0, "answer": 1.0}
+"""What can be searched, with the weight of a match: a command says most about how a tool was used."""
+_WEIGHTS = {"commands": "A", "outputs": "B", "judge": "C", "answer": "D"}
+"""PostgreSQL's weights, which tell the columns of the index apart."""
+_WORD = re.compile(r"[^\W_]+")
+_TERM = re.compile(r'(-?)(?:"([^"]*)"?|(\S+))')
+
+
+@dataclass(frozen=True)
+class Term:
+    """Words that follow each other."""
+
+    words: tuple[str, ...]
+    prefix: bool = False
+    """Whether the last word may go on."""
+
+    @property
+    def needle(self) -> str:
+        """Return what finds it among the words of `Line`, in linear time."""
+        found = "".join(f"\x1f{word}\x1f" for word in self.words)
+        return found[:-1] if self.prefix else found
+
+    def pattern(self) -> re.Pattern[str]:
+        """Return what finds it in a short text, as the index does: any characters but letters and digits between words."""
+        end = "" if self.prefix else r"(?![^\W_])"
+        return re.compile(r"(?<![^\W_])" + r"[\W_]+".join(map(re.escape, self.words)) + end, re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class SearchQuery:
+    """A typed query: every term must occur, no excluded one may."""
+
+    terms: tuple[Term, ...] = ()
+    excluded: tuple[Term, ...] = ()
+
+    @classmethod
+    def parse(cls, text: str) -> SearchQuery:
+        """Read `deploy "exit code" -timeout sta*`; of an option such as `--env`, the words count."""
+        terms: list[Term] = []
+        excluded: list[Term] = []
+        for minus, phrase, plain in _TERM.findall(text):
+            words = tuple(_WORD.findall((phrase or plain).lower()))
+            # `--env` is an option, not an excluded word.
+            without = bool(minus) and not plain.startswith("-")
+            if words:
+                (excluded if without else terms).append(Term(words, plain.endswith("*")))
+        return cls(tuple(terms[:MOST_TERMS]), tuple(excluded[:MOST_TERMS]))
+
+
+@dataclass(frozen=True)
+class SearchFilters:
+    """Where to search; None and empty texts aren't filters."""
+
+    column: str = ""
+    suite_id: int | None = None
+    target_id: int | None = None
+    guidance_id: int | None = None
+    by_id: int | None = None
+    model: str = ""
+    tool_version: str = ""
+    outcome: str = ""
+    since: datetime | None = None
+    until: datetime | None = None
+
+    def facets(self, project: Project) -> list[str]:
+        """Return the words of the index that the filters ask for."""
+        given = {"project_id": project.pk, **vars(self)}
+        return [facet(letter, given[name]) for name, letter in FACETS.items() if given[name]]
+
+
+@dataclass(frozen=True)
+class Passage:
+    """Where a trial matches best: a line of a column, cut around the first match."""
+
+    column: str
+    parts: tuple[tuple[str, bool], ...]
+    """The text in pieces; True for those that match."""
+
+    @property
+    def text(self) -> str:
+        return "".join(text for text, _ in self.parts)
+
+    @property
+    def marks(self) -> list[tuple[int, int]]:
+        """Start and end of each match in the text."""
+        ends = list(accumulate(len(text) for text, _ in self.parts))
+        return [(end - len(text), end) for (text, found), end in zip(self.parts, ends, strict=True) if found]
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of a column, and its words in lower case, each between two separators."""
+
+    column: str
+    text: str
+    words: str
+
+
+@dataclass(frozen=True)
+class FoundTrial:
+    """A trial that matches."""
+
+    id: int
+    run: int
+    suite: str
+    suite_slug: str
+    scenario: str
+    index: int
+    outcome: str
+    target: str
+    finished: datetime | None
+    score: float
+    """Higher is better; comparable within one search only."""
+    passage: Passage
+
+
+def search_trials(project: Project, query: SearchQuery, filters: SearchFilters) -> list[FoundTrial]:
+    """Return the best of the project's newest matching trials, best first, then newest. Two queries."""
+    if not query.terms:
+        return []
+    newest = _newest(query, filters, filters.facets(project))
+    rows = SearchEntry.objects.filter(pk__in=newest).values(
+        *("pk", *COLUMNS, "trial__run", "trial__scenario__key", "trial__index", "trial__outcome"),
+        *(
+            "trial__finished",
+            "trial__run__suite__name",
+            "trial__run__suite__slug",
+            "trial__run__target__name",
+        ),
+    )
+    columns = [filters.column] if filters.column else list(COLUMNS)
+    found = [_found(row, query, _lines(row, columns)) for row in rows]
+    return sorted(found, key=lambda trial: (-round(trial.score, 3), -trial.id))
+
+
+def _lines(row: Mapping[str, Any], columns: Sequence[str]) -> list[Line]:
+    return [Line(column, text, _words(text)) for column in columns for text in row[column].split("\n")]
+
+
+def _words(text: str) -> str:
+    """Return a text's words as `Term.needle` finds them."""
+    return "".join(f"\x1f{word}\x1f" for word in _WORD.findall(text.lower()))
+
+
+def _found(row: Mapping[str, Any], query: SearchQuery, lines: Sequence[Line]) -> FoundTrial:
+    return FoundTrial(
+        id=row["pk"],
+        run=row["trial__run"],
+        suite=row["trial__run__suite__name"],
+        suite_slug=row["trial__run__suite__slug"],
+        scenario=row["trial__scenario__key"],
+        index=row["trial__index"],
+        outcome=row["trial__outcome"],
+        target=row["trial__run__target__name"],
+        finished=row["trial__finished"],
+        score=_score(query, lines),
+        passage=_passage(query, lines),
+    )
+
+
+def _newest(query: SearchQuery, filters: SearchFilters, facets: Sequence[str]) -> list[int]:
+    """Return the newest matching trials. The SQL is written out because the ORM knows no FTS5."""
+    matches, text = _MATCHES[connection.vendor](query, filters, facets)
+    conditions: list[str] = [matches]
+    params: list[Any] = [text]
+    for operator, day in ((">=", filters.since), ("<", filters.until)):
+        if day:
+            conditions.append(f"runs_run.created {operator} %s")
+            params.append(connection.ops.adapt_datetimefield_value(day))
+    table, key = _TABLES[connection.vendor]
+    runs = (
+        f" JOIN runs_trial ON runs_trial.id = {key} JOIN runs_run ON runs_run.id = runs_trial.run_id"
+        if len(conditions) > 1
+        else ""
+    )
+    sql = (
+        f"SELECT {key} FROM {table}{runs} WHERE {' AND '.join(conditions)}"  # noqa: S608 (constants)
+        f" ORDER BY {key} DESC LIMIT {MOST_CANDIDATES}"
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(sql, params)
+        return [key for (key,) in cursor.fetchall()]
+
+
+def _in_sqlite(query: SearchQuery, filters: SearchFilters, facets: Sequence[str]) -> tuple[str, str]:
+    """Return a condition with FTS5's query syntax, and its value."""
+    columns = filters.column or " ".join(COLUMNS)
+    terms = " AND ".join(map(_fts5_term, query.terms))
+    text = f"(facets : ({' AND '.join(facets)})) AND ({{{columns}}} : ({terms}))"
+    if query.excluded:
+        text = f"({text}) NOT ({{{columns}}} : ({' OR '.join(map(_fts5_term, query.excluded))}))"
+    return "runs_search MATCH %s", text
+
+
+def _fts5_term(term: Term) -> str:
+    return f'"{" ".join(term.words)}"' + (" *" if term.prefix else "")
+
+
+def _in_postgresql(query: SearchQuery, filters: SearchFilters, facets: Sequence[str]) -> tuple[str, str]:
+    """Return a condition with PostgreSQL's `tsquery`, and its value."""
+    weights = _WEIGHTS[filters.column] if filters.column else "".join(_WEIGHTS.values())
+    parts = [*facets, *(_tsquery_term(term, weights) for term in query.terms)]
+    parts += [f"!({_tsquery_term(term, weights)})" for term in query.excluded]
+    return "runs_searchentry.vector @@ %s::tsquery", " & ".join(parts)
+
+
+def _tsquery_term(term: Term, weights: str) -> str:
+    last = len(term.words) - 1
+    words = (
+        f"'{word}':{'*' if term.prefix and at == last else ''}{weights}" for at, word in enumerate(term.words)
+    )
+    return f"({' <-> '.join(words)})"
+
+
+_MATCHES = {"sqlite": _in_sqlite, "postgresql": _in_postgresql}
+_TABLES = {
+    "sqlite": ("runs_search", "runs_search.rowid"),
+    "postgresql": ("runs_searchentry", "runs_searchentry.trial_id"),
+}
+
+
+def _score(query: SearchQuery, lines: Sequence[Line]) -> float:
+    """Return how well an entry matches: each term by its saturated count in each column, times the column's weight."""
+    needles = [term.needle for term in query.terms]
+    score = 0.0
+    for column, of_column in groupby(lines, key=lambda line: line.column):
+        words = "".join(line.words for line in of_column)
+        for needle in needles:
+            count = words.count(needle)
+            score += COLUMNS[column] * count / (1 + count)
+    return score
+
+
+def _passage(query: SearchQuery, lines: Sequence[Line]) -> Passage:
+    """Return the line with the most terms, those of weightier columns first."""
+    needles = [term.needle for term in query.terms]
+    best = max(lines, key=lambda line: sum(needle in line.words for needle in needles))
+    patterns = [term.pattern() for term in query.terms]
+    return Passage(best.column, tuple(_marked(_around(best.text, patterns), patterns)))
+
+
+def _around(line: str, patterns: Sequence[re.Pattern[str]]) -> str:
+    """Return a line cut around its first match."""
+    first = min((match.start() for each in patterns if (match := each.search(line))), default=0)
+    start = max(0, first - PASSAGE // 4)
+    text = line[start : start + PASSAGE]
+    return ("…" if start else "") + text + ("…" if start + PASSAGE < len(line) else "")
+
+
+def _marked(text: str, patterns: Sequence[re.Pattern[str]]) -> Iterator[tuple[str, bool]]:
+    spans = sorted(match.span() for each in patterns for match in each.finditer(text))
+    at = 0
+    for start, end in spans:
+        if start >= at:
+            yield text[at:start], False
+            yield text[start:end], True
+            at = end
+    yield text[at:], False

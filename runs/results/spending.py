@@ -1,0 +1,30 @@
+"""What a project has spent in a calendar month, in UTC."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from django.db.models import Sum
+from django.utils import timezone
+
+from evalhub.lib.numbers import money
+from evalhub.teams.models import Project
+from runs.models import Run
+
+
+def month_start(now: datetime) -> datetime:
+    """Return the first moment of a time's month in UTC."""
+    return now.astimezone(UTC).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+
+
+def spent_this_month(project: int) -> float:
+    """Return what the runs requested this month have cost so far, as far as they report costs. One query."""
+    runs = Run.objects.filter(project=project, created__gte=month_start(timezone.now()))
+    return float(runs.aggregate(spent=Sum("cost_usd"))["spent"] or 0.0)
+
+
+def month_spent_sentence(project: Project) -> str:
+    """Return that the project's budget of this month is spent; empty if it is not. One query with a budget."""
+    if project.month_usd is None or spent_this_month(project.pk) < project.month_usd:
+        return ""
+    return f"The project's budget of {money(project.month_usd)} for {timezone.now():%B %Y} is spent."

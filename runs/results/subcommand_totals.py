@@ -1,0 +1,95 @@
+"""Total the tool's subcommands over a run's trials."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from operator import itemgetter
+
+from msgspec import Struct
+
+from evaluators.tool_use.attempts import Attempts
+from evaluators.tool_use.interaction import Interaction, Subcommand
+
+
+class SubcommandTotal(Struct, array_like=True, frozen=True, gc=False):
+    """One subcommand over a run's trials without errors."""
+
+    name: str
+    calls: int = 0
+    errors: int = 0
+    first_tries: int = 0
+    helps: int = 0
+    retries_after_failure: int = 0
+    tries: float | None = None
+    """Median tries until success; None if it never succeeded or is unknown."""
+    message: str = ""
+    """Its most frequent error message."""
+    messages: int = 0
+    """How often that message occurred."""
+    unknown: int = 0
+    """Calls whose end is unknown."""
+
+
+def totals(
+    trials: Iterable[tuple[Interaction | None, Mapping[str, Attempts]]],
+) -> list[SubcommandTotal]:
+    """Return totals by subcommand, from layer 1 and each trial's attempts."""
+    counts: dict[str, Subcommand] = {}
+    tries: defaultdict[str, dict[str, int]] = defaultdict(dict)
+    messages: defaultdict[str, dict[str, int]] = defaultdict(dict)
+    for interaction, attempts in trials:
+        for own in interaction.subcommands if interaction else ():
+            _add(counts.get(own.name) or counts.setdefault(own.name, Subcommand(own.name)), own)
+        for name, tried in attempts.items():
+            _count(tries[name], tried.tries)
+            _count(messages[name], tried.errors)
+    return [_total(own, tries[name], messages[name]) for name, own in sorted(counts.items())]
+
+
+def _count(total: dict[str, int], own: Mapping[str, int]) -> None:
+    # Five times as fast as Counter.update for one or two names.
+    for name, often in own.items():
+        total[name] = total.get(name, 0) + often
+
+
+def _add(total: Subcommand, own: Subcommand) -> None:
+    total.calls += own.calls
+    total.errors += own.errors
+    total.first_tries += own.first_tries
+    total.helps += own.helps
+    total.retries_after_failure += own.retries_after_failure
+    total.unknown += own.unknown
+
+
+def _total(counts: Subcommand, tries: Mapping[str, int], messages: Mapping[str, int]) -> SubcommandTotal:
+    message, often = max(messages.items(), key=itemgetter(1), default=("", 0))
+    return SubcommandTotal(
+        counts.name,
+        counts.calls,
+        counts.errors,
+        counts.first_tries,
+        counts.helps,
+        counts.retries_after_failure,
+        median_of({int(number): often for number, often in tries.items()}),
+        message,
+        often,
+        counts.unknown,
+    )
+
+
+def median_of(counted: Mapping[int, int]) -> float | None:
+    """Return the median of counted numbers; None for no numbers."""
+    whole = sum(counted.values())
+    if not whole:
+        return None
+    middle = ((whole - 1) // 2, whole // 2)
+    return sum(_at(counted, place) for place in middle) / 2
+
+
+def _at(counted: Mapping[int, int], place: int) -> int:
+    for number in sorted(counted):
+        place -= counted[number]
+        if place < 0:
+            return number
+    raise IndexError("There are fewer numbers.")

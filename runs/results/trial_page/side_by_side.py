@@ -1,0 +1,247 @@
+"""Compare two trials: results, commands, judge and answers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from django.db.models import OuterRef, Subquery
+from django.db.models.fields.json import KeyTextTransform
+
+from evalhub.lib.numbers import counted
+from evalhub.teams.models import Project
+from runs.compare.differences import Difference, fingerprint_differences
+from runs.models import CommandRecord, JudgingRecord, Trial
+from runs.results.counting import compared_by
+from runs.results.outcome_history import Strip
+from runs.results.trial_page.aligned_commands import CommandPair, DoneCommand, aligned, done_commands
+from runs.results.trial_page.timeline import AT_ONCE, timeline
+from runs.results.trial_page.trial_page import TrialPage, trials_by_key
+from runs.results.trial_page.typical_values import TypicalValues
+from scenarios.models import ScenarioVersion
+from scenarios.text_difference import TextDifference, lines_of, text_difference
+
+Score = dict[str, Any]
+
+
+class MeasuredPair(NamedTuple):
+    """A measure in both trials; a side is None if not measured."""
+
+    label: str
+    unit: str
+    base: float | None
+    new: float | None
+
+
+class GatePair(NamedTuple):
+    """A gate in both trials; a side is None if the trial lacks it."""
+
+    gate: Score
+    """The new trial's gate, else the base's."""
+    base: Score | None
+    new: Score | None
+
+
+class JudgedPair(NamedTuple):
+    """A criterion of the judge in both trials; a side is None if not scored."""
+
+    name: str
+    base: float | None
+    new: float | None
+
+
+@dataclass(frozen=True)
+class TwoTrials:
+    """Content of the page that compares two trials."""
+
+    base: TrialPage
+    new: TrialPage
+    commands: tuple[list[DoneCommand], list[DoneCommand]]
+    reasoning: tuple[str, str] = ("", "")
+    """What the judge wrote about each trial."""
+
+    @property
+    def sides(self) -> tuple[TrialPage, TrialPage]:
+        return self.base, self.new
+
+    @cached_property
+    def changed(self) -> tuple[str, ...]:
+        """Return which of task, gates, judge and rubric differ; the results are comparable only if none does."""
+        if not self.is_one_scenario:
+            return ("scenario",)
+        return _changed(self.base.trial.scenario_version, self.new.trial.scenario_version)
+
+    @property
+    def is_one_scenario(self) -> bool:
+        return self.base.trial.scenario_id == self.new.trial.scenario_id
+
+    @cached_property
+    def differences(self) -> list[Difference]:
+        """Return the differences between the runs' fingerprints."""
+        return fingerprint_differences(self.base.trial.run, self.new.trial.run)
+
+    @cached_property
+    def measures(self) -> list[MeasuredPair]:
+        """Return the measures of either trial."""
+        before, after = self.base.trial, self.new.trial
+        pairs = [
+            MeasuredPair("Time", "s", before.seconds, after.seconds),
+            MeasuredPair("Cost", "USD", before.cost_usd, after.cost_usd),
+            MeasuredPair("Input tokens", "tokens", before.tokens_in, after.tokens_in),
+            MeasuredPair("Output tokens", "tokens", before.tokens_out, after.tokens_out),
+            MeasuredPair("Composite", "", before.composite, after.composite),
+            *_measured(self.base, self.new),
+            MeasuredPair("Judge score", "", _judged(self.base), _judged(self.new)),
+        ]
+        return [pair for pair in pairs if pair.base is not None or pair.new is not None]
+
+    @property
+    def compared_by(self) -> str:
+        """Return by which exit codes tool use is compared, as a sentence; empty in runs of older releases."""
+        return compared_by(self.base.trial.run.counting, self.new.trial.run.counting)
+
+    @cached_property
+    def gates(self) -> list[GatePair]:
+        """Return the gates of both trials, paired by what they check."""
+        before, after = _by_place(self.base.gates), _by_place(self.new.gates)
+        places = dict.fromkeys([*after, *before])
+        return [
+            GatePair(after.get(each) or before[each], before.get(each), after.get(each)) for each in places
+        ]
+
+    @cached_property
+    def criteria(self) -> list[JudgedPair]:
+        """Return the judge's criteria in either trial."""
+        before, after = ({each.name: each.score for each in page.criteria} for page in self.sides)
+        return [
+            JudgedPair(name, before.get(name), after.get(name)) for name in dict.fromkeys([*after, *before])
+        ]
+
+    @property
+    def is_judged(self) -> bool:
+        return any(page.judge for page in self.sides)
+
+    @cached_property
+    def pairs(self) -> list[CommandPair]:
+        """Return the calls of both trials aligned, as many as fit on a page."""
+        before, after = self.commands
+        return aligned(before[:AT_ONCE], after[:AT_ONCE])
+
+    @property
+    def more(self) -> int:
+        """Return the number of calls that are not shown."""
+        return max(0, *(len(side) - AT_ONCE for side in self.commands))
+
+    @cached_property
+    def first_difference(self) -> int:
+        """Return the number of the first pair of the tool's commands that differ, else of any that do; 0 if none."""
+        apart = [number for number, pair in enumerate(self.pairs, 1) if pair.parts_ways]
+        return next(iter(apart), 0) or next(
+            (number for number, pair in enumerate(self.pairs, 1) if pair.is_apart), 0
+        )
+
+    @property
+    def command_summary(self) -> str:
+        """Return how many commands are identical, in words."""
+        shown = counted(len(self.pairs), "command")
+        if not self.pairs and any(page.interaction.get("source") == "none" for page in self.sides):
+            return "commands not available"
+        if not self.pairs:
+            return "no commands in either trial"
+        if self.first_difference:
+            return f"first difference at command {self.first_difference}"
+        return f"first {shown} identical" if self.more else f"identical ({shown})"
+
+    @cached_property
+    def answer_difference(self) -> TextDifference | None:
+        """Return the difference of the answers; None if they are too long, or one is missing."""
+        before, after = (page.trial.answer for page in self.sides)
+        return text_difference(lines_of(before), lines_of(after)) if before and after else None
+
+
+def two_trials(project: Project, base: int, new: int) -> TwoTrials | None:
+    """Return two trials side by side; None unless both exist and differ. Two queries."""
+    found = trials_by_key(project, (base, new), reasoning=_REASONING)
+    before, after = found.get(base), found.get(new)
+    if before is None or after is None or before == after:
+        return None
+    commands: dict[int, list[CommandRecord]] = {before.pk: [], after.pk: []}
+    for command in CommandRecord.objects.filter(trial__in=commands).order_by("n"):
+        commands[command.trial_id].append(command)
+    pages = [_page(trial, commands[trial.pk]) for trial in (before, after)]
+    done = [done_commands(page.timeline.every) for page in pages]
+    # The row type lacks the annotation.
+    reasons = [str(getattr(trial, "reasoning", None) or "") for trial in (before, after)]
+    return TwoTrials(pages[0], pages[1], (done[0], done[1]), (reasons[0], reasons[1]))
+
+
+_REASONING = Subquery(
+    JudgingRecord.objects.filter(trial=OuterRef("pk"), counts=True, name="judge")
+    .order_by("-pk")
+    .values(text=KeyTextTransform("reasoning", "content"))[:1]
+)
+"""What the judge whose score counts wrote about a trial."""
+
+
+def _page(trial: Trial, commands: list[CommandRecord]) -> TrialPage:
+    """Return a trial's page without judgings, artifacts and neighbouring trials."""
+    record = getattr(trial, "transcript", None)
+    transcript = record.unpack() if record else None
+    return TrialPage(
+        trial=trial,
+        commands=commands,
+        judgings=[],
+        artifacts=[],
+        siblings=[],
+        timeline=timeline(transcript, commands),
+        transcript=transcript,
+        strip=Strip(),
+        typical=TypicalValues(),
+    )
+
+
+def _measured(base: TrialPage, new: TrialPage) -> list[MeasuredPair]:
+    before, after = ({each.label: each for each in page.metrics} for page in (base, new))
+    labels = dict.fromkeys([*after, *before])
+    both = [(after.get(label) or before[label], before.get(label), after.get(label)) for label in labels]
+    return [
+        MeasuredPair(either.label, either.unit, old.value if old else None, new.value if new else None)
+        for either, old, new in both
+    ]
+
+
+def _judged(page: TrialPage) -> float | None:
+    value: float | None = page.judge.get("value") if page.judge else None
+    return value
+
+
+def _by_place(gates: Sequence[Score]) -> dict[tuple[str, ...], Score]:
+    """Return gates by what they check, equal ones numbered."""
+    seen: Counter[tuple[str, ...]] = Counter()
+    by_place = {}
+    for gate in gates:
+        place = tuple(_place(gate))
+        seen[place] += 1
+        by_place[*place, str(seen[place])] = gate
+    return by_place
+
+
+def _place(gate: Score) -> Iterable[str]:
+    detail = gate.get("detail") or {}
+    return (gate["layer"], gate["name"], *(str(detail.get(name, "")) for name in ("name", "command", "path")))
+
+
+def _changed(before: ScenarioVersion, after: ScenarioVersion) -> tuple[str, ...]:
+    if before.pk == after.pk:
+        return ()
+    parts = {
+        "task": before.task_hash == after.task_hash,
+        "gates": before.gates_hash == after.gates_hash,
+        "judge": before.judge_hash == after.judge_hash,
+        # A project stores each rubric's content once.
+        "rubric": before.rubric_id == after.rubric_id,
+    }
+    return tuple(word for word, same in parts.items() if not same)

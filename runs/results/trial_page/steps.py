@@ -1,0 +1,188 @@
+"""Turn a transcript and the tool's commands into steps: calls and messages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from evaluators.json_values import indented
+from evaluators.model import Event, Transcript
+from evaluators.tool_use.attempts import stated_message
+from evaluators.tool_use.calls import Call, calls
+from evaluators.tool_use.mcp_calls import McpFailure
+from runs.models import CommandRecord
+
+LONGEST_INDENTED = 50_000
+"""Characters of a value with indentation; a longer one is shown on one line."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One line of the timeline: a call or a message."""
+
+    number: int
+    """Number of the call; 0 for a message."""
+    line: str = ""
+    text: str = ""
+    """The message; empty for a call."""
+    speaker: str = ""
+    output: str = ""
+    exit_code: int | None = None
+    failed: bool = False
+    failure: str = ""
+    """Why a call of an MCP server failed, in words; empty for other tools."""
+    seconds: float | None = None
+    ours: bool = True
+    """Whether it calls the tool under test."""
+    help: bool = False
+    retry: int = 0
+    """Number of the retry within its attempts; 0 for the first try."""
+    root: int | None = None
+    """Index of the tool's command that the attempts began with; None for other steps."""
+    subcommand: str = ""
+    typed: str = ""
+    """The whole command line that the agent ran; `line` may show only the tool's command in it."""
+    own: tuple[CommandRecord, ...] = ()
+    """The tool's commands in it."""
+    estimated: bool = False
+    """Whether its end is estimated from text."""
+    at_least: bool = False
+    """Whether it ran once or more."""
+    without_event: bool = False
+    """Whether it was recorded and no event of the agent shows it."""
+
+    @property
+    def state(self) -> str:
+        if self.failed:
+            return "is-failed"
+        return "" if self.exit_code is None else "is-passed"
+
+    @property
+    def first_try(self) -> bool:
+        return self.ours and not self.retry and not self.help
+
+
+def steps_of(transcript: Transcript | None, commands: Sequence[CommandRecord]) -> Iterator[Step]:
+    """Yield a trial's steps in order, from the transcript's events and the tool's commands."""
+    attempts = _attempts(commands)
+    paired = {call.index: call for call in calls(transcript.events)} if transcript else {}
+    if not paired:
+        for number, command in enumerate(commands, 1):
+            yield _command_step(number, command, attempts[command.n], None)
+        return
+    by_event: dict[int, list[CommandRecord]] = {}
+    for command in commands:
+        by_event.setdefault(command.event if command.event is not None else -1, []).append(command)
+    number = 0
+    for index, event in drawn(transcript.events if transcript else (), paired):
+        if index in paired:
+            number += 1
+            yield _call_step(number, paired[index], by_event.get(index, []), attempts)
+        else:
+            yield Step(0, text=event.text or text_of(event.output), speaker=event.role or event.type)
+    for command in by_event.get(-1, []):
+        number += 1
+        yield replace(_command_step(number, command, attempts[command.n], None), without_event=True)
+
+
+def drawn(events: Sequence[Event], paired: Mapping[int, Call]) -> Iterator[tuple[int, Event]]:
+    """Yield the events that are steps (calls and messages) with their index."""
+    for index, event in enumerate(events):
+        if index in paired or (event.type in ("message", "error") and (event.text or event.output)):
+            yield index, event
+
+
+def _attempts(commands: Sequence[CommandRecord]) -> dict[int, tuple[int, int]]:
+    """Return for each command the number of its first attempt and of its retry."""
+    attempts: dict[int, tuple[int, int]] = {}
+    for command in commands:
+        root, retry = (
+            attempts.get(command.retry_of, (command.n, -1))
+            if command.retry_of is not None
+            else (command.n, -1)
+        )
+        attempts[command.n] = (root, retry + 1)
+    return attempts
+
+
+def _command_step(number: int, command: CommandRecord, attempt: tuple[int, int], call: Call | None) -> Step:
+    root, retry = attempt
+    return Step(
+        number,
+        line=command.line,
+        output="\n".join(filter(None, (stated_message(call) if call else "", _output(call)))),
+        exit_code=command.exit_code,
+        failed=command.failed,
+        failure=McpFailure(command.failure).label if command.failure else "",
+        seconds=command.seconds if command.seconds is not None else _seconds(call),
+        estimated=command.end == "estimated",
+        at_least=command.at_least,
+        help=command.help,
+        retry=retry,
+        root=root,
+        subcommand=command.subcommand,
+        typed=(call.event.command if call else None) or "",
+        own=(command,),
+    )
+
+
+def _call_step(
+    number: int, call: Call, own: list[CommandRecord], attempts: dict[int, tuple[int, int]]
+) -> Step:
+    """Return a call's step; with several of the tool's commands in one line, a failed one represents it."""
+    if own:
+        command = next((each for each in own if each.failed), own[-1])
+        step = _command_step(number, command, attempts[command.n], call)
+        return step if len(own) == 1 else replace(step, line=_line(call.event), own=tuple(own))
+    code = call.exit_code
+    return Step(
+        number,
+        line=_line(call.event),
+        output=_output(call),
+        exit_code=code,
+        failed=bool(code),
+        seconds=_seconds(call),
+        ours=False,
+    )
+
+
+def _line(event: Event) -> str:
+    if event.command:
+        return event.command
+    return f"{event.name or 'call'} {text_of(event.input)}".strip()
+
+
+def _seconds(call: Call | None) -> float | None:
+    if call is None:
+        return None
+    return (
+        call.event.seconds
+        if call.event.seconds is not None
+        else (call.result.seconds if call.result else None)
+    )
+
+
+def _output(call: Call | None) -> str:
+    for event in (call.result, call.event) if call else ():
+        if event is not None and (event.output is not None or (event.text and event.type != "tool_call")):
+            return text_of(event.output) if event.output is not None else str(event.text)
+    return ""
+
+
+def text_of(value: Any) -> str:
+    """Return a JSON value as readable text: strings unchanged, a command's streams concatenated."""
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, dict) and {"stdout", "stderr"} & value.keys():
+        return "\n".join(str(value[name]) for name in ("stdout", "stderr") if value.get(name))
+    if isinstance(value, dict) and isinstance(content := value.get("content"), list):
+        # The result of an MCP server's tool.
+        texts = [
+            each.get("text") for each in content if isinstance(each, dict) and each.get("type") == "text"
+        ]
+        if texts and len(texts) == len(content):
+            return "\n".join(map(str, texts))
+    return indented(value, most=LONGEST_INDENTED)

@@ -1,0 +1,375 @@
+"""Read a trial for its page."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from django.db.models import Exists, OuterRef, Subquery
+from msgspec import structs
+
+from evalhub.teams.models import Project
+from evalhub.web.paging import LARGEST_KEY
+from evaluators.model import Transcript
+from evaluators.transcripts.traces import trace_summary
+from runs.compare.recompute import can_change
+from runs.models import (
+    Artifact,
+    CommandRecord,
+    JudgingRecord,
+    Overrule,
+    Review,
+    TranscriptRecord,
+    Trial,
+    TrialAttempt,
+)
+from runs.results.counting import FEWEST_KNOWN, why_not_recorded
+from runs.results.ends import ends_texts
+from runs.results.failure_reasons import fail_reason
+from runs.results.layer_totals import DECIDING, EndTotals, is_single
+from runs.results.measures import CRITERION, INTERACTION, unit_of
+from runs.results.outcome_history import Sibling, Strip, strip_around
+from runs.results.rates import Rate
+from runs.results.trial_costs import token_parts, trial_warnings
+from runs.results.trial_page.steps import Step
+from runs.results.trial_page.timeline import Timeline, timeline
+from runs.results.trial_page.typical_values import Median, TypicalValues, typical_values
+from runs.review.calibrations import JudgeVersion
+from runs.review.judging_facts import Facts, with_facts
+from runs.review.overruling import checklists, takes_number, takes_verdict
+from runs.review.reviewing import reviews_of
+
+
+@dataclass(frozen=True)
+class JudgedCriterion:
+    """One criterion of the rubric with its score."""
+
+    id: str
+    name: str
+    score: float | None
+    share: float | None
+    """Relative weight, 0 to 1; None if all weights are zero."""
+    description: str
+
+
+class MeasuredHere(NamedTuple):
+    """A measure of layer 1 in a trial, with the scenario's typical value."""
+
+    label: str
+    unit: str
+    value: float | None
+    typical: Median
+
+
+@dataclass(frozen=True)
+class TrialPage:
+    """Content of a trial's page."""
+
+    trial: Trial
+    commands: list[CommandRecord]
+    judgings: list[JudgingRecord]
+    artifacts: list[Artifact]
+    siblings: list[Sibling]
+    """The scenario's trials in this run, by index."""
+    timeline: Timeline
+    transcript: Transcript | None
+    strip: Strip
+    typical: TypicalValues
+    attempts: list[TrialAttempt] = field(default_factory=list)
+    """Earlier attempts, newest first; none if it was never retried."""
+    baseline: Sibling | None = None
+    """The baseline's trial to compare with."""
+    reviews: dict[tuple[int, str, int], list[Review]] = field(default_factory=dict)
+    """Reviews by judging, polarity and position."""
+    overrules: list[Overrule] = field(default_factory=list)
+    """Oldest first, with those that were undone."""
+    checklists: dict[str, dict[str, bool]] = field(default_factory=dict)
+    """The judge's yes-or-no answers by evaluator and criterion."""
+    uncalibrated: list[JudgeVersion] = field(default_factory=list)
+    """The judges of its counting judgings that are not calibrated."""
+    round: int | None = None
+    """The review round in which it waits for a label, so that the judge's answer is hidden."""
+
+    def reviewed(self, judging: JudgingRecord, polarity: str, position: int) -> list[Review]:
+        """Return the reviews of a statement."""
+        return self.reviews.get((judging.pk, polarity, position), [])
+
+    @cached_property
+    def overrulable(self) -> list[tuple[str, str]]:
+        """Return address and label of the scores and criteria that a person can overrule, the judge's first."""
+        if not can_change(self.trial):
+            return []
+        rows = [
+            (n, row)
+            for n, row in enumerate(self.trial.scores)
+            if (takes_verdict(row) or takes_number(row)) and not (row.get("detail") or {}).get("overruled")
+        ]
+        rows.sort(key=lambda item: item[1]["layer"] != "judge")
+        return [each for n, row in rows for each in ((str(n), _score_label(row)), *self._checks(n, row))]
+
+    def _checks(self, position: int, row: dict[str, Any]) -> list[tuple[str, str]]:
+        taken = {(each.name, each.criterion) for each in self.overrules if not each.undone}
+        return [
+            (f"{position}:{name}", f"{row['name']}: {name} ({'yes' if answer else 'no'})")
+            for name, answer in sorted(self.checklists.get(row["name"], {}).items())
+            if row["layer"] == "evaluators" and (row["name"], name) not in taken
+        ]
+
+    def _layer(self, *names: str) -> list[dict[str, Any]]:
+        return [score for score in self.trial.scores if score["layer"] in names]
+
+    @cached_property
+    def gates(self) -> list[dict[str, Any]]:
+        """Return the deciding scores; the overall verdict on assertions only if the single ones are unknown."""
+        deciding = self._layer(*DECIDING)
+        return [score for score in deciding if is_single(score["layer"], score["name"])] or deciding
+
+    @cached_property
+    def gate_rate(self) -> Rate:
+        verdicts = [score["passed"] for score in self.gates if score.get("passed") is not None]
+        return Rate(sum(map(bool, verdicts)), len(verdicts))
+
+    @property
+    def scripts(self) -> list[dict[str, Any]]:
+        """Return the scores of scripts that inform without deciding."""
+        return self._layer("scripts")
+
+    @property
+    def notes(self) -> list[Any]:
+        """Return the notes of setup and post scripts."""
+        return list(self.trial.detail.get("scripts") or ())
+
+    @property
+    def cost_warnings(self) -> list[str]:
+        """Return what the trial's cost is to be read with."""
+        return trial_warnings(self.trial.detail)
+
+    @property
+    def token_parts(self) -> str:
+        """Return how many tokens were cached or reasoning; empty if none is known."""
+        return token_parts(self.trial.detail.get("usage") or {})
+
+    @property
+    def diagnosis(self) -> list[dict[str, Any]]:
+        return list(self.trial.detail.get("diagnosis") or ())
+
+    @property
+    def fail_reason(self) -> str:
+        """Return why the trial failed, in one line; empty unless it did."""
+        return fail_reason(self.trial.scores) if self.trial.outcome == "fail" else ""
+
+    @cached_property
+    def trace_summary(self) -> dict[str, Any] | None:
+        """Return AgentV's summary of the trace; None without a trace."""
+        return trace_summary(self.transcript) if self.transcript else None
+
+    @cached_property
+    def interaction(self) -> dict[str, Any]:
+        return dict(self.trial.detail.get("interaction") or {})
+
+    @property
+    def first_tries(self) -> int | None:
+        """Return how many of the tool's commands succeeded at the first try; None if unknown."""
+        # The subcommands' sum is lower: calls for help and commands without a subcommand count too.
+        rate = self.interaction.get("first_try_success_rate")
+        return None if rate is None else round(rate * self.ends.known)
+
+    @cached_property
+    def ends(self) -> EndTotals:
+        """Return how the ends of its commands are known."""
+        metrics = self.interaction
+        total = metrics.get("total_commands") or 0
+        # By the first rules, a rate was over all commands.
+        unknown = metrics.get("unknown_exit", 0) if "rules" in metrics else 0
+        return EndTotals(
+            commands=total,
+            known=total - unknown,
+            estimated=metrics.get("estimated", 0),
+            not_run=metrics.get("not_run", 0),
+            indirect_by=metrics.get("indirect_by", {}),
+            mentioned=metrics.get("mentioned", 0),
+        )
+
+    @property
+    def not_recorded(self) -> str:
+        """Return why the tool was not recorded; empty if it was, or if nothing is known."""
+        return why_not_recorded(self.trial.detail.get("notes") or ())
+
+    @property
+    def rates_are_missing(self) -> bool:
+        """Return whether there is no rate although commands were found."""
+        return bool(self.ends.commands) and (not self.has_rates or self.first_tries is None)
+
+    @property
+    def ends_texts(self) -> list[str]:
+        """Return what a reader must know of these ends beside how many are known."""
+        return ends_texts(structs.replace(self.ends, known=self.ends.commands))
+
+    @property
+    def has_rates(self) -> bool:
+        """Return whether enough ends are known for a rate."""
+        return "rules" not in self.interaction or self.ends.known >= FEWEST_KNOWN
+
+    @cached_property
+    def answer_start(self) -> Step | None:
+        """Return the message with which the answer begins; None if the last messages are not the answer."""
+        answer, end = "".join(self.trial.answer.split()), ""
+        for step in reversed(self.timeline.every):
+            end = "".join(step.text.split()) + end
+            if not answer or step.number or not answer.endswith(end):
+                return None
+            if end == answer:
+                return step
+        return None
+
+    @property
+    def ends_with_answer(self) -> bool:
+        """Return whether the last messages are the answer."""
+        return self.answer_start is not None
+
+    @property
+    def answer_is_shown(self) -> bool:
+        """Return whether the shown part of the timeline ends with the answer."""
+        return self.ends_with_answer and self.timeline.next is None
+
+    @property
+    def messages(self) -> int:
+        """Return the number of messages; an answer that is not among them counts too."""
+        answer = bool(self.trial.answer) and not self.ends_with_answer
+        return self.timeline.steps - self.timeline.calls + answer
+
+    @cached_property
+    def metrics(self) -> list[MeasuredHere]:
+        """Return the measured values of layer 1 in display order."""
+        values = {score["name"]: score.get("value") for score in self._layer("interaction")}
+        if not self.has_rates:
+            values |= {name: None for name in ("first_try_success_rate", "error_rate") if name in values}
+        return [
+            MeasuredHere(label, unit_of("interaction", name)[0], values[name], self.typical.of(name))
+            for name, label in INTERACTION.items()
+            if name in values and name != "completed"
+        ]
+
+    @cached_property
+    def has_typical(self) -> bool:
+        """Return whether earlier trials measured any of them."""
+        return any(each.typical.n for each in self.metrics)
+
+    @property
+    def judge(self) -> dict[str, Any] | None:
+        """Return the judge's deciding score."""
+        return next((score for score in self._layer("judge") if score["name"] == "judge"), None)
+
+    @property
+    def threshold(self) -> float | None:
+        """Return the judge's pass threshold; None without one."""
+        judge = self.trial.scenario_version.content.get("criteria", {}).get("judge") or {}
+        value: float | None = judge.get("pass_threshold")
+        return value
+
+    @property
+    def criteria(self) -> list[JudgedCriterion]:
+        scores = [score for score in self._layer("judge") if score["name"].startswith(CRITERION)]
+        whole = sum(score.get("weight", 1.0) for score in scores)
+        return [
+            JudgedCriterion(
+                score["name"].removeprefix(CRITERION),
+                score["name"].removeprefix(CRITERION).replace("_", " ").capitalize(),
+                score.get("value"),
+                score.get("weight", 1.0) / whole if whole > 0 else None,
+                score.get("message", ""),
+            )
+            for score in scores
+        ]
+
+    @property
+    def strip_index(self) -> int | None:
+        """Return the trial's index in the strip; None if it is too old."""
+        return self.strip.trials.index(self.trial.pk) if self.trial.pk in self.strip.trials else None
+
+    @property
+    def prompt(self) -> str:
+        return str(self.trial.scenario_version.content.get("prompt", ""))
+
+    @property
+    def previous(self) -> Sibling | None:
+        """Return the scenario's previous trial in this run."""
+        return next((each for each in self.siblings[::-1] if each.index < self.trial.index), None)
+
+    @property
+    def following(self) -> Sibling | None:
+        """Return the scenario's next trial in this run."""
+        return next((each for each in self.siblings if each.index > self.trial.index), None)
+
+
+def _score_label(row: dict[str, Any]) -> str:
+    passed, value = row.get("passed"), row.get("value")
+    verdict = "error" if row.get("error") else "" if passed is None else "passed" if passed else "failed"
+    number = f"{value:.2f}" if takes_number(row) and value is not None else ""
+    name = "judge" if row["layer"] == row["name"] == "judge" else f"{row['layer']}: {row['name']}"
+    return f"{name} ({', '.join(filter(None, (verdict, number))) or 'no score'})"
+
+
+def _overrules(trial: Trial) -> list[Overrule]:
+    """Return the trial's overruled scores; a query only if `find_trial` saw some."""
+    return (
+        list(trial.overrules.select_related("by", "undone_by"))
+        if getattr(trial, "is_overruled", True)
+        else []
+    )
+
+
+RELATED = ("run__suite", "run__target", "run__guidance", "scenario", "scenario_version", "transcript")
+
+
+def find_trial(project: Project, pk: int) -> Trial | None:
+    """Return a project's trial, or None. One query."""
+    return trials_by_key(project, [pk]).get(pk)
+
+
+def trials_by_key(project: Project, pks: Collection[int], **also: Subquery) -> dict[int, Trial]:
+    """Return a project's trials by key, annotated with `also`. One query."""
+    # SQLite fails on a list with a number beyond 64 bits.
+    keys = [pk for pk in pks if pk <= LARGEST_KEY]
+    overruled = Exists(Overrule.objects.filter(trial=OuterRef("pk")))
+    trials = Trial.objects.select_related(*RELATED).filter(pk__in=keys, run__project=project)
+    retried = Exists(TrialAttempt.objects.filter(trial=OuterRef("pk")))
+    trials = trials.annotate(is_overruled=overruled, was_retried=retried, **also)
+    for trial in trials:
+        # Both are the same project: avoid loading it twice more.
+        trial.run.project = trial.run.suite.project = project
+    return {trial.pk: trial for trial in trials}
+
+
+def trial_page(trial: Trial, start: int = 0) -> TrialPage:
+    """Return a trial's page with its timeline from a step on. Six queries, and one each for reviews and overruled scores; expects its transcript to be loaded."""
+    record: TranscriptRecord | None = getattr(trial, "transcript", None)
+    transcript = record.unpack() if record else None
+    commands = list(CommandRecord.objects.filter(trial=trial))
+    strip, siblings, baseline = strip_around(trial)
+    judgings = list(with_facts(JudgingRecord.objects.filter(trial=trial), trial.run.project))
+    facts = [Facts(each) for each in judgings]
+    unsure = [
+        JudgeVersion(each.model, each.rubric) for each, own in zip(judgings, facts, strict=True) if own.unsure
+    ]
+    reviewed = [each.pk for each, own in zip(judgings, facts, strict=True) if own.is_reviewed]
+    return TrialPage(
+        trial=trial,
+        commands=commands,
+        judgings=judgings,
+        artifacts=list(Artifact.objects.filter(trial=trial)),
+        siblings=siblings,
+        timeline=timeline(transcript, commands, start),
+        transcript=transcript,
+        strip=strip,
+        typical=typical_values(trial),
+        attempts=list(trial.attempts.order_by("-number")) if vars(trial)["was_retried"] else [],
+        baseline=baseline,
+        reviews=reviews_of(reviewed) if reviewed else {},
+        overrules=_overrules(trial),
+        checklists=checklists(trial, judgings),
+        uncalibrated=list(dict.fromkeys(unsure)),
+        round=next((own.round for own in facts if own.round), None),
+    )

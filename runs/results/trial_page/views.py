@@ -1,0 +1,166 @@
+"""Views of one trial and its files."""
+
+from __future__ import annotations
+
+from django.http import FileResponse, Http404, HttpResponse, HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.http import content_disposition_header
+from django.views.decorators.http import require_safe
+
+from evalhub.teams.pages import ProjectRequest, project_page
+from evalhub.web.csv_export import chosen_table
+from evalhub.web.errors import error_page
+from evalhub.web.paging import key_of
+from evaluators.redaction import redact_patterns
+from runs.models import Artifact, Trial
+from runs.results.files.artifacts import FileUnavailable, open_kept, opened
+from runs.results.files.kept_workspace import UNREADABLE, kept_file
+from runs.results.run_page.rerun_links import rerun_query
+from runs.results.trial_page.citations import Citations
+from runs.results.trial_page.drafts import draft_scenarios
+from runs.results.trial_page.side_by_side import two_trials
+from runs.results.trial_page.tables import aligned_table, command_table, gate_table, measured_table
+from runs.results.trial_page.trial_page import find_trial, trial_page
+from runs.results.trial_page.workspace_changes import ARTIFACT as WORKSPACE
+from runs.results.trial_page.workspace_changes import workspace_changes
+
+PARTS = ("commands", "messages", "files", "raw")
+
+
+def _trial(request: ProjectRequest, pk: int) -> Trial:
+    trial = find_trial(request.access.project, pk)
+    if trial is None:
+        raise Http404
+    return trial
+
+
+@require_safe
+@project_page()
+def trial_detail(request: ProjectRequest, pk: int) -> HttpResponseBase:
+    """Show what the agent did, and why the trial passed or failed."""
+    trial = _trial(request, pk)
+    if table := chosen_table(request, {"commands": lambda: command_table(trial)}):
+        return table
+    requested = request.GET.get("part", "")
+    part = requested if requested in PARTS else PARTS[0]
+    start = key_of(request.GET.get("from", "")) or 0
+    page = trial_page(trial, start)
+    may_run = request.access.may("run")
+    context = {
+        "page": page,
+        "part": part,
+        "citations": Citations(page.timeline.every, start if part == PARTS[0] else None),
+        "files": workspace_changes(page.trial, page.artifacts) if part == "files" else None,
+        "start": start,
+        "rerun_query": rerun_query(page.trial.run, [page.trial.scenario.key]) if may_run else "",
+        "failing_stretch": any(each.failed for each in page.commands),
+        "may_download": request.access.may("read unredacted"),
+        "may_review": request.access.may("review"),
+        "is_blind": page.round is not None and request.GET.get("judge") != "show",
+    }
+    target = request.htmx.target if request.htmx else None
+    fragments = {"transcript": "trial/_transcript.html", "more-steps": "trial/_steps.html"}
+    return render(request, fragments.get(target or "", "trial/trial.html"), context)
+
+
+@require_safe
+@project_page("read unredacted")
+def artifact(request: ProjectRequest, pk: int, name: str) -> HttpResponseBase:
+    """Send a stored file unredacted as a download, which no browser shows as a page of this site."""
+    kept = get_object_or_404(Artifact, trial=_trial(request, pk), name=name)
+    try:
+        file = open_kept(kept.sha256)
+    except FileUnavailable as error:
+        return error_page(404, "This file cannot be downloaded", str(error), error.id)
+    response = FileResponse(file, as_attachment=True, filename=f"trial-{pk}-{kept.name}")
+    response["Content-Type"] = "application/octet-stream"
+    return response
+
+
+@require_safe
+@project_page("read unredacted")
+def workspace_file(request: ProjectRequest, pk: int, number: int) -> HttpResponse:
+    """Send one file of the stored workspace unredacted as a download."""
+    kept = get_object_or_404(Artifact, trial=_trial(request, pk), name=WORKSPACE)
+    try:
+        with opened(kept.sha256) as archive:
+            found = kept_file(archive, number)
+    except FileUnavailable as error:
+        return error_page(404, "This file cannot be downloaded", str(error), error.id)
+    except UNREADABLE as error:
+        raise Http404 from error
+    if found is None:
+        raise Http404
+    file, content = found
+    disposition = content_disposition_header(True, _plain_name(file.path)) or "attachment"
+    headers = {"Content-Disposition": disposition}
+    return HttpResponse(content, content_type="application/octet-stream", headers=headers)
+
+
+def _plain_name(path: str) -> str:
+    """Return a file's name for a header, with unprintable characters replaced."""
+    return "".join(each if each.isprintable() else "_" for each in path.rpartition("/")[2])
+
+
+@require_safe
+@project_page()
+def transcript_text(request: ProjectRequest, pk: int) -> HttpResponse:
+    """Send the whole raw transcript as text; redacted unless the user may read it unredacted."""
+    page = trial_page(_trial(request, pk))
+    if page.transcript is None:
+        raise Http404
+    text = page.transcript.text
+    if not request.access.may("read unredacted"):
+        text = redact_patterns(text)
+    response = HttpResponse(text, content_type="text/plain; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="trial-{pk}-transcript.txt"'
+    return response
+
+
+@require_safe
+@project_page()
+def trial_draft(request: ProjectRequest, pk: int) -> HttpResponse:
+    """Show a draft of a scenario from a failing stretch of a trial, or send it as a file."""
+    trial = _trial(request, pk)
+    drafts = draft_scenarios(trial)
+    if not drafts:
+        raise Http404
+    chosen = min((key_of(request.GET.get("stretch", "")) or 1), len(drafts)) - 1
+    draft = drafts[chosen]
+    if "download" in request.GET:
+        response = HttpResponse(draft.text, content_type="application/yaml; charset=utf-8")
+        response["Content-Disposition"] = f'attachment; filename="{draft.name}.yaml"'
+        return response
+    context = {"trial": trial, "draft": draft, "drafts": drafts, "chosen": chosen + 1}
+    context["may_upload"] = request.access.may("upload")
+    return render(request, "trial/draft.html", context)
+
+
+@require_safe
+@project_page()
+def trial_against(request: ProjectRequest, pk: int, base: int) -> HttpResponseBase:
+    """Compare a trial with any other, such as the baseline's."""
+    compared = two_trials(request.access.project, base, pk)
+    if compared is None:
+        raise Http404
+    tables = {
+        "commands": lambda: aligned_table(compared),
+        "gates": lambda: gate_table(compared),
+        "measures": lambda: measured_table(compared),
+    }
+    if table := chosen_table(request, tables):
+        return table
+    return render(request, "trial/side_by_side.html", {"compared": compared})
+
+
+@require_safe
+@project_page()
+def trial_against_any(request: ProjectRequest, pk: int) -> HttpResponseBase:
+    """Lead to the comparison of a trial with the one whose number is given."""
+    trial, number = _trial(request, pk), request.GET.get("base", "").strip()
+    base = find_trial(request.access.project, key_of(number) or 0)
+    if base is None or base == trial:
+        reason = "That is the same trial." if base else f"There is no trial “{number[:20]}” in this project."
+        sentence = f"{reason} Enter another trial's number, as on its page."
+        return error_page(404, "These trials cannot be compared", sentence, "trial/unknown")
+    return redirect("trial-against", request.access.project.slug, pk, base.pk)

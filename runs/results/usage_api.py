@@ -1,0 +1,134 @@
+"""How agents used the tool's subcommands and flags."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ninja import Path, Query, Router, Schema
+
+from evalhub.teams.bearer import ApiRequest, Bearer
+from evalhub.web.rest.errors import answers
+from evalhub.web.rest.request_body import Key
+from runs.results.lookup import find_run
+from runs.results.run_page.api import RunFilterValues
+from runs.results.tool_surfaces import surface_hash, surfaces_of
+from runs.results.usage import usage
+
+router = Router(tags=["usage"])
+
+
+class UsageFilters(RunFilterValues):
+    """Which runs count: the newest 100 finished ones that match."""
+
+    compare: bool = False
+    """Also give the error rate in the runs' baselines."""
+
+
+class SubcommandUsageOut(Schema):
+    subcommand: str
+    calls: int
+    errors: int
+    unknown: int
+    """Calls whose exit code is unknown; in no error rate and no first-try success."""
+    error_rate: float | None
+    """Of the calls whose end is known; null if none is."""
+    error_rate_low: float
+    """The lower end of the 95 % interval (Wilson)."""
+    error_rate_high: float
+    error_rate_shrunken: float
+    """Drawn towards that of all subcommands, the more the fewer calls there are."""
+    error_rate_change: float | None
+    """Difference to the baselines; null without `compare`, calls there, or known ends."""
+    first_try: float | None
+    """Of the calls whose end is known; null if none is."""
+    retries_after_failure: float
+    helps_before: int
+    helps_after: int
+    median_attempts: float | None
+
+
+class FlagConfusionOut(Schema):
+    subcommand: str
+    kind: str
+    """unknown_command, invented, near_miss, wrong_place, missing or wrong_value."""
+    typed: str
+    meant: str
+    calls: int
+    trials: int
+    runs: int
+    newest_run: int
+
+
+class UsageOut(Schema):
+    runs: int
+    subcommands: list[SubcommandUsageOut]
+    """Those that fail most first."""
+    confusions: list[FlagConfusionOut]
+    """The most frequent first."""
+
+
+@router.get("/usage", auth=Bearer(), response=answers(UsageOut))
+def get_usage(request: ApiRequest, filters: Query[UsageFilters]) -> dict[str, Any]:
+    """Get how agents used the tool: its subcommands, and the flags and arguments that they confused."""
+    found = usage(request.access.project, filters.filters(), compare=filters.compare)
+    subcommands = [
+        {
+            "subcommand": row.name,
+            "calls": row.counts.calls,
+            "errors": row.counts.errors,
+            "unknown": row.counts.unknown,
+            "error_rate": row.error_rate,
+            "error_rate_low": row.errors.lower,
+            "error_rate_high": row.errors.upper,
+            "error_rate_shrunken": row.shrunken,
+            "error_rate_change": row.change,
+            "first_try": row.first_try,
+            "retries_after_failure": row.counts.rate(row.counts.retries_after_failure),
+            "helps_before": row.counts.helps_before,
+            "helps_after": row.counts.helps - row.counts.helps_before,
+            "median_attempts": row.median_tries,
+        }
+        for row in found.subcommands
+    ]
+    confusions = [{**vars(row), "kind": row.kind.value} for row in found.confusions]
+    return {"runs": found.runs, "subcommands": subcommands, "confusions": confusions}
+
+
+class ShownToolOut(Schema):
+    name: str
+    description: str
+    input_schema: dict[str, Any]
+
+
+class SurfaceOut(Schema):
+    """What an MCP server showed to the agent."""
+
+    server: str
+    version: str
+    instructions: str
+    tokens: int
+    """An estimate: characters / 4, as compact JSON."""
+    tools: list[ShownToolOut]
+
+
+class SurfacesOut(Schema):
+    sha256: str
+    items: list[SurfaceOut]
+
+
+@router.get("/runs/{run_id}/tools", auth=Bearer(), response=answers(SurfacesOut))
+def list_tools(request: ApiRequest, run_id: Path[Key]) -> dict[str, Any]:
+    """List what the MCP servers under test showed to the agent; nothing for another tool."""
+    run = find_run(request, run_id)
+    (surfaces,) = surfaces_of(run.project_id, [surface_hash(run)])
+    items = [
+        {
+            **{name: getattr(each, name) for name in ("server", "version", "instructions", "tokens")},
+            "tools": [
+                {"name": tool.name, "description": tool.description, "input_schema": tool.schema}
+                for tool in each.tools
+            ],
+        }
+        for each in surfaces
+    ]
+    return {"sha256": surface_hash(run), "items": items}

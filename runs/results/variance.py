@@ -1,0 +1,75 @@
+"""Split the variance of a run's measures between scenarios, agent and judge."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from msgspec import Struct
+
+from evaluators.statistics.descriptive import VarianceSplit, variance_split
+from runs.results.layer_totals import ReadScore
+
+MEASURES = (
+    ("trial", "pass"),
+    ("judge", "judge"),
+    ("interaction", "first_try_success_rate"),
+    ("interaction", "error_rate"),
+)
+"""The headline measures, in the order of the page."""
+_JUDGING = ("judge", "judging")
+_READ = frozenset((*MEASURES[1:], _JUDGING))
+
+
+class MeasureVariance(Struct, frozen=True):
+    """A measure's variance by its cause."""
+
+    measure: str
+    split: VarianceSplit
+
+
+def variance_json(measured: Sequence[MeasureVariance] | None) -> list[dict[str, Any]]:
+    """Return each measure's variance by its cause, null where nothing was repeated that would separate it."""
+    return [
+        {
+            "measure": each.measure,
+            "scenario_mix": each.split.mix,
+            "agent": each.split.agent,
+            "judge": each.split.judge,
+            "negative_estimates": ["scenario_mix" if name == "mix" else name for name in each.split.clipped],
+        }
+        for each in measured or ()
+    ]
+
+
+class TrialValues(NamedTuple):
+    """The parts of a trial that have a variance."""
+
+    scenario: int
+    passed: bool
+    scores: Sequence[ReadScore]
+
+    def by_measure(self) -> dict[tuple[str, str], list[float]]:
+        """Return the trial's values of the headline measures: of the judge's score one for each judging."""
+        found: dict[tuple[str, str], list[float]] = {("trial", "pass"): [float(self.passed)]}
+        for each in self.scores:
+            key = each.layer, each.name
+            if key in _READ and each.value is not None:
+                found.setdefault(key, []).append(each.value)
+        if judgings := found.pop(_JUDGING, None):
+            found["judge", "judge"] = judgings
+        return found
+
+
+def variances(trials: Sequence[TrialValues]) -> list[MeasureVariance]:
+    """Return the variance of each headline measure that these trials have."""
+    found: dict[tuple[str, str], defaultdict[int, list[list[float]]]] = {}
+    for trial in trials:
+        for measure, values in trial.by_measure().items():
+            found.setdefault(measure, defaultdict(list))[trial.scenario].append(values)
+    return [
+        MeasureVariance("/".join(measure), variance_split(list(found[measure].values())))
+        for measure in MEASURES
+        if measure in found
+    ]

@@ -1,0 +1,309 @@
+"""Overruled scores, disagreements, calibrations, and judging or grading again."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated, Any, Literal
+
+from ninja import Path, Query, Router, Schema, Status
+from pydantic import BaseModel, Field
+
+from evalhub.lib.timestamps import moment
+from evalhub.teams.bearer import ApiRequest, Bearer
+from evalhub.web.rest.errors import answers, not_found
+from evalhub.web.rest.pages import ListOut
+from evalhub.web.rest.request_body import Key, Name, RequestBody, Text
+from runs.engine.stored_trials.adopting import adopt
+from runs.engine.stored_trials.reassessed import ReassessmentResult, comparisons
+from runs.engine.stored_trials.reassessing import request_reassessment
+from runs.engine.stored_trials.reassessment_plan import plan_of, ready_rubric
+from runs.models import Overrule, Reassessment
+from runs.models.review import Right
+from runs.results.lookup import find_run, find_trial
+from runs.review.calibrations import as_json, calibration_of, repeated_judgings, versions_of
+from runs.review.overruling import overrule, undo
+from runs.review.reviewing import resolve
+
+router = Router(tags=["reviews"])
+
+
+class OverruleIn(RequestBody):
+    """A score by its position among the trial's scores, its new verdict or number, and the reason."""
+
+    score: Annotated[int, Field(ge=0, le=10_000)]
+    criterion: Annotated[Text, Field(max_length=200)] = ""
+    """A yes-or-no criterion of a `rubric` evaluator; then `passed` is the answer."""
+    passed: bool | None = None
+    value: Annotated[float, Field(ge=0, le=1)] | None = None
+    """For the judge, its criteria and evaluators; the judge's verdict follows from its threshold."""
+    reason: Annotated[Text, Field(min_length=1, max_length=5000)]
+
+
+class OverruleOut(Schema):
+    id: int
+    trial: int
+    layer: str
+    name: str
+    criterion: str
+    passed: bool | None
+    value: float | None
+    original: dict[str, Any]
+    reason: str
+    by: str | None
+    at: str
+    undone: str | None
+    undone_by: str | None
+
+
+class ResolutionIn(RequestBody):
+    """Who was right where judge and gates disagree."""
+
+    right: Right
+    note: Annotated[Text, Field(max_length=5000)] = ""
+
+
+class ResolutionOut(Schema):
+    trial: int
+    right: str
+    note: str
+    by: str | None
+    at: str
+
+
+class RateOut(Schema):
+    """A weighted share with its 95 % interval; null without labels."""
+
+    n: int
+    value: float | None
+    lower: float
+    upper: float
+
+
+class KappaOut(Schema):
+    value: float
+    lower: float
+    upper: float
+
+
+class AgreementOut(Schema):
+    """A judge compared with people on one question."""
+
+    labels: int
+    passing: int
+    failing: int
+    agreement: RateOut
+    true_positive: RateOut
+    true_negative: RateOut
+    kappa: KappaOut | None
+
+
+class JudgedRunOut(Schema):
+    """How often a judge passed a run's trials, before overrules."""
+
+    run: int
+    judged_pass_rate: RateOut
+    """As the judge answered, with Wilson's interval."""
+    corrected_pass_rate: RateOut | None
+    """Corrected for the judge's TPR and TNR (Rogan and Gladen 1978); null without labels of both answers, or where
+    they don't show the judge to be better than chance."""
+
+
+class CalibrationOut(Schema):
+    """One judge version compared with people's labels of random samples."""
+
+    model: str
+    rubric: str
+    calibrated: bool
+    needs: str
+    whole: AgreementOut
+    criteria: dict[str, AgreementOut]
+    right_among_disagreements: RateOut
+    flip_rate: RateOut
+    runs: list[JudgedRunOut]
+    """The newest 10 runs that it judged, newest first."""
+
+
+class ReassessIn(RequestBody):
+    """How to assess a run's stored trials again; no agent runs."""
+
+    kind: Literal["judge", "grade"] = "judge"
+    judge_model: Annotated[Text, Field(max_length=200)] = ""
+    rubric: Name | None = None
+    """A shipped rubric, such as `guidance`; null for each scenario's own."""
+    max_usd: Annotated[float, Field(gt=0, le=1_000_000)] | None = None
+
+
+class PlanQuery(BaseModel):
+    kind: Literal["judge", "grade"] = "judge"
+    rubric: str = ""
+
+
+class NotGradedOut(Schema):
+    """The checks of a scenario that need a workspace, and its trials without a usable one."""
+
+    scenario: str
+    checks: list[str]
+    trials: int
+    reason: str
+
+
+class ReassessmentPlanOut(Schema):
+    trials: int
+    calls: int
+    cost_usd: float | None
+    not_graded: list[NotGradedOut]
+    """Trials that keep their stored scores when graded again, and why."""
+
+
+class ReassessedTrialOut(Schema):
+    trial: int
+    scenario: str
+    outcome: str
+    new_outcome: str
+    score: float | None
+    new_score: float | None
+    note: str
+
+
+class ReassessmentOut(Schema):
+    id: int
+    run: int
+    kind: str
+    judge_model: str
+    created: str
+    finished: str | None
+    adopted: str | None
+    cost_usd: float
+    error: str
+    trials: list[ReassessedTrialOut]
+
+
+class AdoptedOut(Schema):
+    trials: int
+
+
+def _overrule(row: Overrule) -> dict[str, Any]:
+    return {
+        "id": row.pk,
+        "trial": row.trial_id,
+        "layer": row.layer,
+        "name": row.name,
+        "criterion": row.criterion,
+        "passed": row.passed,
+        "value": row.value,
+        "original": row.original,
+        "reason": row.reason,
+        "by": row.by.get_username() if row.by else None,
+        "at": moment(row.at),
+        "undone": moment(row.undone) if row.undone else None,
+        "undone_by": row.undone_by.get_username() if row.undone_by else None,
+    }
+
+
+@router.get("/trials/{trial_id}/overrules", auth=Bearer(), response=answers(ListOut[OverruleOut]))
+def list_overrules(request: ApiRequest, trial_id: Path[Key]) -> dict[str, Any]:
+    """List a trial's overruled scores, oldest first."""
+    rows = find_trial(request, trial_id).overrules.select_related("by", "undone_by")
+    return {"items": [_overrule(each) for each in rows]}
+
+
+@router.post("/trials/{trial_id}/overrules", auth=Bearer("review"), response=answers(OverruleOut, status=201))
+def create_overrule(request: ApiRequest, trial_id: Path[Key], given: OverruleIn) -> Status[dict[str, Any]]:
+    """Overrule a score's verdict or number; outcome, rollups and verdicts of its run follow."""
+    trial, decision = find_trial(request, trial_id), given.model_dump()
+    made = overrule(trial, decision.pop("score"), **decision, by=request.access.user)
+    return Status(201, _overrule(made))
+
+
+@router.post("/overrules/{overrule_id}/undo", auth=Bearer("review"), response=answers(OverruleOut))
+def undo_overrule(request: ApiRequest, overrule_id: Path[Key]) -> dict[str, Any]:
+    """Put the original score back."""
+    rows = Overrule.objects.filter(trial__run__project=request.access.project, pk=overrule_id)
+    made = rows.select_related("trial", "by").first()
+    if made is None:
+        raise not_found("overrule", overrule_id)
+    undo(made, by=request.access.user)
+    return _overrule(Overrule.objects.select_related("by", "undone_by").get(pk=made.pk))
+
+
+@router.post("/trials/{trial_id}/resolution", auth=Bearer("review"), response=answers(ResolutionOut))
+def resolve_disagreement(request: ApiRequest, trial_id: Path[Key], given: ResolutionIn) -> dict[str, Any]:
+    """Record who was right where judge and gates disagree."""
+    trial = find_trial(request, trial_id)
+    made = resolve(trial, right=given.right.value, note=given.note, by=request.access.user)
+    by = made.by.get_username() if made.by else None
+    return {"trial": trial.pk, "right": made.right, "note": made.note, "by": by, "at": moment(made.at)}
+
+
+@router.get("/judge-calibrations", auth=Bearer(), response=answers(ListOut[CalibrationOut]))
+def list_calibrations(request: ApiRequest) -> dict[str, Any]:
+    """List the judge versions, each compared with people's labels."""
+    project = request.access.project
+    repeated = repeated_judgings(project)
+    found = (calibration_of(project, version, repeated) for version in versions_of(project))
+    return {"items": [as_json(each) for each in found]}
+
+
+@router.get("/runs/{run_id}/reassessments", auth=Bearer(), response=answers(ListOut[ReassessmentOut]))
+def list_reassessments(request: ApiRequest, run_id: Path[Key]) -> dict[str, Any]:
+    """List a run's newest reassessments with the new scores beside the stored ones."""
+    return {"items": [_reassessment(each) for each in comparisons(find_run(request, run_id))]}
+
+
+@router.get("/runs/{run_id}/reassessments/plan", auth=Bearer(), response=answers(ReassessmentPlanOut))
+def plan_reassessment(request: ApiRequest, run_id: Path[Key], query: Query[PlanQuery]) -> dict[str, Any]:
+    """Return the number of trials and judge calls, and the estimated cost, of assessing a run again."""
+    return asdict(plan_of(find_run(request, run_id), query.kind, ready_rubric(query.rubric)))
+
+
+@router.post(
+    "/runs/{run_id}/reassessments", auth=Bearer("run"), response=answers(ReassessmentOut, status=201)
+)
+def create_reassessment(request: ApiRequest, run_id: Path[Key], given: ReassessIn) -> Status[dict[str, Any]]:
+    """Judge or grade a run's stored trials again; a worker does it. Nothing counts before it is adopted."""
+    made = request_reassessment(
+        find_run(request, run_id),
+        given.kind,
+        by=request.access.user,
+        judge_model=given.judge_model,
+        rubric=given.rubric or "",
+        max_usd=given.max_usd,
+    )
+    return Status(201, _reassessment(ReassessmentResult(made)))
+
+
+@router.post("/reassessments/{reassessment_id}/adopt", auth=Bearer("review"), response=answers(AdoptedOut))
+def adopt_reassessment(request: ApiRequest, reassessment_id: Path[Key]) -> dict[str, Any]:
+    """Make the new scores count; the run is recomputed."""
+    rows = Reassessment.objects.filter(run__project=request.access.project, pk=reassessment_id)
+    made = rows.first()
+    if made is None:
+        raise not_found("reassessment", reassessment_id)
+    return {"trials": adopt(made, by=request.access.user)}
+
+
+def _reassessment(found: ReassessmentResult) -> dict[str, Any]:
+    made = found.made
+    return {
+        "id": made.pk,
+        "run": made.run_id,
+        "kind": made.kind,
+        "judge_model": made.judge_model,
+        "created": moment(made.created),
+        "finished": moment(made.finished) if made.finished else None,
+        "adopted": moment(made.adopted) if made.adopted else None,
+        "cost_usd": made.cost_usd,
+        "error": made.error,
+        "trials": [
+            {
+                "trial": pair.trial,
+                "scenario": pair.key,
+                "outcome": pair.before,
+                "new_outcome": pair.after,
+                "score": pair.score_before,
+                "new_score": pair.score_after,
+                "note": pair.note,
+            }
+            for pair in found.pairs
+        ],
+    }

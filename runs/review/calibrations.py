@@ -1,0 +1,279 @@
+"""Compare each judge version with people's labels."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import msgspec
+from django.db.models import Count, Exists, OuterRef, Q
+
+from evalhub.teams.models import Project
+from evaluators.statistics.calibration import (
+    Calibration,
+    Label,
+    Sizes,
+    WeightedRate,
+    calibrate,
+    corrected_pass_rate,
+    flip_rate,
+    missing_labels,
+    posterior_of,
+    weighted_rate,
+)
+from runs.models import JudgeCalibration, JudgingRecord, Resolution, RoundItem, Run, Trial
+from runs.models.review import Right
+
+MOST_REPEATED = 500
+"""Flip rates and drift are computed from the newest trials, and from the newest judgings made again."""
+
+MOST_RUNS = 10
+"""Newest runs of a judge whose pass rate is corrected, among five times as many of the project."""
+
+
+class JudgeVersion(NamedTuple):
+    """A judge's model and the hash of its rubric or prompt."""
+
+    model: str
+    rubric: str
+
+    def __str__(self) -> str:
+        return f"{self.model or 'unknown model'} · {self.rubric or 'unknown rubric'}"
+
+    @property
+    def value(self) -> str:
+        """Return the version for an address or a form."""
+        return f"{self.rubric}:{self.model}"
+
+    @classmethod
+    def of(cls, value: str) -> JudgeVersion | None:
+        """Return the version of such a value; None for another text."""
+        rubric, colon, model = value.partition(":")
+        return cls(model, rubric) if colon else None
+
+
+class JudgedRun(NamedTuple):
+    """How often a judge passed a run's trials, before overrules."""
+
+    run: int
+    passed: int
+    judged: int
+    corrected: WeightedRate | None
+    """The pass rate corrected for the judge's TPR and TNR; None where the labels don't allow it."""
+
+    @property
+    def rate(self) -> WeightedRate:
+        return weighted_rate([(n < self.passed, 1.0) for n in range(self.judged)])
+
+
+@dataclass(frozen=True)
+class Calibrated:
+    """A judge version with everything that people's answers say of it."""
+
+    version: JudgeVersion
+    whole: Calibration
+    criteria: dict[str, Calibration]
+    is_calibrated: bool
+    missing_passing: int
+    missing_failing: int
+    among_disagreements: WeightedRate = field(default_factory=lambda: WeightedRate(0))
+    """How often the judge was right where it disagreed with gates; not a random sample."""
+    flips: WeightedRate = field(default_factory=lambda: WeightedRate(0))
+    runs: tuple[JudgedRun, ...] = ()
+    """The newest runs that it judged, newest first."""
+
+    @property
+    def needs(self) -> str:
+        """Return what is missing, as a sentence; empty with enough labels."""
+        parts = [(self.missing_passing, "passing"), (self.missing_failing, "failing")]
+        named = [f"{n} more {kind} label{'s' if n != 1 else ''}" for n, kind in parts if n]
+        if named:
+            return f"{' and '.join(named)} needed."
+        return (
+            "" if self.is_calibrated else "Enough labels, but a lower bound is below the project's threshold."
+        )
+
+
+def recalibrate(project: Project, version: JudgeVersion) -> None:
+    """Rewrite the stored calibration of a judge version. Requires a transaction; two queries."""
+    known = _labels(project, version)
+    whole = calibrate(known.whole, known.sizes)
+    JudgeCalibration.objects.update_or_create(
+        project=project,
+        model=version.model,
+        rubric=version.rubric,
+        defaults={
+            "passing": whole.passing,
+            "failing": whole.failing,
+            "lower": min(whole.true_positive.lower, whole.true_negative.lower),
+        },
+    )
+
+
+class _Labels(NamedTuple):
+    whole: list[Label]
+    criteria: dict[str, list[Label]]
+    sizes: Sizes
+    """Judgings that each stratum of the rounds represents, labelled or not."""
+
+
+def _labels(project: Project, version: JudgeVersion) -> _Labels:
+    """Return the labels of the whole judgment, and those of each criterion. Only random samples count. One query."""
+    rows = RoundItem.objects.filter(
+        round__project=project, round__model=version.model, round__rubric=version.rubric
+    )
+    whole: list[Label] = []
+    criteria: defaultdict[str, list[Label]] = defaultdict(list)
+    sizes: defaultdict[bool | None, float] = defaultdict(float)
+    columns = ("passed", "judge_passed", "criteria", "judge_criteria", "weight", "round__is_stratified", "at")
+    for passed, judge, by_person, by_judge, weight, is_stratified, at in rows.values_list(*columns):
+        stratum = judge if is_stratified else None
+        sizes[stratum] += weight
+        if at is None:
+            continue
+        if passed is not None:
+            whole.append(Label(passed, judge, weight, stratum))
+        for name, answer in by_person.items():
+            if name in by_judge:
+                criteria[name].append(Label(answer, by_judge[name], weight, stratum))
+    return _Labels(whole, dict(criteria), dict(sizes))
+
+
+def versions_of(project: Project) -> list[JudgeVersion]:
+    """Return the judge versions of a project's closed runs by name. One query."""
+    rows = JudgeCalibration.objects.filter(project=project).order_by("model", "rubric")
+    return [JudgeVersion(*row) for row in rows.values_list("model", "rubric")]
+
+
+def calibration_of(project: Project, version: JudgeVersion, repeated: Repeated) -> Calibrated:
+    """Return a judge version's calibration. Three queries."""
+    known = _labels(project, version)
+    whole = calibrate(known.whole, known.sizes)
+    return Calibrated(
+        version,
+        whole,
+        {name: calibrate(own, known.sizes, is_verdict=False) for name, own in sorted(known.criteria.items())},
+        whole.is_calibrated(project.judge_labels, project.judge_rate),
+        missing_labels(whole.passing, project.judge_labels),
+        missing_labels(whole.failing, project.judge_labels),
+        _among_disagreements(project, version),
+        flips_of(repeated, version),
+        _judged_runs(project, version, known, whole),
+    )
+
+
+def _judged_runs(
+    project: Project, version: JudgeVersion, known: _Labels, whole: Calibration
+) -> tuple[JudgedRun, ...]:
+    newest = Run.objects.filter(project=project).order_by("-pk").values_list("pk", flat=True)
+    judgings = JudgingRecord.objects.filter(
+        trial__run__in=newest[: 5 * MOST_RUNS],
+        counts=True,
+        passed__isnull=False,
+        model=version.model,
+        rubric=version.rubric,
+    )
+    counts = judgings.values("trial__run").annotate(judged=Count("pk"), passes=Count("pk", Q(passed=True)))
+    rows = list(counts.order_by("-trial__run").values_list("trial__run", "passes", "judged")[:MOST_RUNS])
+    posterior = posterior_of(known.whole, known.sizes) if known.whole else None
+    return tuple(
+        JudgedRun(run, passed, judged, posterior and corrected_pass_rate(whole, posterior, passed, judged))
+        for run, passed, judged in rows
+    )
+
+
+def _among_disagreements(project: Project, version: JudgeVersion) -> WeightedRate:
+    # The project is asked of the judging, or SQLite begins with the project's runs.
+    judged = JudgingRecord.objects.filter(
+        trial=OuterRef("trial"),
+        trial__run__project=project,
+        counts=True,
+        model=version.model,
+        rubric=version.rubric,
+    )
+    rows = Resolution.objects.filter(Exists(judged))
+    decided = rows.exclude(right=Right.BOTH_FINE).values_list("right", flat=True)
+    return weighted_rate([(right == Right.GATE_WEAK, 1.0) for right in decided])
+
+
+class Drift(NamedTuple):
+    """Two judge versions on the same trials."""
+
+    first: JudgeVersion
+    second: JudgeVersion
+    trials: int
+    same: int
+    """Trials with the same verdict."""
+    mean_difference: float
+    """Mean score of the second minus that of the first."""
+
+
+Repeated = dict[int, dict[JudgeVersion, list[tuple[float, bool]]]]
+"""Scores and verdicts by trial and judge version."""
+
+
+def repeated_judgings(project: Project) -> Repeated:
+    """Return judgings of the newest trials and those made again, by trial and judge version. Three queries."""
+    trial = Trial.objects.filter(pk=OuterRef("trial"), run__project=project)
+    again = JudgingRecord.objects.filter(Exists(trial), counts=False).order_by("-pk")
+    trials = set(again.values_list("trial", flat=True)[:MOST_REPEATED])
+    newest = Trial.objects.filter(run__project=project).order_by("-run_id", "-pk")
+    trials.update(newest.values_list("pk", flat=True)[:MOST_REPEATED])
+    rows = JudgingRecord.objects.filter(trial__in=trials, passed__isnull=False, score__isnull=False)
+    found: Repeated = defaultdict(lambda: defaultdict(list))
+    columns = ("trial", "model", "rubric", "score", "passed")
+    for trial, model, rubric, score, passed in rows.order_by("-pk").values_list(*columns):
+        found[trial][JudgeVersion(model, rubric)].append((score, bool(passed)))
+    return found
+
+
+def flips_of(repeated: Repeated, version: JudgeVersion) -> WeightedRate:
+    """Return how often the judge contradicts itself on the same trial."""
+    return flip_rate(
+        [passed for _, passed in answers[version]] for answers in repeated.values() if version in answers
+    )
+
+
+def drifts(repeated: Repeated) -> list[Drift]:
+    """Return the pairs of judge versions that judged the same trials, each by its first judging of a trial."""
+    pairs: defaultdict[tuple[JudgeVersion, JudgeVersion], list[tuple[float, bool]]] = defaultdict(list)
+    for answers in repeated.values():
+        for first, second in combinations(sorted(answers), 2):
+            (one, passed), (other, again) = answers[first][-1], answers[second][-1]
+            pairs[first, second].append((other - one, passed == again))
+    return [_drift(first, second, found) for (first, second), found in sorted(pairs.items())]
+
+
+def _drift(first: JudgeVersion, second: JudgeVersion, found: list[tuple[float, bool]]) -> Drift:
+    n = len(found)
+    return Drift(first, second, n, sum(same for _, same in found), sum(step for step, _ in found) / n)
+
+
+def calibrated_versions(project: Project) -> frozenset[JudgeVersion]:
+    """Return the calibrated judge versions. One query."""
+    rows = JudgeCalibration.objects.filter(JudgeCalibration.calibrated(project))
+    return frozenset(JudgeVersion(*row) for row in rows.values_list("model", "rubric"))
+
+
+def as_json(found: Calibrated) -> dict[str, Any]:
+    """Return a calibration for REST."""
+    return {
+        "model": found.version.model,
+        "rubric": found.version.rubric,
+        "calibrated": found.is_calibrated,
+        "needs": found.needs,
+        "whole": msgspec.to_builtins(found.whole),
+        "criteria": {name: msgspec.to_builtins(each) for name, each in found.criteria.items()},
+        "right_among_disagreements": msgspec.to_builtins(found.among_disagreements),
+        "flip_rate": msgspec.to_builtins(found.flips),
+        "runs": [
+            {
+                "run": each.run,
+                "judged_pass_rate": msgspec.to_builtins(each.rate),
+                "corrected_pass_rate": each.corrected and msgspec.to_builtins(each.corrected),
+            }
+            for each in found.runs
+        ],
+    }

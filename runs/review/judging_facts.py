@@ -1,0 +1,52 @@
+"""What a page needs to know beside judgings."""
+
+from __future__ import annotations
+
+from django.db.models import Exists, OuterRef, QuerySet, Subquery
+
+from evalhub.teams.models import Project
+from runs.models import JudgeCalibration, JudgingRecord, Review, RoundItem, Run, Trial
+from runs.review.calibrations import JudgeVersion
+
+
+def uncalibrated_judges(run: Run) -> list[JudgeVersion]:
+    """Return the judge versions that decide in a run and are not calibrated, by name. One query."""
+    judgings = JudgingRecord.objects.filter(~_calibrated(run.project), trial__run=run, counts=True)
+    rows = judgings.order_by("model", "rubric").values_list("model", "rubric").distinct()
+    return [JudgeVersion(*row) for row in rows]
+
+
+def _calibrated(project: Project) -> Exists:
+    return Exists(
+        JudgeCalibration.objects.filter(
+            JudgeCalibration.calibrated(project), model=OuterRef("model"), rubric=OuterRef("rubric")
+        )
+    )
+
+
+def with_facts(judgings: QuerySet[JudgingRecord], project: Project) -> QuerySet[JudgingRecord]:
+    """Return the judgings with what `Facts` reads."""
+    waiting = RoundItem.objects.filter(judging=OuterRef("pk"), at=None).values("round")[:1]
+    return judgings.annotate(
+        known_calibrated=_calibrated(project),
+        waiting_round=Subquery(waiting),
+        has_reviews=Exists(Review.objects.filter(judging=OuterRef("pk"))),
+    )
+
+
+def waiting_round(trial: Trial) -> int | None:
+    """Return a review round in which a judging of the trial waits for a label. One query."""
+    items = RoundItem.objects.filter(judging__trial=trial, at=None)
+    return items.values_list("round", flat=True).first()
+
+
+class Facts:
+    """Facts of one judging of `with_facts`."""
+
+    def __init__(self, judging: JudgingRecord) -> None:
+        values = vars(judging)
+        self.unsure: bool = judging.counts and not values["known_calibrated"]
+        """Whether its judge decides and is not calibrated."""
+        self.round: int | None = values["waiting_round"]
+        """The review round in which it waits for a label."""
+        self.is_reviewed: bool = values["has_reviews"]

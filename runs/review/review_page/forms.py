@@ -1,0 +1,105 @@
+"""What people send while they review."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+
+from evalhub.web.paging import LARGEST_KEY
+from runs.alerts.alert_page.forms import SentenceForm
+from runs.models.judging import Word
+from runs.models.review import Right
+from runs.review.reviewing import POLARITIES
+from runs.review.statement_groups import Reference
+
+MOST_REFERENCES = 200
+LONGEST_NOTE = 5_000
+ANSWERS = {"pass": True, "fail": False, "unclear": None}
+
+
+class NoteForm(SentenceForm):
+    """A note that belongs to a decision."""
+
+    note = forms.CharField(required=False, max_length=LONGEST_NOTE)
+
+
+class StatementForm(NoteForm):
+    """An opinion of one or several statements."""
+
+    word = forms.ChoiceField(choices=Word.choices)
+    refs = forms.CharField(max_length=20_000)
+
+    def clean_refs(self) -> list[Reference]:
+        """Return the references."""
+        found = [Reference.of(each) for each in self.cleaned_data["refs"].split(",")]
+        known = [each for each in found if each is not None]
+        if len(known) < len(found) or len(known) > MOST_REFERENCES:
+            raise forms.ValidationError("These statements are unknown. Load the page again.")
+        return known
+
+
+class AssignForm(forms.Form):
+    """A group of the queue and its new assignee."""
+
+    polarity = forms.ChoiceField(choices=[(each, each) for each in POLARITIES])
+    wordings = forms.RegexField(r"^[0-9a-f]{64}(,[0-9a-f]{64}){0,199}$", max_length=13_000)
+    assignee = forms.CharField(required=False, max_length=150)
+    seen = forms.IntegerField(required=False, min_value=1, max_value=LARGEST_KEY)
+
+
+class OverruleForm(SentenceForm):
+    """A score or criterion of a trial, its new verdict or number, and the reason."""
+
+    score = forms.RegexField(
+        r"^\d{1,5}(:.{1,200})?$",
+        error_messages={"invalid": "Choose a score.", "required": "Choose a score."},
+    )
+    verdict = forms.ChoiceField(choices=[("", ""), ("pass", "pass"), ("fail", "fail")], required=False)
+    value = forms.FloatField(
+        required=False, error_messages={"invalid": "The new score isn't a number. Give one from 0 to 1."}
+    )
+    reason = forms.CharField(max_length=LONGEST_NOTE, required=False)
+
+    def decision(self) -> dict[str, Any]:
+        """Return what `overrule` takes."""
+        position, _, criterion = self.cleaned_data["score"].partition(":")
+        verdict = self.cleaned_data["verdict"]
+        return {
+            "position": int(position),
+            "criterion": criterion,
+            "passed": verdict == "pass" if verdict else None,
+            "value": self.cleaned_data["value"],
+            "reason": self.cleaned_data["reason"],
+        }
+
+
+class ResolutionForm(NoteForm):
+    """Who was right."""
+
+    right = forms.ChoiceField(choices=Right.choices)
+
+
+class LabelForm(NoteForm):
+    """A person's answer in a review round."""
+
+    answer = forms.ChoiceField(choices=[(each, each) for each in ANSWERS])
+
+    def criteria(self) -> dict[str, bool]:
+        """Return the answers by criterion, without unclear ones."""
+        prefix = "criterion-"
+        sent: dict[str, Any] = {name: value for name, value in self.data.items() if name.startswith(prefix)}
+        return {
+            name.removeprefix(prefix): value == "pass"
+            for name, value in sent.items()
+            if value in ("pass", "fail")
+        }
+
+
+class RoundForm(forms.Form):
+    """A new review round."""
+
+    judge = forms.CharField(max_length=300)
+    n = forms.IntegerField(min_value=1, max_value=500)
+    suite = forms.CharField(required=False, max_length=200)
+    stratified = forms.BooleanField(required=False)

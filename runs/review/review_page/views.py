@@ -1,0 +1,227 @@
+"""Views of the queue of judges' statements, and of what people decide in it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.http import Http404, HttpResponse, HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.views.decorators.http import require_POST, require_safe
+
+from evalhub.lib.numbers import counted
+from evalhub.teams.pages import ProjectRequest, project_page
+from evalhub.web.csv_export import csv_response, wants_csv
+from runs.errors import RequestError
+from runs.models import JudgingRecord, Overrule, Trial
+from runs.models.review import Right
+from runs.review.calibrations import versions_of
+from runs.review.group_assignments import assign_group, member_named
+from runs.review.judge_and_gates import CELLS, MOST_SHOWN, judge_and_gates
+from runs.review.overruling import overrule, undo
+from runs.review.review_page.forms import AssignForm, OverruleForm, ResolutionForm, StatementForm
+from runs.review.review_page.rationales import rationales_of, review_table
+from runs.review.review_rounds import rounds_of
+from runs.review.reviewing import resolve, review, reviews_of
+from runs.review.statement_groups import QueueFilters, review_queue
+from scenarios.models import Suite
+
+MOST_GROUPS = 40
+
+
+def suites_of(request: ProjectRequest) -> list[tuple[str, str]]:
+    """Return the project's suites as choices. One query."""
+    return list(Suite.objects.filter(project=request.access.project).values_list("slug", "name"))
+
+
+def members_of(request: ProjectRequest) -> list[str]:
+    """Return the names of the project's members. One query."""
+    rows = request.access.project.memberships.order_by("user__username")
+    return list(rows.values_list("user__username", flat=True))
+
+
+def back(request: ProjectRequest, fallback: str) -> HttpResponse:
+    """Redirect to the page that sent the form, else to the fallback."""
+    given = request.POST.get("next", "")
+    is_ours = url_has_allowed_host_and_scheme(given, allowed_hosts=None) and given.startswith("/")
+    return redirect(given if is_ours else fallback)
+
+
+@require_safe
+@project_page()
+def reviews(request: ProjectRequest) -> HttpResponseBase:
+    """List judges' statements on the newest runs, grouped by similar wording."""
+    project, filters = request.access.project, QueueFilters.of(request.GET)
+    groups, choices = review_queue(project, filters, request.user)
+    members = members_of(request)
+    context = {
+        "tab": "reviews",
+        "groups": groups[:MOST_GROUPS],
+        "hidden": max(0, len(groups) - MOST_GROUPS),
+        "reviewed": sum(group.reviewed > 0 for group in groups),
+        "total": len(groups),
+        "filters": filters,
+        "choices": choices,
+        "suites": suites_of(request),
+        "judges": [(each.value, str(each)) for each in versions_of(project)],
+        "members": members,
+        "assignees": ["mine", "nobody", *members],
+        "rounds": rounds_of(project).filter(items__at=None)[:5],
+        "may_review": request.access.may("review"),
+        "here": request.get_full_path(),
+    }
+    return render(request, "reviews/reviews.html", context)
+
+
+@require_POST
+@project_page("review")
+def group_assign(request: ProjectRequest) -> HttpResponse:
+    """Assign a group of the queue to a member of the project, or to nobody."""
+    project, form = request.access.project, AssignForm(request.POST)
+    try:
+        if not form.is_valid():
+            raise RequestError("These statements are unknown. Load the page again.")
+        given = form.cleaned_data
+        person = member_named(project, given["assignee"])
+        wordings, seen = given["wordings"].split(","), given["seen"]
+        assign_group(project, given["polarity"], wordings, person, seen=seen, by=request.user)
+    except RequestError as error:
+        messages.error(request, str(error))
+    return back(request, reverse("reviews", args=[project.slug]))
+
+
+@require_POST
+@project_page("review")
+def statement_review(request: ProjectRequest) -> HttpResponse:
+    """Store a person's opinion of one or several statements."""
+    project, form = request.access.project, StatementForm(request.POST)
+    here = reverse("reviews", args=[project.slug])
+    if not form.is_valid():
+        return _refused(request, form.sentence, here)
+    references = form.cleaned_data["refs"]
+    rows = JudgingRecord.objects.filter(trial__run__project=project).select_related("trial__run__project")
+    judgings = rows.in_bulk([each.judging for each in references])
+    try:
+        for each in references:
+            if each.judging not in judgings:
+                raise Http404
+            review(
+                judgings[each.judging],
+                by=request.user,
+                polarity=each.polarity,
+                position=each.position,
+                word=form.cleaned_data["word"],
+                comment=form.cleaned_data["note"],
+            )
+    except RequestError as error:
+        return _refused(request, str(error), here)
+    if not request.htmx:
+        return back(request, here)
+    found = reviews_of(judgings)
+    shown = [one for each in references for one in found.get(each, ())]
+    context = {
+        "references": references,
+        "shown": shown,
+        "name": request.POST.get("key", "")[:60],
+        "next": request.POST.get("next", ""),
+    }
+    return render(request, "reviews/_reviewed.html", context)
+
+
+def _refused(request: ProjectRequest, sentence: str, fallback: str) -> HttpResponse:
+    if request.htmx:
+        return render(request, "reviews/_refused.html", {"sentence": sentence}, status=422)
+    messages.error(request, sentence)
+    return back(request, fallback)
+
+
+def _find_trial(request: ProjectRequest, pk: int) -> Trial:
+    trials = Trial.objects.filter(run__project=request.access.project).select_related("run__project")
+    return get_object_or_404(trials, pk=pk)
+
+
+@require_POST
+@project_page("review")
+def trial_overrule(request: ProjectRequest, pk: int) -> HttpResponse:
+    """Overrule one score of a trial."""
+    trial, form = _find_trial(request, pk), OverruleForm(request.POST)
+    try:
+        if not form.is_valid():
+            raise RequestError(form.sentence)
+        overrule(trial, **form.decision(), by=request.user)
+        messages.success(request, "Overruled the score; outcome and rollups follow.")
+    except RequestError as error:
+        messages.error(request, str(error))
+    return redirect(reverse("trial-detail", args=[request.access.project.slug, pk]) + "#judge")
+
+
+@require_POST
+@project_page("review")
+def overrule_undo(request: ProjectRequest, pk: int) -> HttpResponse:
+    """Put an overruled score back."""
+    rows = Overrule.objects.filter(trial__run__project=request.access.project).select_related("trial")
+    made = rows.filter(pk=pk).first()
+    if made is None:
+        raise Http404
+    try:
+        undo(made, by=request.user)
+        messages.success(request, "Put the original score back.")
+    except RequestError as error:
+        messages.error(request, str(error))
+    return redirect(reverse("trial-detail", args=[request.access.project.slug, made.trial_id]) + "#judge")
+
+
+@require_safe
+@project_page()
+def disagreements(request: ProjectRequest) -> HttpResponse:
+    """Show the 2 × 2 of judge and gates with a queue for each off-diagonal cell."""
+    chosen = request.GET.get("suite", "")
+    table = judge_and_gates(request.access.project, chosen)
+    context = {
+        "tab": "disagreements",
+        "table": table,
+        "queues": [(CELLS["weak"], "weak", table.weak), (CELLS["fooled"], "fooled", table.fooled)],
+        "most": MOST_SHOWN,
+        "rights": Right.choices,
+        "suites": suites_of(request),
+        "suite": chosen,
+        "may_review": request.access.may("review"),
+        "here": request.get_full_path(),
+    }
+    return render(request, "reviews/disagreements.html", context)
+
+
+@require_POST
+@project_page("review")
+def trial_resolve(request: ProjectRequest, pk: int) -> HttpResponse:
+    """Record who was right about a trial."""
+    trial, form = _find_trial(request, pk), ResolutionForm(request.POST)
+    try:
+        if not form.is_valid():
+            raise RequestError("Choose who was right.")
+        resolve(trial, right=form.cleaned_data["right"], note=form.cleaned_data["note"], by=request.user)
+        messages.success(request, f"Resolved trial {pk}: {Right(form.cleaned_data['right']).label.lower()}.")
+    except RequestError as error:
+        messages.error(request, str(error))
+    return back(request, reverse("disagreements", args=[request.access.project.slug]))
+
+
+@require_safe
+@project_page()
+def rationales(request: ProjectRequest) -> HttpResponseBase:
+    """Show a criterion's reasons by tool and guidance version, side by side."""
+    project = request.access.project
+    page = rationales_of(project, request.GET.get("suite", ""), request.GET.get("criterion", ""))
+    if wants_csv(request):
+        return csv_response(review_table(page.suite.slug if page.suite else "", page.readings))
+    context: dict[str, Any] = {
+        "tab": "rationales",
+        "page": page,
+        "suite": page.suite,
+        "readings": page.readings,
+        "suites": [(each.slug, each.name) for each in page.suites],
+        "n": counted(sum(each.judged for each in page.readings), "judging"),
+    }
+    return render(request, "reviews/rationales.html", context)

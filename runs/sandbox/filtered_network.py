@@ -1,0 +1,194 @@
+"""A network for one sandbox: its own namespaces, nftables in them, and slirp4netns to the world outside.
+
+A holder process owns the namespaces. The sandbox gets a user namespace below them, so nothing in it
+can change the network.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import IO
+
+from runs.errors import ProviderError
+from runs.sandbox.egress import (
+    DEVICE,
+    GATEWAY6,
+    NETWORK,
+    OWN6,
+    Allowed,
+    Opening,
+    openings,
+    resolver_settings,
+    ruleset,
+    worker_addresses,
+)
+from runs.sandbox.helpers import HELPER_ENV, memory_file
+from runs.sandbox.user_namespaces import NAMESPACES, setting_limits
+
+PROGRAMS = ("slirp4netns", "nft", "ip", "unshare", "nsenter")
+PACKAGES = "slirp4netns, nftables, iproute2 and util-linux"
+_PATIENCE = 20.0
+_RESOLVER = Path("/etc/resolv.conf")
+# Load the rules before adding the device. Without IPv6 in the kernel the sandbox has none either.
+_SCRIPT = f"""
+set -e
+# Where /proc/sys can't be written, `doctor` says so. bubblewrap takes one namespace itself.
+({setting_limits(NAMESPACES + 1)}) 2> /dev/null || true
+ip link set lo up
+nft -f "/proc/self/fd/$1"
+echo ready
+read -r word
+if [ -e /proc/sys/net/ipv6/conf/{DEVICE} ]; then
+  ip -6 address add {OWN6}/64 dev {DEVICE} nodad
+  ip -6 route add default via {GATEWAY6} dev {DEVICE}
+fi
+[ "$word" != loopback ] || echo 1 > /proc/sys/net/ipv4/conf/{DEVICE}/route_localnet
+echo ready
+read -r word
+"""
+
+
+@dataclass(frozen=True)
+class FilteredNetwork:
+    """A network to start a command in."""
+
+    enter: tuple[str, ...]
+    """Command prefix that enters it; inside, this user is root until bubblewrap maps it back."""
+    resolver: str
+    """Content of /etc/resolv.conf; empty if the worker has none."""
+
+
+@contextmanager
+def filtered_network(allowed: tuple[Allowed, ...]) -> Iterator[FilteredNetwork]:
+    """Create a network and remove it at exit. Raises `ProviderError` on failure."""
+    opened = openings(allowed)
+    with ExitStack() as stack:
+        try:
+            holder = _hold_namespaces(stack, ruleset(opened, worker_addresses()))
+            _forward(stack, holder.pid, opened)
+            loopback = any(each.asked.is_loopback for each in opened)
+            _send(holder, "loopback" if loopback else "go")
+        except OSError as error:
+            raise ProviderError(
+                f"The sandbox's network can't be created: {error}. The worker needs {PACKAGES}, /dev/net/tun and "
+                "a kernel with nf_tables."
+            ) from error
+        words = ("nsenter", "--preserve-credentials", f"--user=/proc/{holder.pid}/ns/user")
+        resolver = resolver_settings(_RESOLVER.read_text()) if _RESOLVER.is_file() else ""
+        yield FilteredNetwork((*words, f"--net=/proc/{holder.pid}/ns/net", "--"), resolver)
+
+
+@cache
+def problem() -> str:
+    """Return why networks can't be filtered here, without a full stop; empty if they can."""
+    if missing := [name for name in PROGRAMS if not shutil.which(name, path=HELPER_ENV["PATH"])]:
+        return f"the worker has no {', '.join(missing)}"
+    try:
+        with filtered_network(()) as network:
+            ended = subprocess.run([*network.enter, "true"], env=HELPER_ENV, cwd="/", check=False, timeout=10)
+            return "" if ended.returncode == 0 else "its namespaces cannot be entered"
+    except ProviderError as error:
+        return f"a trial of it failed: {error.__cause__}".rstrip(".")
+
+
+def _hold_namespaces(stack: ExitStack, rules: str) -> subprocess.Popen[bytes]:
+    with memory_file(rules.encode()) as file:
+        number = file.fileno()
+        holder = subprocess.Popen(
+            [
+                "unshare",
+                "--user",
+                "--map-root-user",
+                "--net",
+                "--",
+                "/bin/sh",
+                "-c",
+                _SCRIPT,
+                "sh",
+                str(number),
+            ],
+            cwd="/",
+            env=HELPER_ENV,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            pass_fds=(number,),
+            start_new_session=True,
+        )
+    stack.callback(_end, holder)
+    _expect_ready(holder)
+    return holder
+
+
+def _forward(stack: ExitStack, holder: int, opened: tuple[Opening, ...]) -> None:
+    """Start the forwarder; it exits when its pipe to this process closes."""
+    ready, ready_inside = os.pipe()
+    stack.callback(os.close, ready)
+    alive_inside, alive = os.pipe()
+    stack.callback(os.close, alive)
+    words = ["--configure", "--mtu=65520", f"--cidr={NETWORK}", "--enable-ipv6", "--enable-sandbox"]
+    words += ["--enable-seccomp", f"--ready-fd={ready_inside}", f"--exit-fd={alive_inside}"]
+    if not any(each.asked.is_loopback for each in opened):
+        words.append("--disable-host-loopback")
+    try:
+        forwarder = subprocess.Popen(
+            ["slirp4netns", *words, f"--userns-path=/proc/{holder}/ns/user", str(holder), DEVICE],
+            cwd="/",
+            env=HELPER_ENV,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            pass_fds=(ready_inside, alive_inside),
+            start_new_session=True,
+        )
+    finally:
+        os.close(ready_inside)
+        os.close(alive_inside)
+    stack.callback(_end, forwarder)
+    select.select([ready], [], [], _PATIENCE)
+    if os.read(ready, 1) != b"1":
+        raise OSError(f"slirp4netns said: {_rest(forwarder)}")
+
+
+def _send(holder: subprocess.Popen[bytes], word: str) -> None:
+    if holder.stdin is None:
+        raise TypeError("no pipe")
+    holder.stdin.write(f"{word}\n".encode())
+    holder.stdin.flush()
+    _expect_ready(holder)
+
+
+def _expect_ready(holder: subprocess.Popen[bytes]) -> None:
+    answer = _line(holder.stdout)
+    if answer != b"ready\n":
+        raise OSError(f"{answer.decode('utf-8', 'replace').strip()} {_rest(holder)}".strip() or "no answer")
+
+
+def _line(pipe: IO[bytes] | None) -> bytes:
+    if pipe is None or not select.select([pipe], [], [], _PATIENCE)[0]:
+        return b""
+    return pipe.readline()
+
+
+def _rest(process: subprocess.Popen[bytes]) -> str:
+    """Return a failed process's output on one line."""
+    process.kill()
+    answer, _ = process.communicate()
+    return " ".join(answer.decode("utf-8", "replace").split())[-300:]
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.kill()
+    process.wait()
+    for pipe in (process.stdin, process.stdout):
+        if pipe is not None:
+            with suppress(OSError):
+                pipe.close()

@@ -1,0 +1,236 @@
+"""Feed one running process, capture its output and stop it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from io import FileIO
+from pathlib import Path
+from typing import Literal
+
+from runs.sandbox.capture import Capture
+from runs.sandbox.process_tree import (
+    SHARED_SECONDS,
+    Process,
+    descendants,
+    end_left_behind,
+    marked,
+    read_process,
+    send,
+    send_group,
+)
+from runs.sandbox.profiles import Limits
+from runs.sandbox.recording.record import ToolRecord
+from runs.sandbox.streams import PollLoop, Sink, Streams
+from runs.sandbox.watchdog import INTERVAL_SECONDS, WorkerMemory, exceeded
+
+Reason = Literal["", "timeout", "cancelled", "flood", "limits", "worker"]
+
+CANCEL_SECONDS = 0.15
+DRAIN_SECONDS = 1.0
+"""Seconds to keep reading the pipes after the process and its leftovers have ended."""
+UNKILLABLE_SECONDS = 5.0
+"""Seconds after SIGKILL until a process counts as stuck in the kernel."""
+WITHOUT_PIDFD_SECONDS = 0.02
+_worker_memory = WorkerMemory()
+
+
+@dataclass(frozen=True)
+class Stop:
+    """Reasons to stop a process early."""
+
+    timeout_seconds: float
+    grace_seconds: float
+    flood_limit: int
+    cancelled: Callable[[], bool] | None
+    limits: Limits
+
+
+@dataclass
+class Conversation:
+    """One process from its start to its end. `hold` is called once; then the other fields tell."""
+
+    process: subprocess.Popen[bytes]
+    marker: str
+    """Marks descendants; empty if a pid namespace contains them."""
+    stdin: bytes | None
+    output_limit: int
+    stop: Stop
+    stream_to: Path | None = None
+    sinks: Sequence[Sink] = ()
+    record: ToolRecord | None = None
+
+    exit_code: int | None = None
+    reason: Reason = ""
+    sentence: str = ""
+    seconds: float = 0.0
+    left_behind: int = 0
+    streams: Streams = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.streams = Streams.of(self.output_limit)
+        self._waiting = PollLoop()
+        self._began = time.monotonic()
+        self._deadline = self._began + self.stop.timeout_seconds
+        self._kill_at = self._give_up_at = float("inf")
+        self._next_cancel_look = self._began
+        self._next_watch = self._began + INTERVAL_SECONDS
+        self._ended = False
+        self._known: set[Process] = set()
+        self._pidfd = -1
+        self._sink: FileIO | None = None
+
+    def hold(self) -> None:
+        """Run until the process and its descendants have ended."""
+        try:
+            self._open()
+            while not self._finished():
+                self._look()
+                self._waiting.take_turns(self._patience())
+        finally:
+            self._close()
+
+    def _open(self) -> None:
+        if self.stream_to is not None:
+            self._sink = self.stream_to.open("wb", buffering=0)
+        if self.process.stdout is not None:
+            self._waiting.listen(self.process.stdout, partial(self._take, "stdout", self.streams.stdout))
+        if self.process.stderr is not None:
+            self._waiting.listen(self.process.stderr, partial(self._take, "stderr", self.streams.stderr))
+        if self.process.stdin is not None:
+            self._waiting.feed(self.process.stdin, memoryview(self.stdin or b""))
+        if hasattr(os, "pidfd_open"):
+            self._pidfd = os.pidfd_open(self.process.pid)
+            self._waiting.add(self._pidfd, select.POLLIN, self._end)
+
+    def _take(self, name: Literal["stdout", "stderr"], capture: Capture, chunk: bytes) -> None:
+        capture.add(chunk)
+        self.streams.merged.add(chunk)
+        if self._sink is not None:
+            self._sink.write(chunk)
+        for sink in self.sinks:
+            sink.take(name, chunk)
+
+    def _patience(self) -> float:
+        """Return the seconds until the next check."""
+        now = time.monotonic()
+        moments = [self._give_up_at, self._kill_at]
+        if not self.reason and not self._ended:
+            moments.append(self._deadline)
+            if self.stop.cancelled is not None:
+                moments.append(self._next_cancel_look)
+            if self.stop.limits.watched:
+                moments.append(self._next_watch)
+        if self._pidfd < 0 and not self._ended:
+            moments.append(now + WITHOUT_PIDFD_SECONDS)
+        return max(0.0, min(min(moments) - now, 3600.0))
+
+    def _look(self) -> None:
+        """Handle the process's exit and the time limits."""
+        if self._pidfd < 0 and not self._ended and self.process.poll() is not None:
+            self._end()
+        if self._ended:
+            return
+        now = time.monotonic()
+        if not self.reason:
+            self._look_for_reasons(now)
+        elif now >= self._kill_at:
+            self._kill(now)
+
+    def _look_for_reasons(self, now: float) -> None:
+        if self.streams.merged.total > self.stop.flood_limit:
+            size = self.stop.flood_limit >> 20
+            self._terminate("flood", f"The command printed more than {size} MB and was ended.", now)
+        elif now >= self._deadline:
+            seconds = self.stop.timeout_seconds
+            self._terminate("timeout", f"The command timed out after {seconds:g} s and was ended.", now)
+        elif self.stop.cancelled is not None and now >= self._next_cancel_look:
+            self._next_cancel_look = now + CANCEL_SECONDS
+            if self.stop.cancelled():
+                self._terminate("cancelled", "The command was cancelled and ended.", now)
+        elif self.stop.limits.watched and now >= self._next_watch:
+            self._watch(now)
+
+    def _watch(self, now: float) -> None:
+        below = set(descendants(self.process.pid, max_age=SHARED_SECONDS))
+        if self.marker:
+            below.update(marked(self.process.pid, self.marker))
+        self._known.update(below)
+        root = read_process(self.process.pid)
+        tree = [*below, root] if root else [*below]
+        if sentence := exceeded(self.stop.limits, tree):
+            self._terminate("limits", sentence, now)
+        elif sentence := self._too_much_for_worker(tree):
+            self._terminate("worker", sentence, now)
+        self._next_watch = time.monotonic() + INTERVAL_SECONDS
+
+    def _too_much_for_worker(self, tree: Sequence[Process]) -> str:
+        limit = self.stop.limits.worker_bytes
+        if limit is None:
+            return ""
+        return _worker_memory.exceeded(self.process.pid, sum(each.rss_bytes for each in tree), limit)
+
+    def _terminate(self, reason: Reason, sentence: str, now: float) -> None:
+        """Send SIGTERM to all processes but the sandbox's own, which would kill the rest at once."""
+        self.reason, self.sentence = reason, sentence
+        if self.record:
+            self.record.stop()
+        tree = descendants(self.process.pid)
+        self._known.update(tree)
+        if self.marker:
+            send_group(self.process.pid, signal.SIGTERM)
+        send(tree, signal.SIGTERM)
+        # A command over its limits could use much more during a grace period.
+        self._kill_at = now if reason in ("flood", "limits", "worker") else now + self.stop.grace_seconds
+
+    def _kill(self, now: float) -> None:
+        self._kill_at = float("inf")
+        self._give_up_at = now + UNKILLABLE_SECONDS
+        self._known.update(descendants(self.process.pid))
+        send_group(self.process.pid, signal.SIGKILL)
+
+    def _end(self) -> None:
+        """Kill what the exited process left behind and read its pipes to the end."""
+        self._ended = True
+        if self.record:
+            self.record.end()
+        self._kill_at = float("inf")
+        # Until it is reaped, its number can't be reused by another group.
+        send_group(self.process.pid, signal.SIGKILL)
+        self.seconds = time.monotonic() - self._began
+        if self.marker:
+            self.left_behind = end_left_behind(self.process.pid, self.marker, self._known)
+        self.exit_code = self.process.wait()
+        self._give_up_at = time.monotonic() + DRAIN_SECONDS
+        if self._pidfd >= 0:
+            self._waiting.remove(self._pidfd)
+
+    def _finished(self) -> bool:
+        if time.monotonic() >= self._give_up_at:
+            return True
+        return self._ended and not self._waiting
+
+    def _close(self) -> None:
+        _worker_memory.forget(self.process.pid)
+        if not self._ended:
+            # Stuck, or an exception was raised: leave nothing running.
+            self._known.update(descendants(self.process.pid))
+            send_group(self.process.pid, signal.SIGKILL)
+            send(self._known, signal.SIGKILL)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.exit_code = self.process.wait(timeout=1)
+            self.seconds = time.monotonic() - self._began
+        if self._pidfd >= 0:
+            os.close(self._pidfd)
+        if self._sink is not None:
+            self._sink.close()
+        for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
+            if pipe is not None:
+                pipe.close()

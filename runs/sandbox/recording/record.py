@@ -1,0 +1,211 @@
+"""Start a recorder beside a command, and read what it recorded."""
+
+from __future__ import annotations
+
+import array
+import atexit
+import json
+import os
+import select
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from runs.errors import ProviderError
+from runs.sandbox.helpers import HELPER_ENV, memory_file
+from runs.sandbox.recording import launcher, recorder
+
+LEFT_SECONDS = 1.0
+"""Seconds after the command until its recorder is told to end: a process may have escaped."""
+END_SECONDS = 15.0
+"""Seconds that a recorder may take to write the last ends after the command."""
+LARGEST_RECORD = 64 << 20
+
+
+@dataclass(frozen=True)
+class RecordedTool:
+    """Which program is recorded: its name, and its places as the sandbox sees them."""
+
+    name: str
+    places: tuple[str, ...] = ()
+    by_name: bool = False
+    """Whether any program of that name is the tool."""
+
+
+class ToolRecord:
+    """The record of one command: given to `run_process`, and read after it."""
+
+    def __init__(self, tool: RecordedTool, workspace: Path, inside: str, writable: Sequence[str]) -> None:
+        self.tool = tool
+        self._settings = {
+            "name": tool.name,
+            "places": list(tool.places),
+            "by_name": tool.by_name,
+            "workspace": str(workspace),
+            "inside": inside,
+            "writable": list(writable),
+            "worker": os.getpid(),
+        }
+        self._alive: BinaryIO | None = None
+        self._output: BinaryIO | None = None
+        self.stopped_at = float("inf")
+        """When evalhub began to end the command, in seconds since 1970."""
+        self.ended_at = float("inf")
+        """When the command had ended."""
+        self.content: bytes | None = None
+        """A call on each line (`evaluators.tool_use.recorded_calls.RecordedCall`); None before the command has ended."""
+        self.lost = 0
+        """Executions that could not be looked at."""
+
+    @contextmanager
+    def listening(self, sandbox: str) -> Iterator[tuple[tuple[str, ...], int]]:
+        """Start the recorder; give the words that start the launcher before a command, and the descriptor it needs.
+
+        `sandbox` is the name of the program around the command. Raises `OSError`.
+        """
+        with ExitStack() as stack:
+            ours, theirs = socket.socketpair()
+            stack.callback(theirs.close)
+            output = self._output = stack.enter_context(memory_file(b""))
+            reading, writing = os.pipe()
+            self._alive = stack.enter_context(os.fdopen(reading, "rb", 0))
+            with ours, os.fdopen(writing, "wb", 0):
+                settings = json.dumps({**self._settings, "sandbox": sandbox}).encode()
+                pid = _recorders.start(settings, (ours.fileno(), output.fileno(), writing))
+            stack.callback(self._end, pid)
+            yield (sys.executable, "-IS", launcher.__file__, str(theirs.fileno())), theirs.fileno()
+            theirs.close()
+            self.end()
+            if not self._ends_within(LEFT_SECONDS):
+                os.kill(pid, signal.SIGTERM)
+                self._ends_within(END_SECONDS)
+            output.seek(0)
+            self._read(output.read(LARGEST_RECORD))
+
+    @property
+    def has_died(self) -> bool:
+        """Whether the recorder ended before its command: nothing can be executed there any more."""
+        return self._ends_within(0) and not self._is_whole()
+
+    def _is_whole(self) -> bool:
+        """Return whether the recorder wrote its last line: then everything below its command has ended."""
+        if self._output is None:
+            return False
+        descriptor = self._output.fileno()
+        return b'{"lost"' in os.pread(descriptor, 64, max(0, os.fstat(descriptor).st_size - 64))
+
+    def stop(self) -> None:
+        """Say that evalhub ends the command now: later ends of calls are not the agent's."""
+        self.stopped_at = min(self.stopped_at, time.time())
+
+    def end(self) -> None:
+        """Say that the command has ended: what it left behind is killed."""
+        self.ended_at = min(self.ended_at, time.time())
+
+    def _ends_within(self, seconds: float) -> bool:
+        """Return whether the recorder ends within so many seconds: then its pipe is closed."""
+        return self._alive is not None and bool(select.select([self._alive], [], [], seconds)[0])
+
+    def _end(self, pid: int) -> None:
+        if not self._ends_within(0):
+            os.kill(pid, signal.SIGKILL)
+
+    def _read(self, content: bytes) -> None:
+        lines = []
+        is_whole = False
+        for line in content.splitlines():
+            call = json.loads(line)
+            if "n" not in call:
+                self.lost, is_whole = call["lost"], True
+                continue
+            ended = call["start"] + call["seconds"]
+            # What evalhub killed, or whose child it killed, may have exited with a code of its own. The command
+            # itself, which may be a call, has no parents.
+            if ended >= self.stopped_at or (call["parents"] and ended >= self.ended_at):
+                call["exit"] = call["signal"] = None
+            lines.append(json.dumps(call))
+        if not is_whole:
+            raise ProviderError(
+                "The recorder of the tool's calls ended before the agent: nothing could be executed any more. "
+                "Run the trial again, or set record_tool: false in the scenario.",
+                kind="recording",
+            )
+        self.content = "".join(f"{line}\n" for line in lines).encode()
+
+
+class _Recorders:
+    """The process of this worker that forks recorders, started when the first is needed."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._asking: socket.socket | None = None
+        self._owner = 0
+
+    def start(self, settings: bytes, descriptors: Sequence[int]) -> int:
+        """Start a recorder with these descriptors and return its number. Raises `OSError`."""
+        with self._lock:
+            if self._asking is None or self._owner != os.getpid() or not self._is_running():
+                self._begin()
+            try:
+                return self._ask(settings, descriptors)
+            except OSError:
+                self._begin()
+                return self._ask(settings, descriptors)
+
+    def close(self) -> None:
+        """End the process once its recorders have ended; nothing if none was started here."""
+        if self._asking is not None:
+            self._asking.close()
+        if self._process is not None and self._owner == os.getpid():
+            self._process.wait()
+        self._asking = self._process = None
+
+    def _is_running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    def _begin(self) -> None:
+        self.close()
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            self._process = subprocess.Popen(
+                (sys.executable, "-IS", recorder.__file__, str(theirs.fileno())),
+                cwd="/",
+                env=HELPER_ENV,
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+        self._asking, self._owner = ours, os.getpid()
+
+    def _ask(self, settings: bytes, descriptors: Sequence[int]) -> int:
+        if self._asking is None:
+            raise OSError("no recorder was started")
+        rights = array.array("i", descriptors)
+        self._asking.sendmsg([settings], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)])
+        answer = self._asking.recv(4)
+        if len(answer) < 4:
+            raise OSError("the recorder ended at its start")
+        return int(struct.unpack("i", answer)[0])
+
+
+_recorders = _Recorders()
+atexit.register(_recorders.close)
+
+
+def places_of(program: str, workspace: str, path: str) -> tuple[str, ...]:
+    """Return where a program may lie as a sandbox sees it: relative to the workspace, else on PATH."""
+    if "/" in program:
+        return (os.path.normpath(os.path.join(workspace, program)),)
+    return tuple(f"{folder}/{program}" for folder in path.split(":") if folder.startswith("/"))

@@ -1,0 +1,158 @@
+"""Proofs of stored suites: requested on a page or by REST, and made by a worker or by a command."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+
+from django.contrib.auth.models import User
+from django.utils import timezone
+
+from evalhub.teams import audit
+from runs.db.disk import CannotStore
+from runs.db.retry import retry_when_lost
+from runs.db.statements import storable
+from runs.db.transactions import write_transaction
+from runs.engine.context import load_fixture
+from runs.engine.judges import judge_of
+from runs.engine.proof_agents import JudgeBudget, Setting
+from runs.errors import ProviderError, RequestError
+from runs.models import ScenarioProof, SuiteProof
+from runs.results.seals import ScenarioSeal
+from runs.sandbox.worker_settings import containment, variables_of
+from runs.suites.prove import Scenario, prove
+from runs.workers import request_leases, wakeups
+from runs.workers.claims import lease_end, new_token
+from runs.workers.heartbeat import heartbeat
+from runs.workers.worker_names import worker_name
+from scenarios.hashing import solution_hash
+from scenarios.models import ScenarioVersion, SuiteVersion
+from scenarios.storing import guidance_files
+
+
+@dataclass(frozen=True)
+class StoredScenario:
+    """A scenario of a suite version, ready to prove."""
+
+    version: ScenarioVersion
+    scenario: Scenario
+
+
+def request_proof(version: SuiteVersion, *, by: User | None, max_usd: float | None = None) -> SuiteProof:
+    """Return the pending proof of a suite version; store one and wake a worker if there is none.
+
+    `max_usd` is what judges may cost; without it none is asked.
+    """
+    now = timezone.now()
+    newest = version.proofs.first()
+    if newest is not None and newest.is_waiting(now=now):
+        return newest
+    proof = _create(version, by, max_usd=max_usd)
+    wakeups.prove(proof.pk)
+    return proof
+
+
+def prove_here(
+    version: SuiteVersion, *, by: User | None, max_usd: float | None = None, attacks_judge: bool = False
+) -> SuiteProof:
+    """Prove a suite version in this process, store the result and return it.
+
+    With `attacks_judge`, the judge also grades answers that try to pass it without the task. Raises `RequestError` if proofs can't run here.
+    """
+    proof = _create(version, by, max_usd=max_usd)
+    run_proof(proof.pk, attacks_judge=attacks_judge)
+    proof.refresh_from_db()
+    if proof.error:
+        raise RequestError(proof.error)
+    return proof
+
+
+def run_proof(proof_id: int, *, attacks_judge: bool = False) -> None:
+    """Make a requested proof, once; a failure becomes its result."""
+    token = new_token()
+    proof = SuiteProof.take(proof_id, worker_name(), token=token, lease_until=lease_end())
+    if proof is not None:
+        with heartbeat.holding(token, "request"):
+            _make(proof, attacks_judge=attacks_judge)
+
+
+def _create(version: SuiteVersion, by: User | None, *, max_usd: float | None = None) -> SuiteProof:
+    known = by if getattr(by, "pk", None) else None
+    proof = SuiteProof.objects.create(suite_version=version, by=known, max_usd=max_usd)
+    audit.record(version.suite.project, by, "suite.prove", version.suite.slug, version=version.number)
+    return proof
+
+
+def _make(proof: SuiteProof, *, attacks_judge: bool) -> None:
+    version = proof.suite_version
+    setting = None
+    # Kept if this process is stopped.
+    proof.error = "The proof was interrupted. Prove the suite again."
+    try:
+        setting = replace(setting_of(version, proof.max_usd), attacks_judge=attacks_judge)
+        for each in retry_when_lost(lambda: list(stored_scenarios(version))):
+            _store(proof, each, prove(each.scenario, setting))
+        proof.error = ""
+    except (ProviderError, RequestError, CannotStore) as error:
+        proof.error = storable(str(error))
+    finally:
+        ended = {
+            "error": proof.error,
+            "finished": timezone.now(),
+            "cost_usd": setting.judge.spent if setting and setting.judge else 0.0,
+        }
+        # What was thought lost has ended already.
+        held = SuiteProof.objects.filter(pk=proof.pk, finished=None)
+        retry_when_lost(lambda: held.update(**ended))
+    version.proofs.filter(pk__lt=proof.pk).exclude(finished=None).delete()
+
+
+def setting_of(version: SuiteVersion, max_usd: float | None = None) -> Setting:
+    """Return where a stored suite is proved. Raises `ProviderError` and `RequestError` for wrong settings."""
+    names = version.scenario_versions.exclude(fixture=None).values_list("content__fixture", "content__bundle")
+    setting = Setting(
+        version,
+        containment(),
+        variables_of(version.suite.project),
+        guidance_files(version.guidance),
+        frozenset(fixture or bundle for fixture, bundle in names),
+    )
+    if max_usd is None:
+        return setting
+    context = setting.idle_agent()
+    context.run.project = version.suite.project
+    ask = judge_of(context.run, context.target, context.options, setting.variables)
+    return replace(setting, judge=JudgeBudget(ask, max_usd))
+
+
+def stored_scenarios(version: SuiteVersion) -> Iterator[StoredScenario]:
+    """Yield a version's scenarios in order."""
+    entries = version.entries.select_related("scenario_version__scenario")
+    for entry in entries:
+        stored = entry.scenario_version
+        fixture = stored.fixture_id
+        spec = stored.spec
+        solution = version.solutions.get(spec.key)
+        yield StoredScenario(stored, Scenario(spec, partial(load_fixture, fixture), solution))
+
+
+def _store(proof: SuiteProof, each: StoredScenario, made: ScenarioSeal) -> None:
+    found = {
+        "solution": solution_hash(each.scenario.solution),
+        "seal": made.seal,
+        "reason": storable(made.reason),
+        "is_failure": made.is_failure,
+        "held": [storable(sentence) for sentence in made.held],
+        "changed": [storable(path) for path in made.changed],
+        "cheating": made.cheating,
+        "attacks": made.attacks,
+        "fooled": made.fooled,
+    }
+
+    def store() -> None:
+        with write_transaction():
+            request_leases.hold(proof)
+            ScenarioProof.objects.get_or_create(proof=proof, scenario_version=each.version, defaults=found)
+
+    retry_when_lost(store)

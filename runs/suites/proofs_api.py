@@ -1,0 +1,161 @@
+"""Proofs of suites: request one, and read the newest."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from ninja import Body, Path, Query, Router, Schema, Status
+from pydantic import Field
+
+from evalhub.lib.timestamps import moment
+from evalhub.teams.bearer import ApiRequest, Bearer
+from evalhub.web.rest.errors import answers, not_found
+from evalhub.web.rest.request_body import Name, RequestBody, Text
+from runs.compare.aa_pairs import aa_rates
+from runs.exchange.exports.proofs import seals_json
+from runs.launch.aa_pair import request_aa_pair
+from runs.models import SuiteProof, Target
+from runs.models.run import Trigger
+from runs.results.lookup import find_suite
+from runs.results.seals import seals_of_proof
+from runs.suites.proof_requests import request_proof
+from scenarios.models import SuiteVersion
+
+router = Router(tags=["proofs"])
+
+
+class SealOut(Schema):
+    scenario: str
+    seal: str
+    """`proved`, `unproved`, `passes_without_agent`, `passes_cheating` or `solution_fails`."""
+    reason: str
+    is_failure: bool
+    """Whether something is wrong, not only missing."""
+    held: list[str]
+    """Gates that hold before an agent starts."""
+    cheating: str
+    """How an agent that cheats ended: `failed`, `warned`, `judge` (gates passed it, the judge wasn't asked) or `passed`;
+    empty if it wasn't tried."""
+    attacks: int
+    """Answers that tried to pass the judge without the task."""
+    fooled: int
+    """How many of them it passed."""
+
+
+class ProofIn(RequestBody):
+    """How to prove."""
+
+    max_usd: Annotated[float, Field(gt=0, le=10_000)] | None = None
+    """What judges may cost, in US dollars. Without it, no judge is asked."""
+
+
+class ProofOut(Schema):
+    id: int
+    suite: str
+    version: int
+    created: str
+    finished: str | None
+    """Null until a worker has proved every scenario."""
+    error: str
+    max_usd: float | None
+    """What judges may cost; null asks none."""
+    cost_usd: float
+    """What judges cost."""
+    scenarios: list[SealOut]
+
+
+def _version(request: ApiRequest, slug: str) -> SuiteVersion:
+    """Return the newest version of the project's suite. Raises `ApiError` 404."""
+    rows = SuiteVersion.objects.filter(suite__project=request.access.project, suite__slug=slug)
+    version = rows.select_related("suite__project").first()
+    if version is None:
+        raise not_found("suite", slug)
+    return version
+
+
+def _proof_json(proof: SuiteProof, version: SuiteVersion) -> dict[str, Any]:
+    return {
+        "id": proof.pk,
+        "suite": version.suite.slug,
+        "version": version.number,
+        "created": moment(proof.created),
+        "finished": moment(proof.finished) if proof.finished else None,
+        "error": proof.error,
+        "max_usd": proof.max_usd,
+        "cost_usd": proof.cost_usd,
+        "scenarios": seals_json(seals_of_proof(proof)),
+    }
+
+
+@router.post("/suites/{slug}/proofs", auth=Bearer("run"), response=answers(ProofOut, status=202))
+def create_proof(
+    request: ApiRequest, slug: Path[Text], given: Body[ProofIn | None] = None
+) -> Status[dict[str, Any]]:
+    """Request a proof of a suite's newest version; a worker makes it. Returns the pending one if there is one."""
+    version = _version(request, slug)
+    proof = request_proof(version, by=request.access.user, max_usd=given.max_usd if given else None)
+    return Status(202, _proof_json(proof, version))
+
+
+@router.get("/suites/{slug}/proofs", auth=Bearer(), response=answers(ProofOut))
+def get_proof(request: ApiRequest, slug: Path[Text]) -> dict[str, Any]:
+    """Get the newest proof of a suite's newest version."""
+    version = _version(request, slug)
+    proof = version.proofs.first()
+    if proof is None:
+        raise not_found("proof of", slug)
+    return _proof_json(proof, version)
+
+
+class AaIn(RequestBody):
+    """An A/A pair: two equal runs, as experiments."""
+
+    target: Text = ""
+    """Default: as for a run."""
+    trials: Annotated[int, Field(ge=1, le=1000)] = 3
+
+
+class AaOut(Schema):
+    runs: list[int]
+    """The second is compared with the first."""
+
+
+class AaRatesOut(Schema):
+    """Pairs of runs of the same fingerprint, in which only chance can differ."""
+
+    pairs: int
+    scenarios: int
+    """Scenario outcomes compared in all pairs."""
+    differing: int
+    alarms: int
+    """Comparisons that read Regressed or Improved."""
+    independent: float
+    """What the pairs count as in the intervals: those of one baseline share its luck."""
+    sentence: str
+
+
+class OnTarget(RequestBody):
+    target: Name
+
+
+@router.post("/suites/{slug}/aa", auth=Bearer("run"), response=answers(AaOut, status=202))
+def create_aa_pair(
+    request: ApiRequest, slug: Path[Text], given: Body[AaIn | None] = None
+) -> Status[dict[str, Any]]:
+    """Start two runs of a suite's newest version with nothing changed."""
+    version, chosen = _version(request, slug), given or AaIn()
+    pair = request_aa_pair(
+        version, chosen.target, trials=chosen.trials, by=request.access.user, trigger=Trigger.API
+    )
+    return Status(202, {"runs": [run.pk for run in pair]})
+
+
+@router.get("/suites/{slug}/aa", auth=Bearer(), response=answers(AaRatesOut))
+def get_aa_rates(request: ApiRequest, slug: Path[Text], query: Query[OnTarget]) -> dict[str, Any]:
+    """Get how much a suite's A/A pairs on a target differ."""
+    suite = find_suite(request, slug)
+    target = Target.objects.filter(project=request.access.project, name=query.target).first()
+    if target is None:
+        raise not_found("target", query.target)
+    rates = aa_rates(suite.pk, target.pk)
+    return {**vars(rates), "sentence": rates.sentence}

@@ -1,0 +1,191 @@
+"""Proves one scenario by trials of a null agent and of its reference solution, graded as any trial is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+
+from evaluators.model import Score
+from runs.engine.context import RunContext
+from runs.engine.proof_agents import NONSENSE, NOT_ASKED, Setting
+from runs.engine.task import Task
+from runs.engine.trial import carry_out
+from runs.engine.trial_result import TrialResult
+from runs.models.proof import Cheating, Seal
+from runs.results.seals import ScenarioSeal
+from runs.suites.cheating import ANSWERS, cheating_script
+from runs.workers.claims import Claim
+from scenarios.formats.parsed import FixtureFile
+from scenarios.spec import ScenarioSpec
+
+LONGEST_REASON = 2000
+NO_SOLUTION = "No reference solution. Add solutions/{key}.sh to the suite."
+NEEDS_JUDGE = "Needs a judge: nothing else decides this scenario. Prove it with a budget for judges."
+PASSES_GATES = "An agent that does nothing passes. Add a gate that only the finished task fulfils."
+PASSES_CHEATING = (
+    "An agent that overwrites and plants files instead of doing the task passes: {gates}. "
+    "Check what only the finished task has."
+)
+UNPROVED_JUDGE = "Unproved against the judge: no planted verdict was tried (--judge-attacks)."
+PASSES_JUDGE = "The judge passes an agent that does nothing, with {name} answer. Make its rubric stricter."
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A scenario to prove."""
+
+    spec: ScenarioSpec
+    load_files: Callable[[], tuple[FixtureFile, ...]]
+    """Returns its files, without guidance."""
+    solution: str | None = None
+    """Its reference solution, as a shell script."""
+
+
+def prove(scenario: Scenario, setting: Setting) -> ScenarioSeal:
+    """Run the agents and return the scenario's seal; failures are part of it. Raises `DiskFull`."""
+    spec = scenario.spec
+    null = _run(scenario, setting.idle_agent)
+    held = held_gates(null)
+    judged = setting.judge is not None and _only_judge_is_missing(null)
+    found = _judged_seal(scenario, setting, held) if judged else _seal_of_null(spec.key, null, held)
+    if found is not None:
+        return found
+    if scenario.solution is None:
+        return ScenarioSeal(spec.key, Seal.UNPROVED, NO_SOLUTION.format(key=spec.key), False, held)
+    script = scenario.solution
+    solved = _run(scenario, lambda: setting.solution(script))
+    if setting.judge is not None and _only_judge_is_missing(solved):
+        solved = _run(scenario, lambda: setting.solution(script, judged=True))
+        if solved.outcome == "error":
+            return ScenarioSeal(spec.key, Seal.UNPROVED, reason_of(solved), False, held)
+    changed = tuple(solved.detail.get("executed_changes", ()))
+    if solved.outcome == "pass" or _only_judge_is_missing(solved):
+        reason = "" if solved.outcome == "pass" else "The judge was not asked."
+        return _against_cheating(
+            scenario, setting, ScenarioSeal(spec.key, Seal.PROVED, reason, False, held, changed)
+        )
+    return ScenarioSeal(spec.key, Seal.SOLUTION_FAILS, reason_of(solved), True, held)
+
+
+def _against_cheating(scenario: Scenario, setting: Setting, seal: ScenarioSeal) -> ScenarioSeal:
+    """Return a proved scenario's seal with what an agent that cheats, and answers that attack the judge, came to."""
+    script = cheating_script(scenario.spec, scenario.load_files())
+    result = _run(scenario, lambda: setting.cheating_agent(script))
+    cheating, passed = _cheating(result), ""
+    if cheating is Cheating.PASSED:
+        passed = PASSES_CHEATING.format(gates=", ".join(held_gates(result)) or "its answer")
+    attacks, fooled = _attack_judge(scenario, setting) if setting.attacks_judge else (0, 0)
+    untried = UNPROVED_JUDGE if scenario.spec.criteria.asks_model and not attacks else ""
+    return replace(
+        seal,
+        seal=Seal.CHEATED if passed else seal.seal,
+        reason=passed[:LONGEST_REASON] or " ".join(filter(None, [seal.reason, untried])),
+        is_failure=bool(passed or fooled),
+        cheating=cheating,
+        attacks=attacks,
+        fooled=fooled,
+    )
+
+
+def _cheating(result: TrialResult) -> Cheating:
+    """Return how the trial of a cheating agent ended; an error proves nothing."""
+    only_judge = _only_judge_is_missing(result)
+    if result.outcome == "pass" or only_judge:
+        if result.detail.get("integrity"):
+            return Cheating.WARNED
+        return Cheating.JUDGE if only_judge else Cheating.PASSED
+    return Cheating.FAILED if result.outcome == "fail" else Cheating.UNTRIED
+
+
+def _attack_judge(scenario: Scenario, setting: Setting) -> tuple[int, int]:
+    """Return how many answers attacked the judge, and how many of them it passed; errors don't count."""
+    criteria = scenario.spec.criteria
+    if setting.judge is None or not criteria.asks_model:
+        return 0, 0
+    alone = criteria.model_copy(
+        update={
+            "gates": (),
+            "scripts": (),
+            "expect": None,
+            "evaluators": tuple(each for each in criteria.evaluators if each.asks_model),
+        }
+    )
+    judged = replace(scenario, spec=scenario.spec.model_copy(update={"criteria": alone}))
+    outcomes = [
+        _run(judged, partial(setting.idle_agent, answer, judged=True)).outcome for answer in ANSWERS.values()
+    ]
+    return sum(each in ("pass", "fail") for each in outcomes), outcomes.count("pass")
+
+
+def _judged_seal(scenario: Scenario, setting: Setting, held: tuple[str, ...]) -> ScenarioSeal | None:
+    """Return the seal of answers that a judge must fail; None if it failed them."""
+    key = scenario.spec.key
+    for name, answer in (("an empty", ""), ("a nonsense", NONSENSE)):
+        result = _run(scenario, partial(setting.idle_agent, answer, judged=True))
+        if result.outcome == "pass":
+            return ScenarioSeal(key, Seal.NO_AGENT, PASSES_JUDGE.format(name=name), True, held)
+        if result.outcome == "error":
+            return ScenarioSeal(key, Seal.UNPROVED, reason_of(result), False, held)
+    return None
+
+
+def _run(scenario: Scenario, context: Callable[[], RunContext]) -> TrialResult:
+    spec = scenario.spec
+    claim = Claim(trial_id=0, run_id=0, token="", starts=0)
+
+    def load() -> Task:
+        own = context()
+        judged = spec.model_copy(update={"criteria": own.criteria_of(spec.criteria)})
+        return Task(claim, judged, scenario.load_files, own, _never_stopped, lambda look: None)
+
+    return carry_out(load, stopped=_never_stopped, name=f"proof of {spec.key}")
+
+
+def _never_stopped() -> bool:
+    return False
+
+
+def _seal_of_null(key: str, null: TrialResult, held: tuple[str, ...]) -> ScenarioSeal | None:
+    """Return the seal that the null agent's trial decides; None if it failed, as it should."""
+    if null.outcome == "fail":
+        return None
+    if null.outcome == "pass":
+        return ScenarioSeal(key, Seal.NO_AGENT, PASSES_GATES, True, held)
+    if _only_judge_is_missing(null):
+        return ScenarioSeal(key, Seal.UNPROVED, NEEDS_JUDGE, False, held)
+    return ScenarioSeal(key, Seal.UNPROVED, reason_of(null), True, held)
+
+
+def _only_judge_is_missing(result: TrialResult) -> bool:
+    """Return whether everything passed except what a judge would decide."""
+    if result.outcome != "error" or result.evaluation is None:
+        return False
+    return all(NOT_ASKED in score.error for score in result.evaluation.scores if score.error)
+
+
+def held_gates(result: TrialResult) -> tuple[str, ...]:
+    """Return the gates that passed, each with what it found."""
+    return tuple(_named(score) for score in _gates(result) if score.passed)
+
+
+def reason_of(result: TrialResult) -> str:
+    """Return why a trial did not pass: its error, or what failed."""
+    scores = result.evaluation.scores if result.evaluation else ()
+    failed = [_named(score) for score in scores if score.passed is False]
+    notes = [str(note) for note in result.detail.get("notes", ())]
+    sentences = [result.error] if result.outcome == "error" else failed
+    if result.timed_out:
+        sentences = ["It ran into the scenario's time limit.", *sentences]
+    elif result.exit_code:
+        sentences = [f"It ended with exit code {result.exit_code}.", *sentences]
+    return " ".join([*sentences, *notes])[:LONGEST_REASON]
+
+
+def _named(score: Score) -> str:
+    return f"{score.detail.get('name') or score.name}: {score.message}".rstrip(": ")
+
+
+def _gates(result: TrialResult) -> tuple[Score, ...]:
+    scores = result.evaluation.scores if result.evaluation else ()
+    return tuple(score for score in scores if score.layer == "gates")

@@ -1,0 +1,226 @@
+"""Read a suite for its page: scenarios with their last trials, versions, guidance and targets."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from urllib.parse import urlencode
+
+from django.db.models import Count, OuterRef, Q, Subquery
+
+from evalhub.teams.models import Project
+from evalhub.web.chips import Chip
+from evalhub.web.states import FORMATS, look
+from evaluators.grading.criteria import Criteria
+from evaluators.statistics.comparability import Standard
+from evaluators.statistics.scenario_classes import ScenarioClass
+from runs.models import Target
+from runs.results.outcome_history import Strip, strips
+from runs.results.seals import ScenarioSeal, sealed, seals_of
+from runs.suites.suite_page.proofs import ShownProof, newest_target, shown_proof, targets_of
+from runs.suites.suite_page.suite_facts import SuiteFacts, entries_of, suite_facts
+from runs.suites.suite_page.versions import VersionChange, version_change
+from scenarios.models import Guidance, Scenario, Suite, SuiteEntry, SuiteVersion, Upload
+
+CLASSES = tuple(ScenarioClass)
+MOST_TAGS = 8
+
+
+@dataclass(frozen=True)
+class ScenarioLine:
+    """A scenario of a suite's newest version with its last trials."""
+
+    scenario: Scenario
+    tier: int
+    tags: tuple[str, ...]
+    checks: int
+    """Gates, assertions and evaluators."""
+    judged: bool
+    strip: Strip
+    seal: ScenarioSeal
+
+    @property
+    def kind(self) -> ScenarioClass:
+        return self.strip.kind
+
+
+@dataclass(frozen=True)
+class Shown:
+    """Filters of a query string; an empty text isn't a filter."""
+
+    show: str = ""
+    """A class of scenarios."""
+    tier: str = ""
+    tag: str = ""
+    target: str = ""
+    version: str = ""
+    """Number of the version whose changes are shown. Default: the newest."""
+
+    @property
+    def query(self) -> str:
+        """Return the filters as a query string."""
+        return urlencode({name: value for name, value in vars(self).items() if value})
+
+    def at(self, version: int) -> str:
+        """Return the query string for another version's changes."""
+        return replace(self, version=str(version)).query
+
+
+NOTHING_CHOSEN = Shown()
+
+
+@dataclass(frozen=True)
+class SuitePage:
+    """Content of a suite's page."""
+
+    suite: Suite
+    change: VersionChange
+    lines: list[ScenarioLine]
+    guidance: Sequence[Guidance]
+    default_guidance: Guidance | None
+    """Guidance of runs that choose none: the last upload's, which may not be the newest."""
+    targets: list[Target]
+    target: Target | None
+    facts: SuiteFacts
+    proof: ShownProof
+
+    @property
+    def version(self) -> SuiteVersion | None:
+        """Return the newest version."""
+        return next(iter(self.change.versions), None)
+
+    @property
+    def format(self) -> str:
+        """Return the format's label."""
+        return FORMATS.get(self.suite.format, self.suite.format)
+
+    def chips(self, shown: Shown) -> list[Chip]:
+        """Return the chips that filter by class, tier, tag and target, without empty ones."""
+        whole = replace(shown, show="", tag="", tier="")
+        return [
+            Chip("All", len(self.lines), whole.query, shown == whole),
+            *self._choices(shown, "show", Counter(line.kind for line in self.lines)),
+            *self._choices(shown, "tier", Counter(str(line.tier) for line in self.lines), "Tier"),
+            *self._choices(shown, "tag", Counter(tag for line in self.lines for tag in line.tags), "Tags"),
+            *self._targets(shown),
+        ]
+
+    def _choices(self, shown: Shown, name: str, counts: Counter[str], group: str = "") -> list[Chip]:
+        if name == "tier" and len(counts) < 2:
+            return []
+        choices = counts.most_common(MOST_TAGS) if name == "tag" else _ordered(name, counts)
+        return [
+            Chip(
+                look(value)[1].capitalize() if name == "show" else value,
+                n,
+                replace(shown, **{name: value}).query,
+                getattr(shown, name) == value,
+                "" if index else group,
+                look(value)[0] if name == "show" else "",
+            )
+            for index, (value, n) in enumerate(choices)
+        ]
+
+    def _targets(self, shown: Shown) -> list[Chip]:
+        return [
+            Chip(
+                each.name,
+                None,
+                replace(shown, target=each.name).query,
+                each == self.target,
+                "" if index else "Targets",
+            )
+            for index, each in enumerate(self.targets if len(self.targets) > 1 else [])
+        ]
+
+    def chosen(self, shown: Shown) -> list[ScenarioLine]:
+        """Return the lines that match the filters."""
+        return [
+            line
+            for line in self.lines
+            if (not shown.show or line.kind == shown.show)
+            and (not shown.tier or str(line.tier) == shown.tier)
+            and (not shown.tag or shown.tag in line.tags)
+        ]
+
+
+def _ordered(name: str, counts: Counter[str]) -> list[tuple[str, int]]:
+    values = CLASSES if name == "show" else sorted(counts, key=int)
+    return [(value, counts[value]) for value in values if counts[value]]
+
+
+def find_suite(project: Project, slug: str) -> Suite | None:
+    """Return a project's suite with its number of retired scenarios and its last upload's guidance. One query."""
+    last = Upload.objects.filter(suite=OuterRef("pk")).order_by("-pk").values("guidance")[:1]
+    retired = Count("scenarios", filter=Q(scenarios__retired=True))
+    suites = Suite.objects.filter(project=project, slug=slug).select_related("project")
+    return suites.annotate(retired=retired, last_guidance=Subquery(last)).first()
+
+
+def suite_page(suite: Suite, shown: Shown = NOTHING_CHOSEN) -> SuitePage:
+    """Return a suite's newest version, its scenarios' last trials on a target, and its history.
+
+    `suite` comes from `find_suite`; of `shown` only target and version are read. Up to eleven queries.
+    """
+    change = version_change(suite, shown.version)
+    targets = list(targets_of(suite))
+    # Trials of several targets can't be compared, so the page opens with the target of the newest run.
+    chosen = next((each for each in targets if each.name == shown.target), newest_target(targets))
+    entries = entries_of(change.versions[0]) if change.versions else []
+    criteria = [
+        Criteria.model_validate(each.scenario_version.content.get("criteria", {})) for each in entries
+    ]
+    last = strips(
+        suite,
+        target=chosen.pk if chosen else None,
+        version=change.versions[0].pk if change.versions else None,
+        known=_standards(change, entries),
+    )
+    guidance = list(
+        suite.guidance.select_related("created_by").annotate(run_count=Count("runs")).order_by("-number")[:30]
+    )
+    keys = {each.scenario_version_id: each.scenario_version.scenario.key for each in entries}
+    seals, proof = seals_of(change.versions[0], keys) if change.versions else ({}, None)
+    return SuitePage(
+        suite=suite,
+        change=change,
+        lines=[_line(*each, last, seals) for each in zip(entries, criteria, strict=True)],
+        guidance=guidance,
+        default_guidance=_default_guidance(suite, guidance),
+        targets=targets,
+        target=chosen,
+        facts=suite_facts(entries, criteria),
+        proof=shown_proof(suite, sealed(seals.values()), len(entries), proof, chosen),
+    )
+
+
+def _standards(change: VersionChange, entries: Sequence[SuiteEntry]) -> dict[int, dict[int, Standard]]:
+    """Return the standards that were read already, by version and scenario."""
+    keys = {each.scenario_version.scenario.key: each.scenario_version.scenario_id for each in entries}
+    return {
+        version: {keys[key]: each for key, each in own.items() if key in keys}
+        for version, own in change.standards.items()
+    }
+
+
+def _default_guidance(suite: Suite, loaded: Sequence[Guidance]) -> Guidance | None:
+    pk: int | None = vars(suite)["last_guidance"]
+    guidance = next((each for each in loaded if each.pk == pk), None)
+    return guidance or (suite.guidance.filter(pk=pk).first() if pk else None)
+
+
+def _line(
+    entry: SuiteEntry, criteria: Criteria, last: dict[int, Strip], seals: dict[int, ScenarioSeal]
+) -> ScenarioLine:
+    version = entry.scenario_version
+    content = version.content
+    return ScenarioLine(
+        scenario=version.scenario,
+        tier=int(content.get("tier", 0)),
+        tags=tuple(content.get("tags", ())),
+        checks=criteria.checks,
+        judged=criteria.asks_model,
+        strip=last.get(version.scenario_id, Strip()),
+        seal=seals[version.pk],
+    )

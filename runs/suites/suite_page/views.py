@@ -1,0 +1,144 @@
+"""Views of suites: list, detail and version differences."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+from django.contrib import messages
+from django.http import Http404, HttpResponse, HttpResponseBase
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_POST, require_safe
+
+from evalhub.teams.pages import ProjectRequest, project_page
+from evalhub.web.csv_export import csv_response, wants_csv, without_csv
+from evalhub.web.fragments import page_or_fragment
+from runs.alerts.alert_page.forms import ReleaseRuleForm
+from runs.compare.release_rule import remove_release_rule, set_release_rule
+from runs.suites.suite_page import proofs
+from runs.suites.suite_page import suite_list as lists
+from runs.suites.suite_page.suite_list import suite_table
+from runs.suites.suite_page.suite_page import Shown, find_suite, suite_page
+from runs.suites.suite_page.versions import change_between, version_change
+from scenarios.differences import fixture_differences
+from scenarios.formats.problems import Problem
+from scenarios.forms import UploadForm
+from scenarios.models import Suite, SuiteVersion
+from scenarios.quoting import quoted
+
+MOST_DIFFERENCES = 20
+"""Scenarios whose lines are on one page; the others are links."""
+
+
+@require_safe
+@project_page()
+def suite_list(request: ProjectRequest) -> HttpResponseBase:
+    """List the matching suites below the upload form."""
+    filters = lists.SuiteFilters.of(without_csv(request.GET))
+    suites = lists.suite_list(request.access.project, filters)
+    if wants_csv(request):
+        return csv_response(suite_table(request.access.project, suites.rows))
+    context = {
+        "suites": suites,
+        "filters": filters,
+        "form": UploadForm(),
+        "may_upload": request.access.may("upload"),
+    }
+    return page_or_fragment(request, "suites/suites.html", "suites/_suite_table.html", context)
+
+
+def find_suite_or_404(request: ProjectRequest, slug: str) -> Suite:
+    """Return the project's suite. Raises `Http404`."""
+    suite = find_suite(request.access.project, slug)
+    if suite is None:
+        raise Http404
+    return suite
+
+
+@require_safe
+@project_page()
+def suite_detail(request: ProjectRequest, suite: str) -> HttpResponse:
+    """Show a suite's scenarios with their last trials, its versions and the hints of its files."""
+    found = find_suite_or_404(request, suite)
+    shown = Shown(**{each.name: request.GET.get(each.name, "") for each in fields(Shown)})
+    if request.htmx and request.htmx.target == "versions":
+        context = {"suite": found, "change": version_change(found, shown.version), "shown": shown}
+        return page_or_fragment(request, "suites/suite.html", "suites/_versions.html", context)
+    if request.htmx and request.htmx.target == "proof":
+        return proofs.proof_part(request, found)
+    page = suite_page(found, shown)
+    lints = [Problem(**lint) for lint in page.version.lints] if page.version else []
+    context = {
+        "page": page,
+        "proof": page.proof,
+        "suite": found,
+        "change": page.change,
+        "shown": shown,
+        "lines": page.chosen(shown),
+        "chips": page.chips(shown),
+        "hints": quoted(lints, {}),
+        "baselines": list(found.baselines.select_related("target", "by").order_by("target__name", "branch")),
+        "may_upload": request.access.may("upload"),
+        "may_run": request.access.may("run"),
+        "may_triage": request.access.may("triage"),
+    }
+    return page_or_fragment(request, "suites/suite.html", "suites/_scenarios.html", context)
+
+
+@require_POST
+@project_page("run")
+def suite_prove(request: ProjectRequest, suite: str) -> HttpResponse:
+    """Request a proof of a suite's newest version."""
+    return proofs.prove(request, *_with_version(request, suite))
+
+
+@require_POST
+@project_page("run")
+def suite_aa(request: ProjectRequest, suite: str) -> HttpResponse:
+    """Queue two runs of a suite with nothing changed."""
+    return proofs.run_aa_pair(request, *_with_version(request, suite))
+
+
+def _with_version(request: ProjectRequest, slug: str) -> tuple[Suite, SuiteVersion]:
+    """Return a suite and its newest version. Raises `Http404`."""
+    found = find_suite_or_404(request, slug)
+    version = found.versions.select_related("suite__project").first()
+    if version is None:
+        raise Http404
+    return found, version
+
+
+@require_POST
+@project_page("upload")
+def suite_release_rule(request: ProjectRequest, suite: str) -> HttpResponse:
+    """Set or remove a suite's release rule."""
+    found = find_suite_or_404(request, suite)
+    if "remove" in request.POST:
+        remove_release_rule(found, by=request.user)
+        messages.success(request, "Removed the release rule.")
+        return redirect(found.get_absolute_url())
+    form = ReleaseRuleForm(request.POST)
+    if form.is_valid():
+        share = form.cleaned_data["percent"] / 100
+        set_release_rule(found, form.cleaned_data["k"], share, by=request.user)
+        messages.success(
+            request, "Saved the release rule. Run pages, reports and exit codes use it from now on."
+        )
+    else:
+        messages.error(request, " ".join(str(each[0]) for each in form.errors.values()))
+    return redirect(found.get_absolute_url() + "#release-rule")
+
+
+@require_safe
+@project_page()
+def suite_difference(request: ProjectRequest, suite: str) -> HttpResponse:
+    """Show a version's changes line by line, since the version before or `since`, of one scenario or of the first ones."""
+    found = find_suite_or_404(request, suite)
+    since, version = (request.GET.get(name, "") for name in ("since", "version"))
+    change = change_between(found, since, version) or version_change(found, version, whole=True)
+    every = change.difference.scenarios if change.difference else ()
+    key = request.GET.get("scenario", "")
+    chosen = [each for each in every if each.key == key] if key else every[:MOST_DIFFERENCES]
+    rest = [each for each in every if each not in chosen]
+    files = fixture_differences(change.before, change.after) if change.before and change.after else []
+    context = {"suite": found, "change": change, "shown": chosen, "rest": rest, "files": files}
+    return render(request, "suites/difference.html", context)

@@ -1,0 +1,182 @@
+"""Run one session of a coding agent and record it."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from evalhub.lib.numbers import money
+from evaluators.grading.costs import compute
+from evaluators.model import Price
+from evaluators.transcripts import UnreadableTranscript, parse
+from evaluators.transcripts.latest import CallsSoFar
+from runs.sandbox.process import OUTPUT_LIMIT, ProcessResult
+from runs.targets.agents.agent_log import AgentLog
+from runs.targets.agents.agent_program import AgentProgram
+from runs.targets.agents.session_end import broken_by
+from runs.targets.providers.base import Invocation, Recording
+from runs.targets.providers.preread import preread_prompt
+from runs.targets.providers.prices import known_price
+from runs.targets.providers.recent_lines import PrintedLines, SplitLines
+
+if TYPE_CHECKING:  # runs.sandbox.sandbox imports this package
+    from runs.sandbox.sandbox import Sandbox
+
+
+EVERY_SECONDS = 1.0
+_TELLING = (b"cost", b"usage", b"tokens")
+"""Words of the lines that report a cost or tokens; other lines are not read."""
+
+
+def run_session(
+    program: AgentProgram,
+    arguments: Sequence[str],
+    invocation: Invocation,
+    sandbox: Sandbox,
+    *,
+    parser: str,
+    cwd: Path,
+    env: Mapping[str, str],
+    log: AgentLog,
+    stdin: str = "",
+    repeating: Callable[[], str] = lambda: "",
+) -> Recording:
+    """Run a session and return its stream for `parser`.
+
+    `repeating` returns the failed request that an agent without a word of it in its stream was repeating at the end.
+
+    Raises `ProviderError` if the program can't start, or if only the answer counts and it is missing.
+    """
+    given = stdin.encode("utf-8", "replace")
+    printed, calls = PrintedLines(), CallsSoFar(parser)
+    version, limit = program.version(), _cost_limit(program, invocation, parser)
+    invocation.watch(lambda: calls.read(printed.complete(), missed=printed.missed))
+    result = program.run(
+        arguments,
+        replace(invocation, cancelled=lambda: invocation.cancelled() or limit.reached()),
+        sandbox,
+        cwd=cwd,
+        env={**sandbox.own_home(), **env},
+        stdin=given,
+        log=log,
+        sinks=[printed] if invocation.max_usd is None else [printed, limit],
+    )
+    if limit.is_exceeded:
+        result = replace(result, cancelled=invocation.cancelled())
+    recording = replace(
+        _recorded(result, program, limit, version),
+        parser=parser,
+        logs={"log": log.content},
+        service_failure=repeating() if result.timed_out else "",
+    )
+    program.refuse_failure(result, broken_by(recording), invocation, log)
+    _refuse_silence(program, parser, result, invocation, log)
+    return recording
+
+
+def _cost_limit(program: AgentProgram, invocation: Invocation, parser: str) -> CostLimit:
+    limit = CostLimit(
+        parser,
+        math.inf if invocation.max_usd is None else invocation.max_usd,
+        invocation.model or program.target.options.asked_model,
+        lambda name: known_price(program.target.prices, name),
+    )
+    if invocation.max_usd is not None:
+        limit.look_up_price()
+    return limit
+
+
+def _recorded(result: ProcessResult, program: AgentProgram, limit: CostLimit, version: str) -> Recording:
+    return Recording(
+        raw=result.stdout,
+        exit_code=result.exit_code,
+        timed_out=result.timed_out,
+        cancelled=result.cancelled,
+        seconds=result.seconds,
+        truncated=result.truncated,
+        stderr=result.stderr.decode("utf-8", "replace"),
+        notes=tuple(filter(None, (result.error, limit.note, program.newer(version)))),
+        version=version,
+        program=program.about,
+        was_stopped=bool(result.error or limit.is_exceeded),
+        cost_limit=limit.note,
+    )
+
+
+def prompt_of(invocation: Invocation, sandbox: Sandbox) -> str:
+    """Return the question, preceded by the files to read by their paths in the sandbox."""
+    return preread_prompt(
+        invocation.prompt,
+        guidelines=[sandbox.inside(path) for path in invocation.guideline_files],
+        files=[sandbox.inside(path) for path in invocation.files],
+    )
+
+
+def _refuse_silence(
+    program: AgentProgram, parser: str, result: ProcessResult, invocation: Invocation, log: AgentLog
+) -> None:
+    if invocation.in_workspace or result.cancelled:
+        return
+    try:
+        answer = parse(parser, result.stdout).answer
+    except UnreadableTranscript as error:
+        raise program.failed(f"printed an unreadable stream ({error})", result, log) from error
+    if not answer:
+        raise program.failed("ended without an assistant message", result, log)
+
+
+class CostLimit:
+    """Reads what a stream reports so far: its cost, else its tokens by the model's price."""
+
+    def __init__(
+        self, parser: str, max_usd: float, model: str, price_of: Callable[[str], Price | None]
+    ) -> None:
+        self._parser, self._max_usd, self._model = parser, max_usd, model
+        self._price_of = cache(price_of)
+        self._split, self._lines = SplitLines(), bytearray()
+        self._read, self._looked = 0, 0.0
+        self.is_exceeded = False
+
+    def look_up_price(self) -> None:
+        """Look the model's price up before the session begins: litellm takes seconds to load."""
+        self._price_of(self._model)
+
+    def take(self, stream: Literal["stdout", "stderr"], chunk: bytes) -> None:
+        """Keep the lines that report something, as many as are read in the end."""
+        if stream == "stdout":
+            for line in self._split.take(chunk):
+                fits = len(self._lines) + len(line) < OUTPUT_LIMIT
+                if fits and any(word in line for word in _TELLING):
+                    self._lines += line + b"\n"
+
+    def reached(self) -> bool:
+        """Return whether the agent has cost more; reads at most once a second."""
+        due = time.monotonic() - self._looked >= EVERY_SECONDS
+        if not self.is_exceeded and due and len(self._lines) > self._read:
+            self._looked, self._read = time.monotonic(), len(self._lines)
+            cost = self._cost()
+            self.is_exceeded = cost is not None and cost > self._max_usd
+        return self.is_exceeded
+
+    @property
+    def note(self) -> str:
+        """What happened, for the trial; empty if it did not cost more."""
+        sentence = f"The agent was stopped: it cost more than {money(self._max_usd)} (cost.max_usd)."
+        return sentence if self.is_exceeded else ""
+
+    def _cost(self) -> float | None:
+        try:
+            found = parse(self._parser, bytes(self._lines))
+        except UnreadableTranscript:
+            return None
+        if found.cost_usd is not None:
+            return found.cost_usd
+        if found.usage is None:
+            return None
+        computed = compute(found.usage, found.usage_by_model, self._model, self._price_of)
+        return computed.usd if computed else None

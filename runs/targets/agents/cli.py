@@ -1,0 +1,293 @@
+"""Run any program as an agent from a command template (AgentV, CLI Template Execution)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+from pydantic import AliasChoices, Field, field_validator
+
+from evaluators.model import Json
+from evaluators.transcripts import PARSERS
+from evaluators.transcripts.agent_streams import is_agent_stream
+from evaluators.transcripts.latest import CallsSoFar
+from runs.errors import ProviderError
+from runs.sandbox.path_use import Use
+from runs.sandbox.process import SHELL, ProcessResult, run_process
+from runs.sandbox.profiles import AGENT
+from runs.sandbox.safe_paths import read_beneath
+from runs.targets.agents.cli_answer import read_answer
+from runs.targets.agents.cli_files import CliFiles, as_run
+from runs.targets.agents.command_template import TemplateValues, quote, render, uses
+from runs.targets.agents.known_programs import how_to_read
+from runs.targets.agents.program_lookup import advice, look_up, missing_word
+from runs.targets.providers.base import Availability, Invocation, Recording
+from runs.targets.providers.healthcheck import (
+    CommandHealthcheck,
+    HttpHealthcheck,
+    Template,
+    ask_address,
+    ask_command,
+)
+from runs.targets.providers.options import RETRY_FIELDS, Options, ResolvedTarget, spellings_given
+from runs.targets.providers.recent_lines import WrittenLines
+
+if TYPE_CHECKING:  # runs.sandbox.sandbox imports this package
+    from runs.sandbox.sandbox import Containment, Sandbox
+
+DEFAULT_SECONDS = 30.0
+_OWN_OUTPUT = "/dev/stdout"
+GRACE_SECONDS = 2.0
+LONGEST_SHOWN = 2000
+"""Characters of a command shown in its error."""
+
+
+class CliOptions(Options):
+    """A command and where it runs."""
+
+    unused_fields: ClassVar[frozenset[str]] = RETRY_FIELDS | {"base_url"}
+
+    refuses_unknown: ClassVar[bool] = True
+    runs_in_eval_folder: ClassVar[bool] = True
+    path_fields: ClassVar[Mapping[str, Use]] = {"cwd": Use.WORK}
+    starts_in_workspace: ClassVar[frozenset[str]] = frozenset(("cwd",))
+
+    command_template: Template
+    files_format: str = Field(
+        default="{path}", validation_alias=AliasChoices("files_format", "attachments_format")
+    )
+    parser: str | None = None
+    """The reader of what the command prints; None for text."""
+    cwd: str | None = None
+    healthcheck: Annotated[HttpHealthcheck | CommandHealthcheck, Field(discriminator="type")] | None = None
+    verbose: bool = False
+    """Whether the rendered command is stored and shown in errors."""
+
+    @field_validator("parser")
+    @classmethod
+    def _is_reader(cls, value: str | None) -> str | None:
+        if value is not None and value not in PARSERS:
+            raise ValueError(f"There is no parser '{value}'. Choose one of {', '.join(PARSERS)}.")
+        return value
+
+    @field_validator("healthcheck", mode="before")
+    @classmethod
+    def _one_spelling(cls, value: Json) -> Json:
+        if not isinstance(value, dict):
+            return value
+        return {name: value[key] for name, key in spellings_given(value).items()}
+
+
+class Cli:
+    """Runs the rendered command for each trial, in the trial's sandbox."""
+
+    works_in_folder = True
+
+    def __init__(self, target: ResolvedTarget, containment: Containment) -> None:
+        if not isinstance(target.options, CliOptions):
+            raise TypeError(f"{target.name} isn't a cli target")
+        self._target = target
+        self._options = target.options
+        self._containment = containment
+
+    def check(self) -> Availability:
+        """Return whether the sandbox and the health check allow a start; without one, look the program up."""
+        options = self._options
+        if problem := self._containment.agent_problem:
+            return Availability(False, problem)
+        if options.healthcheck is None:
+            base = self._target.base_folder
+            return look_up(
+                options.command_template, self._containment, cwd=options.cwd, base=base, env=options.env
+            )
+        reason = self._unwell()
+        if not reason:
+            return Availability(True)
+        name = self._target.name
+        return Availability(
+            False,
+            f"The health check of the target '{name}' failed: {reason}. Start its dependencies, or fix the check.",
+        )
+
+    def invoke(self, invocation: Invocation) -> Recording:
+        """Run the command. Raises `ProviderError` if it can't start or, without a workspace, fails."""
+        cwd = self._containment.working_folder(
+            self._options.cwd,
+            invocation.folder or invocation.workspace,
+            invocation.bundle,
+            base=self._target.base_folder,
+        )
+        sandbox = self._sandbox(invocation, cwd)
+        files = CliFiles(invocation.scratch, invocation.key, self._names_files)
+        command = self._render(invocation, sandbox, files)
+        self._watch(invocation, files)
+        ran = as_run(sandbox.inside(cwd), command, self._target.secrets) if self._options.verbose else ""
+        try:
+            around = invocation.mcp.around if invocation.mcp else ()
+            result = run_process(
+                [*around, SHELL, "-c", command] if around else command,
+                cwd=cwd,
+                env={**self._options.env, **invocation.env},
+                timeout_seconds=self._timeout(invocation.timeout_seconds),
+                # A stream is read from standard output alone.
+                merge_stderr=self._writes_answer and self._options.parser is None,
+                cancelled=invocation.cancelled,
+                limits=sandbox.limits,
+                sandbox=sandbox,
+                grace_seconds=GRACE_SECONDS,
+                record=invocation.record,
+                # What an agent starts can't add events to its stream; a command may itself open its output by name.
+                stdout_socket=self._options.parser is not None and _OWN_OUTPUT not in command,
+            )
+            self._refuse_failure(result, invocation, ran)
+            recording = self._recording(result, invocation, files)
+            return (
+                replace(recording, logs={"command": f"{ran}\n".encode("utf-8", "replace")})
+                if ran
+                else recording
+            )
+        finally:
+            files.remove()
+
+    def _unwell(self) -> str:
+        """Return why the health check failed; empty if it passed or is not set."""
+        health = self._options.healthcheck
+        if health is None:
+            return ""
+        seconds = health.timeout_seconds or self._timeout(DEFAULT_SECONDS)
+        if isinstance(health, HttpHealthcheck):
+            return ask_address(health.url, seconds, self._containment.outbound)
+        cwd = health.cwd or self._options.cwd
+        return ask_command(
+            health.command_template,
+            self._containment,
+            cwd=cwd,
+            base=self._target.base_folder,
+            env=self._options.env,
+            timeout_seconds=seconds,
+        )
+
+    @property
+    def _names_files(self) -> bool:
+        return self._writes_answer or uses(self._options.command_template, "EVENTS_FILE")
+
+    @property
+    def _writes_answer(self) -> bool:
+        return uses(self._options.command_template, "OUTPUT_FILE")
+
+    def _watch(self, invocation: Invocation, files: CliFiles) -> None:
+        """Report the calls from the events file; output is not reliable."""
+        if uses(self._options.command_template, "EVENTS_FILE"):
+            written, calls = WrittenLines(files.events), CallsSoFar("events")
+            invocation.watch(lambda: calls.read(written.complete(), missed=written.missed))
+
+    def _timeout(self, seconds: float) -> float:
+        own = self._options.timeout_seconds
+        return seconds if own is None else min(seconds, own)
+
+    def _sandbox(self, invocation: Invocation, cwd: Path) -> Sandbox:
+        # Judges' scripts are laid among the bundle's files later: read-only.
+        bundle = [invocation.bundle] if invocation.bundle else []
+        own = (invocation.workspace, *bundle)
+        elsewhere = cwd not in own and not any(cwd.is_relative_to(folder) for folder in own)
+        return self._containment.around(
+            invocation.workspace,
+            invocation.scratch,
+            profile=AGENT,
+            readable=[*invocation.files, *bundle, *(invocation.mcp.readable if invocation.mcp else ())],
+            working=cwd if elsewhere else None,
+        )
+
+    def _render(self, invocation: Invocation, sandbox: Sandbox, files: CliFiles) -> str:
+        values = TemplateValues(
+            prompt=invocation.prompt,
+            guidelines=invocation.guidelines,
+            eval_id=invocation.key,
+            attempt=invocation.attempt,
+            files=tuple(sandbox.inside(path) for path in invocation.files),
+            output_file=sandbox.inside(files.output) if files.named else "",
+            workspace=sandbox.inside(invocation.workspace),
+            events_file=sandbox.inside(files.events) if files.named else "",
+            model=invocation.model or self._options.model or "",
+        )
+        command = render(self._options.command_template, values, self._options.files_format)
+        return " ".join([command, *map(quote, self._options.args)])
+
+    def _refuse_failure(self, result: ProcessResult, invocation: Invocation, ran: str) -> None:
+        """Raise for a command that never started; with a workspace, later failures are the agent's own."""
+        if missing := missing_word(result, self._options.command_template):
+            raise ProviderError(
+                f"The target '{self._target.name}' cannot start: {result.summary}. "
+                f"{advice(missing, self._containment)}"
+            )
+        if invocation.in_workspace or result.cancelled:
+            return
+        command = f" Command: {ran[:LONGEST_SHOWN]}" if ran else ""
+        if result.timed_out:
+            seconds = self._timeout(invocation.timeout_seconds)
+            raise ProviderError(
+                f"The command of the target '{self._target.name}' timed out after {seconds:g} s. "
+                f"Raise `timeout_seconds`, or find out what it waits for.{command}",
+                kind="timeout",
+            )
+        if result.exit_code != 0:
+            raise ProviderError(
+                f"The command of the target '{self._target.name}' ended with exit code {result.exit_code}: "
+                f"{result.summary}. Run it by hand to see why.{command}",
+                kind="command",
+            )
+
+    def _recording(self, result: ProcessResult, invocation: Invocation, files: CliFiles) -> Recording:
+        notes = [result.error] if result.error else []
+        text = self._answer_text(result, files, notes)
+        if text is None and notes and not invocation.in_workspace and not result.cancelled:
+            raise ProviderError(
+                f"{notes[-1]} Let the command write its answer to {{OUTPUT_FILE}}.", kind="command"
+            )
+        parser = self._options.parser
+        answer, trace = read_answer(text) if parser is None else (text, None)
+        unread = self._unread(answer) if parser is None else ""
+        events = files.read_events()
+        traced = trace is not None and not events
+        if trace is not None and traced:
+            events = b"\n".join(json.dumps(event).encode() for event in trace)
+        return Recording(
+            raw=result.output if parser is None else result.stdout,
+            parser=parser or "plain_text",
+            events=events,
+            events_are_trace=traced,
+            answer="" if unread else answer,
+            unread_stream=unread,
+            how_to_read=how_to_read(self._options.command_template),
+            exit_code=result.exit_code,
+            timed_out=result.timed_out,
+            cancelled=result.cancelled,
+            seconds=result.seconds,
+            truncated=result.truncated,
+            stderr=result.stderr.decode("utf-8", "replace"),
+            notes=tuple(notes),
+            program=f"The command of the target '{self._target.name}'",
+            was_stopped=bool(result.error),
+        )
+
+    def _unread(self, answer: str | None) -> str:
+        """Return why an answer that is a stream of events is none, in a sentence; empty for any other."""
+        if answer is None or not is_agent_stream(answer):
+            return ""
+        return (
+            f"The answer of the target '{self._target.name}' is a stream of JSON lines, which no reader has read. "
+            f"{how_to_read(self._options.command_template)}"
+        )
+
+    def _answer_text(self, result: ProcessResult, files: CliFiles, notes: list[str]) -> str | None:
+        """Return the answer; None if the command wrote none, or if the reader finds it in the stream."""
+        if not self._writes_answer:
+            return None if self._options.parser else result.stdout.decode("utf-8", "replace")
+        try:
+            return read_beneath(files.output.parent, files.output.name).decode("utf-8", "replace")
+        except OSError as error:
+            notes.append(f"The command wrote no answer: {error.strerror}.")
+            return None

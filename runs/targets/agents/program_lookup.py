@@ -1,0 +1,108 @@
+"""Find the program of a command template, on the worker and inside its sandbox."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+from collections.abc import Mapping
+from itertools import takewhile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from runs.errors import ProviderError
+from runs.sandbox.process import ProcessResult
+from runs.targets.agents.command_template import quote
+from runs.targets.providers.base import Availability
+from runs.targets.providers.healthcheck import run_contained
+
+if TYPE_CHECKING:  # runs.sandbox.sandbox imports this package
+    from runs.sandbox.sandbox import Containment
+
+SECONDS = 10.0
+LONGEST_OUTPUT = 2000
+"""Characters; an agent that prints more did start."""
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
+_OPERATOR = re.compile(r"[;&|<>]")
+_OPEN = re.compile(r"[{}$`*?~;&|<>()]")
+"""Characters whose meaning is known only when the shell runs."""
+_MISSING = ("not found", "ermission denied", "No such file", "can't open", "annot open", "Cannot find module")
+
+
+def literal_words(template: str) -> tuple[str, ...]:
+    """Return the words of a command up to the first operator of the shell, without assignments.
+
+    An unknown first word or an unreadable template gives no words.
+    """
+    try:
+        words = shlex.split(template)
+    except ValueError:
+        return ()
+    while words and _ASSIGNMENT.match(words[0]):
+        del words[0]
+    if not words or _OPEN.search(words[0]):
+        return ()
+    first_command = takewhile(lambda word: not _OPERATOR.search(word), words)
+    return tuple(word for word in first_command if not _OPEN.search(word))
+
+
+def look_up(
+    template: str, containment: Containment, *, cwd: str | None, base: str, env: Mapping[str, str]
+) -> Availability:
+    """Return whether a command's program, and files that it names by absolute paths, exist inside the sandbox."""
+    words = literal_words(template)
+    # Without a base, a relative folder is one of the trial's.
+    cwd = cwd if cwd and (base or Path(cwd).is_absolute()) else None
+    if not words or ("/" in words[0] and not words[0].startswith("/") and not cwd):
+        # A path in the workspace, which differs by trial.
+        return Availability(True, "The first trial starts the program.", tried=False)
+    files = [word for word in words[1:] if word.startswith("/") and Path(word).exists()]
+    tests = "".join(f"; [ -e {quote(file)} ] || echo {quote(file)}" for file in files)
+    try:
+        result = run_contained(
+            f"command -v {quote(words[0])} || echo{tests}", containment, cwd, base, env, SECONDS
+        )
+    except ProviderError as error:
+        return Availability(False, str(error))
+    found, *missing = result.stdout.decode("utf-8", "replace").split("\n")[:-1] or [""]
+    if not found:
+        return Availability(
+            False, f"There is no program '{words[0]}' inside the sandbox. {advice(words[0], containment)}"
+        )
+    if missing:
+        return Availability(False, advice(missing[0], containment))
+    if "/" not in found:
+        return Availability(True, "The command starts in the shell; the first trial runs it.", tried=False)
+    return Availability(True)
+
+
+def advice(word: str, containment: Containment) -> str:
+    """Return what to do about a program or file that is missing inside the sandbox, as sentences."""
+    outside = word if word.startswith("/") else shutil.which(word, path=containment.path)
+    if outside and Path(outside).exists():
+        real = Path(outside).resolve()
+        return (
+            f"The file {outside} exists on the worker, but not inside the sandbox. "
+            f"Set EVALHUB_SANDBOX_READ={real.parent} on the worker, or move it to a folder on PATH."
+        )
+    return "Install it on the worker, or correct `command_template`."
+
+
+def missing_word(result: ProcessResult, template: str) -> str:
+    """Return the program or file of a command that the shell or its interpreter could not find; empty if none."""
+    if result.exit_code == 0 or len(result.output) > LONGEST_OUTPUT:
+        return ""
+    output = result.output.decode("utf-8", "replace")
+    if not any(phrase in output for phrase in _MISSING):
+        return ""
+    program, *others = literal_words(template) or ("",)
+    if program and program in output and result.exit_code in (126, 127):
+        return program
+    # An argument counts only as a file by its form, because messages also repeat other words.
+    return next((word for word in others if ("/" in word or "." in word) and _names(output, word)), "")
+
+
+def _names(output: str, word: str) -> bool:
+    """Return whether a message about a missing file names a word."""
+    lines = (line for line in output.splitlines() if any(phrase in line for phrase in _MISSING))
+    return any(re.search(rf"(?<![\w.-]){re.escape(word)}(?![\w.-])", line) for line in lines)

@@ -1,0 +1,62 @@
+"""Decide whether an agent's session was broken: by its model's service, or by a crash of its program."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from evaluators.transcripts.endings import Ending, ending_of
+from runs.targets.providers.base import ENDED_BY_SIGNAL, Recording
+from runs.targets.providers.failures import advice, describe
+from runs.targets.providers.retry import RequestFailure
+
+LONGEST = 500
+"""Characters shown of what a service said."""
+
+
+@dataclass(frozen=True)
+class Broken:
+    """Why a trial is an error, whatever its gates say: a kind (`endpoint`, `crash`) and a sentence."""
+
+    kind: str
+    sentence: str
+
+
+def broken_by(recording: Recording) -> Broken | None:
+    """Return what broke a session; None if it ended by itself, by a limit or by what the agent did.
+
+    Gates have no part in it, because an error that depends on the outcome bends the pass rate.
+    """
+    if recording.was_stopped and not recording.timed_out:
+        return None
+    ending = ending_of(recording.parser, recording.raw)
+    if failure := _service_failure(recording, ending):
+        session = recording.program or "The session"
+        said = failure.message if _names_status(failure) else describe(failure)
+        sentence = f"{session} was cut off by its model's service: {said.rstrip('.')}. {advice(failure)}"
+        return Broken("endpoint", sentence)
+    return None if recording.was_stopped or not recording.program else _crash(recording, ending)
+
+
+def _service_failure(recording: Recording, ending: Ending | None) -> RequestFailure | None:
+    if ending is not None and ending.failure:
+        return RequestFailure(ending.failure[:LONGEST], ending.status)
+    if recording.service_failure and not (ending and ending.answered):
+        return RequestFailure(recording.service_failure[:LONGEST])
+    return None
+
+
+def _names_status(failure: RequestFailure) -> bool:
+    return failure.status is None or str(failure.status) in failure.message
+
+
+def _crash(recording: Recording, ending: Ending | None) -> Broken | None:
+    signal = ENDED_BY_SIGNAL.get(recording.exit_code) if recording.exit_code is not None else None
+    if signal is not None:
+        sentence = f"{recording.program} crashed: {signal.name} ended it, which evalhub didn't send."
+    elif ending is not None and not ending.closed:
+        sentence = f"{recording.program} crashed: its stream has no closing event."
+    else:
+        return None
+    printed = recording.stderr.strip()[-LONGEST:].rstrip(".")
+    printed = f" Standard error: {printed}." if printed else ""
+    return Broken("crash", f"{sentence}{printed} Run it by hand to see why.")

@@ -1,0 +1,166 @@
+"""Targets and baselines."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from django.conf import settings
+from ninja import Path, Query, Router, Schema, Status
+from pydantic import Field
+
+from evalhub.lib.timestamps import moment
+from evalhub.teams.bearer import ApiRequest, Bearer
+from evalhub.web.rest.errors import ApiError, answers, not_found
+from evalhub.web.rest.pages import Cursor, PageOut, page_of
+from evalhub.web.rest.request_body import JsonValue, Key, RequestBody, Text
+from evaluators.redaction import redact_json
+from runs.compare.baselines import set_baseline, unset_baseline
+from runs.models import Baseline, Target
+from runs.results.lookup import find_run
+from runs.targets import edits
+from runs.targets.definitions import hints_of
+from runs.targets.target_fields import dump
+
+router = Router()
+
+
+class TargetOut(Schema):
+    id: int
+    name: str
+    provider: str
+    workers: int | None
+    labels: list[str]
+    """What its worker must have."""
+    accepted: bool
+    """False for a proposal that no admin has accepted yet."""
+    changed: str
+    definition: dict[str, Any] | None
+    """As written, with variables unresolved; admins only."""
+    hints: list[str]
+    """Fields that it ignores, a sentence each."""
+
+
+class DefinitionIn(RequestBody):
+    """An entry of a targets file: name, provider and the provider's fields."""
+
+    definition: dict[Text, JsonValue]
+
+
+class BaselineOut(Schema):
+    id: int
+    run: int
+    suite: str
+    target: str
+    branch: str
+    by: str | None
+    at: str
+
+
+class BaselineFilters(Cursor):
+    """Filters of the list of baselines."""
+
+    suite: Text = ""
+
+
+class BaselineIn(RequestBody):
+    """A finished run, and the branch whose runs compare with it. Default: every branch."""
+
+    run: Key
+    branch: Annotated[Text, Field(max_length=200)] = ""
+
+
+def target_json(target: Target, *, whole: bool) -> dict[str, Any]:
+    return {
+        "id": target.pk,
+        "name": target.name,
+        "provider": target.provider,
+        "workers": target.workers,
+        "labels": target.labels,
+        "accepted": target.accepted,
+        "changed": moment(target.changed),
+        "definition": redact_json(target.definition) if whole else None,
+        "hints": [] if target.is_imported else list(hints_of(target.definition)),
+    }
+
+
+@router.get("/targets", auth=Bearer(), response=answers(PageOut[TargetOut]), tags=["targets"])
+def list_targets(request: ApiRequest, cursor: Query[Cursor]) -> dict[str, Any]:
+    """List the project's targets."""
+    rows, whole = Target.objects.filter(project=request.access.project), request.access.may("manage")
+    return page_of(
+        request, rows, cursor, lambda targets: [target_json(each, whole=whole) for each in targets]
+    )
+
+
+@router.get("/targets/{name}", auth=Bearer(), response=answers(TargetOut), tags=["targets"])
+def get_target(request: ApiRequest, name: Path[Text]) -> dict[str, Any]:
+    """Get one target by its name."""
+    return target_json(_find(request, name), whole=request.access.may("manage"))
+
+
+@router.post("/targets", auth=Bearer("upload"), response=answers(TargetOut, status=201), tags=["targets"])
+def create_target(request: ApiRequest, given: DefinitionIn) -> Status[dict[str, Any]]:
+    """Add a target: a proposal that an admin accepts on the page; an embedded evalhub accepts it at once."""
+    access, text = request.access, dump(given.definition)
+    target = edits.create(access.project, text, by=access.user, accepted=settings.EMBEDDED)
+    return Status(201, target_json(target, whole=access.may("manage")))
+
+
+@router.put("/targets/{name}", auth=Bearer("manage"), response=answers(TargetOut), tags=["targets"])
+def change_target(request: ApiRequest, name: Path[Text], given: DefinitionIn) -> dict[str, Any]:
+    """Replace a target's definition; its name stays. On a server, only that of a proposal."""
+    target = _find(request, name)
+    if target.accepted and not settings.EMBEDDED:
+        raise ApiError(403, "A target in use is changed on its page, not over REST.", id="target/in-use")
+    return target_json(edits.rewrite(target, dump(given.definition), by=request.access.user), whole=True)
+
+
+def _find(request: ApiRequest, name: str) -> Target:
+    target = Target.objects.filter(project=request.access.project, name=name).first()
+    if target is None:
+        raise not_found("target", name)
+    return target
+
+
+def _baseline_json(baseline: Baseline) -> dict[str, Any]:
+    return {
+        "id": baseline.pk,
+        "run": baseline.run_id,
+        "suite": baseline.suite.slug,
+        "target": baseline.target.name,
+        "branch": baseline.branch,
+        "by": baseline.by.get_username() if baseline.by else None,
+        "at": moment(baseline.at),
+    }
+
+
+@router.get("/baselines", auth=Bearer(), response=answers(PageOut[BaselineOut]), tags=["baselines"])
+def list_baselines(request: ApiRequest, filters: Query[BaselineFilters]) -> dict[str, Any]:
+    """List the baselines."""
+    rows = Baseline.objects.filter(suite__project=request.access.project)
+    if filters.suite:
+        rows = rows.filter(suite__slug=filters.suite)
+    rows = rows.select_related("suite", "target", "by")
+    return page_of(request, rows, filters, lambda baselines: [_baseline_json(each) for each in baselines])
+
+
+@router.post(
+    "/baselines", auth=Bearer("triage"), response=answers(BaselineOut, status=201), tags=["baselines"]
+)
+def create_baseline(request: ApiRequest, given: BaselineIn) -> Status[dict[str, Any]]:
+    """Make a run the baseline of its suite and target, in place of the last one."""
+    run = find_run(request, given.run)
+    return Status(201, _baseline_json(set_baseline(run, by=request.access.user, branch=given.branch)))
+
+
+@router.delete(
+    "/baselines/{baseline_id}", auth=Bearer("triage"), response=answers(None, status=204), tags=["baselines"]
+)
+def delete_baseline(request: ApiRequest, baseline_id: Path[Key]) -> Status[None]:
+    """Remove a baseline; later runs have none."""
+    rows = Baseline.objects.select_related("run__project")
+    baseline = rows.filter(suite__project=request.access.project, pk=baseline_id).first()
+    if baseline is None:
+        raise not_found("baseline", baseline_id)
+    unset_baseline(baseline, by=request.access.user)
+    return Status(204, None)

@@ -1,0 +1,61 @@
+"""Convert a task to chat messages and a model's answer to a recording."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+
+from evaluators.grading.stub_loop import ModelCall
+from evaluators.model import Json
+from runs.targets.language_models.completion import Answer, Message
+from runs.targets.providers.base import Invocation, Recording
+
+_OWN_ROLES = frozenset(("user", "assistant"))
+
+
+def messages_of(invocation: Invocation) -> list[Message]:
+    """Return a task as a chat: its conversation, else its prompt, with guidelines in the system message.
+
+    Leading system messages become one. Later messages of other roles become the assistant's, with the role in
+    the first line, because APIs reject a tool's message without its call.
+    """
+    given = list(invocation.messages) or [{"role": "user", "content": invocation.prompt}]
+    leading: list[str] = (
+        [f"[[ ## Guidelines ## ]]\n\n{invocation.guidelines}"] if invocation.guidelines else []
+    )
+    while given and given[0]["role"] == "system":
+        leading.append(str(given.pop(0)["content"]))
+    system: list[Message] = [{"role": "system", "content": "\n\n".join(leading)}] if leading else []
+    return system + [_message(each) for each in given]
+
+
+def _message(given: Json) -> Message:
+    role, content = str(given["role"]), given["content"]
+    if role in _OWN_ROLES:
+        return {"role": role, "content": content}
+    return {"role": "assistant", "content": f"@[{role.capitalize()}]:\n{content}"}
+
+
+def recording_of(answer: Answer) -> Recording:
+    """Return a model's answer as a recording; tool calls become structured events."""
+    return Recording(
+        raw=answer.text.encode("utf-8", "replace"),
+        events=_events(answer.calls),
+        answer=answer.text,
+        exit_code=0,
+        usage=answer.usage,
+        cost_usd=answer.cost_usd,
+        price=answer.price,
+        seconds=answer.seconds,
+        notes=answer.notes,
+    )
+
+
+def _events(calls: Sequence[ModelCall]) -> bytes | None:
+    lines = [json.dumps(line, ensure_ascii=False) for line in _call_lines(calls)]
+    return "\n".join(lines).encode("utf-8", "replace") if lines else None
+
+
+def _call_lines(calls: Sequence[ModelCall]) -> Iterator[dict[str, Json]]:
+    for call in calls:
+        yield {"type": "tool_call", "id": call.id, "name": call.name, "input": call.input}

@@ -1,0 +1,107 @@
+"""Give litellm and similar clients checked connections, so that they reach only addresses that this worker may call."""
+
+from __future__ import annotations
+
+import atexit
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cache
+from threading import Lock
+from typing import Any, TypeVar
+
+import httpx
+
+from runs.sandbox.outbound import Outbound
+from runs.sandbox.outbound_http import LONGEST_ANSWER, Backend, Resolve, Transport, resolve_host
+
+T = TypeVar("T")
+
+_guarding, _guarded = Lock(), list[bool]()
+_limits: ContextVar[tuple[Outbound, int]] = ContextVar(
+    "limits", default=(Outbound(), LONGEST_ANSWER)
+)  # immutable
+"""What this thread's request may call, by default public addresses only, and the bytes of an answer that it reads."""
+
+
+class _ByOutbound(httpx.BaseTransport):
+    """Reuses connections, but only for requests that may call the same addresses and read as much."""
+
+    def __init__(self, resolve: Resolve) -> None:
+        self._resolve = resolve
+        self._transports: dict[tuple[Outbound, int], Transport] = {}
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        limits = _limits.get()
+        transport = self._transports.get(limits)
+        if transport is None:
+            made = Transport(Backend(lambda: limits[0], self._resolve), limits[1])
+            transport = self._transports.setdefault(limits, made)
+        return transport.handle_request(request)
+
+    def disconnect(self) -> None:
+        """Close every connection; clients that share this transport only ever try to close it."""
+        for transport in self._transports.values():
+            transport.close()
+
+
+class _SharedClient(httpx.Client):
+    def close(self) -> None:
+        """Stay open: libraries close the transport with each client that they discard."""
+
+
+@cache
+def _transport(resolve: Resolve = resolve_host) -> _ByOutbound:
+    shared = _ByOutbound(resolve)
+    atexit.register(shared.disconnect)
+    return shared
+
+
+@cache
+def session(resolve: Resolve = resolve_host) -> httpx.Client:
+    """Return this process's client for libraries that accept one; `calling` sets the addresses it may call."""
+    return _SharedClient(
+        transport=_transport(resolve), trust_env=False, timeout=None
+    )  # each request has its own
+
+
+def guard(litellm: Any, resolve: Resolve = resolve_host) -> None:
+    """Make every client of litellm use checked connections; redirects are checked too.
+
+    OpenAI's and Azure's clients take litellm's `client_session`, all others are made with its `sync_transport`.
+    """
+    shared = session(resolve)
+    litellm.client_session = shared
+    litellm.sync_transport = _transport(resolve)
+    # litellm created these on import, before the checked transport existed.
+    litellm.module_level_client.client = shared
+    litellm.in_memory_llm_clients_cache.flush_cache()
+
+
+def load_litellm() -> Any:
+    """Return litellm, guarded; imported on first use because it takes seconds and a few hundred megabytes."""
+    import litellm
+
+    with _guarding:
+        if not _guarded:
+            litellm.suppress_debug_info = True
+            litellm.telemetry = False
+            guard(litellm)
+            _guarded.append(True)
+    return litellm
+
+
+@contextmanager
+def calling(outbound: Outbound, *, longest: int = LONGEST_ANSWER) -> Iterator[None]:
+    """Let this thread's requests call the allowed addresses and read answers of up to `longest` bytes."""
+    token = _limits.set((outbound, longest))
+    try:
+        yield
+    finally:
+        _limits.reset(token)
+
+
+def call_within(outbound: Outbound, call: Callable[[], T]) -> T:
+    """Return the result of a call that may reach these addresses."""
+    with calling(outbound):
+        return call()

@@ -1,0 +1,100 @@
+"""Talk to agents and models: one file per kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Any
+
+from runs.targets.providers.base import Provider
+from runs.targets.providers.options import Options, ResolvedTarget
+
+if TYPE_CHECKING:  # runs.sandbox.sandbox imports this package
+    from runs.sandbox.sandbox import Containment
+
+
+class ByKind(Mapping[str, Any]):
+    """Classes of this package by kind, given as `file:class`.
+
+    A run uses one kind or two, and loading all takes a tenth of a command's start.
+    """
+
+    def __init__(self, places: Mapping[str, str]) -> None:
+        self._places = places
+
+    def __getitem__(self, kind: str) -> Any:
+        return resolve_name(f"{__package__}.{self._places[kind]}")
+
+    def __contains__(self, kind: object) -> bool:
+        return kind in self._places
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+
+OPTIONS: Mapping[str, type[Options]] = ByKind(
+    {
+        "mock": "mock:MockOptions",
+        "replay": "replay:ReplayOptions",
+        "cli": "cli:CliOptions",
+        "http": "http:HttpOptions",
+        "codex": "codex:CodexOptions",
+        "claude_code": "claude_code:ClaudeCodeOptions",
+        "opencode": "opencode:OpencodeOptions",
+        "vscode": "vscode:VscodeOptions",
+        "vscode-insiders": "vscode:VscodeInsidersOptions",
+        "azure": "litellm:AzureOptions",
+        "anthropic": "litellm:AnthropicOptions",
+        "gemini": "litellm:GeminiOptions",
+        "litellm": "litellm:LitellmOptions",
+    }
+)
+"""Allowed options of a targets file's entry, by kind."""
+
+ALIASES: Mapping[str, str] = {
+    "azure-openai": "azure",
+    "google": "gemini",
+    "google-gemini": "gemini",
+    "codex-cli": "codex",
+    "claude-code": "claude_code",
+}
+"""Other names of a kind."""
+
+MODELS = frozenset(("azure", "anthropic", "gemini", "litellm"))
+"""Kinds that answer without calling tools."""
+
+JUDGES = MODELS | {"cli", "mock", "replay"}
+"""Kinds that can judge."""
+
+TAKE_MCP = frozenset(("codex", "claude_code", "opencode", "cli", "mock", "replay"))
+"""Kinds that can be given an MCP server, or that only play back what was said."""
+
+TAKE_STUBS = MODELS | {"mock", "replay"}
+"""Kinds whose calls stubs can answer, or that only play back what was said; an `http` endpoint needs a `stubs_field`."""
+
+PROVIDERS: Mapping[str, Callable[[ResolvedTarget, Containment], Provider]] = ByKind(
+    {
+        "mock": "mock:Mock",
+        "replay": "replay:Replay",
+        "cli": "cli:Cli",
+        "http": "http:Http",
+        "codex": "codex:Codex",
+        "claude_code": "claude_code:ClaudeCode",
+        "opencode": "opencode:Opencode",
+        "vscode": "vscode:Vscode",
+        "vscode-insiders": "vscode:Vscode",
+        "azure": "language_model:LanguageModel",
+        "anthropic": "language_model:LanguageModel",
+        "gemini": "language_model:LanguageModel",
+        "litellm": "language_model:LanguageModel",
+    }
+)
+"""Provider classes by kind."""
+
+
+def make_provider(target: ResolvedTarget, containment: Containment) -> Provider:
+    """Return a target's provider. Raises `ProviderError` for conflicting settings."""
+    return PROVIDERS[target.kind](target, containment)

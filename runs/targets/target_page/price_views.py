@@ -1,0 +1,70 @@
+"""Views of a project's own model prices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.db import IntegrityError, transaction
+from django.http import HttpResponse, HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_http_methods, require_POST
+
+from evalhub.teams import audit
+from evalhub.teams.pages import ProjectRequest, project_page
+from evalhub.web.csv_export import Table, csv_response, wants_csv
+from runs.alerts.alert_page.forms import PriceForm
+from runs.models import ModelPrice
+from runs.models.price import OPTIONAL_RATES
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@project_page(to_post="manage")
+def price_list(request: ProjectRequest) -> HttpResponseBase:
+    """List the project's prices and add new ones."""
+    if wants_csv(request):
+        return csv_response(_table(request))
+    if request.method != "POST":
+        return _show(request, PriceForm())
+    form = PriceForm(request.POST)
+    if form.is_valid():
+        try:
+            with transaction.atomic():
+                price = form.save(request.access.project)
+                audit.record(request.access.project, request.user, "price.add", price)
+        except IntegrityError:
+            form.add_error(
+                "since",
+                "This model already has a price from that date. Remove it first or choose another date.",
+            )
+    if not form.is_valid():
+        return _show(request, form, status=422)
+    return redirect("price-list", request.access.project.slug)
+
+
+def _table(request: ProjectRequest) -> Table:
+    project = request.access.project
+    columns = ("model", "input_per_million", "output_per_million", *OPTIONAL_RATES, "since")
+    return Table(
+        f"{project.slug}-prices", columns, ModelPrice.objects.filter(project=project).values_list(*columns)
+    )
+
+
+def _show(request: ProjectRequest, form: PriceForm, *, status: int = 200) -> HttpResponse:
+    context: dict[str, Any] = {
+        "form": form,
+        "prices": ModelPrice.objects.filter(project=request.access.project),
+        "may_manage": request.access.may("manage"),
+    }
+    return render(request, "prices/prices.html", context, status=status)
+
+
+@require_POST
+@project_page("manage")
+def price_remove(request: ProjectRequest, pk: int) -> HttpResponse:
+    """Remove a price; stored costs of trials stay."""
+    price = get_object_or_404(ModelPrice, project=request.access.project, pk=pk)
+    audit.record(request.access.project, request.user, "price.remove", price)
+    price.delete()
+    messages.success(request, f"Removed the price of {price.model}.")
+    return redirect("price-list", request.access.project.slug)

@@ -1,0 +1,167 @@
+"""Views of targets: list, import, edit and check."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpResponse, HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from evalhub.teams.pages import ProjectRequest, project_page
+from evalhub.web.csv_export import chosen_table
+from evalhub.web.fragments import page_or_fragment
+from runs.alerts.alert_page.forms import TargetsFileForm
+from runs.errors import RequestError
+from runs.models import Target
+from runs.targets import edits
+from runs.targets.check import request_check
+from runs.targets.edits import accepts_at_once
+from runs.targets.import_targets import import_bundle_targets, import_targets
+from runs.targets.target_list import target_row, target_rows, target_table, worker_rows, worker_table
+from scenarios.formats.problems import ScenarioFileError
+from scenarios.models import Suite
+from scenarios.quoting import Quoted, quoted
+
+
+@dataclass(frozen=True)
+class ImportedTargets:
+    """Result of a targets file: stored or proposed targets, or problems."""
+
+    name: str
+    targets: tuple[Target, ...] = ()
+    problems: list[Quoted] = field(default_factory=list)
+
+    @property
+    def proposed(self) -> list[Target]:
+        """Return the targets that wait for an admin."""
+        return [target for target in self.targets if not target.accepted]
+
+    @property
+    def status(self) -> int:
+        return 422 if self.problems else 200
+
+
+def find_target(request: ProjectRequest, pk: int) -> Target:
+    """Return the project's target. Raises `Http404`."""
+    return get_object_or_404(Target.objects.select_related("project"), project=request.access.project, pk=pk)
+
+
+def _list(request: ProjectRequest, **more: Any) -> dict[str, Any]:
+    now = timezone.now()
+    return {
+        "rows": target_rows(request.access.project, now=now),
+        "workers": worker_rows(now=now),
+        "form": TargetsFileForm(),
+        "accepts": accepts_at_once(request.access),
+        **_rights(request),
+        **more,
+    }
+
+
+def _rights(request: ProjectRequest) -> dict[str, bool]:
+    return {f"may_{action}": request.access.may(action) for action in ("run", "upload", "manage")}
+
+
+@require_safe
+@project_page()
+def target_list(request: ProjectRequest) -> HttpResponseBase:
+    """List the project's targets and workers."""
+    project, now = request.access.project, timezone.now()
+    tables = {
+        "targets": lambda: target_table(project, target_rows(project, now=now)),
+        "workers": lambda: worker_table(worker_rows(now=now)),
+    }
+    if table := chosen_table(request, tables):
+        return table
+    return render(request, "targets/targets.html", _list(request))
+
+
+@require_POST
+@project_page("upload")
+def target_import(request: ProjectRequest) -> HttpResponse:
+    """Import a targets file, or show every problem with its line."""
+    form = TargetsFileForm(request.POST, request.FILES)
+    taken = None
+    if form.is_valid():
+        file = form.cleaned_data["file"]
+        taken = take(request, str(file.name), file.read())
+    status = taken.status if taken else 422
+    context = _list(request, form=form, taken=taken)
+    return page_or_fragment(
+        request, "targets/targets.html", "targets/_target_table.html", context, status=status
+    )
+
+
+def take(request: ProjectRequest, name: str, content: bytes) -> ImportedTargets:
+    """Store a file's targets as the user's role allows."""
+    access = request.access
+    try:
+        targets = import_targets(
+            access.project, content, name, by=request.user, accepted=accepts_at_once(access)
+        )
+    except ScenarioFileError as error:
+        return ImportedTargets(name, problems=quoted(error.problems, {name: content}))
+    return ImportedTargets(name, targets)
+
+
+@require_POST
+@project_page("upload")
+def suite_targets(request: ProjectRequest, suite: str) -> HttpResponse:
+    """Import the targets file of a suite's newest version."""
+    found = get_object_or_404(Suite, project=request.access.project, slug=suite)
+    version = found.versions.first()
+    file, text = (version.targets_file, version.targets_text) if version else ("", "")
+    if version is None or not text:
+        messages.error(
+            request, f"{found.name} has no targets file. Upload one with the suite or import it here."
+        )
+        return redirect("target-list", request.access.project.slug)
+    try:
+        targets = import_bundle_targets(version, by=request.user, accepted=accepts_at_once(request.access))
+        taken = ImportedTargets(file, targets)
+    except ScenarioFileError as error:
+        taken = ImportedTargets(file, problems=quoted(error.problems, {file: text.encode()}))
+    return render(request, "targets/targets.html", _list(request, taken=taken), status=taken.status)
+
+
+@require_POST
+@project_page("manage")
+def target_accept(request: ProjectRequest, pk: int) -> HttpResponse:
+    """Accept a proposed target."""
+    target = find_target(request, pk)
+    try:
+        edits.accept(target, by=request.user)
+        messages.success(request, f"Accepted {target.name}. Runs can use it now.")
+    except RequestError as error:
+        messages.error(request, str(error))
+    return redirect("target-list", request.access.project.slug)
+
+
+@require_POST
+@project_page("manage")
+def target_remove(request: ProjectRequest, pk: int) -> HttpResponse:
+    """Delete an unused target, or reject a proposed one."""
+    target = find_target(request, pk)
+    try:
+        edits.remove(target, by=request.user)
+        messages.success(request, f"{target.name} is {'removed' if target.accepted else 'rejected'}.")
+    except RequestError as error:
+        messages.error(request, str(error))
+    return redirect("target-list", request.access.project.slug)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@project_page(to_post="run")
+def target_check(request: ProjectRequest, pk: int) -> HttpResponse:
+    """Check a target on a worker and show the result; htmx polls until it arrives."""
+    target = find_target(request, pk)
+    if request.method == "POST":
+        request_check(target, by=request.user)
+    if not request.htmx:
+        return redirect("target-list", request.access.project.slug)
+    context = {"row": target_row(target, now=timezone.now()), **_rights(request)}
+    return render(request, "targets/_target.html", context)
