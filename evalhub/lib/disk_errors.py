@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import errno
 
-from django.db import OperationalError
-
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO})
 SQLITE_FULL = (10, 13)
 """SQLITE_IOERR and SQLITE_FULL."""
@@ -15,8 +13,6 @@ POSTGRESQL_FULL = ("53100", "58030")
 
 def is_database_full(error: BaseException) -> bool:
     """Return whether the database's disk is full or failing."""
-    if not isinstance(error, OperationalError):
-        return False
     code = getattr(error.__cause__, "sqlite_errorcode", None)
     if code is not None:
         # The lowest byte of an extended code is the primary code.

@@ -19,3 +19,22 @@ class Chip:
     """Words before the first of its kind."""
     look: str = ""
     """The class of a badge that has its glyph and its colour, where it has any."""
+
+
+@dataclass(frozen=True)
+class Facet:
+    """A filter of a table on its own page, with its number of rows."""
+
+    name: str
+    label: str
+    n: int
+    sign: str = ""
+    look: str = ""
+
+
+@dataclass(frozen=True)
+class Facets:
+    """The facets above a table, and how many rows it has without them."""
+
+    all: int
+    chips: tuple[Facet, ...]

@@ -15,7 +15,7 @@ from runs.compare.baselines import LAST_PASS, check_choice
 from runs.errors import RequestError
 from runs.exchange.imports.import_results import ReadArchive, archive_in, import_results
 from runs.exchange.imports.store_results import store_results, stored_run
-from runs.exchange.results_files import read_results
+from runs.exchange.results_files.importers import read_results
 from runs.exchange.results_files.values import ExternalRun
 from runs.models.run import has_too_many_errors
 from runs.results.imported_contents import is_version

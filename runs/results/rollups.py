@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import msgspec
-from django.db.models import QuerySet, TextField
+from django.db.models import Q, QuerySet, TextField
 from django.db.models.functions import Cast
 from django.utils import timezone
 from msgspec import Struct
@@ -18,10 +18,10 @@ from evaluators.tool_use.attempts import Attempts
 from evaluators.tool_use.flag_confusion import Confusion
 from evaluators.tool_use.interaction import Interaction
 from evaluators.tool_use.interaction import scores as interaction_scores
-from runs.compare.guidance.guidance_stored import drop_comparisons
 from runs.db import statements
 from runs.models import (
     FlagConfusion,
+    GuidanceComparison,
     JudgeCalibration,
     JudgingRecord,
     Run,
@@ -270,7 +270,7 @@ def _mark_measured(run: Run) -> None:
     """Store when the run was measured; comparisons of before are not shown again."""
     run.measured = timezone.now()
     run.save(update_fields=["price_source", "cost_notes", "measured", "counting"])
-    drop_comparisons(run)
+    _drop_guidance_comparisons(run)
 
 
 def _name_judges(run: Run) -> None:
@@ -359,3 +359,10 @@ def _write_confusions(run: Run, details: list[_ReadDetail]) -> None:
 def _count(total: dict[str, int], row: dict[str, Any]) -> None:
     for name in _COUNTS:
         total[name] += int(row.get(name, 0))
+
+
+def _drop_guidance_comparisons(run: Run) -> None:
+    """Delete the stored comparisons of a run's guidance. At most one query."""
+    if run.guidance_id:
+        own = Q(before=run.guidance_id) | Q(after=run.guidance_id)
+        GuidanceComparison.objects.filter(own).delete()

@@ -9,8 +9,8 @@ from ninja import Path, Query, Router, Schema
 from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.web.rest.errors import answers
 from evalhub.web.rest.request_body import Key
+from runs.results.filter_schemas import RunFilterValues
 from runs.results.lookup import find_run
-from runs.results.run_page.api import RunFilterValues
 from runs.results.tool_surfaces import surface_hash, surfaces_of
 from runs.results.usage import usage
 

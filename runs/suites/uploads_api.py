@@ -10,8 +10,8 @@ from ninja import File, Query, Schema, Status, UploadedFile
 
 from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.web.rest.errors import ApiError, ProblemOut, answers
-from runs.targets.api import TargetOut, target_json
 from runs.targets.import_targets import import_uploaded_targets
+from runs.targets.schemas import TargetOut, target_json
 from scenarios.api import suites
 from scenarios.api.schemas import ImportedOut, imported_json
 from scenarios.bundle_limits import MAX_ARCHIVE_BYTES

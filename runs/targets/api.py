@@ -13,31 +13,14 @@ from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.web.rest.errors import ApiError, answers, not_found
 from evalhub.web.rest.pages import Cursor, PageOut, page_of
 from evalhub.web.rest.request_body import JsonValue, Key, RequestBody, Text
-from evaluators.redaction import redact_json
 from runs.compare.baselines import set_baseline, unset_baseline
 from runs.models import Baseline, Target
 from runs.results.lookup import find_run
 from runs.targets import edits
-from runs.targets.definitions import hints_of
+from runs.targets.schemas import TargetOut, target_json
 from runs.targets.target_fields import dump
 
 router = Router()
-
-
-class TargetOut(Schema):
-    id: int
-    name: str
-    provider: str
-    workers: int | None
-    labels: list[str]
-    """What its worker must have."""
-    accepted: bool
-    """False for a proposal that no admin has accepted yet."""
-    changed: str
-    definition: dict[str, Any] | None
-    """As written, with variables unresolved; admins only."""
-    hints: list[str]
-    """Fields that it ignores, a sentence each."""
 
 
 class DefinitionIn(RequestBody):
@@ -67,20 +50,6 @@ class BaselineIn(RequestBody):
 
     run: Key
     branch: Annotated[Text, Field(max_length=200)] = ""
-
-
-def target_json(target: Target, *, whole: bool) -> dict[str, Any]:
-    return {
-        "id": target.pk,
-        "name": target.name,
-        "provider": target.provider,
-        "workers": target.workers,
-        "labels": target.labels,
-        "accepted": target.accepted,
-        "changed": moment(target.changed),
-        "definition": redact_json(target.definition) if whole else None,
-        "hints": [] if target.is_imported else list(hints_of(target.definition)),
-    }
 
 
 @router.get("/targets", auth=Bearer(), response=answers(PageOut[TargetOut]), tags=["targets"])

@@ -340,7 +340,7 @@ def test_no_other_client_is_made():
         )
         if word in path.read_text(encoding="utf-8")
     }
-    assert made == {"containment/outbound_http.py", "sources/mcp_face.py"}
+    assert made == {"sandbox/outbound_http.py", "engine/mcp/mcp_face.py"}
 
 
 def test_make_provider_hands_on_what_may_be_called():

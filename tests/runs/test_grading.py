@@ -9,8 +9,8 @@ from typing import Any, get_args
 import pytest
 
 from evaluators.transcripts import PARSERS
-from runs.engine.grading import Grading, grade_by_files, grade_in_workspace
-from runs.engine.grading.evidence import Parser
+from runs.engine.grading.evidence import Grading, Parser
+from runs.engine.grading.grade import grade_by_files, grade_in_workspace
 from runs.engine.workspace.work_area import own_area
 from runs.errors import RequestError
 from runs.sandbox.worker_settings import containment

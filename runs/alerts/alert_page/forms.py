@@ -1,40 +1,17 @@
-"""Define the forms of targets, results, prices and regressions."""
+"""The forms of alerts, of one and of several."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import date
 from typing import Any
 
 from django import forms
 from django.http import QueryDict
 
-from evalhub.teams.models import Project
 from runs.alerts.alert_filters import NOBODY
 from runs.alerts.triage import LONGEST_TAG, tags_of
-from runs.compare.release_rule import MOST_TRIALS
-from runs.models import Alert, ModelPrice
+from runs.models import Alert
 from runs.models.comparison import AlertState
-
-
-class SentenceForm(forms.Form):
-    """A form whose first error is shown as a sentence."""
-
-    @property
-    def sentence(self) -> str:
-        """Return the first error; empty for none."""
-        return next((str(errors[0]) for errors in self.errors.values()), "")
-
-
-class TargetsFileForm(forms.Form):
-    """A targets file."""
-
-    file = forms.FileField(
-        error_messages={
-            "required": "Choose a file.",
-            "empty": "The file is empty. Choose another file.",
-        }
-    )
 
 
 class AlertForm(forms.Form):
@@ -155,96 +132,3 @@ class BulkForm(forms.Form):
         if "assignee" in given:
             given["assignee"] = self.members.get(given["assignee"])
         return given
-
-
-class ResultsFileForm(forms.Form):
-    """Results of another program."""
-
-    file = forms.FileField(
-        error_messages={
-            "required": "Choose a file.",
-            "empty": "The file is empty. Choose another file.",
-        }
-    )
-
-
-class PriceForm(forms.Form):
-    """A model's price from a date, in US dollars per million tokens."""
-
-    model = forms.CharField(max_length=200)
-    input_per_million = forms.FloatField(
-        min_value=0, error_messages={"invalid": "Enter a number, such as 2.50."}
-    )
-    output_per_million = forms.FloatField(
-        min_value=0, error_messages={"invalid": "Enter a number, such as 10."}
-    )
-    cache_read_per_million = forms.FloatField(
-        min_value=0, required=False, error_messages={"invalid": "Enter a number, such as 0.25."}
-    )
-    cache_write_per_million = forms.FloatField(
-        min_value=0, required=False, error_messages={"invalid": "Enter a number, such as 3.75."}
-    )
-    cache_write_1h_per_million = forms.FloatField(
-        min_value=0, required=False, error_messages={"invalid": "Enter a number, such as 6."}
-    )
-    reasoning_per_million = forms.FloatField(
-        min_value=0, required=False, error_messages={"invalid": "Enter a number, such as 10."}
-    )
-    since = forms.DateField(
-        initial=date.today,
-        widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"),
-        error_messages={"invalid": "Enter a date as YYYY-MM-DD, such as 2026-11-30."},
-    )
-
-    def save(self, project: Project) -> ModelPrice:
-        """Store the price. Raises IntegrityError if the model has a price from that date."""
-        return ModelPrice.objects.create(project=project, **self.cleaned_data)
-
-
-class ReleaseRuleForm(forms.Form):
-    """A suite's release rule: k, and the least mean pass^k in percent."""
-
-    k = forms.IntegerField(
-        min_value=1,
-        max_value=MOST_TRIALS,
-        error_messages=dict.fromkeys(
-            ("required", "invalid", "min_value", "max_value"),
-            f"Trials: enter a number from 1 to {MOST_TRIALS:,}.",
-        ),
-    )
-    percent = forms.FloatField(
-        min_value=0.1,
-        max_value=100,
-        error_messages=dict.fromkeys(
-            ("required", "invalid", "min_value", "max_value"),
-            "Threshold: enter a percentage from 0.1 to 100.",
-        ),
-    )
-
-
-class ProofForm(forms.Form):
-    """What judges may cost in a proof; empty asks none."""
-
-    max_usd = forms.FloatField(
-        required=False,
-        min_value=0.01,
-        max_value=10_000,
-        error_messages=dict.fromkeys(
-            ("invalid", "min_value", "max_value"),
-            "Judges' budget: enter dollars from 0.01 to 10,000, or nothing.",
-        ),
-    )
-
-
-class AaForm(forms.Form):
-    """An A/A pair: a target's name, and the trials of each scenario."""
-
-    target = forms.CharField(error_messages={"required": "Choose a target."})
-    trials = forms.IntegerField(
-        min_value=1,
-        max_value=MOST_TRIALS,
-        error_messages=dict.fromkeys(
-            ("required", "invalid", "min_value", "max_value"),
-            f"Trials: enter a number from 1 to {MOST_TRIALS:,}.",
-        ),
-    )

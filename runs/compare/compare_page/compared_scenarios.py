@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from evalhub.web.chips import Facet, Facets
 from evaluators.statistics.comparability import Reasons
 from evaluators.statistics.measure_change import ChangeVerdict, MeasureChange
 from runs.compare.first_divergences import DivergingTrials, EndedTrial
 from runs.models import Trial
 from runs.models.trial import TrialState
 from runs.results.rates import Rate
-from runs.results.run_page.scenarios import Chip, Facets
 
 
 @dataclass(frozen=True)
@@ -135,11 +135,11 @@ FACETS: dict[str, tuple[str, str, str, Test]] = {
 def compared_facets(scenarios: Collection[ComparedScenario]) -> Facets:
     """Return the chips with their numbers of scenarios: what differs, then each kind that there is, then all."""
     counted = [
-        Chip(name, label, sum(map(test, scenarios)), sign, look)
+        Facet(name, label, sum(map(test, scenarios)), sign, look)
         for name, (label, sign, look, test) in FACETS.items()
     ]
     differing = counted.pop()
-    whole = Chip("all", "All", len(scenarios))
+    whole = Facet("all", "All", len(scenarios))
     return Facets(len(scenarios), (differing, *(chip for chip in counted if chip.n), whole))
 
 

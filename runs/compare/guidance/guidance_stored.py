@@ -5,10 +5,9 @@ from __future__ import annotations
 import hashlib
 
 import msgspec
-from django.db.models import Q
 
 from runs.compare.guidance.guidance_runs import ChosenRuns
-from runs.models import GuidanceComparison, Run
+from runs.models import GuidanceComparison
 from scenarios.models import Guidance
 
 FORM = 1
@@ -34,10 +33,3 @@ def write_comparison(before: Guidance, after: Guidance, basis: str, content: byt
     """Store a comparison, unless somebody stored it first. One query."""
     row = GuidanceComparison(before=before, after=after, basis=basis, content=content)
     GuidanceComparison.objects.bulk_create([row], ignore_conflicts=True)
-
-
-def drop_comparisons(run: Run) -> None:
-    """Delete the stored comparisons of a run's guidance. At most one query."""
-    if run.guidance_id:
-        own = Q(before=run.guidance_id) | Q(after=run.guidance_id)
-        GuidanceComparison.objects.filter(own).delete()

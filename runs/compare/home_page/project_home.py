@@ -15,9 +15,9 @@ from runs.compare.home_page.attention import Attention, OpenCounts, attention, o
 from runs.models import Run, Trial
 from runs.models.run import NOT_CONFIRMING, OPEN
 from runs.models.trial import TrialState
+from runs.results.progress import Progress, progress
 from runs.results.rates import Rate
 from runs.results.run_list import RunRow, rows
-from runs.results.run_page.progress import Progress, progress
 from runs.results.run_rows import listed_runs
 
 RECENT = 400

@@ -13,7 +13,6 @@ from evalhub.lib import numbers
 from evaluators.statistics.change_points import ChangePoint
 from runs.compare.trend_runs import Mark, TrendRun
 from runs.compare.trend_series import Series, Value
-from runs.results.run_page.recent_runs import round_end
 
 WIDTH, HEIGHT = 440, 172
 LEFT, RIGHT, TOP, BOTTOM = 46.0, 434.0, 22.0, 148.0
@@ -72,7 +71,7 @@ class _Scale:
     def __init__(self, series: Series, runs: int) -> None:
         highest = [each.value if each.high is None else each.high for each in series.values]
         known = [*highest, *([series.baseline] if series.baseline is not None else [])]
-        self.end = 1.0 if series.is_share else round_end(1.1 * max(known, default=1.0))
+        self.end = 1.0 if series.is_share else numbers.round_end(1.1 * max(known, default=1.0))
         self.step = (RIGHT - LEFT) / max(runs, 1)
 
     def x(self, place: float) -> float:

@@ -10,9 +10,8 @@ from pydantic import BaseModel, Field
 from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.web.rest.errors import REFUSALS, ApiError, ErrorOut, not_found
 from evalhub.web.rest.request_body import Key
-from runs.engine.grading import Grading, grade_by_files
-from runs.engine.grading.evidence import select_scenario
-from runs.engine.grading.grade import runs_commands
+from runs.engine.grading.evidence import Grading, select_scenario
+from runs.engine.grading.grade import grade_by_files, runs_commands
 from runs.engine.grading.requests import request_grading, wait_for_result
 from runs.models import GradeRequest
 from runs.results.schemas import GradedOut

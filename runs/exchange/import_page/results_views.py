@@ -9,7 +9,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from evalhub.lib.numbers import counted
 from evalhub.teams.pages import ProjectRequest, project_page
-from runs.alerts.alert_page.forms import ResultsFileForm
+from evalhub.web.forms import FileForm
 from runs.errors import RequestError
 from runs.exchange.exports.exports import EXPORTS, exported
 from runs.exchange.imports.import_results import import_results
@@ -36,8 +36,8 @@ def run_download(request: ProjectRequest, pk: int, name: str) -> HttpResponse:
 def run_import(request: ProjectRequest) -> HttpResponse:
     """Import another program's results, or show why that failed."""
     if request.method != "POST":
-        return render(request, "results/import.html", {"form": ResultsFileForm()})
-    form = ResultsFileForm(request.POST, request.FILES)
+        return render(request, "results/import.html", {"form": FileForm()})
+    form = FileForm(request.POST, request.FILES)
     if not form.is_valid():
         return render(request, "results/import.html", {"form": form}, status=422)
     file = form.cleaned_data["file"]

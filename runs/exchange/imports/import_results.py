@@ -15,7 +15,7 @@ from runs.errors import RequestError
 from runs.exchange.imports.import_archive import Members, read_archive, store_archived
 from runs.exchange.imports.merged_shards import Archived, merge_shards
 from runs.exchange.imports.store_results import store_results, stored_run
-from runs.exchange.results_files import read_results
+from runs.exchange.results_files.importers import read_results
 from runs.models import Launch, Run
 from runs.models.run import Trigger
 from scenarios.archives import is_archive, read_members

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import date
 from typing import Annotated, Any, Literal
 
 from ninja import Path, Query, Router, Status
-from pydantic import BaseModel, BeforeValidator, Field
+from pydantic import BeforeValidator, Field
 
 from evalhub.lib.timestamps import moment
 from evalhub.teams import audit
@@ -16,7 +15,6 @@ from evalhub.teams.priorities import RAISED_BY_OTHERS, Priority, priority_named
 from evalhub.web.rest.errors import ApiError, answers, not_found
 from evalhub.web.rest.pages import Cursor, PageOut, page_of, shown
 from evalhub.web.rest.request_body import JsonValue, Key, Name, RequestBody, Text, storable_json
-from evaluators.statistics.measure_change import ChangeVerdict
 from runs.compare.baselines import check_choice
 from runs.engine.recording import cancel_run
 from runs.engine.retrying import RetryKind, retry_trials
@@ -28,9 +26,8 @@ from runs.launch.source_files import registry_from
 from runs.models import Launch, Run
 from runs.models.run import Trigger, run_with_uuid
 from runs.models.run_options import RunOptions, Selection
-from runs.results.address_filters import MOST_VALUES
+from runs.results.filter_schemas import RunFilterValues
 from runs.results.lookup import find_run
-from runs.results.run_filters import RunListFilters
 from runs.results.run_list import page_of_runs
 from runs.results.run_tags import checked_tags, set_tags
 from runs.results.schemas import LaunchedOut, LaunchOut, RunDocumentOut, RunOut, RunRowOut
@@ -38,46 +35,6 @@ from scenarios.formats.tool_descriptions import ToolDescriptions
 from scenarios.models import Guidance, SuiteVersion
 
 router = Router(tags=["runs"])
-
-
-Several = Annotated[list[Text], Field(max_length=MOST_VALUES)]
-RunStates = list[Literal["pass", "fail", "error", "open", "cancelled"]]
-
-
-class RunFilterValues(BaseModel):
-    """Filters of runs; omitted ones match every run. Repeat one to match any of several values."""
-
-    q: Text = ""
-    suite: Several = []
-    target: Several = []
-    model: Several = []
-    tool_version: Several = []
-    guidance: Annotated[list[Key], Field(max_length=MOST_VALUES)] = []
-    tag: Several = []
-    verdict: list[ChangeVerdict] = []
-    state: RunStates = []
-    by: Several = []
-    """Names of the people who started it."""
-    since: date | None = None
-    """First day of the request, in UTC."""
-    until: date | None = None
-    """Last day."""
-
-    def filters(self) -> RunListFilters:
-        return RunListFilters(
-            q=self.q,
-            suite=tuple(self.suite),
-            target=tuple(self.target),
-            model=tuple(self.model),
-            tool_version=tuple(self.tool_version),
-            guidance=tuple(map(str, self.guidance)),
-            tag=tuple(self.tag),
-            verdict=tuple(verdict.value for verdict in self.verdict),
-            state=tuple(self.state),
-            by=tuple(self.by),
-            since=self.since.isoformat() if self.since else "",
-            until=self.until.isoformat() if self.until else "",
-        )
 
 
 class RunFilters(RunFilterValues, Cursor):

@@ -16,7 +16,6 @@ from runs.results.rates import Rate
 from runs.results.run_list import RowBaseline, RunRow, Spread
 
 MOST = 20
-STEPS = (1, 1.2, 1.6, 2, 2.4, 3, 4, 5, 6, 8, 10)
 FEWEST = 2
 """Fewest runs for a figure: a table shows one number better."""
 
@@ -99,7 +98,7 @@ def _figure(
     known = [each.value for each in drawn if each.value is not None]
     if not known:
         return Figure(title, numbers.UNMEASURED, SafeString(""))
-    end = end or round_end(1.1 * max(known if baseline is None else [*known, baseline]))
+    end = end or numbers.round_end(1.1 * max(known if baseline is None else [*known, baseline]))
     newest = drawn[-1].value
     now = numbers.UNMEASURED if newest is None else show(newest)
     return Figure(title, now, columns(drawn, end=end, baseline=baseline, show=show))
@@ -107,14 +106,6 @@ def _figure(
 
 def _percent(share: float) -> str:
     return numbers.percent(share)
-
-
-def round_end(value: float) -> float:
-    """Return the next round number whose half is round too; 1 for 0."""
-    if value <= 0 or not math.isfinite(value):
-        return 1.0
-    power = 10.0 ** math.floor(math.log10(value))
-    return next(step * power for step in STEPS if step * power >= value)
 
 
 def _passed(run: Recent) -> Column:

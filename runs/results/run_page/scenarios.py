@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
+from evalhub.web.chips import Facet, Facets
 from evalhub.web.csv_export import Cell, Table
 from evaluators.statistics.scenario_classes import ScenarioClass
 from runs.models import Run
@@ -138,25 +139,6 @@ def columns_of(rows: Sequence[ScenarioRow]) -> Columns:
     )
 
 
-@dataclass(frozen=True)
-class Chip:
-    """A filter of the table with its number of scenarios."""
-
-    name: str
-    label: str
-    n: int
-    sign: str = ""
-    look: str = ""
-
-
-@dataclass(frozen=True)
-class Facets:
-    """The chips above a run's scenarios."""
-
-    all: int
-    chips: tuple[Chip, ...]
-
-
 Test = Callable[[ScenarioRow], bool]
 
 
@@ -206,10 +188,10 @@ def _before(read: RunTrials, key: str, left_out: Collection[str]) -> tuple[str, 
 def facets(rows: list[ScenarioRow]) -> Facets:
     """Return the chips with their numbers of rows, without empty ones."""
     counted = [
-        Chip(name, label, sum(map(test, rows)), sign, look)
+        Facet(name, label, sum(map(test, rows)), sign, look)
         for name, (label, sign, look, test) in FACETS.items()
     ]
-    return Facets(len(rows), (Chip("", "All", len(rows)), *(chip for chip in counted if chip.n)))
+    return Facets(len(rows), (Facet("", "All", len(rows)), *(chip for chip in counted if chip.n)))
 
 
 def chosen(rows: list[ScenarioRow], show: str) -> list[ScenarioRow]:

@@ -46,13 +46,13 @@ from runs.models.run import RunState, Trigger
 from runs.results.digests import Digest, DigestedTrial
 from runs.results.find_run import find_run
 from runs.results.outcome_history import recent_runs
+from runs.results.progress import counted_from, is_due, progress_of, seen
 from runs.results.rates import rates_of
 from runs.results.run_page.causes import shown_causes
 from runs.results.run_page.diagnosis import diagnosis_table, shown_findings
 from runs.results.run_page.failing_calls import failing_calls
 from runs.results.run_page.layers import layers_of
 from runs.results.run_page.looks import shown_looks
-from runs.results.run_page.progress import counted_from, is_due, progress_of, seen
 from runs.results.run_page.rerun_links import partial_rerun_links, rerun_query
 from runs.results.run_page.scenarios import (
     ScenarioRow,

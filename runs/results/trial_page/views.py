@@ -13,11 +13,11 @@ from evalhub.web.errors import error_page
 from evalhub.web.paging import key_of
 from evaluators.redaction import redact_patterns
 from runs.models import Artifact, Trial
+from runs.results.drafts import draft_scenarios
 from runs.results.files.artifacts import FileUnavailable, open_kept, opened
 from runs.results.files.kept_workspace import UNREADABLE, kept_file
 from runs.results.run_page.rerun_links import rerun_query
 from runs.results.trial_page.citations import Citations
-from runs.results.trial_page.drafts import draft_scenarios
 from runs.results.trial_page.side_by_side import two_trials
 from runs.results.trial_page.tables import aligned_table, command_table, gate_table, measured_table
 from runs.results.trial_page.trial_page import find_trial, trial_page

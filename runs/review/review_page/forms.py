@@ -6,8 +6,8 @@ from typing import Any
 
 from django import forms
 
+from evalhub.web.forms import SentenceForm
 from evalhub.web.paging import LARGEST_KEY
-from runs.alerts.alert_page.forms import SentenceForm
 from runs.models.judging import Word
 from runs.models.review import Right
 from runs.review.reviewing import POLARITIES

@@ -18,7 +18,7 @@ from evalhub.web.errors import error_page
 from evalhub.web.fragments import page_or_fragment
 from evalhub.web.paging import key_of
 from runs.models import Trial
-from runs.results.trial_page.drafts import Draft, draft_scenarios
+from runs.results.drafts import Draft, draft_scenarios
 from runs.suites.suite_page.views import find_suite_or_404
 from scenarios.bundles import Bundle
 from scenarios.formats.problems import Problem, ScenarioFileError

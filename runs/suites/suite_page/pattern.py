@@ -10,13 +10,13 @@ from django.shortcuts import get_object_or_404
 from django.views.decorators.http import require_http_methods
 
 from evalhub.teams.pages import ProjectRequest, project_page
+from evalhub.web.forms import SentenceForm
 from evalhub.web.fragments import page_or_fragment
 from evaluators.model import Transcript
 from evaluators.patterns import LONGEST, PatternError
 from evaluators.redaction import redact_patterns
 from evaluators.tool_use.pattern_trial import result_of, total_of, try_pattern
 from evaluators.tool_use.tool import Tool
-from runs.alerts.alert_page.forms import SentenceForm
 from runs.models import TranscriptRecord
 from scenarios.models import ScenarioVersion, Suite
 

@@ -12,7 +12,6 @@ from django.utils import timezone
 
 from evalhub.teams.pages import ProjectRequest
 from evalhub.web.fragments import STOP_POLLING
-from runs.alerts.alert_page.forms import AaForm, ProofForm
 from runs.compare.aa_pairs import AaRates, aa_rates
 from runs.errors import RequestError
 from runs.launch.aa_pair import request_aa_pair
@@ -20,6 +19,7 @@ from runs.models import SuiteProof, Target
 from runs.models.run import Trigger
 from runs.results.seals import sealed, seals_of
 from runs.suites.proof_requests import request_proof
+from runs.suites.suite_page.forms import AaForm, ProofForm
 from scenarios.models import Suite, SuiteVersion
 
 NO_PAIRS = AaRates()

@@ -1,4 +1,4 @@
-"""Talk to agents and models: one file per kind."""
+"""The kinds of targets, and the classes that talk to them: one file per kind."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # runs.sandbox.sandbox imports this package
 
 
 class ByKind(Mapping[str, Any]):
-    """Classes of this package by kind, given as `file:class`.
+    """Classes of `runs.targets` by kind, given as `folder.file:class`.
 
     A run uses one kind or two, and loading all takes a tenth of a command's start.
     """
@@ -23,7 +23,7 @@ class ByKind(Mapping[str, Any]):
         self._places = places
 
     def __getitem__(self, kind: str) -> Any:
-        return resolve_name(f"{__package__}.{self._places[kind]}")
+        return resolve_name(f"runs.targets.{self._places[kind]}")
 
     def __contains__(self, kind: object) -> bool:
         return kind in self._places
@@ -37,19 +37,19 @@ class ByKind(Mapping[str, Any]):
 
 OPTIONS: Mapping[str, type[Options]] = ByKind(
     {
-        "mock": "mock:MockOptions",
-        "replay": "replay:ReplayOptions",
-        "cli": "cli:CliOptions",
-        "http": "http:HttpOptions",
-        "codex": "codex:CodexOptions",
-        "claude_code": "claude_code:ClaudeCodeOptions",
-        "opencode": "opencode:OpencodeOptions",
-        "vscode": "vscode:VscodeOptions",
-        "vscode-insiders": "vscode:VscodeInsidersOptions",
-        "azure": "litellm:AzureOptions",
-        "anthropic": "litellm:AnthropicOptions",
-        "gemini": "litellm:GeminiOptions",
-        "litellm": "litellm:LitellmOptions",
+        "mock": "providers.mock:MockOptions",
+        "replay": "providers.replay:ReplayOptions",
+        "cli": "agents.cli:CliOptions",
+        "http": "language_models.http:HttpOptions",
+        "codex": "agents.codex:CodexOptions",
+        "claude_code": "agents.claude_code:ClaudeCodeOptions",
+        "opencode": "agents.opencode:OpencodeOptions",
+        "vscode": "agents.vscode:VscodeOptions",
+        "vscode-insiders": "agents.vscode:VscodeInsidersOptions",
+        "azure": "language_models.litellm:AzureOptions",
+        "anthropic": "language_models.litellm:AnthropicOptions",
+        "gemini": "language_models.litellm:GeminiOptions",
+        "litellm": "language_models.litellm:LitellmOptions",
     }
 )
 """Allowed options of a targets file's entry, by kind."""
@@ -77,19 +77,19 @@ TAKE_STUBS = MODELS | {"mock", "replay"}
 
 PROVIDERS: Mapping[str, Callable[[ResolvedTarget, Containment], Provider]] = ByKind(
     {
-        "mock": "mock:Mock",
-        "replay": "replay:Replay",
-        "cli": "cli:Cli",
-        "http": "http:Http",
-        "codex": "codex:Codex",
-        "claude_code": "claude_code:ClaudeCode",
-        "opencode": "opencode:Opencode",
-        "vscode": "vscode:Vscode",
-        "vscode-insiders": "vscode:Vscode",
-        "azure": "language_model:LanguageModel",
-        "anthropic": "language_model:LanguageModel",
-        "gemini": "language_model:LanguageModel",
-        "litellm": "language_model:LanguageModel",
+        "mock": "providers.mock:Mock",
+        "replay": "providers.replay:Replay",
+        "cli": "agents.cli:Cli",
+        "http": "language_models.http:Http",
+        "codex": "agents.codex:Codex",
+        "claude_code": "agents.claude_code:ClaudeCode",
+        "opencode": "agents.opencode:Opencode",
+        "vscode": "agents.vscode:Vscode",
+        "vscode-insiders": "agents.vscode:Vscode",
+        "azure": "language_models.language_model:LanguageModel",
+        "anthropic": "language_models.language_model:LanguageModel",
+        "gemini": "language_models.language_model:LanguageModel",
+        "litellm": "language_models.language_model:LanguageModel",
     }
 )
 """Provider classes by kind."""

@@ -13,9 +13,9 @@ from django.views.decorators.http import require_http_methods, require_POST
 from evalhub.teams import audit
 from evalhub.teams.pages import ProjectRequest, project_page
 from evalhub.web.csv_export import Table, csv_response, wants_csv
-from runs.alerts.alert_page.forms import PriceForm
 from runs.models import ModelPrice
 from runs.models.price import OPTIONAL_RATES
+from runs.targets.target_page.forms import PriceForm
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -13,8 +13,8 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from evalhub.teams.pages import ProjectRequest, project_page
 from evalhub.web.csv_export import chosen_table
+from evalhub.web.forms import FileForm
 from evalhub.web.fragments import page_or_fragment
-from runs.alerts.alert_page.forms import TargetsFileForm
 from runs.errors import RequestError
 from runs.models import Target
 from runs.targets import edits
@@ -55,7 +55,7 @@ def _list(request: ProjectRequest, **more: Any) -> dict[str, Any]:
     return {
         "rows": target_rows(request.access.project, now=now),
         "workers": worker_rows(now=now),
-        "form": TargetsFileForm(),
+        "form": FileForm(),
         "accepts": accepts_at_once(request.access),
         **_rights(request),
         **more,
@@ -84,7 +84,7 @@ def target_list(request: ProjectRequest) -> HttpResponseBase:
 @project_page("upload")
 def target_import(request: ProjectRequest) -> HttpResponse:
     """Import a targets file, or show every problem with its line."""
-    form = TargetsFileForm(request.POST, request.FILES)
+    form = FileForm(request.POST, request.FILES)
     taken = None
     if form.is_valid():
         file = form.cleaned_data["file"]

@@ -12,11 +12,11 @@ from runs.compare.trends import trend
 from runs.results.digests import Digest
 from runs.results.filter_choices import choices
 from runs.results.outcome_history import recent_runs, strips
+from runs.results.progress import progress_of
 from runs.results.repeated_statements import statements
 from runs.results.run_filters import RunListFilters
 from runs.results.run_list import page_of_runs, rows
 from runs.results.run_page.layers import layers_of
-from runs.results.run_page.progress import progress_of
 from runs.results.run_page.scenarios import chosen, facets, part_of
 from runs.results.run_page.subcommands import subcommands
 from runs.results.run_trials import RunTrials, trials_of

@@ -8,7 +8,7 @@ import pytest
 from django.utils import timezone
 
 from runs.models import Run, Target, Trial, Worker
-from runs.results.run_page.progress import is_due, progress_of, seen
+from runs.results.progress import is_due, progress_of, seen
 from tests.builders import make_project, make_run, make_trial
 from tests.web.runs.pages import address, page
 from tests.web.screen import parse
