@@ -12,7 +12,7 @@ import os
 import sys
 from collections.abc import Iterator
 
-from tests.all import ON_EVERY_DATABASE, ROOT, SAME_ON_EVERY_DATABASE, names_files, on_servers, run, worst
+from tests.all import ON_EVERY_DATABASE, ROOT, names_files, on_servers, run, worst
 
 # No more than there are processors, because `.ci/run` runs the agents' tests beside these.
 SPREAD = ["-n", str(os.cpu_count() or 1), "--dist", "load", "--maxschedchunk", "1"]
@@ -29,10 +29,10 @@ def marked_files(mark: str) -> list[str]:
     ]
 
 
-def chosen(mark: str, arguments: list[str], *, left_out: tuple[str, ...] = ()) -> list[str]:
+def chosen(mark: str, arguments: list[str]) -> list[str]:
     """Return pytest's arguments, with the files to run unless they name some."""
     files = [] if names_files(arguments) else marked_files(mark)
-    return [*SPREAD, *(path for path in files if not path.startswith(left_out)), *arguments]
+    return [*SPREAD, *files, *arguments]
 
 
 def simulations(arguments: list[str]) -> int:
@@ -50,8 +50,7 @@ def on_sqlite(arguments: list[str]) -> int:
 
 
 def on_postgresql(arguments: list[str]) -> int:
-    words = chosen("slow", arguments, left_out=SAME_ON_EVERY_DATABASE)
-    return on_servers(["-m", f"{SLOW} and {ON_EVERY_DATABASE}", *words])
+    return on_servers(["-m", f"{SLOW} and {ON_EVERY_DATABASE}", *chosen("slow", arguments)])
 
 
 PASSES = {"simulations": simulations, "sqlite": on_sqlite, "postgresql": on_postgresql}

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.all import ROOT, SAME_ON_EVERY_DATABASE, names_files, repeated, worst
+from tests.all import ROOT, find_tests, names_files, repeated, worst
 from tests.slow import marked_files
 
 FILE = """
@@ -32,11 +32,28 @@ def test_skipped(): pass
         ([], False),
         (["-k", "shell", "-x"], False),
         (["tests/web"], True),
-        (["-x", "tests/evaluators/test_shell.py::test_it_takes_any_line"], True),
+        (["-x", "tests/evaluators/tool_use/test_shell.py::test_it_takes_any_line"], True),
     ],
 )
 def test_it_knows_where_a_file_is_named(arguments: list[str], named: bool) -> None:
     assert names_files(arguments) is named
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [
+        ("runs/compare", ["tests/runs/compare", "tests/web/compare", "tests/api/compare"]),
+        ("runs/compare/line.py", ["tests/runs/compare", "tests/web/compare", "tests/api/compare"]),
+        ("runs/engine/mcp/", ["tests/runs/engine/mcp", "tests/api/engine"]),
+        ("evaluators/grading/gates/file_gates.py", ["tests/evaluators/grading/gates"]),
+        ("scenarios/guidance.py", ["tests/scenarios"]),
+        ("tests/web", ["tests/web"]),
+        ("-x", ["-x"]),
+        ("runs/nothing", ["runs/nothing"]),
+    ],
+)
+def test_a_folder_of_the_source_stands_for_its_tests(word: str, expected: list[str]) -> None:
+    assert find_tests(word) == expected
 
 
 @pytest.mark.parametrize(
@@ -49,10 +66,6 @@ def test_it_ends_with_the_worst_code_of_a_pass(codes: list[int], expected: int) 
 
 def test_it_finds_ids_that_tests_share() -> None:
     assert repeated(["a.py::one", "a.py::two", "a.py::one"]) == ["a.py::one"]
-
-
-def test_what_one_database_is_enough_for_exists() -> None:
-    assert [path for path in SAME_ON_EVERY_DATABASE if not (ROOT / path).exists()] == []
 
 
 def _all(*arguments: str, module: str = "tests.all", **env: str) -> subprocess.CompletedProcess[str]:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 USUAL_DRIFT = 0.08
 """The scale of the prior of the run-to-run standard deviation, a half-Cauchy distribution (Gelman 2006): small ones are
-likely, large ones are not excluded. `tests/evaluators/simulated_lines.py` shows what it keeps."""
+likely, large ones are not excluded. `tests/evaluators/statistics/simulated_lines.py` shows what it keeps."""
 _LARGEST_DRIFT, _STEPS = 0.5, 80
 """The standard deviations that are weighed, denser near 0."""
 _RANK = 1e-9

@@ -11,6 +11,8 @@ from django.urls import URLPattern, get_resolver
 from evalhub.api import openapi_document
 from tests.access.table import ANYONE, API_PAGES, OPERATIONS, READS_NO_PROJECT, ROLES, read
 
+pytestmark = pytest.mark.one_database
+
 GUARDED = [name for name, operation in OPERATIONS.items() if operation.least != ANYONE]
 OF_PROJECT = [name for name in GUARDED if not name.startswith("GET /projects")]
 RESTRICTED = [(name, role) for name in GUARDED for role in ROLES[: ROLES.index(OPERATIONS[name].least)]]

@@ -10,6 +10,8 @@ from django.urls import URLPattern, URLResolver, get_resolver
 
 from tests.access.table import ANYONE, PAGES, ROLES, SIGNED_IN, read
 
+pytestmark = pytest.mark.one_database
+
 
 def page_names(patterns: Any) -> Iterator[str | None]:
     """Give the name of every address but those of the REST interface."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from django.urls import resolve
 
 from tests import tour
 from tests.access import table
+
+pytestmark = pytest.mark.one_database
 
 NO_PAGE_OF_ITS_OWN = {
     "home": "leads to a project",

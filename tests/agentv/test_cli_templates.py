@@ -14,7 +14,7 @@ from tests.agentv.eval_folder import cases, put, records, run_folder, the_run
 from tests.commands.calling import call
 from tests.kept_files import path_of
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.one_database]
 
 PRINTS_ARGUMENTS = """import json, pathlib, sys
 output, *words = sys.argv[1:]

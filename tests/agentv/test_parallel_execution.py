@@ -9,7 +9,7 @@ import pytest
 from runs.models import Trial
 from tests.agentv.eval_folder import cases, records, run_folder, the_run
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.one_database]
 
 KEYS = [f"case-{n}" for n in range(6)]
 SLOW = {"name": "slow", "provider": "mock", "response": "done", "delay_ms": 300}

@@ -11,7 +11,7 @@ from runs.sandbox.worker_settings import containment
 from tests.agentv.eval_folder import cases, put, records, run_folder, the_run
 from tests.model_server import Answer, serving
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.one_database]
 
 AGENTS = Path(__file__).parents[1] / "files" / "agents"
 KEY = "sk-of-the-walk-0123456789"

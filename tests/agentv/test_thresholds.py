@@ -9,7 +9,7 @@ import pytest
 from runs.compare.differences import fingerprint_parts
 from tests.agentv.eval_folder import cases, run_folder, the_run
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.one_database]
 
 HALF = [
     {"type": "tool_trajectory", "mode": "any_order", "minimums": {"a": 1, "b": 1}},

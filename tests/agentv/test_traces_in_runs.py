@@ -9,7 +9,7 @@ import pytest
 from runs.models import Trial
 from tests.agentv.eval_folder import cases, put, records, run_folder
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.one_database]
 
 TRACE = [
     {"type": "model_step", "timestamp": "2026-01-01T00:00:00Z", "text": "thinking"},

@@ -17,7 +17,7 @@ from tests.builders import make_member, make_project
 from tests.commands.calling import Called, call
 from tests.model_server import Answer, serving
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.one_database]
 
 EVAL = """\
 description: Questions to a shop's clerk.

@@ -8,6 +8,8 @@ import pytest
 
 from tests.api.document import DOCUMENT
 
+pytestmark = pytest.mark.one_database
+
 OPERATIONS = [
     (method, path) for path, methods in DOCUMENT["paths"].items() for method in methods if path != "/health"
 ]

@@ -10,6 +10,8 @@ from django.utils import timezone
 from evalhub.teams.models import ApiToken, AuditEvent, Membership
 from tests.builders import make_member, make_project
 
+pytestmark = pytest.mark.one_database
+
 
 def test_it_gives_the_tokens_own_project(api, project):
     (found,) = api("runner").get("/projects").json()["items"]

@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 
 from runs.alerts.notifications.delivery import deliver_due
 from runs.models import Channel
-from tests.runs.notifications.channels import SECRET
+from tests.runs.alerts.notifications.channels import SECRET
 from tests.runs.servers import Reply, serving
 
 

@@ -22,7 +22,7 @@ from runs.models import (
 from runs.review.overruling import overrule
 from tests.browser.conftest import SCREENSHOTS
 from tests.builders import close, make_guidance, make_member, make_run, make_suite, score
-from tests.runs.reviewing.judged import VERSION, judged_trial, judging
+from tests.runs.review.judged import VERSION, judged_trial, judging
 
 
 @pytest.fixture

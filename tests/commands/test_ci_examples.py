@@ -16,6 +16,8 @@ import yaml
 
 from tests.embedded_data import make_data
 
+pytestmark = pytest.mark.one_database
+
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "scenarios" / "examples"
 EXPRESSION = re.compile(r"\$\{\{[^}]*\}\}")

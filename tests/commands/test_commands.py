@@ -18,6 +18,8 @@ from tests.builders import make_project, make_run, make_suite, make_target, make
 from tests.commands.calling import call
 from tests.embedded_data import make_data
 
+pytestmark = pytest.mark.one_database
+
 ROOT = Path(__file__).resolve().parents[2]
 GOOD = """name: good
 description: Something simple.

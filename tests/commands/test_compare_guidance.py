@@ -8,7 +8,11 @@ from evalhub.teams.access import default_project
 from tests.builders import close, make_guidance, make_run, make_suite, make_trial
 from tests.commands.calling import call
 
-pytestmark = [pytest.mark.django_db, pytest.mark.spec("llm-tool-test", "Comparing guidance versions")]
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.spec("llm-tool-test", "Comparing guidance versions"),
+    pytest.mark.one_database,
+]
 
 
 @pytest.fixture

@@ -14,6 +14,8 @@ from django.core.management import get_commands, load_command_class
 
 from evalhub.web.commands import HelpfulCommand
 
+pytestmark = pytest.mark.one_database
+
 ROOT = Path(__file__).resolve().parents[2]
 OUR_COMMANDS = {
     name: app for name, app in get_commands().items() if app.split(".")[0] in ("evalhub", "scenarios", "runs")

@@ -15,8 +15,10 @@ from runs.exchange.exports.terminal import Terminal, printed, terminal_of
 from runs.models import Run
 from tests.builders import make_project, make_run, make_suite, make_target, make_trial, score
 from tests.commands.calling import call
-from tests.evaluators.test_suite_summary import CASES, SAMPLE
+from tests.evaluators.grading.test_suite_summary import CASES, SAMPLE
 from tests.runs.carrying import launch
+
+pytestmark = pytest.mark.one_database
 
 CASE = {
     "id": "case-1",

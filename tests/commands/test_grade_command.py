@@ -16,6 +16,8 @@ from django.core.management import call_command
 from runs.models import Trial
 from tests.greeting import SUCCEEDS, greeting
 
+pytestmark = pytest.mark.one_database
+
 SUITE = greeting(SUCCEEDS)
 
 

@@ -16,7 +16,7 @@ from scenarios.models import Guidance
 from tests.commands.calling import call
 from tests.runs.carrying import shell_target
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.one_database]
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from runs.models import CommandRecord, Run
 from tests.commands.calling import call
 from tests.session_files import STEPS, claude, codex
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from scenarios.models import Suite
 from tests.agentv.eval_folder import cases, put
 from tests.commands.calling import call
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
 AGENT = {"name": "local", "provider": "cli", "command_template": "sh agent.sh {PROMPT}"}
 

@@ -14,6 +14,8 @@ import pytest
 
 from tests.embedded_data import make_data
 
+pytestmark = pytest.mark.one_database
+
 ROOT = Path(__file__).resolve().parents[2]
 Start = Callable[..., "subprocess.Popen[str]"]
 

@@ -13,7 +13,7 @@ from runs.models import Launch, Run
 from tests.builders import make_run, make_suite, make_target
 from tests.commands.calling import call
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
 
 @pytest.fixture

@@ -15,6 +15,8 @@ from runs.exchange.exports.progress import Totals, totals_line
 from tests.commands.calling import call
 from tests.embedded_data import make_data
 
+pytestmark = pytest.mark.one_database
+
 ROOT = Path(__file__).resolve().parents[2]
 SUITE = "name: plain\ndescription: Nothing to do.\ntask: {prompt: Say hello.}\nevaluation: {gates: []}\n"
 TARGETS = 'targets: [{name: m, provider: cli, workers: 2, command_template: "sleep 0.5; echo hello"}]\n'

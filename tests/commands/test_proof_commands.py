@@ -14,7 +14,7 @@ from scenarios.models import Suite
 from tests.commands.calling import call
 from tests.greeting import EXISTS, greeting
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
 EXAMPLES = Path(__file__).parents[2] / "scenarios" / "examples"
 NULL_PASSES = "- type: file_exists\n  path: README.md\n"

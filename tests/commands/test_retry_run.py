@@ -8,6 +8,8 @@ from runs.models import Run
 from tests.builders import make_project, make_run, make_suite, make_target, make_trial
 from tests.commands.calling import call
 
+pytestmark = pytest.mark.one_database
+
 
 @pytest.fixture
 def run(transactional_db) -> Run:

@@ -9,7 +9,7 @@ import pytest
 from runs.models import CommandRecord
 from tests.commands.calling import call
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 FILES = Path(__file__).parents[1] / "files/sessions"
 
 

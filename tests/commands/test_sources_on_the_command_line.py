@@ -12,7 +12,7 @@ from django.core.management import call_command
 from runs.models import Run
 from tests.runs.servers import Reply, serving
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.one_database]
 
 CASE = {
     "id": "case-1",

@@ -13,7 +13,7 @@ from runs.models import CommandRecord, Run
 from tests.builders import close, make_compared, make_run, make_suite, make_target, make_trial
 from tests.commands.calling import call
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 KEYS = tuple(f"s{n}" for n in range(10))
 
 

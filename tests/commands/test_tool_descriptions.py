@@ -7,7 +7,7 @@ import pytest
 from runs.models import Run
 from tests.commands.calling import call
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.one_database]
 SCENARIO = "name: a\ntask: Hi.\ntarget: {mcp: {name: notes, command: x}}\ngates: [{type: mcp_not_called}]\n"
 TARGETS = "targets: [{name: local, provider: mock}]\n"
 

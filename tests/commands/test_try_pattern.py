@@ -11,7 +11,7 @@ from runs.models import TranscriptRecord
 from tests.builders import make_project, make_run, make_suite, make_trial
 from tests.commands.calling import call
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 TEXT = "$ ship deploy --env prod\nerror: no such option\n$ ship --help\nusage: ship\n$ ls\n"
 
 

@@ -17,7 +17,7 @@ from runs.engine import run_here
 from runs.models import Launch, Run, Worker
 from tests.commands.calling import call
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.one_database]
 
 SUITE = "name: plain\ndescription: Nothing to do.\ntask: {prompt: Say hello.}\nevaluation: {gates: []}\n"
 NOTICE = "No worker is running."

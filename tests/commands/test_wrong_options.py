@@ -9,6 +9,8 @@ from runs.models import Launch
 from tests.builders import make_run, make_suite, make_target
 from tests.commands.calling import call
 
+pytestmark = pytest.mark.one_database
+
 ENDLESS = "/dev/zero"
 TOO_LARGE = "cannot be read: it is larger than 20,971,520 bytes. Check the path."
 

@@ -12,6 +12,8 @@ import pytest
 from tests.conformance import agentv, llm_tool_test, tool_forge
 from tests.conformance.operators import differences
 
+pytestmark = pytest.mark.one_database
+
 ROOT = Path(__file__).parents[2]
 FOLDER = Path(os.environ.get("EVALHUB_VECTORS") or ROOT / "../shared/vectors")
 ADAPTERS = (llm_tool_test, agentv, tool_forge)

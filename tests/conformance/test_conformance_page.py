@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.conformance_page import PAGE, marked_tests, page
 from tests.specifications import MISSING, PARAGRAPHS
+
+pytestmark = pytest.mark.one_database
 
 KNOWN = {
     (spec, title) for spec, sections in PARAGRAPHS.items() for titles in sections.values() for title in titles

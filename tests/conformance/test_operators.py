@@ -6,6 +6,8 @@ import pytest
 
 from tests.conformance.operators import OPERATORS, differences
 
+pytestmark = pytest.mark.one_database
+
 UNDEFINED = {"$undefined": True}
 NUMBER = {"$number": True}
 

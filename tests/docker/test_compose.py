@@ -17,6 +17,8 @@ from tests.docker.stack import DOCKER, ROOT, compose, env_file
 from tests.operations.test_operations_page import settings_documented
 from tests.services.servers import redis_program
 
+pytestmark = pytest.mark.one_database
+
 WORKERS = ("worker", "worker-2", "worker-3")
 OWN = ("migrate", "web", *WORKERS, "beat", "bucket", "backup")
 LASTING = ("web", *WORKERS, "beat", "postgres", "redis", "store")

@@ -15,6 +15,8 @@ from django.urls import resolve
 from evalhub.metrics import collected
 from tests.docker.stack import DOCKER, ROOT, compose
 
+pytestmark = pytest.mark.one_database
+
 FOLDER = DOCKER / "kubernetes"
 FILES = sorted(FOLDER.rglob("*.yaml"))
 OLDEST = "1.33"

@@ -23,7 +23,7 @@ SCENARIO = (
     "name: one\ndescription: Takes a while.\ntask: {prompt: sleep 3; echo done}\nevaluation: {gates: []}\n"
 )
 TARGETS = "targets: [{name: shell, provider: cli, command_template: 'sh -c {PROMPT}'}]\n"
-pytestmark = [pytest.mark.fault, pytest.mark.own_servers]
+pytestmark = [pytest.mark.fault, pytest.mark.own_servers, pytest.mark.one_database]
 
 
 @pytest.fixture

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from tests.evaluators.simulated_uneven_runs import COSTS, RATES, TAILS, UNEVEN, cost_alarms, uneven_alarms
+from tests.evaluators.statistics.simulated_uneven_runs import (
+    COSTS,
+    RATES,
+    TAILS,
+    UNEVEN,
+    cost_alarms,
+    uneven_alarms,
+)
 
 COMPARISONS = 300
 MOST = 0.05 + 2 * (0.05 * 0.95 / COMPARISONS) ** 0.5

@@ -37,6 +37,8 @@ from tests.builders import make_member, make_project, make_run, make_suite, make
 from tests.services.object_store import bucket, served, silent_store, use_bucket
 from tests.static_files import plain_static_files  # noqa: F401  # a fixture
 
+pytestmark = pytest.mark.one_database
+
 BUCKET = "kept-files"
 
 

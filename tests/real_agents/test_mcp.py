@@ -18,7 +18,7 @@ from tests.builders import make_member, make_project
 from tests.real_agents.real import AGENTS, KEY, cost_is_right, give_price, playing
 from tests.real_agents.test_runs import target
 from tests.runs.carrying import launch
-from tests.runs.mcp.servers import NOTES_SERVER, serving
+from tests.runs.engine.mcp.servers import NOTES_SERVER, serving
 from tests.static_files import plain_static_files  # noqa: F401  # a fixture
 from tests.web.screen import parse
 

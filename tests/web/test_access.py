@@ -9,6 +9,8 @@ from evalhub.teams import audit
 from tests.builders import close, make_member, make_project, make_run, make_suite, make_trial
 from tests.web.screen import parse
 
+pytestmark = pytest.mark.one_database
+
 PAGES = {
     "home": "/p/tools/",
     "running": "/p/tools/running/",

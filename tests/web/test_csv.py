@@ -30,7 +30,7 @@ from tests.builders import (
 from tests.trial_parts import make_judging
 from tests.web.screen import parse
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 SignIn = Callable[..., Client]
 
 

@@ -11,6 +11,8 @@ from runs.models import Target, Worker
 from tests.builders import make_run, make_suite, make_trial
 from tests.web.screen import parse
 
+pytestmark = pytest.mark.one_database
+
 
 def test_a_missing_run_leads_to_the_runs_of_its_project(signed_in, project):
     response = signed_in().get("/p/tools/runs/999999/")

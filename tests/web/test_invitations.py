@@ -17,7 +17,7 @@ from tests.web.screen import parse
 SETTINGS = "/p/tools/settings/"
 ACCOUNT = {"username": "grace", "password1": "correct horse battery", "password2": "correct horse battery"}
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
 
 @pytest.fixture

@@ -17,6 +17,8 @@ from runs.models import ModelPrice
 from tests.builders import make_member, make_project
 from tests.web.screen import parse
 
+pytestmark = pytest.mark.one_database
+
 ADDRESS = "/p/tools/settings/"
 SETTINGS = {
     "confirm_trials": "100",

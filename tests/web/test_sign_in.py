@@ -12,6 +12,8 @@ from django.utils import timezone
 from evalhub.teams.models import SignInLink
 from tests.web.screen import parse
 
+pytestmark = pytest.mark.one_database
+
 PASSWORD = "a long enough one"
 
 

@@ -16,7 +16,7 @@ import pytest
 from evalhub.web.example_agent import free_port
 from tests.worker.stand import ROOT, Stand, kill_group
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.one_database]
 TOKEN = "a-token-of-the-test"
 REPORTED = "SELECT name FROM runs_worker WHERE store <> ''"
 

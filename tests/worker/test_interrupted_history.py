@@ -13,7 +13,7 @@ import pytest
 
 from tests.worker.stand import ROOT, Stand
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.one_database]
 
 
 def processes_of(stand: Stand) -> dict[int, bytes]:

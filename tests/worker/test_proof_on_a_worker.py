@@ -5,7 +5,11 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 from tests.worker.stand import ROOT, Stand
+
+pytestmark = pytest.mark.one_database
 
 REQUEST = """
 import django; django.setup()

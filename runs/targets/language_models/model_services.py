@@ -2,7 +2,7 @@
 
 litellm itself guesses a model's service and searches the whole environment for a key, also by the address of a request.
 evalhub names the service and the key, so that a project's requests carry nothing that the project may not use.
-`tests/runs/providers/test_foreign_keys.py` calls every service with a poisoned environment.
+`tests/runs/targets/providers/test_foreign_keys.py` calls every service with a poisoned environment.
 """
 
 from __future__ import annotations

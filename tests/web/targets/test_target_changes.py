@@ -11,6 +11,8 @@ from tests.builders import make_run, make_suite, make_target
 from tests.web.screen import parse
 from tests.web.targets.pages import ADDRESS, actions
 
+pytestmark = pytest.mark.one_database
+
 
 def test_an_admin_accepts_a_proposal(signed_in, project):
     target = make_target(project, accepted=False)

@@ -10,6 +10,8 @@ from tests.builders import make_suite
 from tests.web.screen import parse
 from tests.web.targets.pages import ADDRESS, FILE
 
+pytestmark = pytest.mark.one_database
+
 
 def bring(client, content=FILE, name="targets.yaml", **headers):
     return client.post(f"{ADDRESS}import/", {"file": SimpleUploadedFile(name, content)}, headers=headers)

@@ -13,6 +13,8 @@ from tests.builders import make_project, make_run, make_suite, make_target, make
 from tests.web.screen import parse
 from tests.web.targets.pages import ADDRESS
 
+pytestmark = pytest.mark.one_database
+
 
 def test_it_lists_targets_with_what_was_run(signed_in, project):
     make_target(project, "idle")

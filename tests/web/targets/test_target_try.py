@@ -13,6 +13,8 @@ from tests.builders import make_target
 from tests.web.screen import parse
 from tests.web.targets.pages import ADDRESS, actions
 
+pytestmark = pytest.mark.one_database
+
 NEW = f"{ADDRESS}new/"
 
 

@@ -1,0 +1,160 @@
+"""Real kinds of sessions, read by their values: calls that never ran, history written twice, long commands."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from evaluators.tool_use.interaction import analyse
+from evaluators.tool_use.tool import Tool
+from evaluators.transcripts.sessions import IMPORTERS, Session, parse_session_file
+from tests.session_files import lines_of
+
+FILES = Path(__file__).parents[2] / "files/sessions"
+TOOL = Tool(binary="mytool")
+
+
+def session_of(name: str) -> Session:
+    with (FILES / name).open("rb") as file:
+        _, sessions, problems = parse_session_file(file, IMPORTERS)
+        (found,) = sessions
+    assert not problems
+    return found
+
+
+def ends(name: str) -> list[tuple[str, int | None]]:
+    found = analyse(session_of(name).transcript, TOOL, completed=False)
+    return [(each.line, each.exit_code) for each in found.commands]
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("rejected-new", "rejected"),
+        ("not-granted", "denied"),
+        ("denied-rule", "denied"),
+        ("sibling", "cancelled"),
+    ],
+)
+def test_a_call_that_never_ran_has_no_end(name: str, why: str) -> None:
+    read = session_of(f"denied-calls/{name}.jsonl").transcript
+    found = analyse(read, TOOL, completed=False)
+    assert (found.total_commands, found.error_count, found.not_run) == (0, 0, 1)
+    (result,) = (event for event in read.events if event.type == "tool_result")
+    assert (result.not_run, result.exit_code, result.success) == (why, None, None)
+
+
+def test_a_command_in_the_background_has_an_unknown_end() -> None:
+    assert ends("denied-calls/bg.jsonl") == [("mytool serve", None)]
+
+
+def test_history_that_is_written_twice_counts_once() -> None:
+    found = ends("history-written-twice/resumed.jsonl")
+    assert found == [("mytool add one", 1), ("mytool init", 0), ("mytool add one", 0)]
+
+
+def turn(
+    n: int, *, message: str = "", time: int | None = None, answer: str = "ok"
+) -> list[dict[str, object]]:
+    """A call with the id that some models write in every turn, and its result."""
+    at = f"2026-08-01T10:00:{n if time is None else time:02}.000Z"
+    use = {"type": "tool_use", "id": "call_0", "name": "Bash", "input": {"command": "mytool list"}}
+    result = {"type": "tool_result", "tool_use_id": "call_0", "content": answer, "is_error": answer != "ok"}
+    return [
+        {"type": "assistant", "sessionId": "s", "timestamp": at,
+         "message": {"id": message or f"m{n}", "role": "assistant", "content": [use]}},
+        {"type": "user", "sessionId": "s", "timestamp": at, "message": {"role": "user", "content": [result]}},
+    ]  # fmt: skip
+
+
+def commands(lines: list[dict[str, object]], tmp_path: Path) -> list[int | None]:
+    file = tmp_path / "s.jsonl"
+    file.write_bytes(lines_of(lines))
+    return [code for _, code in ends(str(file))]
+
+
+def test_the_same_id_in_another_message_is_another_call(tmp_path: Path) -> None:
+    assert commands([*turn(0), *turn(1, answer="Exit code 2\nno")], tmp_path) == [0, 2]
+
+
+def test_a_copy_brings_the_result_that_the_first_lacked(tmp_path: Path) -> None:
+    lines = turn(0, answer="Exit code 2\nno")
+    assert commands([lines[0], *lines, *turn(1)], tmp_path) == [2, 0]
+
+
+def test_a_failure_that_quotes_a_refusal_stays_one(tmp_path: Path) -> None:
+    quoted = "Exit code 3\nPermission to use Bash has been denied."
+    assert commands(turn(0, answer=quoted), tmp_path) == [3]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("longrun", [("mytool build", 3)]),
+        ("nohead", [("mytool list", None)]),
+        ("codemode", [("mytool list", None)]),
+    ],
+)
+def test_a_codex_command_is_read_by_its_header(name: str, expected: list[tuple[str, int | None]]) -> None:
+    assert ends(f"codex-long-command/{name}.jsonl") == expected
+
+
+def rollout(*items: dict[str, object]) -> list[dict[str, object]]:
+    lines: list[dict[str, object]] = [{"type": "session_meta", "payload": {"id": "r"}}]
+    for n, item in enumerate(items):
+        at = f"2026-08-01T10:00:{n:02}.000Z"
+        lines.append({"type": "response_item", "timestamp": at, "payload": item})
+    return lines
+
+
+def script(text: str) -> dict[str, object]:
+    return {"type": "custom_tool_call", "name": "exec", "call_id": "a", "input": text}
+
+
+def output(text: str, kind: str = "custom_tool_call_output") -> dict[str, object]:
+    return {"type": kind, "call_id": "a", "output": text}
+
+
+def lines_and_ends(items: list[dict[str, object]], tmp_path: Path) -> list[tuple[str, int | None]]:
+    file = tmp_path / "r.jsonl"
+    file.write_bytes(lines_of(rollout(*items)))
+    return ends(str(file))
+
+
+def test_each_command_of_a_script_is_found(tmp_path: Path) -> None:
+    text = """const [a, b] = await Promise.all([
+      tools.exec_command({cmd: 'mytool add \\'x\\''}), tools.exec_command({ workdir: "/w", "cmd": `mytool list` }),
+    ]); text("tools.exec_command({cmd})")"""
+    found = lines_and_ends([script(text), output("Script completed\nOutput:\nerror: no")], tmp_path)
+    assert found == [("mytool add x", None), ("mytool list", None)]
+
+
+@pytest.mark.parametrize("program", ["pwsh", "C:\\Windows\\powershell.exe"])
+def test_a_command_of_powershell_is_found(program: str, tmp_path: Path) -> None:
+    call = {"type": "function_call", "name": "shell", "call_id": "a",
+            "arguments": f'{{"command": ["{program.replace(chr(92), chr(92) * 2)}", "-NoProfile", "-Command", "mytool list"]}}'}  # fmt: skip
+    found = lines_and_ends([call, output("Exit code: 2\nOutput:\nno", "function_call_output")], tmp_path)
+    assert found == [("mytool list", 2)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "exec command rejected by user",
+        "`mytool list` rejected: policy forbids commands starting with `mytool`",
+        'exec_command failed for `mytool list`: CreateProcess { message: "Rejected(\\"rejected by user\\")" }',
+        "failed to parse function arguments: missing field `cmd`",
+    ],
+)
+def test_a_codex_command_that_was_refused_never_ran(text: str, tmp_path: Path) -> None:
+    call = {
+        "type": "function_call",
+        "name": "exec_command",
+        "call_id": "a",
+        "arguments": '{"cmd": "mytool list"}',
+    }
+    items = [call, output(text, "function_call_output")]
+    assert lines_and_ends(items, tmp_path) == []
+    below = [call, output(f"Process exited with code 1\nOutput:\n{text}", "function_call_output")]
+    assert lines_and_ends(below, tmp_path) == [("mytool list", 1)]

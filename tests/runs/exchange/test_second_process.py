@@ -1,0 +1,90 @@
+"""`map_ahead`: a second process that computes a few values ahead, and is gone when nobody needs it any more."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import closing
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from runs.exchange.demo_data.second_process import ProcessLost, map_ahead
+
+ROOT = Path(__file__).parents[3]
+STARTED_AND_LEFT = """
+import time
+from runs.exchange.demo_data.second_process import map_ahead
+from tests.runs.exchange.test_second_process import process_of
+print(next(map_ahead(process_of, range(9), ahead=1)), flush=True)
+time.sleep(60)
+"""
+
+
+def process_of(_: int) -> int:
+    return os.getpid()
+
+
+def is_alive(process: int) -> bool:
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except FileNotFoundError:
+        return False
+
+
+def is_gone(process: int, *, within_seconds: float) -> bool:
+    until = time.monotonic() + within_seconds
+    while is_alive(process) and time.monotonic() < until:
+        time.sleep(0.02)
+    return not is_alive(process)
+
+
+def test_results_come_from_one_other_process() -> None:
+    processes = set(map_ahead(process_of, range(4), ahead=2))
+    assert len(processes) == 1
+    assert os.getpid() not in processes
+
+
+def test_results_come_in_the_order_of_the_values() -> None:
+    assert list(map_ahead(abs, range(-9, 0), ahead=3)) == list(range(9, 0, -1))
+
+
+def test_only_a_few_values_are_taken_ahead() -> None:
+    values = count()
+    with closing(map_ahead(abs, values, ahead=5)) as results:
+        assert [next(results), next(results)] == [0, 1]
+        assert next(values) == 7
+
+
+def test_the_process_ends_when_its_results_are_not_needed() -> None:
+    with closing(map_ahead(process_of, count(), ahead=5)) as results:
+        process = next(results)
+    assert not is_alive(process)
+
+
+def test_an_error_is_raised_here() -> None:
+    with pytest.raises(ValueError, match="invalid literal"):
+        list(map_ahead(int, ("1", "one"), ahead=1))
+
+
+def test_a_killed_process_is_reported() -> None:
+    with pytest.raises(ProcessLost, match="ended early"):
+        list(map_ahead(signal.raise_signal, [signal.SIGKILL], ahead=1))
+
+
+def test_ctrl_c_is_left_to_the_first_process() -> None:
+    assert list(map_ahead(signal.raise_signal, [signal.SIGINT], ahead=1)) == [None]
+
+
+def test_the_process_ends_when_the_first_one_is_killed() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", STARTED_AND_LEFT], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as first:
+        assert first.stdout is not None
+        second = int(first.stdout.readline())
+        first.kill()
+    assert is_gone(second, within_seconds=20)

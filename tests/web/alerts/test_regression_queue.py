@@ -1,0 +1,233 @@
+"""The queue of regressions: stars, tags, several at once, confirmation, Markdown and how long people take."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+
+import pytest
+from django.utils import timezone
+
+from evalhub.teams.models import ApiToken, AuditEvent
+from runs.alerts.triage import StaleChange, triage
+from runs.models import Alert, Run
+from tests.builders import make_compared, make_member
+from tests.web.screen import parse
+
+pytestmark = pytest.mark.one_database
+
+ADDRESS = "/p/tools/regressions/"
+HTMX = {"HX-Request": "true", "HX-Current-URL": "http://testserver/p/tools/regressions/?assignee=ada"}
+KEYS = ("create", "export")
+
+
+@pytest.fixture(autouse=True)
+def no_broker(settings):
+    settings.CELERY_APP = "tests.web.conftest.SILENT_APP"
+
+
+@pytest.fixture
+def alerts(version):
+    """Return three alerts, oldest first."""
+    good, bad = dict.fromkeys(KEYS, "pass"), dict.fromkeys(KEYS, "fail")
+    before = make_compared(version, good, trials=6)
+    pinned = {"options": {"baseline": str(before.pk)}}
+    runs = [make_compared(version, bad, trials=6, **pinned) for _ in range(3)]
+    return [Alert.objects.get(run=run) for run in runs]
+
+
+def fresh(alert):
+    alert.refresh_from_db()
+    return alert
+
+
+def post(client, alert, **given):
+    return client.post(f"{ADDRESS}{alert.pk}/", given)
+
+
+def test_a_star_and_tags_are_kept_and_decide_nothing(signed_in, alerts):
+    client, alert = signed_in("runner"), alerts[0]
+    post(client, alert, starred="yes")
+    post(client, alert, tags="flaky tool, night, night")
+    assert (fresh(alert).starred, alert.tags, alert.first_triaged) == (True, ["flaky tool", "night"], None)
+    post(client, alert, starred="no", tags="")
+    assert (fresh(alert).starred, alert.tags) == (False, [])
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [("starred=yes", [0]), ("tag=night", [1]), ("tag=nigh", []), ("evidence=confirmed", [2])],
+)
+def test_the_queue_is_filtered(signed_in, alerts, query, found):
+    Alert.objects.filter(pk=alerts[0].pk).update(starred=True)
+    Alert.objects.filter(pk=alerts[1].pk).update(tags=["nightly", "night"])
+    Alert.objects.filter(pk=alerts[2].pk).update(evidence="confirmed")
+    shown = signed_in("viewer").get(f"{ADDRESS}?{query}").context["cards"]
+    assert [card.alert for card, _ in shown] == [alerts[each] for each in found]
+
+
+def test_several_change_at_once(signed_in, project, alerts):
+    make_member(project, "author", "grace")
+    selected = [f"{alert.pk}:{alert.revision}" for alert in alerts[:2]]
+    given = {
+        "alert": selected,
+        "state": "investigating",
+        "assignee": "grace",
+        "tag": "night",
+        "query": "q=Basics",
+    }
+    response = signed_in("runner").post(f"{ADDRESS}selected/", given)
+    assert response.url == f"{ADDRESS}?q=Basics"
+    for alert in alerts[:2]:
+        assert (fresh(alert).state, alert.assignee.username, alert.tags) == (
+            "investigating",
+            "grace",
+            ["night"],
+        )
+    assert (fresh(alerts[2]).state, AuditEvent.objects.filter(action="alert.triage").count()) == (
+        "untriaged",
+        2,
+    )
+
+
+def test_several_leave_what_somebody_else_changed(signed_in, alerts):
+    selected = [f"{alert.pk}:{alert.revision}" for alert in alerts]
+    triage(alerts[0], by=None, state="fixed")
+    client = signed_in("runner")
+    client.post(f"{ADDRESS}selected/", {"alert": selected, "state": "invalid"})
+    page = parse(client.get(ADDRESS))
+    assert "Changed 2 regressions." in page
+    assert f"Someone changed the regression of run {alerts[0].run_id} in the meantime" in page
+    assert [fresh(alert).state for alert in alerts] == ["fixed", "invalid", "invalid"]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"state": "fixed"},
+        {"alert": ["x", "1"], "tag": "a"},
+        {"alert": "999:0"},
+        {"alert": f"{'9' * 5000}:0"},
+    ],
+)
+def test_nothing_selected_changes_nothing(signed_in, alerts, given):
+    client = signed_in("runner")
+    client.post(f"{ADDRESS}selected/", given)
+    assert "Nothing changed. Select regressions" in parse(client.get(ADDRESS))
+    assert Alert.objects.filter(state="untriaged").count() == 3
+
+
+def test_an_old_revision_is_refused(alerts):
+    triage(alerts[0], by=None, state="fixed")
+    with pytest.raises(StaleChange):
+        triage(Alert.objects.get(pk=alerts[0].pk), by=None, revision=0, state="invalid")
+
+
+def test_a_change_updates_state_and_tabs_at_once(signed_in, project, alerts):
+    client = signed_in("runner")
+    given = {"state": "acknowledged", "was-state": "untriaged"}
+    response = client.post(
+        f"{ADDRESS}{alerts[0].pk}/", given, headers={**HTMX, "HX-Current-URL": "http://x/"}
+    )
+    page = parse(response)
+    assert "acknowledged" in page.all("header")[0]
+    assert "Acknowledged 1" in " ".join(page.all("#tabs[hx-swap-oob=true]")[0].text.split())
+
+
+@pytest.mark.parametrize(
+    ("days", "words"),
+    [(3, "due in 3 days"), (1, "due in 1 day"), (0, "due today"), (-2, "overdue by 2 days")],
+)
+def test_the_due_date_counts_down(signed_in, alerts, days, words):
+    due = timezone.now().date() + timedelta(days=days)
+    Alert.objects.filter(pk=alerts[0].pk).update(due=due)
+    assert words in parse(signed_in("viewer").get(ADDRESS))
+
+
+def test_the_median_time_to_triage_is_of_people(signed_in, alerts):
+    client = signed_in("runner")
+    assert "Median time" not in parse(client.get(ADDRESS))
+    now = timezone.now()
+    for alert, hours in zip(alerts, (1, 2, 9), strict=True):
+        values = {"created": now - timedelta(hours=hours), "first_triaged": now}
+        Alert.objects.filter(pk=alert.pk).update(**values)
+    assert "Median time to first triage: 2 h (n = 3)." in parse(client.get(ADDRESS))
+
+
+def test_the_card_names_the_failing_gate(signed_in, alerts):
+    card = parse(signed_in("viewer").get(ADDRESS)).all("article")[0]
+    assert "file_exists failed in 12 trials: out.txt does not exist." in card
+
+
+def test_a_regression_is_copied_as_markdown(signed_in, alerts):
+    Alert.objects.filter(pk=alerts[0].pk).update(note="Is it *the* flag?")
+    response = signed_in("viewer").get(f"{ADDRESS}{alerts[0].pk}/markdown/")
+    text, run = response.content.decode(), alerts[0].run
+    assert response["Content-Type"] == "text/plain; charset=utf-8"
+    assert text.startswith(
+        f"## Regression: Basics on local, [run {run.pk}](http://testserver/p/tools/runs/{run.pk}/)\n\n**Suspected**."
+    )
+    assert "\n| create | 100\xa0% | 0\xa0% | out.txt does not exist. |\n" in text
+    assert "\nIs it \\*the\\* flag?\n" in text
+
+
+def test_the_page_of_a_run_leads_to_its_confirmation(signed_in, alerts):
+    page = parse(signed_in("runner").get(f"/p/tools/runs/{alerts[0].run_id}/"))
+    assert page.link("Confirm regression…").address == f"{ADDRESS}{alerts[0].pk}/confirm/"
+    assert "suspected" in page
+
+
+def test_a_viewer_is_offered_no_change(signed_in, alerts):
+    page = parse(signed_in("viewer").get(ADDRESS))
+    assert not page.all("form[method=post] [data-key]")
+    assert "Confirm…" not in page
+
+
+def test_what_cannot_be_confirmed_says_why(signed_in, alerts):
+    page = signed_in("runner").get(f"{ADDRESS}{alerts[0].pk}/confirm/")
+    assert "The baseline ran with the same configuration" in parse(page)
+    assert "Baseline too thin" in parse(page)
+
+
+def test_a_button_starts_the_confirmation(signed_in, version, alerts):
+    Alert.objects.update(state="fixed")
+    make_compared(version, dict.fromkeys(KEYS, "pass"), trials=6)
+    make_earlier = Alert.objects.get(run=make_compared(version, dict.fromkeys(KEYS, "fail"), trials=6))
+    client = signed_in("runner")
+    page = parse(client.get(f"{ADDRESS}{make_earlier.pk}/confirm/"))
+    assert "2 scenarios × 3 trials on the new configuration: 6 trials." in page
+    response = client.post(f"{ADDRESS}{make_earlier.pk}/confirm/")
+    assert response.url.endswith(f"#alert-{make_earlier.pk}")
+    run = Run.objects.get(trigger="confirm")
+    assert (fresh(make_earlier).evidence, run.trials) == ("confirming", 6)
+    shown = client.get(f"{ADDRESS}{make_earlier.pk}/evidence/")
+    assert (shown.status_code, "0 of 6 fresh trials" in parse(shown)) == (200, True)
+    assert f"run {make_earlier.run_id}" in parse(client.get(f"/p/tools/runs/{run.pk}/"))
+    client.post(f"{ADDRESS}{make_earlier.pk}/confirm/")
+    assert Run.objects.filter(trigger="confirm").count() == 1
+
+
+def test_the_queue_takes_at_most_twelve_queries(signed_in, alerts, django_assert_max_num_queries):
+    Alert.objects.filter(pk=alerts[0].pk).update(evidence="confirming", confirmation=alerts[0].run.launch)
+    Alert.objects.filter(pk=alerts[1].pk).update(first_triaged=timezone.now(), due=date(2026, 1, 1))
+    client = signed_in("runner")
+    client.get(ADDRESS)
+    with django_assert_max_num_queries(12):
+        assert client.get(ADDRESS).status_code == 200
+
+
+def test_home_queue_and_rest_count_open_regressions_alike(signed_in, project, alerts):
+    for alert, state in zip(alerts, ("fixed", "investigating", "untriaged"), strict=True):
+        if state != "untriaged":
+            triage(alert, by=None, state=state)
+    client = signed_in("viewer")
+    assert parse(client.get("/p/tools/")).fact("Open regressions").text.split()[0] == "2"
+    tabs = parse(client.get(ADDRESS)).all("#tabs a")[:3]
+    assert [tab.text.split() for tab in tabs] == [
+        ["Untriaged", "1"],
+        ["Acknowledged"],
+        ["Investigating", "1"],
+    ]
+    _, secret = ApiToken.issue(project, make_member(project, "viewer"), name="ci", role="viewer")
+    listed = client.get("/api/v1/alerts?open=true", headers={"Authorization": f"Bearer {secret}"}).json()
+    assert len(listed["items"]) == 2

@@ -1,0 +1,231 @@
+"""Regressions as a queue of work."""
+
+from __future__ import annotations
+
+from copy import copy
+
+import pytest
+
+from evalhub.teams.models import AuditEvent
+from runs.models import Alert, Run
+from tests.builders import (
+    make_compared,
+    make_guidance,
+    make_member,
+    make_project,
+    make_suite,
+)
+from tests.web.screen import parse
+
+pytestmark = pytest.mark.one_database
+
+ADDRESS = "/p/tools/regressions/"
+HTMX = {"HX-Request": "true"}
+
+
+def ran(version, *failing, **changes):
+    """Return a closed run in which these scenarios failed, compared with its baseline."""
+    outcomes = {key: "fail" if key in failing else "pass" for key in ("create", "export")}
+    return make_compared(version, outcomes, trials=6, **changes)
+
+
+def cards(response):
+    return [card for card, _ in response.context["cards"]]
+
+
+def alert_of(run):
+    return Alert.objects.get(run=run)
+
+
+def send(client, run, headers=None, **given):
+    return client.post(f"{ADDRESS}{alert_of(run).pk}/", given, headers=headers or {})
+
+
+def test_it_shows_that_nothing_regressed(signed_in):
+    assert "No regressions" in parse(signed_in("viewer").get(ADDRESS))
+
+
+def test_it_shows_what_was_lost_and_where_to_look(signed_in, version):
+    before = ran(version)
+    run = ran(version, "export")
+    response = signed_in("viewer").get(ADDRESS)
+    (card,) = cards(response)
+    failing = list(run.trial_set.filter(scenario__key="export").order_by("pk").values_list("pk", flat=True))
+    assert [(lost.key, lost.before, lost.after, lost.failing) for lost in card.lost] == [
+        ("export", 1.0, 0.0, failing[:5])
+    ]
+    article = parse(response).all("article")[0]
+    assert (
+        "▼ Pass rate −50.0 points (−71.1 to −28.9), 1 of 2 comparable scenarios worse; ▼ Judge score"
+        in article
+    )
+    assert article.link(f"run {before.pk}").address == f"/p/tools/runs/{before.pk}/"
+    assert article.link(f"trial {failing[0]}").address == f"/p/tools/trials/{failing[0]}/"
+
+
+def test_it_knows_since_when_a_scenario_fails(signed_in, version):
+    ran(version, "export")
+    ran(version)
+    first = ran(version, "export")
+    pinned = {"options": {"baseline": str(first.pk - 1)}}
+    ran(version, "export", **pinned)
+    newest = ran(version, "export", **pinned)
+    response = signed_in().get(ADDRESS)
+    assert cards(response)[0].alert.run == newest
+    assert {card.since for card in cards(response)} == {first.pk}
+    card = parse(response).all("article")[0]
+    assert card.fact("Failing since").link(f"run {first.pk}").address == f"/p/tools/runs/{first.pk}/"
+
+
+def test_since_when_is_of_the_same_model(signed_in, version):
+    ran(version, model="a")
+    ran(version, "export", model="b")
+    run = ran(version, "export", model="a")
+    assert [card.since for card in cards(signed_in().get(ADDRESS))] == [run.pk]
+
+
+def test_it_shows_what_changed_since_the_baseline(signed_in, version):
+    guidance = make_guidance(version.suite, "v2")
+    ran(version, guidance=guidance, fingerprint={"tool_version": "1.0", "judge": "j", "guidance": "a" * 64})
+    ran(
+        version,
+        "export",
+        guidance=guidance,
+        fingerprint={"tool_version": "2.0", "judge": "j", "guidance": "b" * 64},
+    )
+    (card,) = cards(signed_in().get(ADDRESS))
+    assert [(each.label, each.before, each.after) for each in card.differences] == [
+        ("Guidance", "v2 aaaaaaaa", "v2 bbbbbbbb"),
+        ("Tool", "1.0", "2.0"),
+    ]
+
+
+@pytest.mark.parametrize("state", ["acknowledged", "investigating", "fixed", "wont_fix", "invalid"])
+def test_a_button_moves_a_card_to_its_tab(signed_in, version, state):
+    ran(version)
+    run = ran(version, "export")
+    client = signed_in("runner")
+    response = send(client, run, state=state)
+    alert = alert_of(run)
+    assert response.url == f"{ADDRESS}?state={state}#alert-{alert.pk}"
+    assert (alert.state, bool(alert.first_triaged)) == (state, True)
+    assert cards(client.get(ADDRESS)) == []
+    assert [card.alert for card in cards(client.get(f"{ADDRESS}?state={state}"))] == [alert]
+    assert AuditEvent.objects.filter(action="alert.triage").count() == 1
+
+
+def test_who_when_what_and_where_are_kept(signed_in, project, version):
+    ran(version)
+    run = ran(version, "export")
+    make_member(project, "author", "grace")
+    given = {
+        "assignee": "grace",
+        "due": "2026-12-01",
+        "note": "Wrong flag.",
+        "link": "https://bugs.example/1",
+    }
+    text = send(signed_in(), run, HTMX, **given).content.decode()
+    alert = alert_of(run)
+    assert (alert.assignee.username, alert.due.isoformat()) == ("grace", "2026-12-01")
+    assert (alert.note, alert.link, alert.state) == ("Wrong flag.", "https://bugs.example/1", "untriaged")
+    assert "<html" not in text and "✓ Saved." in text
+    assert len(parse(text).all(".untriaged[hx-swap-oob]")) == 1
+
+
+def test_what_is_not_sent_stays(signed_in, version):
+    ran(version)
+    run = ran(version, "export")
+    Alert.objects.update(note="Kept.")
+    send(signed_in(), run, state="fixed")
+    assert alert_of(run).note == "Kept."
+
+
+def test_saving_without_changes_is_not_a_decision(signed_in, version):
+    ran(version)
+    run = ran(version, "export")
+    send(signed_in(), run, note="", link="", due="", assignee="")
+    assert alert_of(run).first_triaged is None
+    assert not AuditEvent.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"state": "gone"}, None),
+        ({"link": "javascript:alert(1)"}, "Enter a full URL"),
+        ({"link": "ftp://x.example/"}, "Enter a URL that starts with https://"),
+        ({"due": "soon"}, "Enter a date as YYYY-MM-DD"),
+        ({"assignee": "stranger"}, "This person is not a member of the project."),
+    ],
+    ids=["state", "script", "scheme", "due", "assignee"],
+)
+def test_it_refuses_what_cannot_be_kept(signed_in, version, given, sentence):
+    ran(version)
+    run = ran(version, "export")
+    make_member(make_project("other"), "admin", "stranger")
+    response = send(signed_in(), run, HTMX, **given)
+    assert response.status_code == 422
+    assert sentence is None or sentence in response.content.decode()
+    assert alert_of(run).first_triaged is None
+
+
+def test_viewers_read_and_do_not_decide(signed_in, version):
+    ran(version)
+    run = ran(version, "export")
+    client = signed_in("viewer")
+    assert "Acknowledge" not in parse(client.get(ADDRESS)).buttons
+    assert send(client, run, state="fixed").status_code == 403
+
+
+def test_another_projects_alert_is_not_found(signed_in):
+    other = make_suite(make_project("other"), ("create", "export"))
+    ran(other)
+    run = ran(other, "export")
+    assert send(signed_in(), run, state="fixed").status_code == 404
+
+
+def test_the_navigation_counts_what_waits(signed_in, version):
+    ran(version)
+    ran(version, "export")
+    assert "Regressions 1 untriaged" in parse(signed_in().get("/p/tools/suites/")).links
+
+
+@pytest.mark.parametrize(("waiting", "shown"), [(99, "99"), (100, "99+"), (101, "99+")])
+def test_the_navigation_counts_to_a_hundred(signed_in, version, waiting, shown):
+    ran(version)
+    run = ran(version, "export")
+    later = [copy(run) for _ in range(waiting - 1)]
+    for each in later:
+        each.pk = None
+    Alert.objects.bulk_create(Alert(project=run.project, run=each) for each in Run.objects.bulk_create(later))
+    assert f"Regressions {shown} untriaged" in parse(signed_in().get("/p/tools/suites/")).links
+
+
+def test_it_pages_by_key(signed_in, version):
+    before = ran(version)
+    runs = [ran(version, "export", options={"baseline": str(before.pk)}) for _ in range(11)]
+    client = signed_in()
+    first = client.get(ADDRESS)
+    assert len(cards(first)) == 10
+    older = client.get(f"{ADDRESS}?{first.context['older']}")
+    assert [card.alert.run for card in cards(older)] == [runs[0]]
+
+
+def test_it_makes_as_many_queries_for_many_alerts(signed_in, version, django_assert_max_num_queries):
+    before = ran(version)
+    for _ in range(4):
+        ran(version, "export", options={"baseline": str(before.pk)})
+    client = signed_in()
+    # Session, user, access, counts, members, alerts, changes, trials, the menu's projects, the navigation's count.
+    with django_assert_max_num_queries(10):
+        client.get(ADDRESS)
+
+
+def test_hostile_notes_and_names_are_escaped(signed_in, project):
+    version = make_suite(project, ("create", "export"), name="<b>x</b>")
+    ran(version)
+    run = ran(version, "export")
+    Alert.objects.update(note="<script>alert(1)</script>")
+    page = parse(signed_in().get(ADDRESS))
+    assert f"Run {run.pk} <b>x</b> on" in page
+    assert page.field("Note").value.strip() == "<script>alert(1)</script>"

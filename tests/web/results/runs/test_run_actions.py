@@ -1,0 +1,124 @@
+"""What can be done with a run: from its head, and at its end."""
+
+from __future__ import annotations
+
+import pytest
+from django.http import QueryDict
+
+from runs.exchange.exports.exports import EXPORTS
+from runs.results.run_page.rerun_links import LONGEST
+from tests.builders import close, make_guidance, make_run, make_suite, make_target, make_trial
+from tests.web.results.runs.pages import page
+
+pytestmark = pytest.mark.one_database
+
+
+def menu(shown):
+    """Return the addresses of the links in the run's menu, by their words."""
+    (found,) = shown.all("details.menu")
+    return found.links
+
+
+def asked(address):
+    """Return what an address asks of the form of a new run."""
+    path, _, query = address.partition("?")
+    assert path == "/p/tools/runs/new/"
+    return QueryDict(query).dict()
+
+
+def mixed(version, **fields):
+    """Return a run whose first scenario failed, and whose second had a failure and an error."""
+    run = make_run(version, **fields)
+    for key, outcome in (("create", "fail"), ("export", "fail"), ("export", "error")):
+        make_trial(run, key, outcome=outcome)
+    return run
+
+
+def test_what_went_wrong_can_be_asked_for_again(signed_in, version):
+    guidance = make_guidance(version.suite)
+    target = make_target(version.suite.project, "claude & co")
+    run = mixed(version, target=target, model="m=1", guidance=guidance)
+    links = menu(page(signed_in(), close(run)))
+    assert list(links) == [
+        "Try other guidance…",
+        "Rerun 2 failed scenarios…",
+        "Rerun 1 scenario with errors…",
+        "Judge or grade again…",
+        "Download…",
+    ]
+    same = {
+        "suite": version.suite.slug,
+        "targets": "claude & co",
+        "models": "m=1",
+        "guidance": str(guidance.pk),
+    }
+    assert asked(links["Rerun 2 failed scenarios…"]) == {**same, "only": "create, export"}
+    assert asked(links["Rerun 1 scenario with errors…"]) == {**same, "only": "export"}
+
+
+def test_the_whole_run_is_asked_for_again_with_its_guidance(signed_in, version):
+    guidance = make_guidance(version.suite)
+    text = page(signed_in(), make_run(version, guidance=guidance))
+    assert asked(text.link("Run again…").address) == {
+        "suite": version.suite.slug,
+        "targets": "local",
+        "guidance": str(guidance.pk),
+    }
+
+
+def test_what_went_well_or_is_not_over_is_not_asked_for_in_part(signed_in, version):
+    well, open_run = make_run(version), mixed(version, state="running")
+    make_trial(well, "create")
+    client = signed_in()
+    assert list(menu(page(client, close(well)))) == ["Judge or grade again…", "Download…"]
+    assert list(menu(page(client, open_run))) == ["Download…"]
+
+
+MANY = [f"{number} {'x' * 100}" for number in range(LONGEST // 100)]
+
+
+@pytest.mark.parametrize("keys", [["a,b"], MANY], ids=["a comma", "longer than an address"])
+def test_keys_with_commas_have_no_rerun_link(signed_in, project, keys):
+    run = make_run(make_suite(project, keys))
+    for key in keys:
+        make_trial(run, key, outcome="fail")
+    text = page(signed_in(), close(run))
+    assert list(menu(text)) == ["Judge or grade again…", "Download…"]
+    assert "Run again…" in text
+
+
+@pytest.mark.parametrize(
+    ("role", "target"),
+    [
+        ("viewer", {}),
+        ("admin", {"accepted": False}),
+        ("admin", {"provider": "imported"}),
+    ],
+    ids=["a viewer", "a proposed target", "imported results"],
+)
+def test_a_run_that_cannot_start_again_has_no_link(signed_in, version, role, target):
+    for name, value in target.items():
+        setattr(chosen := make_target(version.suite.project, "other"), name, value)
+        chosen.save()
+    run = mixed(version, **({"target": chosen} if target else {}))
+    text = page(signed_in(role), close(run))
+    assert "Run again…" not in text
+    assert not [words for words in menu(text) if words.startswith("Rerun ")]
+
+
+def test_a_run_of_a_branch_can_be_the_baseline_of_all_or_of_it(signed_in, version):
+    client = signed_in()
+    assert "Mark as baseline" in page(client, make_run(version)).buttons
+    text = page(client, make_run(version, branch="<b>"))
+    assert "Mark as baseline of all branches" in text.buttons
+    button = text.button("Mark as baseline of branch <b>")
+    assert (button["name"], button["value"]) == ("branch", "<b>")
+
+
+def test_every_document_can_be_downloaded_at_the_end_of_the_page(signed_in, version):
+    run = make_run(version)
+    text = page(signed_in(), run)
+    assert menu(text)["Download…"] == "#downloads"
+    assert text.region("Download").addresses == [
+        f"/p/tools/runs/{run.pk}/download/{name}/" for name in EXPORTS
+    ]

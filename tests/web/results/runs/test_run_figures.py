@@ -1,0 +1,68 @@
+"""The figures above the runs: what is drawn, and of which runs."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.builders import make_run, make_suite, make_trial
+from tests.web.results.runs.pages import ADDRESS, tried
+from tests.web.screen import parse
+
+pytestmark = pytest.mark.one_database
+
+
+def test_three_figures_are_above_the_rows(signed_in, version):
+    first = tried(version, "pass", "pass", trials=6, cost_usd=2.4)
+    last = tried(version, "pass", "fail", trials=6, cost_usd=3.6)
+    response = signed_in().get(ADDRESS)
+    figures, text = response.context["figures"], response.content.decode()
+    assert [(each.title, each.now) for each in figures.drawn] == [
+        ("Pass rate", "50\N{NO-BREAK SPACE}%"),
+        ("First-try success", "0.50"),
+        ("Cost per passed trial", "$0.600"),
+    ]
+    assert (figures.runs, figures.baseline) == (2, first.pk)
+    assert len(parse(response).all("figure .baseline")) == 3
+    assert f"Run {last.pk}, " in text
+    assert "50 %, 95 % interval 25 % to 75 %, regressed</title>" in text.replace("\N{NO-BREAK SPACE}", " ")
+    assert "intervals; for cost, derived from the pass rate." in text
+    assert "style=" not in text
+
+
+def test_runs_without_results_are_not_drawn(signed_in, version):
+    make_run(version, state="queued")
+    make_trial(make_run(version, cancelled=1), outcome="error")
+    tried(version, "pass", "pass")
+    assert signed_in().get(ADDRESS).context["figures"] is None
+
+
+def test_the_figures_follow_the_filters_and_hold_twenty_runs(signed_in, project, version):
+    other = make_suite(project, name="Second")
+    for number in range(23):
+        tried(other if number % 8 == 0 else version, "pass", "pass")
+    drawn = signed_in().get(f"{ADDRESS}?suite=second").context["figures"]
+    assert (drawn.runs, signed_in().get(ADDRESS).context["figures"].runs) == (3, 20)
+
+
+def test_runs_of_several_suites_have_no_common_baseline(signed_in, project, version):
+    for each in (version, version, make_suite(project, name="Second")):
+        tried(each, "pass", "pass")
+    response = signed_in().get(ADDRESS)
+    assert response.context["figures"].baseline is None
+    assert parse(response).all("figure .baseline") == []
+
+
+def test_an_unmeasured_figure_is_replaced_by_a_sentence(signed_in, version):
+    for _ in range(2):
+        tried(version, "pass", "pass", cost_usd=None)
+    text = signed_in().get(ADDRESS).content.decode()
+    assert text.count("Not measured in these runs.") == 1
+    assert "of the cost" not in text
+
+
+def test_older_pages_have_rows_only(signed_in, version):
+    for _ in range(52):
+        tried(version, "pass", "pass")
+    client = signed_in()
+    older = client.get(ADDRESS).context["older"]
+    assert client.get(f"{ADDRESS}?{older}").context["figures"] is None

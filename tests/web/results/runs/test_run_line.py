@@ -1,0 +1,118 @@
+"""What the old side of a run's verdict is, on its page, in the console and in REST."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from evalhub.teams.models import AuditEvent
+from runs.compare.baselines import set_baseline
+from runs.exchange.exports.console import verdict_lines
+from runs.exchange.exports.document import run_json
+from runs.exchange.exports.regression_rule import has_regressed
+from runs.models import Run
+from tests.builders import make_compared, make_member
+from tests.web.screen import main_of
+
+pytestmark = pytest.mark.one_database
+
+GOOD = {"create": ["pass"] * 5, "export": ["pass"] * 5}
+BAD = {"create": ["fail"] * 5, "export": ["pass"] * 5}
+FINGERPRINT = {"target": "local", "tool_version": "1.0"}
+
+
+def run_of(version, outcomes=GOOD, **changes):
+    return make_compared(version, outcomes, fingerprint=FINGERPRINT, **changes)
+
+
+@pytest.fixture
+def line(version):
+    return [run_of(version) for _ in range(5)]
+
+
+def page(client, run):
+    return main_of(client.get(f"/p/tools/runs/{run.pk}/"))
+
+
+def test_a_run_lists_the_runs_of_its_line(signed_in, version, line):
+    found = page(signed_in(), run_of(version, BAD))
+    assert "Regressed against its line of 5 runs" in found.text
+    table = found.table("Runs of the line")
+    assert table.row_names == [f"run {each.pk}" for each in line[::-1]]
+    assert "varies by" in found.text
+
+
+def test_a_regression_pressed_again_says_since_when(signed_in, version, line):
+    first, second = run_of(version, BAD), run_of(version, BAD)
+    found = page(signed_in(), second)
+    assert f"Regressed since run {first.pk}, against its line of 5 runs" in found.text
+    assert f"Nothing changed since run {first.pk}, so the trials count together" in found.text
+
+
+def test_a_line_that_changed_offers_to_compare_again(signed_in, version, line):
+    run = run_of(version)
+    client = signed_in("runner")
+    assert "Compare again" not in page(client, run).buttons
+    Run.objects.filter(pk=line[0].pk).update(measured=timezone.now() + timedelta(seconds=1))
+    found = page(client, run)
+    assert "Runs of the line changed after this verdict, which stays as it was." in found.text
+    assert "Compare again" in found.buttons
+    Run.objects.filter(pk=line[0].pk).update(measured=timezone.now())
+    client.post(f"/p/tools/runs/{run.pk}/compare-again/")
+    assert "Compare again" not in page(client, run).buttons
+    assert AuditEvent.objects.filter(action="run.compare").exists()
+
+
+def test_comparing_again_needs_the_right_to_triage(signed_in, version, line):
+    run = run_of(version)
+    assert signed_in("viewer").post(f"/p/tools/runs/{run.pk}/compare-again/").status_code == 403
+    assert signed_in("runner").post("/p/tools/runs/999/compare-again/").status_code == 404
+
+
+def test_a_pinned_baseline_that_is_the_best_is_named(signed_in, version, project):
+    best = run_of(version)
+    for _ in range(5):
+        run_of(version, {**GOOD, "create": ["pass"] * 4 + ["fail"]})
+    set_baseline(best, by=make_member(project))
+    found = page(signed_in(), run_of(version))
+    assert f"against the pinned run {best.pk}" in found.text
+    assert f"The pinned run {best.pk} has the highest pass rate of 6 runs." in found.text
+
+
+def test_the_scenarios_of_the_table_come_first(signed_in, version):
+    for _ in range(5):
+        run_of(version, {"create": ["pass"] * 10, "export": ["pass"] * 8 + ["fail"] * 2})
+    run = run_of(version, {"create": ["pass"] * 9 + ["fail"], "export": ["fail"] * 10})
+    rows = page(signed_in(), run).table("Changed scenarios").rows
+    assert [(row.header.split()[0], row.cell("Change").text) for row in rows] == [
+        ("export", "▼ broke"),
+        ("create", "▼ no longer passes"),
+    ]
+
+
+def test_the_console_says_what_the_old_side_is(version, line):
+    first, second = run_of(version, BAD), run_of(version, BAD)
+    lines = verdict_lines(run_json(second))
+    assert lines[0].startswith(
+        f"Regressed since run {first.pk} compared with its line of 5 runs: Pass rate −50.0"
+    )
+    assert lines[-1].startswith(f"Nothing changed since run {first.pk}, so the trials count together.")
+
+
+def test_rest_says_what_the_old_side_is(version, line):
+    first, second = run_of(version, BAD), run_of(version, BAD)
+    side = run_json(second)["compared_with"]
+    assert side["runs"] == [each.pk for each in line[::-1]]
+    assert (side["since"], side["again"], side["is_pinned"]) == (first.pk, [first.pk], False)
+    assert run_json(line[0])["compared_with"] is None
+    assert has_regressed(run_json(second))
+
+
+def test_two_chosen_runs_are_compared_alone(signed_in, version, line):
+    run = run_of(version, {"create": ["fail"] * 2, "export": ["pass"] * 2})
+    assert run.verdict == "regressed"
+    found = main_of(signed_in().get(f"/p/tools/compare/?runs={line[-1].pk},{run.pk}"))
+    assert f"against run {line[-1].pk}" in found.region("Verdict").text
+    assert "10 / 4" in found.table("Measures").row("Pass rate").text

@@ -1,0 +1,62 @@
+"""The measures of a trial beside its scenario's typical values."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.builders import make_run, make_suite, make_target, make_trial
+from tests.web.results.trials.pages import address, page
+
+pytestmark = pytest.mark.one_database
+
+
+def interaction(value):
+    """Return what a trial keeps of layer 1 with this error rate; None is a trial without commands."""
+    metrics = {"available": value is not None, "source": "events", "error_rate": value or 0.0}
+    score = {"layer": "interaction", "name": "error_rate", "value": value, "passed": None}
+    return {"scores": [score], "detail": {"interaction": metrics}}
+
+
+def typical(client, trial):
+    page = client.get(address(trial)).context["page"]
+    return {each.label: tuple(each.typical) for each in page.metrics}["Error rate"]
+
+
+def test_a_measure_shows_the_median_of_earlier_trials(signed_in, project):
+    version = make_suite(project, ("create", "export"))
+    for value in (0.0, 0.25, 0.75):
+        make_trial(make_run(version), "export", **interaction(value))
+    trial = make_trial(make_run(version), "export", **interaction(1.0))
+    make_trial(make_run(version), "export", **interaction(0.5))
+    client = signed_in()
+    assert typical(client, trial) == (0.25, 3)
+    row = page(client, trial).table("Interaction").row("Error rate")
+    assert (row.cell("This trial").text, row.cell("Earlier median").text) == ("1.00", "0.25 3 trials")
+
+
+def test_the_median_covers_the_last_twenty_measured_trials(signed_in, run):
+    for value in [9.0] * 5 + [1.0] * 11 + [None] * 5 + [3.0] * 4:
+        make_trial(run, **interaction(value))
+    assert typical(signed_in(), make_trial(run, **interaction(2.0))) == (1.0, 15)
+
+
+def test_the_median_ignores_errors_and_unlike_trials(signed_in, project):
+    version = make_suite(project, ("create", "export"))
+    mine = make_run(version, branch="main")
+    make_trial(mine, "create", **interaction(0.5))
+    make_trial(mine, "create", outcome="error", **interaction(1.0))
+    make_trial(mine, "create", outcome="", **interaction(1.0))
+    make_trial(mine, "export", **interaction(1.0))
+    for changes in ({"branch": "feature/x"}, {"target": make_target(project, "another")}):
+        make_trial(make_run(version, **changes), "create", **interaction(1.0))
+    trial = make_trial(make_run(version, target=mine.target), "create", **interaction(0.0))
+    assert typical(signed_in(), trial) == (0.5, 1)
+
+
+def test_a_scenarios_first_trial_has_no_median(signed_in, run):
+    trial = make_trial(run, **interaction(0.5))
+    assert typical(signed_in(), trial) == (None, 0)
+    text = page(signed_in(), trial)
+    assert "no earlier trials" in text
+    assert "Earlier median" not in text
+    assert " 0 trials" not in text

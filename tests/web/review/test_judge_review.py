@@ -1,0 +1,295 @@
+"""Reviewing judges on pages: statements, overruling, rounds, disagreements, rationales, assessing again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from runs.models import JudgeCalibration, JudgingRecord, Overrule, Resolution, Review, ReviewRound, Run, Trial
+from runs.review.review_rounds import decide, draw
+from scenarios.models import SuiteVersion
+from tests.builders import close, make_guidance, make_member, make_run, make_trial, score
+from tests.runs.review.judged import VERSION, judged_trial
+from tests.web.screen import parse
+
+pytestmark = pytest.mark.one_database
+
+SignIn = Callable[..., Client]
+
+
+@pytest.fixture
+def run(version: SuiteVersion) -> Run:
+    made = make_run(version, tool_version="1.0")
+    for n in range(6):
+        judged_trial(made, passed=n < 3)
+    return close(made)
+
+
+def test_agreeing_stores_the_persons_name(signed_in: SignIn, run: Run) -> None:
+    client = signed_in("runner")
+    one = JudgingRecord.objects.get(trial=run.trial_set.last())
+    sent = {"refs": f"{one.pk}:negative:0", "word": "disagree", "note": "It ran once.", "key": "1"}
+    client.post("/p/tools/reviews/statements/", sent)
+    (found,) = Review.objects.all()
+    assert (found.word, found.note) == ("disagree", "It ran once.") and found.by is not None
+    page = parse(client.get(f"/p/tools/trials/{one.trial_id}/"))
+    assert "disagree – It ran once." in page
+
+
+def test_one_act_reviews_a_group(signed_in: SignIn, run: Run) -> None:
+    client = signed_in("runner")
+    page = client.get("/p/tools/reviews/")
+    (group,) = [each for each in page.context["groups"] if each.polarity == "negative"]
+    refs = ",".join(map(str, group.references))
+    answer = client.post(
+        "/p/tools/reviews/statements/", {"refs": refs, "word": "agree"}, HTTP_HX_REQUEST="true"
+    )
+    assert answer.status_code == 200 and Review.objects.count() == 3
+    assert "3 agree" in parse(client.get("/p/tools/reviews/"))
+    left = client.get("/p/tools/reviews/?unreviewed=yes").context["groups"]
+    assert [each.polarity for each in left] == ["positive"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "status"),
+    [({"refs": "x"}, 422), ({"word": "maybe"}, 422), ({"refs": "999999:negative:0"}, 404), ({}, 422)],
+)
+def test_bad_reviews_are_refused(signed_in: SignIn, run: Run, changes: dict[str, str], status: int) -> None:
+    one = JudgingRecord.objects.first()
+    assert one is not None
+    sent = {"refs": f"{one.pk}:negative:7", "word": "agree", **changes}
+    answer = signed_in("runner").post("/p/tools/reviews/statements/", sent, HTTP_HX_REQUEST="true")
+    assert answer.status_code == status and not Review.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("query", "polarities"),
+    [
+        ("tool_version=2.0", set()),
+        ("tool_version=1.0", {"negative", "positive"}),
+        ("criterion=task", {"negative"}),
+        (f"judge={VERSION.value}", {"negative", "positive"}),
+        ("judge=x:other", set()),
+        ("suite=nowhere", set()),
+        ("guidance=999", set()),
+    ],
+)
+def test_the_queue_is_filtered(signed_in: SignIn, run: Run, query: str, polarities: set[str]) -> None:
+    found = signed_in("viewer").get(f"/p/tools/reviews/?{query}").context["groups"]
+    assert {each.polarity for each in found} == polarities
+
+
+def test_similar_wordings_are_one_group(signed_in: SignIn, version: SuiteVersion) -> None:
+    made = make_run(version)
+    for text in (
+        "Ran export three times.",
+        "ran  export three times",
+        "Ran the export three times.",
+        "Read no help.",
+    ):
+        judged_trial(made, content={"negatives": [text], "positives": []})
+    groups = signed_in().get("/p/tools/reviews/").context["groups"]
+    assert [(len(each.references), len(each.wordings)) for each in groups] == [(3, 2), (1, 1)]
+
+
+def test_overruling_and_undoing_on_the_page(signed_in: SignIn, version: SuiteVersion) -> None:
+    client, run = signed_in("runner"), make_run(version)
+    trial = make_trial(run, outcome="fail", scores=[score("judge", "judge", 0.4, False)])
+    close(run)
+    address = f"/p/tools/trials/{trial.pk}/overrule/"
+    page = client.post(address, {"score": 0, "verdict": "pass", "reason": "Fine."}, follow=True)
+    assert "Fine." in parse(page) and Trial.objects.get(pk=trial.pk).outcome == "pass"
+    client.post(f"/p/tools/overrules/{Overrule.objects.get().pk}/undo/")
+    assert Trial.objects.get(pk=trial.pk).outcome == "fail"
+    refused = client.post(address, {"score": 0, "verdict": "pass"}, follow=True)
+    assert "Give a reason" in parse(refused)
+
+
+@pytest.mark.parametrize(
+    ("sent", "sentence"),
+    [
+        ({"score": "1", "value": "0.9"}, "Computed from overruled criteria; the judge reported 0.40."),
+        ({"score": "1", "value": "x"}, "The new score isn't a number."),
+        ({"score": "1", "value": "2"}, "outside the rubric's scale"),
+        ({"score": "", "value": "1"}, "Choose a score"),
+        ({"score": "0"}, "Choose a new verdict, or give a new score"),
+        ({"score": "9", "verdict": "pass"}, "no score at position 9"),
+    ],
+)
+def test_numbers_are_overruled_on_the_page(
+    signed_in: SignIn, version: SuiteVersion, sent: dict[str, str], sentence: str
+) -> None:
+    run = make_run(version)
+    scores = [score("judge", "judge", 0.4, False), score("judge", "criterion.task", 0.2)]
+    trial = make_trial(run, outcome="fail", scores=scores)
+    close(run)
+    address = f"/p/tools/trials/{trial.pk}/overrule/"
+    page = signed_in("runner").post(address, {"reason": "Fine.", **sent}, follow=True)
+    assert sentence in parse(page)
+
+
+def test_disagreements_most_confident_first(signed_in: SignIn, version: SuiteVersion) -> None:
+    run = make_run(version)
+    for sure, passed in ((0.5, False), (0.95, False), (0.7, True)):
+        gate = score("gates", "file_exists", float(not passed), not passed)
+        scores = [gate, score("judge", "judge", 0.9 if passed else 0.4, passed)]
+        one = judged_trial(run, passed=passed, content={"confidence": sure})
+        Trial.objects.filter(pk=one.trial_id).update(scores=scores, outcome="fail")
+    close(run)
+    client = signed_in("runner")
+    table = client.get("/p/tools/reviews/disagreements/").context["table"]
+    assert [each.confidence for each in table.weak] == [0.95, 0.5]
+    assert [each.confidence for each in table.fooled] == [0.7]
+    trial = table.weak[0].trial.pk
+    client.post(
+        f"/p/tools/trials/{trial}/resolution/", {"right": "gate_weak", "note": "It only checks a name."}
+    )
+    assert Resolution.objects.get().right == "gate_weak"
+    page = client.get("/p/tools/reviews/disagreements/")
+    assert [each.trial.pk for each in page.context["table"].weak][-1] == trial
+    other = signed_in("runner").post(
+        f"/p/tools/trials/{trial}/resolution/", {"right": "judge_fooled"}, follow=True
+    )
+    assert "nothing changed" in parse(other)
+
+
+def test_the_judge_is_hidden_until_decided(signed_in: SignIn, run: Run) -> None:
+    client = signed_in("runner")
+    client.post("/p/tools/reviews/rounds/", {"judge": VERSION.value, "n": 6, "stratified": "on"})
+    made = ReviewRound.objects.get()
+    page = client.get(f"/p/tools/reviews/rounds/{made.pk}/")
+    item = page.context["item"]
+    assert "0 of 6" in parse(page)
+    trial = f"/p/tools/trials/{item.judging.trial_id}/"
+    hidden = parse(client.get(trial))
+    assert "the judge's answer is hidden" in hidden
+    assert not {"Composite", "Last 20 trials"} & hidden.facts.keys()
+    assert "Used search." not in parse(client.get(trial)) and "three times" not in parse(client.get(trial))
+    sent = {"answer": "pass", "criterion-task": "fail", "criterion-clarity": "unclear", "note": "Fine."}
+    client.post(f"/p/tools/reviews/items/{item.pk}/", sent)
+    item.refresh_from_db()
+    assert (item.passed, item.criteria, item.note) == (True, {"task": False}, "Fine.")
+    assert "hidden" not in parse(client.get(trial))
+    second = signed_in("runner").post(f"/p/tools/reviews/items/{item.pk}/", {"answer": "fail"}, follow=True)
+    assert "decided item" in parse(second)
+
+
+def test_items_are_assigned(signed_in: SignIn, run: Run, project: Any) -> None:
+    ada = make_member(project, "runner", "ada")
+    made = draw(project, VERSION, 2, by=ada)
+    item = made.items.first()
+    assert item is not None
+    client = signed_in("runner")
+    client.post(f"/p/tools/reviews/items/{item.pk}/assignee/", {"assignee": "ada", "seen": ""})
+    item.refresh_from_db()
+    assert item.assignee == ada
+    late = client.post(
+        f"/p/tools/reviews/items/{item.pk}/assignee/", {"assignee": "", "seen": ""}, follow=True
+    )
+    assert "in the meantime" in parse(late)
+
+
+def test_groups_are_taken_on_the_page(signed_in: SignIn, run: Run, project: Any) -> None:
+    client = signed_in("runner")
+    page = client.get("/p/tools/reviews/")
+    (group,) = [each for each in page.context["groups"] if each.polarity == "negative"]
+    name = str(page.context["user"].get_username())
+    keys = ",".join(each.key for each in group.wordings)
+    sent = {"polarity": "negative", "wordings": keys, "assignee": name, "seen": ""}
+    client.post("/p/tools/reviews/groups/assignee/", sent)
+    (mine,) = client.get("/p/tools/reviews/?assignee=mine").context["groups"]
+    assert mine.assignee is not None and mine.text == group.text
+    late = signed_in("runner").post("/p/tools/reviews/groups/assignee/", sent, follow=True)
+    assert "in the meantime" in parse(late)
+    odd = client.post("/p/tools/reviews/groups/assignee/", {**sent, "wordings": "x"}, follow=True)
+    assert "Load the page again" in parse(odd)
+
+
+def test_uncalibrated_judges_have_a_badge(signed_in: SignIn, run: Run) -> None:
+    trial = run.trial_set.first()
+    assert trial is not None
+    for address in (f"trials/{trial.pk}/", f"runs/{run.pk}/"):
+        assert "! not calibrated" in parse(signed_in().get(f"/p/tools/{address}"))
+    JudgeCalibration.objects.update(passing=30, failing=30, lower=0.9)
+    for address in (f"trials/{trial.pk}/", f"runs/{run.pk}/"):
+        assert "! not calibrated" not in parse(signed_in().get(f"/p/tools/{address}"))
+    page = parse(signed_in().get("/p/tools/reviews/calibration/"))
+    assert "30 more passing labels and 30 more failing labels needed." in page
+
+
+def test_judged_pass_rates_stand_beside_the_corrected_ones(signed_in: SignIn, run: Run, project: Any) -> None:
+    address = "/p/tools/reviews/calibration/"
+    table = f"Judged pass rates of {VERSION}"
+    row = parse(signed_in().get(address)).table(table).row(f"run {run.pk}")
+    assert row.cell("As judged").text.startswith("50 %")
+    assert row.cell("Corrected for TPR and TNR").text == "not measured"
+    ada = make_member(project, "runner", "ada")
+    for item in draw(project, VERSION, 6, by=ada).items.all():
+        decide(item, passed=item.judge_passed, criteria={}, note="", by=ada)
+    row = parse(signed_in().get(address)).table(table).row(f"run {run.pk}")
+    assert row.cell("Corrected for TPR and TNR").text.startswith("50 %")
+
+
+def test_rationales_stand_in_columns(signed_in: SignIn, version: SuiteVersion, run: Run) -> None:
+    other = make_run(version, tool_version="2.0", guidance=make_guidance(version.suite))
+    judged_trial(other, content={"criteria": {"task": 0.5}})
+    page = signed_in().get("/p/tools/reviews/rationales/?suite=basics&criterion=task")
+    readings = page.context["readings"]
+    assert [(each.tool, each.guidance, each.mean) for each in readings] == [
+        ("2.0", "AGENTS.md v1", 0.5),
+        ("1.0", "no guidance", pytest.approx(0.55)),
+    ]
+
+
+def test_reasons_of_a_criterion_are_shown(signed_in: SignIn, version: SuiteVersion) -> None:
+    run = make_run(version, tool_version="1.0")
+    for why in ("It wrote the wrong file.", "It wrote a wrong file.", ""):
+        reasons = {"task": why} if why else {}
+        one = judged_trial(run, passed=False, content={"reasons": reasons})
+    named = ["[task] Forgot the header.", "Too slow."]
+    judged_trial(run, passed=False, content={"negatives": named})
+    close(run)
+    client = signed_in("runner")
+    queue = client.get("/p/tools/reviews/?criterion=task")
+    texts = {(group.kind, group.text) for group in queue.context["groups"]}
+    assert texts == {
+        ("reason", "It wrote a wrong file."),
+        ("issue", "[task] Forgot the header."),
+        ("issue", "Ran `export` three times."),
+    }, "only a judging that says nothing of the criterion shows all"
+    (group,) = [each for each in queue.context["groups"] if each.kind == "reason"]
+    client.post("/p/tools/reviews/statements/", {"refs": str(group.references[0]), "word": "agree"})
+    assert Review.objects.get().polarity == "criterion"
+    page = client.get("/p/tools/reviews/rationales/?suite=basics&criterion=task")
+    assert "Reasons" in parse(page) and "It wrote the wrong file." in parse(page)
+    trial = JudgingRecord.objects.exclude(pk=one.pk).earliest("pk").trial_id
+    assert "It wrote the wrong file." in parse(client.get(f"/p/tools/trials/{trial}/"))
+    csv = client.get("/p/tools/reviews/rationales/?suite=basics&criterion=task&format=csv")
+    assert b",reason,It wrote the wrong file.," in b"".join(csv.streaming_content)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "reviews/",
+        "reviews/disagreements/",
+        "reviews/calibration/",
+        "reviews/rationales/",
+        "trials/{trial}/",
+        "runs/{run}/again/",
+        "reviews/rounds/{round}/",
+    ],
+)
+def test_few_queries(
+    signed_in: SignIn, run: Run, project: Any, address: str, django_assert_max_num_queries: Any
+) -> None:
+    made = draw(project, VERSION, 2, by=make_member(project, "runner", "ada"))
+    trial = run.trial_set.first()
+    assert trial is not None
+    client = signed_in("runner")
+    # Session and membership are two of them.
+    with django_assert_max_num_queries(14):
+        client.get("/p/tools/" + address.format(trial=trial.pk, run=run.pk, round=made.pk))
