@@ -62,7 +62,7 @@ def tool_usage(request: ProjectRequest) -> HttpResponseBase:
         "compare": compare,
         "most_runs": MOST_RUNS,
     }
-    return page_or_fragment(request, "usage/usage.html", "usage/_usage.html", context)
+    return page_or_fragment(request, "results/usage/usage.html", "results/usage/_usage.html", context)
 
 
 def _subcommands(found: Usage) -> Iterator[tuple[Cell, ...]]:

@@ -78,7 +78,7 @@ def regressions(request: ProjectRequest) -> HttpResponseBase:
         "total": counts.all.total(),
     }
     return page_or_fragment(
-        request, "regressions/regressions.html", "regressions/_alerts_swapped.html", context
+        request, "alerts/regressions/regressions.html", "alerts/regressions/_alerts_swapped.html", context
     )
 
 
@@ -146,7 +146,9 @@ def alert_triage(request: ProjectRequest, pk: int) -> HttpResponse:
             **_rights(request),
             **_tabs(project, QueryDict(urlsplit(request.htmx.current_url or "").query)),
         }
-        return render(request, "regressions/_alert.html", context, status=200 if form.is_valid() else 422)
+        return render(
+            request, "alerts/regressions/_alert.html", context, status=200 if form.is_valid() else 422
+        )
     if form.is_valid():
         messages.success(request, f"Alert {pk} is {card.alert.get_state_display().lower()}.")
     for errors in form.errors.values():
@@ -192,7 +194,7 @@ def alert_details(request: ProjectRequest, pk: int) -> HttpResponse:
     project = request.access.project
     card = find_card(project, pk)
     context = {"card": card, "form": AlertForm(members_of(project), card.alert), **_rights(request)}
-    return render(request, "regressions/_alert_details.html", context)
+    return render(request, "alerts/regressions/_alert_details.html", context)
 
 
 @require_safe
@@ -221,7 +223,9 @@ def alert_confirm(request: ProjectRequest, pk: int) -> HttpResponse:
         plan = plan_confirmation(card.alert)
     except Unconfirmable as error:
         problem = str(error)
-    return render(request, "regressions/confirm.html", {"card": card, "plan": plan, "problem": problem})
+    return render(
+        request, "alerts/regressions/confirm.html", {"card": card, "plan": plan, "problem": problem}
+    )
 
 
 @require_safe
@@ -230,4 +234,6 @@ def alert_evidence(request: ProjectRequest, pk: int) -> HttpResponse:
     """Show how far an alert's confirmation is; at its end htmx stops asking."""
     card = find_card(request.access.project, pk)
     over = card.alert.evidence != Evidence.CONFIRMING
-    return render(request, "regressions/_evidence.html", {"card": card}, status=STOP_POLLING if over else 200)
+    return render(
+        request, "alerts/regressions/_evidence.html", {"card": card}, status=STOP_POLLING if over else 200
+    )

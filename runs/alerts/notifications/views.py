@@ -35,7 +35,7 @@ def channel_list(request: ProjectRequest) -> HttpResponseBase:
         "kinds": ChannelKind.choices,
         "may_manage": request.access.may("manage"),
     }
-    return render(request, "notifications/channels.html", context)
+    return render(request, "alerts/notifications/channels.html", context)
 
 
 @sensitive_post_parameters("address", "secret")
@@ -119,7 +119,7 @@ def _channel(request: ProjectRequest, pk: int) -> Channel:
 
 
 def _form_page(request: ProjectRequest, kind: str, form: ChannelForm, *, status: int = 200) -> HttpResponse:
-    return render(request, "notifications/channel_new.html", _form_context(kind, form), status=status)
+    return render(request, "alerts/notifications/channel_new.html", _form_context(kind, form), status=status)
 
 
 def _channel_page(
@@ -136,7 +136,7 @@ def _channel_page(
         "is_open": page.first and any(each.is_open and not each.response for each in page.rows),
         **_form_context(channel.kind, form),
     }
-    page_name, fragment = "notifications/channel.html", "notifications/_deliveries.html"
+    page_name, fragment = "alerts/notifications/channel.html", "alerts/notifications/_deliveries.html"
     return page_or_fragment(request, page_name, fragment, context, status=status)
 
 

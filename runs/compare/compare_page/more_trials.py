@@ -199,5 +199,5 @@ def _show(request: ProjectRequest, page: MorePage, *, status: int = 200) -> Http
         "has_changed": status == 409,
     }
     is_part = request.htmx and request.htmx.target == "plan"
-    template = "compare/_more_plan.html" if is_part else "compare/more_trials.html"
+    template = "compare/compare/_more_plan.html" if is_part else "compare/compare/more_trials.html"
     return render(request, template, context, status=status)

@@ -53,7 +53,7 @@ def compare(request: ProjectRequest) -> HttpResponseBase:
     chosen = chosen_runs(request.access.project, given[0] if given else "")
     if not chosen.runs:
         status = 404 if chosen.problem else 200
-        return render(request, "compare/choose_runs.html", {"problem": chosen.problem}, status=status)
+        return render(request, "compare/compare/choose_runs.html", {"problem": chosen.problem}, status=status)
     fresh = fresh_runs(chosen.runs)
     if request.htmx and request.htmx.target == "fresh":
         return _fresh(request, chosen, fresh)
@@ -70,7 +70,7 @@ def _to(request: ProjectRequest, numbers: list[str]) -> HttpResponse:
 
 def _fresh(request: ProjectRequest, chosen: ChosenRuns, fresh: list[FreshRun]) -> HttpResponse:
     """Show how far the further trials are; the whole page is loaded again with the last of them."""
-    response = render(request, "compare/_fresh.html", {"chosen": chosen, "fresh": fresh})
+    response = render(request, "compare/compare/_fresh.html", {"chosen": chosen, "fresh": fresh})
     if not any(each.run.is_open for each in fresh):
         response["HX-Refresh"] = "true"
     return response
@@ -114,11 +114,11 @@ def _two_runs(
         "may_run": request.access.may("run"),
     }
     fragments = {
-        "scenarios": "compare/_scenarios.html",
-        "measures": "compare/_measures.html",
-        "documents": "compare/_documents.html",
+        "scenarios": "compare/compare/_scenarios.html",
+        "measures": "compare/compare/_measures.html",
+        "documents": "compare/compare/_documents.html",
     }
-    return _page(request, "compare/compare.html", fragments, context)
+    return _page(request, "compare/compare/compare.html", fragments, context)
 
 
 def _pair(request: ProjectRequest, compared: ComparedRuns, opened: ComparedScenario) -> TwoTrials | None:
@@ -160,7 +160,7 @@ def _several_runs(
         "is_too_wide": asked and not has_scenarios,
         "most_with_scenarios": MOST_WITH_SCENARIOS,
     }
-    return _page(request, "compare/matrix.html", {"matrix": "compare/_matrix.html"}, context)
+    return _page(request, "compare/compare/matrix.html", {"matrix": "compare/compare/_matrix.html"}, context)
 
 
 def _page(

@@ -30,7 +30,7 @@ def guidance_list(request: ProjectRequest) -> HttpResponse:
         "suites": [(each.slug, each.name) for each in _suites(request)],
         "suite": suite,
     }
-    return render(request, "guidance/list.html", context)
+    return render(request, "compare/guidance/list.html", context)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -60,7 +60,7 @@ def guidance_detail(request: ProjectRequest, pk: int) -> HttpResponse:
         "may_upload": request.access.may("upload"),
         "may_run": request.access.may("run"),
     }
-    return render(request, "guidance/version.html", context, status=422 if error else 200)
+    return render(request, "compare/guidance/version.html", context, status=422 if error else 200)
 
 
 @require_safe
@@ -83,7 +83,9 @@ def guidance_against_other(request: ProjectRequest, a: int, b: int) -> HttpRespo
         "may_run": request.access.may("run"),
         "expert": request.GET.get("columns") == "expert",
     }
-    return page_or_fragment(request, "guidance/against.html", "guidance/_results.html", context)
+    return page_or_fragment(
+        request, "compare/guidance/against.html", "compare/guidance/_results.html", context
+    )
 
 
 @require_safe
@@ -102,7 +104,7 @@ def guidance_matrix_page(request: ProjectRequest) -> HttpResponseBase:
         "target": target,
         "matrix": matrix,
     }
-    return render(request, "guidance/matrix.html", context)
+    return render(request, "compare/guidance/matrix.html", context)
 
 
 def _find(request: ProjectRequest, *keys: int) -> list[Guidance]:

@@ -25,7 +25,7 @@ def project_list(request: HttpRequest) -> HttpResponse:
     """List the user's projects."""
     return render(
         request,
-        "home/projects.html",
+        "compare/home/projects.html",
         {"projects": projects_of(request.user), "may_create": may_create_projects(request.user)},
     )
 
@@ -44,7 +44,7 @@ def project_home(request: ProjectRequest) -> HttpResponse:
         # The navigation shows it, too.
         "alert_counts": summary.alerts,
     }
-    return render(request, "home/home.html", context)
+    return render(request, "compare/home/home.html", context)
 
 
 @require_safe
@@ -56,5 +56,5 @@ def project_running(request: ProjectRequest) -> HttpResponse:
     if not request.htmx:
         return redirect(request.access.project)
     return page_or_fragment(
-        request, "home/home.html", "home/_running.html", {"running": running}, status=status
+        request, "compare/home/home.html", "compare/home/_running.html", {"running": running}, status=status
     )

@@ -41,4 +41,4 @@ def trends(request: ProjectRequest) -> HttpResponseBase:
         "suite": suite,
         "trend": page,
     }
-    return page_or_fragment(request, "trends/trends.html", "trends/_trend.html", context)
+    return page_or_fragment(request, "compare/trends/trends.html", "compare/trends/_trend.html", context)

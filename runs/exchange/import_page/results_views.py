@@ -36,15 +36,17 @@ def run_download(request: ProjectRequest, pk: int, name: str) -> HttpResponse:
 def run_import(request: ProjectRequest) -> HttpResponse:
     """Import another program's results, or show why that failed."""
     if request.method != "POST":
-        return render(request, "results/import.html", {"form": FileForm()})
+        return render(request, "exchange/results_files/import.html", {"form": FileForm()})
     form = FileForm(request.POST, request.FILES)
     if not form.is_valid():
-        return render(request, "results/import.html", {"form": form}, status=422)
+        return render(request, "exchange/results_files/import.html", {"form": form}, status=422)
     file = form.cleaned_data["file"]
     try:
         runs = import_results(request.access.project, file.read(), str(file.name), by=request.user)
     except (RequestError, ScenarioFileError) as error:
-        return render(request, "results/import.html", {"form": form, "problem": str(error)}, status=422)
+        return render(
+            request, "exchange/results_files/import.html", {"form": form, "problem": str(error)}, status=422
+        )
     if len(runs) == 1:
         messages.success(request, f"Imported {file.name} as run {runs[0].pk}.")
         return redirect(runs[0])

@@ -73,7 +73,7 @@ def session_import(request: ProjectRequest) -> HttpResponse:
 
 
 def _page(request: ProjectRequest, *, status: int = 200, **context: Any) -> HttpResponse:
-    return render(request, "sessions/import.html", context, status=status)
+    return render(request, "exchange/sessions/import.html", context, status=status)
 
 
 def _preview(request: ProjectRequest, form: SessionsForm) -> HttpResponse:

@@ -219,7 +219,7 @@ def _show(request: ProjectRequest, page: NewRunPage, planned: Plan, *, status: i
         # Don't replace a number while it is being typed.
         "sets_trials": bool(request.htmx) and request.htmx.trigger_name == "trials",
     }
-    template = "new_run/_plan_swapped.html" if request.htmx else "new_run/new_run.html"
+    template = "launch/new_run/_plan_swapped.html" if request.htmx else "launch/new_run/new_run.html"
     return render(request, template, context, status=status)
 
 

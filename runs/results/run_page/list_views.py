@@ -86,7 +86,7 @@ def run_list(request: ProjectRequest) -> HttpResponseBase:
         "may_upload": request.access.may("upload"),
         "may_tag": request.access.may("run"),
     }
-    return page_or_fragment(request, "runs/runs.html", "runs/_run_table.html", context)
+    return page_or_fragment(request, "results/runs/runs.html", "results/runs/_run_table.html", context)
 
 
 @require_POST
@@ -150,7 +150,9 @@ def run_tags(request: ProjectRequest, pk: int) -> HttpResponse:
     editing = bool(error) or (request.method == "GET" and "cancel" not in request.GET)
     context = {"run": run, "editing": editing, "text": text, "error": error}
     status = 422 if error else 200
-    return page_or_fragment(request, "runs/tags.html", "runs/_tags.html", context, status=status)
+    return page_or_fragment(
+        request, "results/runs/tags.html", "results/runs/_tags.html", context, status=status
+    )
 
 
 def shown_columns(chosen: Sequence[str]) -> list[str]:

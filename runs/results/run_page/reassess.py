@@ -67,7 +67,7 @@ def reassess_run(request: ProjectRequest, pk: int) -> HttpResponse:
         "may_run": request.access.may("run"),
         "may_review": request.access.may("review"),
     }
-    return render(request, "run/again.html", context)
+    return render(request, "results/run/again.html", context)
 
 
 @require_POST

@@ -85,7 +85,7 @@ def run_detail(request: ProjectRequest, pk: int) -> HttpResponseBase:
     failing = _failing(request, run)
     target = request.htmx.target if request.htmx else None
     if target == "failing" and failing:
-        return render(request, "run/_failing_calls.html", failing)
+        return render(request, "results/run/_failing_calls.html", failing)
     recent = recent_runs(run.suite_id, target=run.target_id, up_to=run.pk)
     read = trials_of(run, also=recent)
     left_out = incomparable(run.baseline, run) if run.baseline else {}
@@ -94,7 +94,7 @@ def run_detail(request: ProjectRequest, pk: int) -> HttpResponseBase:
         return table
     context = {"run": run, "facets": facets(rows), **_shown(request, rows), **failing}
     if target == "trials":
-        return render(request, "run/_scenarios.html", context)
+        return render(request, "results/run/_scenarios.html", context)
     used = subcommands(run, read)
     context |= {
         **_progress(run, read),
@@ -124,7 +124,7 @@ def run_detail(request: ProjectRequest, pk: int) -> HttpResponseBase:
         "confirms": confirmed_run(run),
         **(_again(run, rows) if request.access.may("run") else {}),
     }
-    return render(request, "run/run.html", context)
+    return render(request, "results/run/run.html", context)
 
 
 def _compared(
@@ -241,10 +241,10 @@ def run_progress(request: ProjectRequest, pk: int) -> HttpResponse:
         return _live(request, run)
     context = {"run": run, **_progress(run)}
     if run.is_open:
-        return page_or_fragment(request, "run/progress.html", "run/_progress.html", context)
+        return page_or_fragment(request, "results/run/progress.html", "results/run/_progress.html", context)
     if not request.htmx:
         return redirect(run)
-    response = render(request, "run/_progress.html", context, status=STOP_POLLING)
+    response = render(request, "results/run/_progress.html", context, status=STOP_POLLING)
     response["HX-Refresh"] = "true"
     return response
 
@@ -254,7 +254,7 @@ def _live(request: ProjectRequest, run: Run) -> HttpResponse:
     progress = progress_of(run, limits=True)
     if not is_due(run, progress, request.GET["seen"]):
         context = {"run": run, "progress": progress, "swaps": True}
-        response = render(request, "run/_running.html", context)
+        response = render(request, "results/run/_running.html", context)
         response["HX-Reswap"] = "none"
         return response
     # The page's address has the opened scenario and the selected chip.
@@ -263,7 +263,7 @@ def _live(request: ProjectRequest, run: Run) -> HttpResponse:
     left_out = incomparable(run.baseline, run) if run.baseline else {}
     rows = scenario_rows(read, recent, left_out, run.suite_version_id)
     context = {"run": run, "facets": facets(rows), **_shown(request, rows), **_progress(run, read)}
-    return render(request, "run/_live.html", context | _layers(run, read))
+    return render(request, "results/run/_live.html", context | _layers(run, read))
 
 
 def _layers(run: Run, read: RunTrials) -> dict[str, Any]:
@@ -392,7 +392,7 @@ def run_tools(request: ProjectRequest, pk: int) -> HttpResponse:
         "packages": sum((run.options.get("packages") or {}).values()),
         "differs": baseline is not None and surface_hash(baseline) not in ("", surface_hash(run)),
     }
-    return render(request, "run/tools.html", context)
+    return render(request, "results/run/tools.html", context)
 
 
 def weakest_sessions(digest: Digest) -> list[DigestedTrial]:

@@ -40,4 +40,4 @@ def search(request: ProjectRequest) -> HttpResponseBase:
         "place_names": dict(PLACES),
         "outcomes": [each for each in STATES if each[0] in OUTCOMES],
     }
-    return render(request, "search/search.html", context)
+    return render(request, "results/search/search.html", context)

@@ -31,7 +31,9 @@ def trial_replay(request: ProjectRequest, pk: int) -> HttpResponseBase:
     """Play a trial's calls, one after the other."""
     trial, found = _replayed(request, pk)
     failed = next((place for place, step in enumerate(found) if step.failed), None)
-    response = render(request, "trial/replay.html", {"trial": trial, "steps": found, "first_failure": failed})
+    response = render(
+        request, "results/trial/replay.html", {"trial": trial, "steps": found, "first_failure": failed}
+    )
     response.headers[HEADER] = build_policy(update=WASM)
     return response
 

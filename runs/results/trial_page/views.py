@@ -59,8 +59,8 @@ def trial_detail(request: ProjectRequest, pk: int) -> HttpResponseBase:
         "is_blind": page.round is not None and request.GET.get("judge") != "show",
     }
     target = request.htmx.target if request.htmx else None
-    fragments = {"transcript": "trial/_transcript.html", "more-steps": "trial/_steps.html"}
-    return render(request, fragments.get(target or "", "trial/trial.html"), context)
+    fragments = {"transcript": "results/trial/_transcript.html", "more-steps": "results/trial/_steps.html"}
+    return render(request, fragments.get(target or "", "results/trial/trial.html"), context)
 
 
 @require_safe
@@ -133,7 +133,7 @@ def trial_draft(request: ProjectRequest, pk: int) -> HttpResponse:
         return response
     context = {"trial": trial, "draft": draft, "drafts": drafts, "chosen": chosen + 1}
     context["may_upload"] = request.access.may("upload")
-    return render(request, "trial/draft.html", context)
+    return render(request, "results/trial/draft.html", context)
 
 
 @require_safe
@@ -150,7 +150,7 @@ def trial_against(request: ProjectRequest, pk: int, base: int) -> HttpResponseBa
     }
     if table := chosen_table(request, tables):
         return table
-    return render(request, "trial/side_by_side.html", {"compared": compared})
+    return render(request, "results/trial/side_by_side.html", {"compared": compared})
 
 
 @require_safe

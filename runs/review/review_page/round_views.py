@@ -43,7 +43,7 @@ def calibration(request: ProjectRequest) -> HttpResponse:
         "may_review": request.access.may("review"),
         "project": project,
     }
-    return render(request, "reviews/calibration.html", context)
+    return render(request, "review/reviews/calibration.html", context)
 
 
 @require_POST
@@ -95,7 +95,7 @@ def round_detail(request: ProjectRequest, pk: int) -> HttpResponse:
         "members": members_of(request),
         "may_review": may_review,
     }
-    return render(request, "reviews/round.html", context)
+    return render(request, "review/reviews/round.html", context)
 
 
 def _find_item(request: ProjectRequest, pk: int) -> RoundItem:

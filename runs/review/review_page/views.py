@@ -72,7 +72,7 @@ def reviews(request: ProjectRequest) -> HttpResponseBase:
         "may_review": request.access.may("review"),
         "here": request.get_full_path(),
     }
-    return render(request, "reviews/reviews.html", context)
+    return render(request, "review/reviews/reviews.html", context)
 
 
 @require_POST
@@ -127,12 +127,12 @@ def statement_review(request: ProjectRequest) -> HttpResponse:
         "name": request.POST.get("key", "")[:60],
         "next": request.POST.get("next", ""),
     }
-    return render(request, "reviews/_reviewed.html", context)
+    return render(request, "review/reviews/_reviewed.html", context)
 
 
 def _refused(request: ProjectRequest, sentence: str, fallback: str) -> HttpResponse:
     if request.htmx:
-        return render(request, "reviews/_refused.html", {"sentence": sentence}, status=422)
+        return render(request, "review/reviews/_refused.html", {"sentence": sentence}, status=422)
     messages.error(request, sentence)
     return back(request, fallback)
 
@@ -190,7 +190,7 @@ def disagreements(request: ProjectRequest) -> HttpResponse:
         "may_review": request.access.may("review"),
         "here": request.get_full_path(),
     }
-    return render(request, "reviews/disagreements.html", context)
+    return render(request, "review/reviews/disagreements.html", context)
 
 
 @require_POST
@@ -224,4 +224,4 @@ def rationales(request: ProjectRequest) -> HttpResponseBase:
         "suites": [(each.slug, each.name) for each in page.suites],
         "n": counted(sum(each.judged for each in page.readings), "judging"),
     }
-    return render(request, "reviews/rationales.html", context)
+    return render(request, "review/reviews/rationales.html", context)

@@ -157,7 +157,7 @@ class SuiteEditor:
 
     def render(self, status: int = 200) -> HttpResponse:
         """Return the page, or what validation says for htmx."""
-        page, part = "suites/editor.html", "suites/_editor_problems.html"
+        page, part = "suites/suites/editor.html", "suites/suites/_editor_problems.html"
         return page_or_fragment(self.request, page, part, {"editor": self}, status=status)
 
 
@@ -185,7 +185,7 @@ def suite_edit(request: ProjectRequest, suite: str) -> HttpResponse:
     found = find_suite_or_404(request, suite)
     source = source_of(found)
     if source is None:
-        return render(request, "suites/no_source.html", {"suite": found})
+        return render(request, "suites/suites/no_source.html", {"suite": found})
     editor = SuiteEditor(request, found, source, base=source.sha256)
     if request.method != "POST":
         _open(editor, source)

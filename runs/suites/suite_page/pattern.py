@@ -82,7 +82,7 @@ def suite_pattern(request: ProjectRequest, suite: str) -> HttpResponse:
     }
     if request.method == "POST":
         context |= _found(form)
-    return page_or_fragment(request, "suites/pattern.html", "suites/_matches.html", context)
+    return page_or_fragment(request, "suites/suites/pattern.html", "suites/suites/_matches.html", context)
 
 
 def _tool(version: ScenarioVersion | None, shared: str) -> Tool:

@@ -81,8 +81,8 @@ def proof_part(request: ProjectRequest, suite: Suite) -> HttpResponse:
     )
     context = {"suite": suite, "proof": shown, "may_run": request.access.may("run")}
     if shown.is_proving:
-        return render(request, "suites/_proof.html", context)
-    response = render(request, "suites/_proof.html", context, status=STOP_POLLING)
+        return render(request, "suites/suites/_proof.html", context)
+    response = render(request, "suites/suites/_proof.html", context, status=STOP_POLLING)
     response["HX-Refresh"] = "true"
     return response
 

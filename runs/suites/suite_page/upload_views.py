@@ -64,7 +64,7 @@ def suite_upload(request: ProjectRequest) -> HttpResponse:
     context = {"form": form, "uploaded": uploaded}
     status = uploaded.status if uploaded else 422
     response = page_or_fragment(
-        request, "suites/upload.html", "suites/_uploaded.html", context, status=status
+        request, "suites/suites/upload.html", "suites/suites/_uploaded.html", context, status=status
     )
     if uploaded and uploaded.imported:
         # The list on the page loads itself again.

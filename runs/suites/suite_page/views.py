@@ -43,7 +43,7 @@ def suite_list(request: ProjectRequest) -> HttpResponseBase:
         "form": UploadForm(),
         "may_upload": request.access.may("upload"),
     }
-    return page_or_fragment(request, "suites/suites.html", "suites/_suite_table.html", context)
+    return page_or_fragment(request, "suites/suites/suites.html", "suites/suites/_suite_table.html", context)
 
 
 def find_suite_or_404(request: ProjectRequest, slug: str) -> Suite:
@@ -62,7 +62,7 @@ def suite_detail(request: ProjectRequest, suite: str) -> HttpResponse:
     shown = Shown(**{each.name: request.GET.get(each.name, "") for each in fields(Shown)})
     if request.htmx and request.htmx.target == "versions":
         context = {"suite": found, "change": version_change(found, shown.version), "shown": shown}
-        return page_or_fragment(request, "suites/suite.html", "suites/_versions.html", context)
+        return page_or_fragment(request, "suites/suites/suite.html", "suites/suites/_versions.html", context)
     if request.htmx and request.htmx.target == "proof":
         return proofs.proof_part(request, found)
     page = suite_page(found, shown)
@@ -81,7 +81,7 @@ def suite_detail(request: ProjectRequest, suite: str) -> HttpResponse:
         "may_run": request.access.may("run"),
         "may_triage": request.access.may("triage"),
     }
-    return page_or_fragment(request, "suites/suite.html", "suites/_scenarios.html", context)
+    return page_or_fragment(request, "suites/suites/suite.html", "suites/suites/_scenarios.html", context)
 
 
 @require_POST
@@ -141,4 +141,4 @@ def suite_difference(request: ProjectRequest, suite: str) -> HttpResponse:
     rest = [each for each in every if each not in chosen]
     files = fixture_differences(change.before, change.after) if change.before and change.after else []
     context = {"suite": found, "change": change, "shown": chosen, "rest": rest, "files": files}
-    return render(request, "suites/difference.html", context)
+    return render(request, "suites/suites/difference.html", context)

@@ -161,7 +161,7 @@ class Editor:
             "may_try": accepts_at_once(self.request.access),
             **_tried(self.tried),
         }
-        page, part = "targets/target_edit.html", "targets/_target_form.html"
+        page, part = "targets/targets/target_edit.html", "targets/targets/_target_form.html"
         return page_or_fragment(self.request, page, part, context, status=status)
 
 
@@ -175,7 +175,7 @@ def target_new(request: ProjectRequest) -> HttpResponse:
     """Choose a provider, then fill in its form."""
     kind = kind_of({"provider": request.GET.get("provider", "")})
     if request.method != "POST" and "try" not in request.GET and not kind and "view" not in request.GET:
-        return render(request, "targets/target_new.html", {"kinds": KINDS})
+        return render(request, "targets/targets/target_new.html", {"kinds": KINDS})
     entry = {"name": "", "provider": kind or "cli", **SAMPLES.get(kind, {})}
     return _edited(request, Editor(request, None), entry)
 
@@ -217,4 +217,4 @@ def _edited(request: ProjectRequest, editor: Editor, entry: dict[str, Json]) -> 
 def target_try(request: ProjectRequest, pk: int) -> HttpResponse:
     """Show the result of a try; htmx polls until it arrives."""
     row = get_object_or_404(TargetTry, project=request.access.project, pk=pk)
-    return render(request, "targets/_try.html", _tried(row))
+    return render(request, "targets/targets/_try.html", _tried(row))

@@ -56,7 +56,7 @@ def _show(request: ProjectRequest, form: PriceForm, *, status: int = 200) -> Htt
         "prices": ModelPrice.objects.filter(project=request.access.project),
         "may_manage": request.access.may("manage"),
     }
-    return render(request, "prices/prices.html", context, status=status)
+    return render(request, "targets/prices/prices.html", context, status=status)
 
 
 @require_POST

@@ -77,7 +77,7 @@ def target_list(request: ProjectRequest) -> HttpResponseBase:
     }
     if table := chosen_table(request, tables):
         return table
-    return render(request, "targets/targets.html", _list(request))
+    return render(request, "targets/targets/targets.html", _list(request))
 
 
 @require_POST
@@ -92,7 +92,7 @@ def target_import(request: ProjectRequest) -> HttpResponse:
     status = taken.status if taken else 422
     context = _list(request, form=form, taken=taken)
     return page_or_fragment(
-        request, "targets/targets.html", "targets/_target_table.html", context, status=status
+        request, "targets/targets/targets.html", "targets/targets/_target_table.html", context, status=status
     )
 
 
@@ -125,7 +125,7 @@ def suite_targets(request: ProjectRequest, suite: str) -> HttpResponse:
         taken = ImportedTargets(file, targets)
     except ScenarioFileError as error:
         taken = ImportedTargets(file, problems=quoted(error.problems, {file: text.encode()}))
-    return render(request, "targets/targets.html", _list(request, taken=taken), status=taken.status)
+    return render(request, "targets/targets/targets.html", _list(request, taken=taken), status=taken.status)
 
 
 @require_POST
@@ -164,4 +164,4 @@ def target_check(request: ProjectRequest, pk: int) -> HttpResponse:
     if not request.htmx:
         return redirect("target-list", request.access.project.slug)
     context = {"row": target_row(target, now=timezone.now()), **_rights(request)}
-    return render(request, "targets/_target.html", context)
+    return render(request, "targets/targets/_target.html", context)

@@ -41,7 +41,7 @@ def test_the_record_is_out_of_reach(tmp_path: Path, level: Level) -> None:
     proxy = containment(level).around(workspace, server, profile=AGENT, writable=(door,))
     places = {"folder": proxy.inside(server), "door_folder": str(door), "workspace": proxy.inside(workspace)}
     (server / "settings.json").write_text(json.dumps({**places, "command": SERVER}))
-    program = proxy.inside(server / "runs" / "sources" / "mcp_proxy.py")
+    program = proxy.inside(server / "runs" / "engine" / "mcp" / "mcp_proxy.py")
     words = [sys.executable, "-IS", program, proxy.inside(server / "settings.json")]
 
     def serve() -> None:
