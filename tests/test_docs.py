@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 from django.core.management import BaseCommand, get_commands, load_command_class
 
+from tests.data_model_page import PAGE, page
+from tests.house_picture import PICTURE, picture
+
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)#\s]+)")
@@ -19,15 +22,15 @@ OUR_COMMANDS = {
 }
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_every_link_leads_somewhere(page: Path) -> None:
-    broken = [link for link in LINK.findall(page.read_text()) if not (page.parent / link).exists()]
+@pytest.mark.parametrize("name", PAGES, ids=lambda name: str(name.relative_to(ROOT)))
+def test_every_link_leads_somewhere(name: Path) -> None:
+    broken = [link for link in LINK.findall(name.read_text()) if not (name.parent / link).exists()]
     assert broken == []
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_every_named_file_exists(page: Path) -> None:
-    missing = [path for path in CODE_PATH.findall(page.read_text()) if not (ROOT / path).exists()]
+@pytest.mark.parametrize("name", PAGES, ids=lambda name: str(name.relative_to(ROOT)))
+def test_every_named_file_exists(name: Path) -> None:
+    missing = [path for path in CODE_PATH.findall(name.read_text()) if not (ROOT / path).exists()]
     assert missing == []
 
 
@@ -41,6 +44,14 @@ def test_every_folder_of_runs_is_in_the_architecture_page() -> None:
     text = (ROOT / "docs" / "architecture.md").read_text()
     folders = [f"runs/{path.parent.name}/" for path in (ROOT / "runs").glob("*/__init__.py")]
     assert [name for name in folders if f"`{name}`" not in text] == []
+
+
+def test_the_picture_of_the_house_is_drawn() -> None:
+    assert PICTURE.read_text() == picture(), "Draw it with `python -m tests.house_picture`."
+
+
+def test_the_data_model_is_drawn() -> None:
+    assert PAGE.read_text() == page(), "Draw it with `python -m tests.data_model_page`."
 
 
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
