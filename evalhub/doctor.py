@@ -47,7 +47,7 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True)
-class Finding:
+class PartStatus:
     """What is known of one part of the installation."""
 
     part: str
@@ -56,75 +56,77 @@ class Finding:
     advice: str = ""
 
 
-def examine() -> Iterator[Finding]:
+def examine() -> Iterator[PartStatus]:
     """Yield what each check finds; a check that breaks is a problem, and the others go on."""
     for part, check in CHECKS.items():
         try:
             yield from check()
         except (Error, ImproperlyConfigured, OSError, RequestError, ValueError) as error:
-            yield Finding(part, State.PROBLEM, f"{type(error).__name__}: {error}".splitlines()[0])
+            yield PartStatus(part, State.PROBLEM, f"{type(error).__name__}: {error}".splitlines()[0])
 
 
-def _database() -> Iterator[Finding]:
+def _database() -> Iterator[PartStatus]:
     try:
         ensure_database()
         connection.ensure_connection()
         executor = MigrationExecutor(connection)
     except Error as error:
         reason = str(error).strip().splitlines()[0]
-        yield Finding("database", State.PROBLEM, f"It does not answer: {reason}.", "Check DATABASE_URL.")
+        yield PartStatus("database", State.PROBLEM, f"It does not answer: {reason}.", "Check DATABASE_URL.")
         return
     missing = executor.migration_plan(executor.loader.graph.leaf_nodes())
     if missing:
         advice = "Run 'manage.py migrate'."
-        yield Finding("database", State.PROBLEM, f"{counted(len(missing), 'migration')} missing.", advice)
+        yield PartStatus("database", State.PROBLEM, f"{counted(len(missing), 'migration')} missing.", advice)
     else:
         name = settings.DATABASES["default"]["NAME"]
-        yield Finding("database", State.OK, f"{connection.display_name}, {name}.")
+        yield PartStatus("database", State.OK, f"{connection.display_name}, {name}.")
 
 
-def _clock() -> Iterator[Finding]:
+def _clock() -> Iterator[PartStatus]:
     difference = abs(database_now() - time.time())
     if difference > MOST_CLOCK_SECONDS:
         sentence = f"This machine and the database differ by {difference:.0f} s."
-        yield Finding("clock", State.WARNING, sentence, "Synchronise both with NTP.")
+        yield PartStatus("clock", State.WARNING, sentence, "Synchronise both with NTP.")
     else:
-        yield Finding("clock", State.OK, "This machine and the database agree.")
+        yield PartStatus("clock", State.OK, "This machine and the database agree.")
 
 
-def _broker() -> Iterator[Finding]:
+def _broker() -> Iterator[PartStatus]:
     problem = broker_problem()
     if not problem:
-        yield Finding("broker", State.OK, "It answers.")
+        yield PartStatus("broker", State.OK, "It answers.")
     elif settings.BROKER_URL:
-        yield Finding("broker", State.PROBLEM, problem, "Start it, or correct EVALHUB_BROKER_URL.")
+        yield PartStatus("broker", State.PROBLEM, problem, "Start it, or correct EVALHUB_BROKER_URL.")
     else:
-        yield Finding("broker", State.WARNING, "The embedded broker is not running.", "'make run' starts it.")
+        yield PartStatus(
+            "broker", State.WARNING, "The embedded broker is not running.", "'make run' starts it."
+        )
 
 
-def _workers() -> Iterator[Finding]:
+def _workers() -> Iterator[PartStatus]:
     online, problem = workers_online()
     if not online:
         advice = "'make run' starts one." if settings.EMBEDDED else "Start one with 'make worker'."
-        yield Finding("workers", State.WARNING, "No worker is running.", advice)
+        yield PartStatus("workers", State.WARNING, "No worker is running.", advice)
     elif problem:
-        yield Finding("workers", State.PROBLEM, problem)
+        yield PartStatus("workers", State.PROBLEM, problem)
     else:
-        yield Finding("workers", State.OK, f"{online} running.")
+        yield PartStatus("workers", State.OK, f"{online} running.")
 
 
-def _sandbox() -> Iterator[Finding]:
+def _sandbox() -> Iterator[PartStatus]:
     found = containment()
     if problem := found.agent_problem:
         sentence, _, advice = problem.partition(". ")
-        yield Finding("sandbox", State.PROBLEM, f"{sentence}.", advice)
+        yield PartStatus("sandbox", State.PROBLEM, f"{sentence}.", advice)
     elif found.level is Level.BWRAP:
-        yield Finding("sandbox", State.OK, f"{found.level}: {MEANING[found.level]}")
+        yield PartStatus("sandbox", State.OK, f"{found.level}: {MEANING[found.level]}")
     else:
         advice = "Install bubblewrap and allow user namespaces to hide the worker from agents."
-        yield Finding("sandbox", State.WARNING, f"{found.level}: {MEANING[found.level]}", advice)
+        yield PartStatus("sandbox", State.WARNING, f"{found.level}: {MEANING[found.level]}", advice)
     if why := found.shared_counts:
-        yield Finding(
+        yield PartStatus(
             "sandbox",
             State.WARNING,
             f"One trial can take all inotify instances and namespaces of the worker's user: {why}.",
@@ -132,28 +134,28 @@ def _sandbox() -> Iterator[Finding]:
         )
 
 
-def _recording() -> Iterator[Finding]:
+def _recording() -> Iterator[PartStatus]:
     # Imported here because it loads what runs trials.
     from runs.engine.tool.tool_recording import recording_problem
 
     if problem := recording_problem(containment()):
-        yield Finding(
+        yield PartStatus(
             "recording", State.WARNING, f"Tools are not recorded: {problem}", "Their events are read instead."
         )
     else:
-        yield Finding("recording", State.OK, "Every execution of a tool is recorded.")
+        yield PartStatus("recording", State.OK, "Every execution of a tool is recorded.")
 
 
-def _agents() -> Iterator[Finding]:
+def _agents() -> Iterator[PartStatus]:
     for program, install in AGENTS.items():
         path = shutil.which(program)
         if path is None:
-            yield Finding("agents", State.OK, f"{program}: not installed.", f"'{install}' installs it.")
+            yield PartStatus("agents", State.OK, f"{program}: not installed.", f"'{install}' installs it.")
         elif version := _version(path):
-            yield Finding("agents", State.OK, f"{program}: {version}, {path}.")
+            yield PartStatus("agents", State.OK, f"{program}: {version}, {path}.")
         else:
             advice = f"Run '{path} --version' to see why, or install it again: {install}"
-            yield Finding("agents", State.WARNING, f"{program}: {path} does not start.", advice)
+            yield PartStatus("agents", State.WARNING, f"{program}: {path} does not start.", advice)
 
 
 def _version(path: str) -> str:
@@ -173,16 +175,16 @@ def _version(path: str) -> str:
     return next(iter(done.stdout.strip().splitlines()), "") if done.returncode == 0 else ""
 
 
-def _keys() -> Iterator[Finding]:
+def _keys() -> Iterator[PartStatus]:
     present = [name for name in KEYS if os.environ.get(name)]
     if present:
-        yield Finding("keys", State.OK, f"Set: {', '.join(present)}.")
+        yield PartStatus("keys", State.OK, f"Set: {', '.join(present)}.")
     else:
         advice = f"Set one such as {KEYS[0]} to ask models or judge with them."
-        yield Finding("keys", State.OK, "No key of a model provider is set.", advice)
+        yield PartStatus("keys", State.OK, "No key of a model provider is set.", advice)
 
 
-def _packages() -> Iterator[Finding]:
+def _packages() -> Iterator[PartStatus]:
     # Imported here because it loads what runs trials.
     from runs.engine.mcp.mcp_packages import FOLDER, LAUNCHERS
 
@@ -190,27 +192,27 @@ def _packages() -> Iterator[Finding]:
     for program, install in LAUNCHERS.items():
         path = shutil.which(program)
         if path is None:
-            yield Finding("packages", State.OK, f"{program}: not installed.", f"'{install}' installs it.")
+            yield PartStatus("packages", State.OK, f"{program}: not installed.", f"'{install}' installs it.")
         else:
-            yield Finding("packages", State.OK, f"{program}: {path}. {how}")
+            yield PartStatus("packages", State.OK, f"{program}: {path}. {how}")
 
 
-def _disk() -> Iterator[Finding]:
+def _disk() -> Iterator[PartStatus]:
     problem = shortage()
     free = min(map(free_bytes, folders_to_write()))
     text = f"{free / 1e9:.1f} GB free in {settings.DATA_DIR}."
-    yield Finding("disk", State.PROBLEM, problem) if problem else Finding("disk", State.OK, text)
+    yield PartStatus("disk", State.PROBLEM, problem) if problem else PartStatus("disk", State.OK, text)
 
 
-def _files() -> Iterator[Finding]:
+def _files() -> Iterator[PartStatus]:
     problems = store_problems()
     for problem in problems:
-        yield Finding("files", State.PROBLEM, problem)
+        yield PartStatus("files", State.PROBLEM, problem)
     if not problems:
-        yield Finding("files", State.OK, "Web and workers use the same store.")
+        yield PartStatus("files", State.OK, "Web and workers use the same store.")
 
 
-CHECKS: dict[str, Callable[[], Iterator[Finding]]] = {
+CHECKS: dict[str, Callable[[], Iterator[PartStatus]]] = {
     "database": _database,
     "clock": _clock,
     "broker": _broker,

@@ -66,7 +66,7 @@ def workers(now: datetime) -> list[dict[str, Any]]:
     ]
 
 
-def stored(now: datetime) -> tuple[dict[str, Any], str]:
+def read_queue_state(now: datetime) -> tuple[dict[str, Any], str]:
     """Return queue and workers from the database, or nothing and the reason why it doesn't answer."""
     try:
         connection.ensure_connection()
@@ -84,7 +84,7 @@ def _storage_problem(workers: list[dict[str, Any]]) -> str:
 
 def state() -> dict[str, Any]:
     """Return how evalhub is: `ok` needs the database, the broker, room on the disks and the file store."""
-    known, database = stored(timezone.now())
+    known, database = read_queue_state(timezone.now())
     broker = broker_problem()
     disk = _storage_problem(known.get("workers", []))
     return {
@@ -98,7 +98,7 @@ def state() -> dict[str, Any]:
     }
 
 
-def shown(request: HttpRequest) -> dict[str, Any]:
+def visible_state(request: HttpRequest) -> dict[str, Any]:
     """Return the part of `state` that the client may see: without rights only the status."""
     found = state()
     # Without a database no client can be identified.
@@ -114,5 +114,5 @@ def shown(request: HttpRequest) -> dict[str, Any]:
 @require_safe
 def healthz(request: HttpRequest) -> JsonResponse:
     """Answer 200 while pages can be served, 503 without the database."""
-    answer = shown(request)
+    answer = visible_state(request)
     return JsonResponse(answer, status=200 if answer["database"] == "ok" else 503)

@@ -152,7 +152,7 @@ def _stored(counted: Mapping[str, float]) -> dict[str, MetricCounter]:
 @never_cache
 @login_not_required
 @require_safe
-def metrics(request: HttpRequest) -> HttpResponse:
+def show_metrics(request: HttpRequest) -> HttpResponse:
     """Answer with every metric, 403 for strangers."""
     if not may_read(request):
         sentence = "Metrics are read from this machine, or with EVALHUB_METRICS_TOKEN as a bearer token.\n"

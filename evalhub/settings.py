@@ -11,7 +11,7 @@ from csp.constants import NONE, SELF, UNSAFE_INLINE
 
 from evalhub import environment
 from evalhub.broker_address import BrokerAddress
-from evalhub.version import newest_version
+from evalhub.version import read_version
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 _packaged = Path(__file__).resolve().parent / "assets"
@@ -48,7 +48,7 @@ SECRET_KEY = (
 )
 DEBUG = environment.choice("EVALHUB_DEBUG", "no", ("yes", "no")) == "yes"
 ALLOWED_HOSTS = EVALHUB_HOSTS or ["localhost", "127.0.0.1"]
-VERSION = newest_version(ASSETS / "CHANGELOG.md")
+VERSION = read_version(ASSETS / "CHANGELOG.md")
 
 DATABASES = {"default": environment.database(DATABASE_URL or f"sqlite:///{DATA_DIR / 'evalhub.sqlite3'}")}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"

@@ -36,7 +36,7 @@ def tie_to(parent: int) -> None:
 
 
 @dataclass
-class Service:
+class SupervisedProcess:
     """One child process: what to start, and how long it may take to stop."""
 
     name: str
@@ -94,7 +94,7 @@ class Supervisor:
     """Starts services in order, restarts those that end, stops them in reverse order."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
-        self.services: list[Service] = []
+        self.services: list[SupervisedProcess] = []
         self.stopping = False
         self._say = say
         self._wake, wakes = os.pipe()
@@ -107,7 +107,7 @@ class Supervisor:
     def _ask_to_stop(self, *_: object) -> None:
         self.stopping = True
 
-    def add(self, service: Service) -> None:
+    def add(self, service: SupervisedProcess) -> None:
         """Start a service and keep it running from now on."""
         service.start()
         self.services.append(service)

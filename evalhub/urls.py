@@ -17,10 +17,10 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("", include("runs.urls")),
     path("patterns/", patterns.patterns, name="patterns"),
     path("healthz", health.healthz, name="healthz"),
-    path("metrics", metrics.metrics, name="metrics"),
+    path("metrics", metrics.show_metrics, name="metrics"),
 ]
 
 handler400 = "evalhub.web.errors.bad_request"
 handler403 = "evalhub.web.errors.forbidden"
-handler404 = "evalhub.web.errors.not_found"
+handler404 = "evalhub.web.errors.show_not_found"
 handler500 = "evalhub.web.errors.failed"

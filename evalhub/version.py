@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 
-def newest_version(changelog: Path) -> str:
+def read_version(changelog: Path) -> str:
     """Return the first `## 1.2.3` heading's version. Raises ValueError when there is none."""
     match = re.search(r"^## (\d+\.\d+\.\d+)", changelog.read_text(encoding="utf-8"), re.MULTILINE)
     if match is None:

@@ -22,20 +22,23 @@ _ZERO_LIMIT = -6
 
 def string_of(value: Json) -> str:
     """Return a JSON value as text: texts unchanged, `7` for 7.0, compact JSON for the rest."""
-    return value if isinstance(value, str) else json_of(value)
+    return value if isinstance(value, str) else javascript_json(value)
 
 
-def json_of(value: Json) -> str:
+def javascript_json(value: Json) -> str:
     """Return compact JSON with JavaScript's number format and the keys in their order."""
     if isinstance(value, bool) or value is None or isinstance(value, str):
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, float):
         return _number(value)
     if isinstance(value, dict):
-        pairs = (f"{json.dumps(str(key), ensure_ascii=False)}:{json_of(item)}" for key, item in value.items())
+        pairs = (
+            f"{json.dumps(str(key), ensure_ascii=False)}:{javascript_json(item)}"
+            for key, item in value.items()
+        )
         return "{" + ",".join(pairs) + "}"
     if isinstance(value, list | tuple):
-        return "[" + ",".join(map(json_of, value)) + "]"
+        return "[" + ",".join(map(javascript_json, value)) + "]"
     # Integers stay exact, even where JavaScript would round.
     return str(value)
 

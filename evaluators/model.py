@@ -11,6 +11,25 @@ from typing import Any, Literal, Protocol
 
 from msgspec import Struct, field
 from msgspec.structs import force_setattr
+from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
+
+
+class Value(BaseModel):
+    """An immutable value that rejects unknown fields."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+
+class Kind(Value):
+    """One of several kinds, named by `type` in the file."""
+
+    type: str
+
+    @model_serializer(mode="wrap")
+    def _with_type(self, dump: SerializerFunctionWrapHandler) -> dict[str, Json]:
+        """Keep `type` even when defaults are left out, because it selects the class."""
+        return {"type": self.type, **dump(self)}
+
 
 Json = Any
 """A decoded JSON value."""

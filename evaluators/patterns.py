@@ -71,7 +71,7 @@ class Match(Struct, frozen=True):
 Spans = tuple[int, int, int, int]
 
 
-class Answer(Struct, frozen=True):
+class PatternAnswer(Struct, frozen=True):
     """What a process found: no spans and no problem where nothing matches."""
 
     spans: Spans | None = None
@@ -84,7 +84,7 @@ class Answer(Struct, frozen=True):
     """Why there is no answer."""
 
 
-Runner = Callable[[Engine, str, str | None, float], Answer]
+Runner = Callable[[Engine, str, str | None, float], PatternAnswer]
 """Search a text, or compile only where it is None, in a process that is killed after so many seconds of processor time."""
 
 _runners: list[Runner] = []
@@ -217,7 +217,7 @@ def largest_repeat(source: str) -> int:
     return max(groups)
 
 
-def _answer(engine: Engine, text: str, source: str, searched: str | None) -> Answer:
+def _answer(engine: Engine, text: str, source: str, searched: str | None) -> PatternAnswer:
     """Return the answer of a separate process. Raises `BadPattern` and `SlowPattern`."""
     if not _runners:
         raise BadPattern(

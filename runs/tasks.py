@@ -16,10 +16,9 @@ from runs.alerts.notifications import delivery, digest
 from runs.db.outage import outage
 from runs.db.retry import is_connection_lost
 from runs.engine import batches, preparation
-from runs.engine.abandoned import take_abandoned
 from runs.engine.grading.requests import run_request
 from runs.engine.lane_pool import lane_pool
-from runs.engine.reaper import reap
+from runs.engine.reaper import reap, take_abandoned
 from runs.engine.stored_trials.reassessing import run_reassessment
 from runs.engine.trying import run_try
 from runs.models import GradeRequest, Reassessment, SuiteProof, TargetCheck, TargetTry

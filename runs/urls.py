@@ -31,9 +31,8 @@ from runs.compare.guidance_page.views import (
 )
 from runs.compare.home_page.views import home, project_home, project_list, project_running
 from runs.compare.trends_page.views import trends
-from runs.exchange.import_page.removing import sessions_remove
 from runs.exchange.import_page.results_views import run_download, run_import
-from runs.exchange.import_page.sessions_views import session_import
+from runs.exchange.import_page.sessions_views import session_import, sessions_remove
 from runs.launch.new_run_page.views import run_new
 from runs.results.run_page.causes import run_separate
 from runs.results.run_page.diagnosis import diagnosis_review
@@ -42,7 +41,7 @@ from runs.results.run_page.reassess import reassess_run, reassessment_adopt
 from runs.results.run_page.views import (
     baseline_set,
     baseline_unset,
-    compare_again,
+    compare_run_again,
     run_cancel,
     run_detail,
     run_progress,
@@ -51,15 +50,16 @@ from runs.results.run_page.views import (
     short_run,
     short_trial,
 )
-from runs.results.search.views import search
-from runs.results.trial_page.replay import trial_cast, trial_replay
+from runs.results.search.views import show_search
 from runs.results.trial_page.views import (
     artifact,
     transcript_text,
     trial_against,
     trial_against_any,
+    trial_cast,
     trial_detail,
     trial_draft,
+    trial_replay,
     workspace_file,
 )
 from runs.results.usage_views import tool_usage
@@ -130,7 +130,7 @@ project_urls = [
     path("runs/<int:pk>/progress/", run_progress, name="run-progress"),
     path("runs/<int:pk>/separate/", run_separate, name="run-separate"),
     path("runs/<int:pk>/cancel/", run_cancel, name="run-cancel"),
-    path("runs/<int:pk>/compare-again/", compare_again, name="run-compare-again"),
+    path("runs/<int:pk>/compare-again/", compare_run_again, name="run-compare-again"),
     path("runs/<int:pk>/retry/", run_retry, {"again": "retry"}, name="run-retry"),
     path("runs/<int:pk>/resume/", run_retry, {"again": "resume"}, name="run-resume"),
     path("trials/<int:pk>/", trial_detail, name="trial-detail"),
@@ -170,7 +170,7 @@ project_urls = [
     path("settings/notifications/messages/<int:pk>/again/", delivery_again, name="delivery-again"),
     path("settings/prices/", price_list, name="price-list"),
     path("settings/prices/<int:pk>/remove/", price_remove, name="price-remove"),
-    path("search/", search, name="search"),
+    path("search/", show_search, name="search"),
     path("usage/", tool_usage, name="tool-usage"),
     path("trends/", trends, name="trends"),
     path("reviews/", reviews, name="reviews"),

@@ -10,7 +10,7 @@ import tarfile
 import zipfile
 import zlib
 from collections.abc import Iterator
-from typing import IO
+from typing import IO, Any, cast
 
 from scenarios.bundle_limits import (
     MAX_ARCHIVE_BYTES,
@@ -19,14 +19,55 @@ from scenarios.bundle_limits import (
     MAX_RATIO,
     MAX_TOTAL_BYTES,
     Member,
+    bundle_error,
     check_path,
     is_litter,
-    refuse,
     too_large,
     too_large_file,
     too_many,
 )
-from scenarios.tar_entries import Archive
+
+MAX_GLOBAL_BYTES = 1024
+"""Headers that apply to all later entries: tarfile copies them to each entry."""
+MAX_HEADER_BYTES = 8 * 1024 * 1024
+"""All extended headers together; tarfile keeps them while the archive is open."""
+_EXTENDED = (tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE)
+_SPARSE = b"GNU.sparse."
+
+
+class Entry(tarfile.TarInfo):
+    """An entry whose extended headers are checked before tarfile decodes them."""
+
+    def _proc_member(self, archive: Archive) -> Any:
+        # tarfile reads the whole map of a sparse file into a list.
+        if self.type == tarfile.GNUTYPE_SPARSE:
+            raise tarfile.ReadError("it has sparse files")
+        if self.type in _EXTENDED:
+            archive.check_extended(self)
+        return super()._proc_member(archive)  # type: ignore[misc]  # tarfile's hook for subclasses has no types
+
+
+class Archive(tarfile.TarFile):
+    """A tar whose headers are limited. Raises `tarfile.ReadError` for more."""
+
+    tarinfo = Entry
+    header_bytes = 0
+    global_bytes = 0
+
+    def check_extended(self, header: tarfile.TarInfo) -> None:
+        """Count a header, and leave its content to be read."""
+        size = abs(header.size)
+        self.header_bytes += size
+        if header.type == tarfile.XGLTYPE:
+            self.global_bytes += size
+        if self.header_bytes > MAX_HEADER_BYTES or self.global_bytes > MAX_GLOBAL_BYTES:
+            raise tarfile.ReadError("its extended headers are too large")
+        file = cast(IO[bytes], self.fileobj)
+        start = file.tell()
+        if _SPARSE in file.read(size):
+            raise tarfile.ReadError("it has sparse files")
+        file.seek(start)
+
 
 _PIECE = 64 * 1024
 _FREE = 1024 * 1024
@@ -67,7 +108,9 @@ def read_members(name: str, data: bytes) -> Iterator[Member]:
     """Yield the files of an archive, counting sizes while reading. Raises `ScenarioFileError`."""
     if len(data) > MAX_ARCHIVE_BYTES:
         what = f"The archive has {len(data):,} bytes; the limit is {MAX_ARCHIVE_BYTES:,}."
-        raise refuse(name, "", what, "Split the suite or make its fixtures smaller.", "bundle/large-archive")
+        raise bundle_error(
+            name, "", what, "Split the suite or make its fixtures smaller.", "bundle/large-archive"
+        )
     try:
         if data.startswith(b"PK"):
             yield from _zip_members(name, data)
@@ -75,7 +118,7 @@ def read_members(name: str, data: bytes) -> Iterator[Member]:
             yield from _tar_members(name, data)
     except _BROKEN as error:
         what = f"The archive cannot be read: {str(error).rstrip('.') or type(error).__name__}."
-        raise refuse(
+        raise bundle_error(
             name, "", what, "Create it again as zip or tar.gz, without a password.", "bundle/broken-archive"
         ) from error
 
@@ -110,7 +153,7 @@ def _check_compression(name: str, entry: zipfile.ZipInfo) -> None:
     if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         what = "It is compressed by another method than Deflate."
         fix = "Pack it with Deflate, which zip programs use by default."
-        raise refuse(name, entry.filename, what, fix, "bundle/compression")
+        raise bundle_error(name, entry.filename, what, fix, "bundle/compression")
 
 
 def _tar_members(name: str, data: bytes) -> Iterator[Member]:
@@ -165,12 +208,14 @@ def _read(file: IO[bytes], name: str, path: str, *, packed: int) -> bytes:
 
 def _bomb(name: str, path: str) -> Exception:
     what = f"It unpacks to more than {MAX_RATIO} times its size."
-    return refuse(name, path, what, "Pack only real files.", "bundle/bomb")
+    return bundle_error(name, path, what, "Pack only real files.", "bundle/bomb")
 
 
 def _link(name: str, path: str, kind: str) -> Exception:
-    return refuse(name, path, f"It is a {kind} link.", "Pack a copy of the file instead.", "bundle/link")
+    return bundle_error(
+        name, path, f"It is a {kind} link.", "Pack a copy of the file instead.", "bundle/link"
+    )
 
 
 def _not_regular(name: str, path: str) -> Exception:
-    return refuse(name, path, "It is neither a file nor a folder.", "Remove it.", "bundle/not-regular")
+    return bundle_error(name, path, "It is neither a file nor a folder.", "Remove it.", "bundle/not-regular")

@@ -33,7 +33,7 @@ class Member:
     executable: bool = False
 
 
-def refuse(archive: str, member: str, what: str, fix: str, id: str) -> ScenarioFileError:
+def bundle_error(archive: str, member: str, what: str, fix: str, id: str) -> ScenarioFileError:
     """Return the error for a rejected bundle."""
     shown = member.encode("utf-8", "backslashreplace").decode()
     return ScenarioFileError([Problem(file=archive, line=1, where=shown, what=what, fix=fix, id=id)])
@@ -51,7 +51,7 @@ def collect(archive: str, members: Iterable[Member]) -> list[Member]:
         _check_sizes(archive, member, total=total, count=len(kept) + 1)
         if member.path.casefold() in kept:
             what = "Two files have this path, or paths that differ only in case."
-            raise refuse(archive, member.path, what, "Rename one of them.", "bundle/same-path")
+            raise bundle_error(archive, member.path, what, "Rename one of them.", "bundle/same-path")
         kept[member.path.casefold()] = member
     _check_folders(archive, kept)
     return sorted(kept.values(), key=lambda member: member.path)
@@ -66,21 +66,21 @@ def check_path(archive: str, path: str) -> None:
     """Reject a path that leads outside or is not portable."""
     fix = "Use relative paths with forward slashes."
     if path.startswith(("/", "~")) or re.match(r"[A-Za-z]:", path):
-        raise refuse(archive, path, "The path is absolute.", fix, "bundle/absolute-path")
+        raise bundle_error(archive, path, "The path is absolute.", fix, "bundle/absolute-path")
     if "\\" in path:
-        raise refuse(archive, path, "The path has a backslash.", fix, "bundle/backslash")
+        raise bundle_error(archive, path, "The path has a backslash.", fix, "bundle/backslash")
     if _CONTROL.search(path):
-        raise refuse(
+        raise bundle_error(
             archive, path, "The path has a control character or is not UTF-8.", fix, "bundle/bad-path"
         )
     parts = path.split("/")
     if ".." in parts:
-        raise refuse(archive, path, "The path contains '..'.", fix, "bundle/upward-path")
+        raise bundle_error(archive, path, "The path contains '..'.", fix, "bundle/upward-path")
     if "" in parts or "." in parts:
-        raise refuse(archive, path, "The path has an empty part or '.'.", fix, "bundle/bad-path")
+        raise bundle_error(archive, path, "The path has an empty part or '.'.", fix, "bundle/bad-path")
     if len(path.encode()) > MAX_PATH or len(parts) > MAX_FOLDERS:
         what = f"The path is longer than {MAX_PATH} bytes or {MAX_FOLDERS} parts."
-        raise refuse(archive, path, what, "Shorten it.", "bundle/long-path")
+        raise bundle_error(archive, path, what, "Shorten it.", "bundle/long-path")
 
 
 def _check_sizes(archive: str, member: Member, *, total: int, count: int) -> None:
@@ -100,7 +100,7 @@ def check_total(archive: str, *, size: int, count: int) -> None:
 def too_large_file(archive: str, path: str) -> ScenarioFileError:
     """Return the error for one file that is too large."""
     what = f"The file is larger than {MAX_FILE_BYTES:,} bytes."
-    return refuse(
+    return bundle_error(
         archive, path, what, "Make it smaller, or download it in setup.commands.", "bundle/large-file"
     )
 
@@ -108,13 +108,15 @@ def too_large_file(archive: str, path: str) -> ScenarioFileError:
 def too_large(archive: str) -> ScenarioFileError:
     """Return the error for files that are too large in total."""
     what = f"The files have more than {MAX_TOTAL_BYTES:,} bytes in total."
-    return refuse(archive, "", what, "Split the suite or make its fixtures smaller.", "bundle/too-large")
+    return bundle_error(
+        archive, "", what, "Split the suite or make its fixtures smaller.", "bundle/too-large"
+    )
 
 
 def too_many(archive: str) -> ScenarioFileError:
     """Return the error for too many files."""
     what = f"The upload has more than {MAX_MEMBERS:,} files."
-    return refuse(archive, "", what, "Split the suite.", "bundle/too-many-files")
+    return bundle_error(archive, "", what, "Split the suite.", "bundle/too-many-files")
 
 
 def _check_folders(archive: str, kept: dict[str, Member]) -> None:
@@ -123,7 +125,9 @@ def _check_folders(archive: str, kept: dict[str, Member]) -> None:
         while folder := posixpath.dirname(folder):
             if folder in kept:
                 what = "The path is both a file and a folder."
-                raise refuse(archive, kept[folder].path, what, "Rename one of them.", "bundle/same-path")
+                raise bundle_error(
+                    archive, kept[folder].path, what, "Rename one of them.", "bundle/same-path"
+                )
 
 
 def read_whole(path: Path, *, most: int = MAX_FILE_BYTES) -> bytes:

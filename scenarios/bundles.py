@@ -14,11 +14,11 @@ from scenarios.bundle_limits import (
     MAX_ARCHIVE_BYTES,
     MAX_FILE_BYTES,
     Member,
+    bundle_error,
     collect,
-    refuse,
 )
-from scenarios.formats import companions_of, decode
-from scenarios.formats.positions import Document
+from scenarios.formats import companions_of, decode_by_extension
+from scenarios.formats.positions import PositionedDocument
 from scenarios.formats.solutions import FOLDER as SOLUTIONS
 from scenarios.formats.upload import inside
 
@@ -30,7 +30,7 @@ class Bundle:
     name: str
     files: Mapping[str, bytes]
     executables: frozenset[str] = field(default_factory=frozenset)
-    decoded: Mapping[str, Document] = field(default_factory=dict)
+    decoded: Mapping[str, PositionedDocument] = field(default_factory=dict)
     """Documents that were decoded while reading."""
 
 
@@ -46,7 +46,7 @@ def read_path(path: Path) -> Bundle:
         content = _content(path, path.name, limit=MAX_ARCHIVE_BYTES)
     except OSError as error:
         reason = (error.strerror or "it cannot be read").lower()
-        raise refuse(
+        raise bundle_error(
             str(path), "", f"The path cannot be read: {reason}.", "Check the path.", "bundle/unreadable"
         ) from error
     if is_archive(path.name, content):
@@ -82,7 +82,9 @@ def read_archive(name: str, data: bytes) -> Bundle:
 def _bundle(archive: str, name: str, members: Iterator[Member]) -> Bundle:
     kept = collect(archive, members)
     if not kept:
-        raise refuse(archive, "", "The upload has no files.", "Add the suite's files.", "bundle/no-files")
+        raise bundle_error(
+            archive, "", "The upload has no files.", "Add the suite's files.", "bundle/no-files"
+        )
     executables = frozenset(member.path for member in kept if member.executable)
     return Bundle(name, {member.path: member.content for member in kept}, executables)
 
@@ -99,7 +101,7 @@ def _stem(name: str) -> str:
 def _with_companions(path: Path, content: bytes) -> Bundle:
     root = path.resolve().parent
     members = [Member(path.name, content)]
-    document = decode(path.name, content)
+    document = decode_by_extension(path.name, content)
     for named in companions_of(document) if document else ():
         found = root / (inside("", named) or path.name)
         if found == root or found.name == path.name or not found.resolve().is_relative_to(root):
@@ -119,7 +121,7 @@ def _walk(root: Path, folder: Path, above: tuple[Path, ...]) -> Iterator[Member]
     """Yield the files below a folder, following links within the root."""
     real = folder.resolve()
     if real in above:
-        raise refuse(
+        raise bundle_error(
             root.name,
             _name(root, folder),
             "The link points to a folder above it.",
@@ -128,7 +130,7 @@ def _walk(root: Path, folder: Path, above: tuple[Path, ...]) -> Iterator[Member]
         )
     for entry in sorted(folder.iterdir()):
         if entry.is_symlink() and not entry.resolve().is_relative_to(root):
-            raise refuse(
+            raise bundle_error(
                 root.name,
                 _name(root, entry),
                 "The link points outside the folder.",
@@ -155,5 +157,7 @@ def _content(path: Path, name: str, *, limit: int = MAX_FILE_BYTES) -> bytes:
     """Return a regular file's content, at most one byte over the limit. Opening a pipe does not block."""
     with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise refuse(name, "", "It is neither a file nor a folder.", "Remove it.", "bundle/not-regular")
+            raise bundle_error(
+                name, "", "It is neither a file nor a folder.", "Remove it.", "bundle/not-regular"
+            )
         return file.read(limit + 1)

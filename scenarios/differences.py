@@ -66,7 +66,7 @@ class Changed:
 
 
 @dataclass(frozen=True)
-class Difference:
+class SuiteDifference:
     """The difference between two versions of a suite."""
 
     scenarios: tuple[Changed, ...]
@@ -90,7 +90,7 @@ class Difference:
         return ", ".join(f"{n} {how}" for how, n in counts.items() if n) or "nothing changed"
 
 
-def difference(before: Mapping[str, Content], after: Mapping[str, Content]) -> Difference:
+def compare_suites(before: Mapping[str, Content], after: Mapping[str, Content]) -> SuiteDifference:
     """Compare two sets of scenarios by key."""
     common = sorted(before.keys() & after.keys())
     found = [Changed(key, "added", None, after[key]) for key in sorted(after.keys() - before.keys())]
@@ -100,7 +100,7 @@ def difference(before: Mapping[str, Content], after: Mapping[str, Content]) -> D
         if before[key].sha256 != after[key].sha256
     ]
     found += [Changed(key, "retired", before[key], None) for key in sorted(before.keys() - after.keys())]
-    return Difference(tuple(found), len(common))
+    return SuiteDifference(tuple(found), len(common))
 
 
 def contents_of(*versions: SuiteVersion, whole: bool = True) -> list[dict[str, Content]]:

@@ -68,7 +68,7 @@ class Unplaced(ValueError):
     """A document that could replace several documents or none; the message doesn't say how to fix it."""
 
 
-def placed(given: Guidance, own: Guidance, *, named: Collection[str] = ()) -> Guidance:
+def place_documents(given: Guidance, own: Guidance, *, named: Collection[str] = ()) -> Guidance:
     """Return documents, in order, under the paths of the suite's documents that they replace.
 
     A single document replaces the suite's only document, regardless of its file name. Others are matched by path,

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from pydantic import BaseModel
 
 from evaluators.grading.criteria import Criteria
-from evaluators.grading.judges.rubric import JudgeCriteria, Rubric
+from evaluators.grading.judges.rubric import JudgeCriteria, RubricCriteria
 from evaluators.model import Json
 from evaluators.tool_use.tool import Tool
 from scenarios.formats.parsed import FixtureFile, ParsedSuite
@@ -92,7 +92,7 @@ def gates_hash(criteria: Criteria) -> str:
     return content_hash(plain(criteria, _NO_GATES))
 
 
-def rubric_hash(rubric: Rubric) -> str:
+def rubric_hash(rubric: RubricCriteria) -> str:
     """Return the hash of a rubric, without its name."""
     return content_hash(plain(rubric, {"name"}))
 

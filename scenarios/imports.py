@@ -14,7 +14,7 @@ from django.utils.text import slugify
 from evalhub.teams import audit
 from evalhub.teams.models import Project
 from scenarios.bundles import Bundle
-from scenarios.differences import Difference, contents_of, difference, parsed_contents
+from scenarios.differences import SuiteDifference, compare_suites, contents_of, parsed_contents
 from scenarios.formats import parse_files
 from scenarios.formats.parsed import FixtureFile, ParsedSuite
 from scenarios.formats.problems import Problem
@@ -140,7 +140,7 @@ def store_suite(
         guidance.pk if guidance else None,
     ):
         Upload.objects.create(suite=suite, suite_version=version, guidance=guidance, created_by=by)
-        audit.record(project, by, "suite.upload", suite.slug, version=version.number, new=new_version)
+        audit.append_event(project, by, "suite.upload", suite.slug, version=version.number, new=new_version)
     _retire_absent(suite, version)
     changes = _changes(last.suite_version if last else None, version)
     return Imported(suite, version, guidance, new_version, new_guidance, changes, parsed.lints)
@@ -239,7 +239,7 @@ class Preview:
     """The stored version with the same content."""
     number: int
     """The number of the resulting version."""
-    difference: Difference
+    difference: SuiteDifference
 
     @property
     def rubrics(self) -> int:
@@ -258,7 +258,7 @@ def preview(parsed: ParsedSuite, project: Project) -> Preview:
     last = upload.suite_version if upload else None
     before = contents_of(last)[0] if last else {}
     number = kept.number if kept else (newest or 0) + 1
-    changed = difference(before, parsed_contents(parsed))
+    changed = compare_suites(before, parsed_contents(parsed))
     return Preview(parsed, sha256, suite, last, kept, number, changed)
 
 

@@ -37,4 +37,4 @@ def rename_guidance(guidance: Guidance, name: str, *, was: str | None, by: User 
     if name != current:
         guidance.name = name
         guidance.save(update_fields=["name"])
-        audit.record(guidance.suite.project, by, "guidance.rename", guidance, was=current)
+        audit.append_event(guidance.suite.project, by, "guidance.rename", guidance, was=current)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from evaluators.transcripts.text_encoding import decode_text
-from scenarios.formats import format_of
+from scenarios.formats import detect_format
 from scenarios.formats.problems import Problem
 
 AROUND = 1
@@ -52,7 +52,7 @@ def quoted(problems: Sequence[Problem], files: Mapping[str, bytes]) -> list[Quot
         if problem.file not in texts:
             content = files.get(problem.file, b"")
             texts[problem.file] = decode_text(content, "replace").splitlines()
-            formats[problem.file] = format_of(problem.file, content) if content else ""
+            formats[problem.file] = detect_format(problem.file, content) if content else ""
         found.append(Quoted(problem, _lines(problem, texts[problem.file]), formats[problem.file]))
     return found
 

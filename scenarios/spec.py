@@ -6,8 +6,7 @@ from pydantic import Field
 
 from evaluators.grading.criteria import Criteria
 from evaluators.grading.gates.base_gate import CommandGate
-from evaluators.model import Json
-from evaluators.values import Value
+from evaluators.model import Json, Value
 
 
 class PostScript(Value):
@@ -18,7 +17,7 @@ class PostScript(Value):
     network: bool = False
 
 
-class Limits(Value):
+class TrialLimits(Value):
     """Limits of a trial; None leaves them to the target or the request."""
 
     timeout_seconds: float | None = None
@@ -49,7 +48,7 @@ class ScenarioSpec(Value):
     """The fixture's name in the suite; None for an empty workspace."""
     setup: tuple[str, ...] = ()
     post: tuple[PostScript, ...] = ()
-    limits: Limits = Field(default_factory=Limits)
+    limits: TrialLimits = Field(default_factory=TrialLimits)
     tags: tuple[str, ...] = ()
     tier: int = 0
     cost: Cost = Field(default_factory=Cost)

@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.db.models import Max
 
 from evalhub.teams.models import Project
-from evaluators.grading.judges.rubric import Rubric as RubricCriteria
+from evaluators.grading.judges.rubric import RubricCriteria as RubricCriteria
 from scenarios.formats.parsed import Fixture as FixtureFiles
 from scenarios.formats.parsed import FixtureFile
 from scenarios.guidance import split

@@ -29,7 +29,7 @@ def split_tool(fixture: Fixture, tool: Tool | None) -> tuple[Fixture, Fixture]:
     return rest, tuple(file for file, own in zip(fixture, is_tool, strict=True) if own)
 
 
-def problems_of(patterns: Sequence[str]) -> list[str]:
+def tool_file_problems(patterns: Sequence[str]) -> list[str]:
     """Return what is wrong with `files` patterns, one sentence each."""
     return [
         f"'{pattern}' leads out of the workspace. "

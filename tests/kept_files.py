@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from runs.results.files.artifacts import name_of, store
+from runs.results.files.artifacts import name_of, open_file_store
 
 
 def path_of(sha256: str) -> Path:
     """Return the path of a content in the local store."""
-    return Path(store().path(name_of(sha256)))
+    return Path(open_file_store().path(name_of(sha256)))

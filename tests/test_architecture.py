@@ -49,8 +49,8 @@ def _names(text: str) -> frozenset[str]:
 
 FACES: Mapping[str, frozenset[str]] = {
     "sandbox": _names("""
-        capture egress outbound outbound_http path_use process profiles recording.record safe_paths
-        safe_walk sandbox streams target_roots variables worker_settings
+        egress outbound outbound_http process profiles recording.record safe_paths safe_walk sandbox
+        streams target_roots variables worker_settings
     """),
     "db": _names("""
         clock disk outage outbox retry statements transactions
@@ -60,17 +60,17 @@ FACES: Mapping[str, frozenset[str]] = {
         worker_registry
     """),
     "targets": _names("""
-        agents.cli agents.cli_judge agents.known_programs agents.session_end check definitions entries
+        agents.cli agents.cli_judge agents.program_lookup agents.session_end check definitions entries
         import_targets language_models.language_model language_models.litellm language_models.stub_chat
         pricing providers.access providers.base providers.mock providers.options providers.prices
         providers.registry providers.replay resolve schemas target_list versions
     """),
     "results": _names("""
         address_filters adopted_parts comparability counting diagnosis_thresholds digests drafts
-        failure_reasons files.artifacts files.changed_lines files.kept_workspace files.workspace_archive
-        find_run imported_contents layer_totals lookup measures no_match outcome_history progress rates
-        rollups run_filters run_list run_rows run_tokens run_trials schemas seals search.search_index
-        spending tool_surfaces variance
+        failure_reasons files.artifacts files.kept_workspace files.workspace_archive find_run
+        imported_contents layer_totals lookup measures outcome_history progress rates rollups
+        run_filters run_list run_rows run_trials schemas seals search.search_index spending trial_costs
+        usage variance
     """),
     "compare": _names("""
         aa_pairs baselines causes comparison confirmation default_suite differences drift fresh_trials

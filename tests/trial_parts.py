@@ -9,7 +9,7 @@ from typing import Any
 
 from evaluators.model import Event, Transcript
 from runs.models import Artifact, CommandRecord, JudgingRecord, TranscriptRecord, Trial
-from runs.results.files.artifacts import keep
+from runs.results.files.artifacts import keep_content
 
 
 def make_judging(trial: Trial, **changes: Any) -> JudgingRecord:
@@ -44,5 +44,5 @@ def make_workspace(trial: Trial, files: Mapping[str, bytes]) -> Artifact:
             entry = tarfile.TarInfo(path)
             entry.size = len(content)
             archive.addfile(entry, io.BytesIO(content))
-    kept = keep("workspace", buffer.getvalue(), "application/gzip")
+    kept = keep_content("workspace", buffer.getvalue(), "application/gzip")
     return Artifact.objects.create(trial=trial, **vars(kept))

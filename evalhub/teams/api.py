@@ -12,11 +12,10 @@ from pydantic import AwareDatetime
 
 from evalhub.lib.timestamps import moment
 from evalhub.teams.bearer import ApiRequest, Bearer
-from evalhub.teams.models import ApiToken, Project
-from evalhub.teams.priorities import Priority
+from evalhub.teams.models import ApiToken, Priority, Project
 from evalhub.teams.roles import Role
 from evalhub.teams.tokens import TokenRefused, issue_token, revoke_token, tokens_of
-from evalhub.web.rest.errors import ApiError, answers, not_found
+from evalhub.web.rest.errors import ApiError, declare_answers, not_found
 from evalhub.web.rest.pages import Cursor, PageOut, page_of
 from evalhub.web.rest.request_body import Key, Name, RequestBody, Text
 
@@ -120,13 +119,13 @@ def token_json(token: ApiToken) -> dict[str, Any]:
     }
 
 
-@router.get("/projects", auth=Bearer(), response=answers(PageOut[ProjectOut]))
+@router.get("/projects", auth=Bearer(), response=declare_answers(PageOut[ProjectOut]))
 def list_projects(request: ApiRequest) -> dict[str, Any]:
     """The projects that the token is for: one."""
     return {"items": [project_json(request.access.project, request.access.role)], "next": None}
 
 
-@router.get("/projects/{slug}", auth=Bearer(), response=answers(ProjectOut))
+@router.get("/projects/{slug}", auth=Bearer(), response=declare_answers(ProjectOut))
 def get_project(request: ApiRequest, slug: Path[Text]) -> dict[str, Any]:
     """One project."""
     if slug != request.access.project.slug:
@@ -134,13 +133,13 @@ def get_project(request: ApiRequest, slug: Path[Text]) -> dict[str, Any]:
     return project_json(request.access.project, request.access.role)
 
 
-@tokens.get("/tokens", auth=Bearer(), response=answers(PageOut[TokenOut]))
+@tokens.get("/tokens", auth=Bearer(), response=declare_answers(PageOut[TokenOut]))
 def list_tokens(request: ApiRequest, cursor: Query[Cursor]) -> dict[str, Any]:
     """One's own tokens; for an admin those of the whole project."""
     return page_of(request, tokens_of(request.access), cursor, _shown)
 
 
-@tokens.post("/tokens", auth=Bearer(), response=answers(NewTokenOut, status=201))
+@tokens.post("/tokens", auth=Bearer(), response=declare_answers(NewTokenOut, status=201))
 def create_token(request: ApiRequest, given: TokenIn) -> Status[dict[str, Any]]:
     """Create a token for yourself; its role and expiry can't exceed those of the token you use."""
     try:
@@ -156,7 +155,7 @@ def create_token(request: ApiRequest, given: TokenIn) -> Status[dict[str, Any]]:
     return Status(201, {**token_json(token), "secret": secret})
 
 
-@tokens.delete("/tokens/{token_id}", auth=Bearer(), response=answers(None, status=204))
+@tokens.delete("/tokens/{token_id}", auth=Bearer(), response=declare_answers(None, status=204))
 def revoke(request: ApiRequest, token_id: Path[Key]) -> Status[None]:
     """Revoke a token at once: your own, or as an admin any of the project; its role can't be above your token's."""
     try:

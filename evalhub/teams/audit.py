@@ -7,7 +7,7 @@ from typing import Any
 from django.contrib.auth.models import User
 
 from evalhub.teams.models import AuditEvent, Project
-from evalhub.web.sanitize import shown, visible
+from evalhub.web.sanitize import show_text, visible
 
 ACTIONS = {
     "alert.confirm": "asked to confirm the regression of",
@@ -73,7 +73,7 @@ ACTIONS = {
 """The text of each action; its subject follows."""
 
 
-def record(
+def append_event(
     project: Project | None, user: User | None, action: str, subject: object = "", **detail: Any
 ) -> AuditEvent:
     """Append an event to the audit log and return it."""
@@ -101,7 +101,7 @@ MORE = {
 """What a sentence adds from an event's details."""
 
 
-def sentence(event: AuditEvent) -> str:
+def describe_event(event: AuditEvent) -> str:
     """Return an event as a sentence. Expects its user to be loaded."""
     who = event.user.get_username() if event.user else "somebody"
     known = {name: ", ".join(map(str, v)) if isinstance(v, list) else v for name, v in event.detail.items()}
@@ -114,7 +114,7 @@ def sentence(event: AuditEvent) -> str:
 
 def shown_sentence(event: AuditEvent) -> str:
     """Return an event's sentence as a page shows it."""
-    return _shown(event, sentence(event))
+    return _shown(event, describe_event(event))
 
 
 def shown_subject(event: AuditEvent) -> str:
@@ -124,7 +124,7 @@ def shown_subject(event: AuditEvent) -> str:
 
 def _shown(event: AuditEvent, text: str) -> str:
     # Admins see whom they invited; anything else that looks like a secret or an address is redacted.
-    return visible(text[:400]) if event.action.startswith("member.") else shown(text[:400])
+    return visible(text[:400]) if event.action.startswith("member.") else show_text(text[:400])
 
 
 def action_text(action: str) -> str:

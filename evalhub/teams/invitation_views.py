@@ -17,7 +17,7 @@ from django.views.decorators.http import require_http_methods
 
 from evalhub.teams import audit
 from evalhub.teams.access import may_create_projects
-from evalhub.teams.invitations import accept, open_invitations
+from evalhub.teams.invitations import accept_invitation, open_invitations
 from evalhub.teams.models import Invitation, Membership, hash_token
 from evalhub.teams.roles import Role
 from evalhub.teams.settings_forms import NewProjectForm
@@ -48,13 +48,13 @@ def invitation(request: HttpRequest, secret: str) -> HttpResponse:
 def _join(request: HttpRequest, made: Invitation, form: UserCreationForm[User] | None) -> bool:
     """Return whether the invitation was accepted; an account is created only with it."""
     if form is None:
-        return request.user.is_authenticated and accept(made, request.user)
+        return request.user.is_authenticated and accept_invitation(made, request.user)
     if not form.is_valid():
         return False
     user = form.save(commit=False)
     user.email = made.email
     user.save()
-    if not accept(made, user):
+    if not accept_invitation(made, user):
         transaction.set_rollback(True)
         return False
     login(request, user, backend=settings.AUTHENTICATION_BACKENDS[0])
@@ -71,7 +71,7 @@ def project_new(request: HttpRequest) -> HttpResponse:
         with transaction.atomic():
             project = form.save()
             Membership.objects.create(project=project, user=request.user, role=Role.ADMIN)
-            audit.record(project, request.user, "project.create", project.slug)
+            audit.append_event(project, request.user, "project.create", project.slug)
         messages.success(request, f"Created {project}. Upload a suite, then import targets.")
         return redirect(project)
     return render(request, "teams/project_new.html", {"form": form}, status=422 if form.is_bound else 200)

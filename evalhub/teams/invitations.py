@@ -38,7 +38,7 @@ def invite(access: Access, *, role: str, email: str = "") -> tuple[Invitation, s
     made = Invitation.objects.create(
         project=access.project, role=role, email=email, by=access.user, sha256=hash_token(secret)
     )
-    audit.record(access.project, access.user, "member.invite", email or "somebody", role=role)
+    audit.append_event(access.project, access.user, "member.invite", email or "somebody", role=role)
     return made, settings.PUBLIC_URL.rstrip("/") + reverse("invitation", args=(secret,))
 
 
@@ -61,11 +61,11 @@ def send_invitation(made: Invitation, link: str) -> str:
 
 
 @transaction.atomic
-def accept(made: Invitation, user: User) -> bool:
+def accept_invitation(made: Invitation, user: User) -> bool:
     """Make a person a member by an invitation; return whether it still worked. A higher role is kept."""
     # Of two simultaneous clicks, one updates the row.
     if open_invitations().filter(pk=made.pk).update(used=timezone.now(), used_by=user) != 1:
         return False
     Membership.objects.get_or_create(project=made.project, user=user, defaults={"role": made.role})
-    audit.record(made.project, user, "member.join", made.project, role=made.role)
+    audit.append_event(made.project, user, "member.join", made.project, role=made.role)
     return True

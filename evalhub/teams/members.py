@@ -5,13 +5,31 @@ from __future__ import annotations
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.contrib.auth.base_user import AbstractBaseUser
+from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
 
 from evalhub.teams import audit
-from evalhub.teams.access import Access
+from evalhub.teams.access import Access, local_owner
 from evalhub.teams.models import ApiToken, Membership, Project
 from evalhub.teams.roles import Role
+from evalhub.web.commands import Refused
+
+
+def person(name: str | None, what: str) -> User:
+    """Return the account with this name, or the local owner's without a name. Raises `Refused`; `what` names the purpose."""
+    if name is None and settings.EMBEDDED:
+        return local_owner()
+    if name is None:
+        raise Refused(f"Say with --user {what}: on a server there is no local owner.")
+    user = get_user_model().objects.filter(username=name).first()
+    if user is None:
+        raise Refused(
+            f"There is no user '{name}'. Give another --user, or make one with 'manage.py create_user'."
+        )
+    if not user.is_active:
+        raise Refused(f"The account of {name} is switched off. Give another --user.")
+    return user
 
 
 class MemberRefused(Exception):
@@ -31,7 +49,7 @@ def add_member(access: Access, *, name: str, role: str) -> Membership:
     )
     if not made:
         raise MemberRefused(f"{name} is already a member ({membership.role}). Change the role in the list.")
-    audit.record(access.project, access.user, "member.add", name, role=role)
+    audit.append_event(access.project, access.user, "member.add", name, role=role)
     return membership
 
 
@@ -43,7 +61,7 @@ def change_role(access: Access, membership: Membership, role: str) -> None:
     _keep_an_admin(access.project, membership)
     before, membership.role = membership.role, role
     membership.save(update_fields=["role"])
-    audit.record(
+    audit.append_event(
         access.project, access.user, "member.role", membership.user.get_username(), before=before, role=role
     )
 
@@ -55,7 +73,7 @@ def remove_member(access: Access, membership: Membership) -> None:
     # Otherwise they would work again if this person became a member once more.
     tokens = ApiToken.objects.filter(project=access.project, user=membership.user, revoked=None)
     tokens.update(revoked=timezone.now())
-    audit.record(
+    audit.append_event(
         access.project, access.user, "member.remove", membership.user.get_username(), role=membership.role
     )
     membership.delete()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -13,8 +14,34 @@ from django.core.validators import MinValueValidator
 from django.db import models
 from django.utils import timezone
 
-from evalhub.teams.priorities import Priority
 from evalhub.teams.roles import Role
+
+
+class Priority(models.IntegerChoices):
+    """Which work gets free lanes first: the higher number."""
+
+    LOW = -1, "low"
+    NORMAL = 0, "normal"
+    HIGH = 1, "high"
+
+
+RAISED_BY_OTHERS = "Only an admin of the project can raise a launch above normal. Choose normal or low."
+NAMES = tuple(each.label for each in Priority)
+
+
+def priority_named(name: str) -> Priority:
+    """Return the priority with a name of `NAMES`. Raises `KeyError`."""
+    return Priority[name.upper()]
+
+
+RECOMMENDED = {"OPENAI_API_KEY": "openai/gpt-4o-mini", "ANTHROPIC_API_KEY": "anthropic/claude-haiku-4-5"}
+"""Models by the variable of their key (llm-tool-test evaluation, Judge Model)."""
+
+
+def offered_judges(variables: Mapping[str, str]) -> list[str]:
+    """Return the recommended models whose key is among the variables."""
+    return [model for variable, model in RECOMMENDED.items() if variables.get(variable, "").strip()]
+
 
 MOST_CONFIRM_TRIALS = 100
 """Most trials of one confirmation, unless the project says otherwise."""

@@ -10,8 +10,7 @@ from django import forms
 from django.utils import timezone
 from django.utils.text import slugify
 
-from evalhub.teams.models import MOST_CONFIRM_TRIALS, Project
-from evalhub.teams.priorities import Priority
+from evalhub.teams.models import MOST_CONFIRM_TRIALS, Priority, Project
 from evalhub.teams.roles import Role
 from evaluators.patterns import PatternError, compile_pattern
 from evaluators.tool_use.diagnosis import Thresholds

@@ -17,9 +17,8 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from evalhub.teams import audit
 from evalhub.teams.invitations import invite, open_invitations, send_invitation
-from evalhub.teams.judge_models import offered_judges
 from evalhub.teams.members import MemberRefused, add_member, change_role, remove_member
-from evalhub.teams.models import ApiToken, AuditEvent, Membership, Project
+from evalhub.teams.models import ApiToken, AuditEvent, Membership, Project, offered_judges
 from evalhub.teams.pages import ProjectRequest, project_page
 from evalhub.teams.roles import Role
 from evalhub.teams.settings_forms import InvitationForm, MemberForm, ProjectForm, RoleForm, TokenForm
@@ -74,7 +73,7 @@ def project_settings(request: ProjectRequest) -> HttpResponseBase:
         return _show(request, project_form=form, status=422)
     form.save()
     if form.changed_data:
-        audit.record(project, request.user, "project.change", project.slug, changed=form.changed_data)
+        audit.append_event(project, request.user, "project.change", project.slug, changed=form.changed_data)
     messages.success(request, "Settings saved.")
     return redirect("project-settings", project.slug)
 
@@ -118,7 +117,7 @@ def member_uninvite(request: ProjectRequest, pk: int) -> HttpResponse:
         messages.error(request, "This invitation was used, withdrawn or has expired.")
     else:
         made.delete()
-        audit.record(request.access.project, request.user, "member.uninvite", made.email or "somebody")
+        audit.append_event(request.access.project, request.user, "member.uninvite", made.email or "somebody")
         messages.success(request, "Invitation withdrawn. Its link no longer works.")
     return redirect("project-settings", request.access.project.slug)
 

@@ -40,7 +40,7 @@ def issue_token(
         raise TokenRefused("The expiry date is in the past. Choose a later one.")
     ends = min(filter(None, (expires, latest)), default=None)
     token, secret = ApiToken.issue(access.project, access.user, name=name, role=role, expires=ends)
-    audit.record(access.project, access.user, "token.create", token, role=role)
+    audit.append_event(access.project, access.user, "token.create", token, role=role)
     return token, secret
 
 
@@ -59,5 +59,5 @@ def revoke_token(access: Access, token_id: int, *, within: str = Role.ADMIN.valu
             "Use a token of that role, or the page of your tokens."
         )
     if ApiToken.objects.filter(pk=token.pk, revoked=None).update(revoked=timezone.now()):
-        audit.record(access.project, access.user, "token.revoke", token)
+        audit.append_event(access.project, access.user, "token.revoke", token)
     return True

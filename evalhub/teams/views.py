@@ -105,7 +105,7 @@ def sign_in_link(request: HttpRequest, secret: str) -> HttpResponseBase:
     user = SignInLink.use(secret, now=now) if request.method == "POST" else None
     if user is not None:
         login(request, user, backend=settings.AUTHENTICATION_BACKENDS[0])
-        audit.record(None, user, "sign-in.link")
+        audit.append_event(None, user, "sign-in.link")
         return redirect("home")
     usable = request.method != "POST" and SignInLink.open_links(secret, now=now).exists()
     response = render(request, "teams/sign_in_link.html", {"usable": usable}, status=200 if usable else 410)

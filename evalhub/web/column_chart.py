@@ -25,7 +25,7 @@ class Column(NamedTuple):
     regressed: bool = False
 
 
-def columns(
+def draw_columns(
     drawn: Sequence[Column], *, end: float, baseline: float | None, show: Callable[[float], str]
 ) -> SafeString:
     """Return columns, oldest first, over a scale from 0 to `end`, with the baseline dotted.

@@ -37,7 +37,7 @@ def form_expired(request: HttpRequest, reason: str = "") -> HttpResponse:
     return error_page(403, "Form expired", sentence, "web/csrf")
 
 
-def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+def show_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     sentence = "This page doesn't exist or you can't see it. If you should have access, ask a project admin."
     below = _PROJECT.match(request.path)
     project = below["slug"] if below else ""

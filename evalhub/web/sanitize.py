@@ -49,7 +49,7 @@ class Cut:
         return f"{self.lines} lines" if self.lines > MOST_LINES else f"{self.characters:,} characters"
 
 
-def shown(text: str) -> str:
+def show_text(text: str) -> str:
     """Return a text as pages show it: what is hidden made visible, what looks like a secret redacted."""
     return redact_patterns(visible(text))
 
@@ -57,7 +57,7 @@ def shown(text: str) -> str:
 def cut(text: str, *, characters: int = LONGEST, lines: int = MOST_LINES) -> Cut:
     """Return as much of the text as a page shows, redacted and made visible."""
     # A secret is looked for well beyond the cut, so that none is shown by half.
-    looked_at = shown(text[: 2 * characters + LONGEST])
+    looked_at = show_text(text[: 2 * characters + LONGEST])
     head = "\n".join(looked_at.split("\n", lines)[:lines])[:characters]
     is_cut = len(head) < len(looked_at) or len(text) > 2 * characters + LONGEST
     return Cut(head, text.count("\n") + 1, len(text), is_cut)

@@ -76,6 +76,6 @@ FORMATS = {
 """File formats by their names for people."""
 
 
-def look(state: str) -> tuple[str, str]:
+def look_of_state(state: str) -> tuple[str, str]:
     """Return class and word of a state; an unlisted state is its own word."""
     return STATES.get(state, ("", state.replace("_", " ")))

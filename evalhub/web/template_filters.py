@@ -69,7 +69,7 @@ def measured(value: Any, unit: str) -> str:
 
 def visible(text: Any) -> str:
     """Return a text, redacted, with what is hidden in it made visible."""
-    return hostile.shown(str(text))
+    return hostile.show_text(str(text))
 
 
 def cut(text: Any, characters: int = hostile.LONGEST) -> hostile.Cut:
@@ -129,7 +129,7 @@ def json_script(value: Any, element: str) -> SafeString:
 
 def badge(state: str, word: str = "") -> SafeString:
     """Return a state as a badge, whose class brings the glyph."""
-    look, called = states.look(state)
+    look, called = states.look_of_state(state)
     return format_html('<span class="badge {}">{}</span>', look, word or called)
 
 

@@ -48,7 +48,7 @@ class TrialCost(Struct, frozen=True):
         return abs(self.computed - self.reported) > NOTABLE_DIFFERENCE * max(self.reported, self.computed)
 
 
-def cost_of(usage: Usage, price: Price) -> float:
+def compute_cost(usage: Usage, price: Price) -> float:
     """Return what so many tokens cost, in US dollars; a part without a rate costs as much as the whole's others."""
     full = price.input_per_million
     written = _known(price.cache_write_per_million, full)
@@ -99,7 +99,7 @@ def _price_named(name: str, model: str, price_of: Callable[[str], Price | None])
 
 def _sum(priced: list[tuple[Usage, Price]]) -> Computed:
     return Computed(
-        sum(cost_of(used, price) for used, price in priced),
+        sum(compute_cost(used, price) for used, price in priced),
         tuple(dict.fromkeys(price for _, price in priced)),
         any(charges_in_full(used, price) for used, price in priced),
     )

@@ -12,8 +12,8 @@ from evaluators.grading.gates import Gate
 from evaluators.grading.gates.informing_scripts import EvaluatorScript
 from evaluators.grading.judges.rubric import JudgeCriteria
 from evaluators.grading.scores import Evaluator
+from evaluators.model import Value
 from evaluators.tool_use.tool import Tool
-from evaluators.values import Value
 
 
 class CompositeWeights(Value):

@@ -9,9 +9,8 @@ from msgspec import Struct
 from pydantic import Field
 
 from evaluators.grading.evidence import Evidence
-from evaluators.model import Json, Judging, LayerName, Score
-from evaluators.transcripts.traces import as_trace, has_trace, summary
-from evaluators.values import Kind, Value
+from evaluators.model import Json, Judging, Kind, LayerName, Score, Value
+from evaluators.transcripts.traces import as_trace, has_trace, summarize_trace
 
 
 class ExpectedCall(Value):
@@ -96,7 +95,7 @@ class BaseEvaluator(Kind):
         """Return a result as a score that informs; the aggregate decides."""
         detail: dict[str, Json] = {
             "type": self.type,
-            "verdict": verdict(found),
+            "verdict": verdict_of_score(found),
             "hits": list(found.hits),
             "misses": list(found.misses),
             "reasoning": found.reasoning,
@@ -108,7 +107,7 @@ class BaseEvaluator(Kind):
         )
 
 
-def verdict(found: EvaluatorResult) -> str | None:
+def verdict_of_score(found: EvaluatorResult) -> str | None:
     """Return pass, borderline or fail for one evaluator, None without a score."""
     if found.value is None:
         return None
@@ -127,7 +126,7 @@ def clamped(score: Json) -> float | None:
     return float(min(max(score, 0), 1))
 
 
-def sentences(value: Json, *, most: int | None = None) -> tuple[str, ...]:
+def trimmed_texts(value: Json, *, most: int | None = None) -> tuple[str, ...]:
     """Return the non-empty texts of a list, trimmed; nothing if it is not a list."""
     if not isinstance(value, list):
         return ()
@@ -142,11 +141,11 @@ def trace_context(evidence: Evidence) -> dict[str, Json]:
     events = evidence.transcript.events
     return {
         "candidate_trace": as_trace(events),
-        "candidate_trace_summary": summary(events).as_json(),
+        "candidate_trace_summary": summarize_trace(events).as_json(),
     }
 
 
-def answer(evidence: Evidence) -> str:
+def judged_answer(evidence: Evidence) -> str:
     """Return the judged answer."""
     return evidence.answer or evidence.transcript.answer
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
-from evaluators.grading.evaluator import LAYER, EvaluatorResult, score_and_threshold, verdict
+from evaluators.grading.evaluator import LAYER, EvaluatorResult, score_and_threshold, verdict_of_score
 from evaluators.grading.judges import rubric_judge
 from evaluators.grading.judges.checklist_judge import ChecklistJudge
 from evaluators.grading.scores import Evaluator
@@ -45,7 +45,7 @@ def checklist_named(evaluators: Sequence[Evaluator], name: str) -> ChecklistJudg
 
 def with_value(score: Score, value: float, *, failed: bool = False) -> Score:
     """Return an evaluator's score with another value and the verdict that follows."""
-    detail = {**score.detail, "verdict": verdict(EvaluatorResult(value, failed=failed))}
+    detail = {**score.detail, "verdict": verdict_of_score(EvaluatorResult(value, failed=failed))}
     return msgspec.structs.replace(score, value=value, detail=detail, error="")
 
 

@@ -7,7 +7,7 @@ from typing import Literal, Protocol
 
 from msgspec import Struct
 
-from evaluators.js_text import json_of
+from evaluators.js_text import javascript_json
 from evaluators.model import Event, Json, Transcript, Usage, total_usage
 
 MAX_TURNS = 5
@@ -78,7 +78,9 @@ def run_stubs(
         if not turn.calls:
             break
         messages.append(StubMessage("assistant", turn.text, turn.calls))
-        messages += [StubMessage("tool", json_of(_answer(call, stubs)), call=call) for call in turn.calls]
+        messages += [
+            StubMessage("tool", javascript_json(_answer(call, stubs)), call=call) for call in turn.calls
+        ]
     calls = [call for turn in turns for call in turn.calls]
     return StubRun(
         transcript=_transcript(turns, stubs),

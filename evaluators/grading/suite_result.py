@@ -12,7 +12,7 @@ from evaluators.model import Json, Outcome, Score
 from evaluators.statistics.comparability import Reasons
 
 
-class TrialResult(Struct, frozen=True):
+class CaseTrial(Struct, frozen=True):
     """One trial of a case."""
 
     outcome: Outcome
@@ -38,7 +38,7 @@ class CaseResult(Struct, frozen=True):
 
     id: str
     description: str
-    trials: tuple[TrialResult, ...]
+    trials: tuple[CaseTrial, ...]
 
     @property
     def passed(self) -> bool:
@@ -47,7 +47,7 @@ class CaseResult(Struct, frozen=True):
         return bool(counted) and set(counted) == {"pass"}
 
     @property
-    def shown_trial(self) -> TrialResult:
+    def shown_trial(self) -> CaseTrial:
         """The trial shown for the case: the first that failed, else passed, else had an error."""
         order = ("fail", "pass", "error")
         return min(self.trials, key=lambda trial: order.index(trial.outcome))
@@ -70,7 +70,7 @@ class Comparison(Struct, frozen=True):
     """Cases that both have and that are neither, with what changed about them."""
 
 
-class Baseline(Struct, frozen=True):
+class EarlierResult(Struct, frozen=True):
     """An earlier run: whether each of its cases passed."""
 
     run_id: str
@@ -102,7 +102,7 @@ class SuiteRun(Struct, frozen=True):
     stale: bool = False
     generated_hash: str | None = None
     """The description hash in the eval file."""
-    baseline: Baseline | None = None
+    baseline: EarlierResult | None = None
     origin: Mapping[str, Json] = {}
     """What an import needs beyond the contract: suite, its format, the run's state, target, model, and hashes."""
 
@@ -129,7 +129,7 @@ def trial_result(
     seconds: float | None = None,
     error: str = "",
     cost_usd: float | None = None,
-) -> TrialResult:
+) -> CaseTrial:
     """Return a trial's result from its verdict on the assertions, else from its deciding scores.
 
     `error` is the cause of a trial with outcome error.
@@ -138,7 +138,7 @@ def trial_result(
     verdict = next((score.detail for score in found), {})
     failed = [f"{score.name}: {score.message}" for score in scores if score.passed is False]
     decided = sum(score.passed is not None for score in scores)
-    return TrialResult(
+    return CaseTrial(
         outcome=outcome,
         seconds=seconds,
         error=error if outcome == "error" else (verdict.get("error") or (failed[0] if failed else "")),
@@ -186,7 +186,7 @@ def suite_result(run: SuiteRun) -> dict[str, Json]:
         },
         "stalenessWarnings": list(run.staleness_warnings),
         "cases": [_case(case) for case in run.cases],
-        "summary": summary(run.cases),
+        "summary": total_cases(run.cases),
         "baselineRunId": run.baseline.run_id if run.baseline else None,
         "regressions": list(comparison.regressions),
         "newPasses": list(comparison.new_passes),
@@ -199,7 +199,7 @@ def suite_result(run: SuiteRun) -> dict[str, Json]:
     }
 
 
-def summary(cases: Sequence[CaseResult]) -> dict[str, Json]:
+def total_cases(cases: Sequence[CaseResult]) -> dict[str, Json]:
     """Return the totals of the cases."""
     passed = sum(case.passed for case in cases)
     return {
@@ -247,7 +247,7 @@ def _case(case: CaseResult) -> dict[str, Json]:
     }
 
 
-def _trial(trial: TrialResult) -> dict[str, Json]:
+def _trial(trial: CaseTrial) -> dict[str, Json]:
     return {
         "passed": trial.outcome == "pass",
         "durationMs": _milliseconds(trial.seconds),
@@ -258,11 +258,11 @@ def _trial(trial: TrialResult) -> dict[str, Json]:
     }
 
 
-def _error(trial: TrialResult) -> str:
+def _error(trial: CaseTrial) -> str:
     return f"agent error: {trial.error}" if trial.outcome == "error" else trial.error
 
 
-def _details(trial: TrialResult) -> dict[str, Json]:
+def _details(trial: CaseTrial) -> dict[str, Json]:
     details: dict[str, Json] = {
         "toolsCalled": list(trial.tools_called),
         "responseLength": trial.response_length,

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 
 from rich.cells import cell_len, set_cell_size
 
-from evaluators.grading.suite_result import CaseResult, SuiteRun, summary, total_duration
-from evaluators.statistics.comparability import named
+from evaluators.grading.suite_result import CaseResult, SuiteRun, total_cases, total_duration
+from evaluators.statistics.comparability import name_incomparable
 
 WIDTH = 76
 UNKNOWN = "·"
@@ -82,7 +82,7 @@ def _fitted(text: str, room: int) -> str:
 
 
 def _totals(run: SuiteRun) -> str:
-    totals = summary(run.cases)
+    totals = total_cases(run.cases)
     timed = sum(case.duration_ms is not None for case in run.cases)
     of = f" of {timed} cases" if 0 < timed < len(run.cases) else ""
     return (
@@ -104,7 +104,7 @@ def _changes(run: SuiteRun, paint: Paint) -> Iterator[str]:
         if ids:
             line = f"  {title} against {run.baseline.number or run.baseline.run_id} ({len(ids)}): {', '.join(ids)}"
             yield paint(line, code) if code else line
-    if changed := named(run.not_comparable):
+    if changed := name_incomparable(run.not_comparable):
         # The contract counts them above all the same.
         yield paint(f"  ! {changed}", _YELLOW)
 

@@ -14,7 +14,7 @@ _ANY_SOURCE = re.compile(r"\{\{\s*[\w-]+\s*:[^{}]*\}\}")
 _INDEXED = re.compile(r"([^\[\]]*)((?:\[[0-9]{1,9}\])+)")
 
 
-class Sources(Struct, frozen=True):
+class TokenSources(Struct, frozen=True):
     """The data behind tokens; without a source, all its tokens are unresolved."""
 
     seed: Json = None
@@ -30,7 +30,7 @@ class Resolved(Struct, frozen=True):
     """Tokens without a value, as written."""
 
 
-def resolve(value: str, sources: Sources) -> Resolved:
+def resolve_tokens(value: str, sources: TokenSources) -> Resolved:
     """Return the value with every token replaced; one unresolved token makes the value unresolved.
 
     Tokens of other sources (`{{env:X}}`) stay as written. Inserted values are not searched for tokens.
@@ -43,7 +43,7 @@ def resolve(value: str, sources: Sources) -> Resolved:
     return Resolved(TOKEN.sub(lambda _: next(texts), value))
 
 
-def resolve_items(value: str, sources: Sources) -> list[Json] | None:
+def resolve_items(value: str, sources: TokenSources) -> list[Json] | None:
     """Return the list behind a value that is one token; None for other values."""
     match = TOKEN.fullmatch(value)
     leaf = _look_up(match[1], match[2], sources) if match else None
@@ -60,7 +60,7 @@ def other_tokens_in(value: str) -> tuple[str, ...]:
     return tuple(match[0] for match in _ANY_SOURCE.finditer(value) if not TOKEN.fullmatch(match[0]))
 
 
-def _look_up(source: str, path: str, sources: Sources) -> Json:
+def _look_up(source: str, path: str, sources: TokenSources) -> Json:
     """Return the value at a path; None if it is missing or null."""
     found = sources.seed if source == "seed" else sources.snapshot
     for segment in path.split("."):

@@ -103,13 +103,13 @@ def not_comparable(before: Mapping[str, Standard], after: Mapping[str, Standard]
     return {key: found for key, found in reasons.items() if found}
 
 
-def named(reasons: Mapping[str, Reasons]) -> str:
+def name_incomparable(reasons: Mapping[str, Reasons]) -> str:
     """Return the scenarios that cannot be compared with what changed, such as `…: create (gates)`; empty without any."""
     each = ", ".join(f"{key} ({_words(found)})" for key, found in reasons.items())
     return f"{_count(len(reasons))}, changed: {each}" if each else ""
 
 
-def sentence(reasons: Sequence[Reasons]) -> str:
+def describe_incomparable(reasons: Sequence[Reasons]) -> str:
     """Return how many scenarios cannot be compared and why, such as `3 scenarios not comparable: gates changed`."""
     if not reasons:
         return ""

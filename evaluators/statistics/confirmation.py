@@ -9,7 +9,7 @@ from statistics import fmean
 
 from evaluators.statistics.error_shares import ALPHA
 from evaluators.statistics.measure_change import ComparisonTest, MeasureRule, Sample
-from evaluators.statistics.permutation_power import Level
+from evaluators.statistics.permutation_power import RateTestLevel
 from evaluators.statistics.power import POWER, can_reach, detectable, expected_rates, power, smallest_enough
 from evaluators.statistics.significance import (
     Arms,
@@ -126,8 +126,8 @@ class Suspected:
         return _t_shift(*self._t(before, after)) * self._error(before, after)
 
     @property
-    def _level(self) -> Level:
-        return Level(ALPHA / self.measures, one_sided=True)
+    def _level(self) -> RateTestLevel:
+        return RateTestLevel(ALPHA / self.measures, one_sided=True)
 
     @property
     def _rates(self) -> list[float]:
@@ -175,7 +175,7 @@ class Design:
 
 def least_trials(scenarios: int, measures: int = 1) -> int:
     """Return the fewest trials of each scenario with which losing all of them reaches a corrected p below 0.05."""
-    level = Level(ALPHA / measures, one_sided=True)
+    level = RateTestLevel(ALPHA / measures, one_sided=True)
     return next(n for n in range(1, MOST_TRIALS) if can_reach([n] * scenarios, [n] * scenarios, level))
 
 

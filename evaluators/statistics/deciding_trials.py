@@ -6,7 +6,12 @@ from collections.abc import Callable
 from itertools import accumulate
 
 from evaluators.statistics.measure_change import MeasureRule, Pairs, Sample
-from evaluators.statistics.permutation_power import Counts, Level, is_lower_by_boschloo, lattice_length
+from evaluators.statistics.permutation_power import (
+    RateTestLevel,
+    TrialCounts,
+    is_lower_by_boschloo,
+    lattice_length,
+)
 from evaluators.statistics.power import smallest_enough
 from evaluators.statistics.significance import Arms
 
@@ -22,7 +27,7 @@ def deciding_trials(rule: MeasureRule, pairs: Pairs, is_change: Callable[[Pairs]
     Passes are rounded so that all scenarios together keep their rate. None where `MOST_DECIDING` don't.
     """
     most = [(old.n + MOST_DECIDING, new.n + MOST_DECIDING) for old, new in pairs]
-    if lattice_length(Counts(tuple(n for n, _ in most), tuple(n for _, n in most))) > _LONGEST_LATTICE:
+    if lattice_length(TrialCounts(tuple(n for n, _ in most), tuple(n for _, n in most))) > _LONGEST_LATTICE:
         return None
     return smallest_enough(lambda more: is_change(_continued(rule, pairs, more)), MOST_DECIDING)
 
@@ -58,7 +63,7 @@ def has_broken_scenario(pairs: Pairs, alpha: float, smallest: float) -> bool:
     `alpha` is the table's level (Benjamini and Hochberg).
     """
     old, new = max(pairs, key=lambda pair: abs(pair[1].mean - pair[0].mean))
-    level = Level(alpha * list(pairs).count((old, new)) / len(pairs), smallest)
+    level = RateTestLevel(alpha * list(pairs).count((old, new)) / len(pairs), smallest)
     before, after = round(old.mean * old.n), round(new.mean * new.n)
     if after > before * new.n / old.n:
         before, after = old.n - before, new.n - after

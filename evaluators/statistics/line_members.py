@@ -22,7 +22,7 @@ Of fewer than `FEWEST_RUNS`, one ends it: a comparison with one run knows no dri
 """
 
 
-class Decision(StrEnum):
+class AlertDecision(StrEnum):
     """What became of a regression."""
 
     OPEN = "open"
@@ -34,13 +34,13 @@ class Decision(StrEnum):
 
 
 @dataclass(frozen=True)
-class PastRun:
+class LineRun:
     """An earlier run as a line sees it."""
 
     key: int
     verdict: str = ""
     """A `ChangeVerdict`; empty without one."""
-    decision: Decision | None = None
+    decision: AlertDecision | None = None
     """What became of its own alert; None if it raised none."""
     finished: float = 0.0
     """When it closed, in seconds."""
@@ -55,7 +55,7 @@ class Members:
     """A line after some runs, oldest first."""
 
     line: list[int] = field(default_factory=list)
-    pending: list[PastRun] = field(default_factory=list)
+    pending: list[LineRun] = field(default_factory=list)
     """From the undecided regression on."""
     improved: int | None = None
     """The run that was the first to read improved, until the next one says whether it is."""
@@ -71,7 +71,7 @@ class Members:
         return self.line[::-1][:MOST_RUNS]
 
 
-def members_after(runs: Sequence[PastRun], begin: Sequence[int] = ()) -> Members:
+def members_after(runs: Sequence[LineRun], begin: Sequence[int] = ()) -> Members:
     """Return the line after these runs, oldest first; `begin` is the line before them."""
     found = Members(list(begin))
     for run in runs:
@@ -85,22 +85,26 @@ def _resolve(found: Members, at: float) -> None:
     """Apply the decisions on what is pending that were made until then."""
     while found.pending:
         first = found.pending[0]
-        if first.decision in (None, Decision.OPEN) or (first.decided or 0.0) > at:
+        if first.decision in (None, AlertDecision.OPEN) or (first.decided or 0.0) > at:
             return
         # A later regression of its own that is undecided keeps its runs.
         rest = next(
-            (place for place, each in enumerate(found.pending) if place and each.decision is Decision.OPEN),
+            (
+                place
+                for place, each in enumerate(found.pending)
+                if place and each.decision is AlertDecision.OPEN
+            ),
             len(found.pending),
         )
         own = [each.key for each in found.pending[:rest]]
-        if first.decision is Decision.ACCEPTED:
+        if first.decision is AlertDecision.ACCEPTED:
             found.line = own
-        elif first.decision is Decision.REJECTED:
+        elif first.decision is AlertDecision.REJECTED:
             found.line += own
         found.pending = found.pending[rest:]
 
 
-def _take(found: Members, run: PastRun) -> None:
+def _take(found: Members, run: LineRun) -> None:
     regressed, improved = run.verdict == "regressed", run.verdict == "improved"
     if found.pending:
         found.pending.append(run)

@@ -38,7 +38,7 @@ _LEAST = 1e-12
 _NORMAL = NormalDist()
 
 
-class Decision(StrEnum):
+class LookDecision(StrEnum):
     """What follows a look."""
 
     GO_ON = "go_on"
@@ -90,7 +90,7 @@ class Look:
     table_p: float
     """The lowest p of a scenario after its correction for all of them, 1 without any."""
     table_level: float
-    decision: Decision
+    decision: LookDecision
     undecided: tuple[str, ...] = ()
     """The keys of the scenarios that get trials next; none unless it goes on."""
 
@@ -200,7 +200,7 @@ def _growing(values: Sequence[float]) -> tuple[float, ...]:
     return tuple(found)
 
 
-def decide(state: LookState, levels: Levels, *, is_last: bool) -> Look:
+def decide_look(state: LookState, levels: Levels, *, is_last: bool) -> Look:
     """Return what follows a look. `is_last` says that no trial may follow."""
     corrected = benjamini_hochberg([each.p for each in state.table.values()])
     rows = list(zip(state.table.items(), corrected, strict=True))
@@ -209,12 +209,12 @@ def decide(state: LookState, levels: Levels, *, is_last: bool) -> Look:
     )
     undecided: tuple[str, ...] = ()
     if is_changed:
-        decision = Decision.DECIDED
+        decision = LookDecision.DECIDED
     elif is_last:
-        decision = Decision.LIMIT
+        decision = LookDecision.LIMIT
     else:
         undecided = _undecided(state)
-        decision = Decision.GO_ON if undecided else Decision.FUTILE
+        decision = LookDecision.GO_ON if undecided else LookDecision.FUTILE
     return Look(state.p, levels.pass_rate, min(corrected, default=1.0), levels.scenarios, decision, undecided)
 
 

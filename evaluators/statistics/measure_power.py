@@ -9,7 +9,7 @@ from statistics import NormalDist
 
 from evaluators.statistics.measure_change import MeasureRule, Pairs
 from evaluators.statistics.measure_variance import has_logarithms, on_scale, trial_variances, within_variance
-from evaluators.statistics.permutation_power import Level
+from evaluators.statistics.permutation_power import RateTestLevel
 from evaluators.statistics.power import (
     POWER,
     RELIABLE,
@@ -77,8 +77,8 @@ class MeasurePower:
         return shown is not None and shown <= wanted
 
     @cached_property
-    def _level(self) -> Level:
-        return Level(self.alpha, self.smallest)
+    def _level(self) -> RateTestLevel:
+        return RateTestLevel(self.alpha, self.smallest)
 
     @cached_property
     def _rates(self) -> list[float]:

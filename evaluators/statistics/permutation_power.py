@@ -24,7 +24,7 @@ _NUISANCE = 200
 """Pass rates over which Boschloo's p is maximised."""
 
 
-class Level(NamedTuple):
+class RateTestLevel(NamedTuple):
     """When a test of pass rates calls a change one."""
 
     alpha: float
@@ -35,20 +35,22 @@ class Level(NamedTuple):
     """Whether only a drop is tested, as fresh trials are; two runs are tested both ways."""
 
 
-class Counts(NamedTuple):
+class TrialCounts(NamedTuple):
     """The trials of each scenario on both sides."""
 
     before: tuple[int, ...]
     after: tuple[int, ...]
 
 
-def lattice_length(counts: Counts) -> int:
+def lattice_length(counts: TrialCounts) -> int:
     """Return how many sums of differences the permutations of such results can have at most."""
     scale = lcm(*counts.before, *counts.after)
     return 2 * scale * len(counts.before) + 1
 
 
-def found_share(rates: Sequence[float], later: Sequence[float], counts: Counts, level: Level) -> float:
+def found_share(
+    rates: Sequence[float], later: Sequence[float], counts: TrialCounts, level: RateTestLevel
+) -> float:
     """Return in which share of drawn results the permutation test within scenarios finds a lower pass rate."""
     import numpy as np
 
@@ -65,7 +67,7 @@ def found_share(rates: Sequence[float], later: Sequence[float], counts: Counts, 
 
 
 @lru_cache(maxsize=4)
-def _drawn(counts: Counts) -> tuple[list[NDArray[np.float32]], list[NDArray[np.float32]]]:
+def _drawn(counts: TrialCounts) -> tuple[list[NDArray[np.float32]], list[NDArray[np.float32]]]:
     """Return numbers from 0 to 1 for each scenario's trials: those below its rate pass, so more of a higher rate."""
     import numpy as np
 
@@ -78,7 +80,7 @@ def _drawn(counts: Counts) -> tuple[list[NDArray[np.float32]], list[NDArray[np.f
 
 
 def _permutation_ps(
-    before: NDArray[np.int64], after: NDArray[np.int64], counts: Counts, level: Level
+    before: NDArray[np.int64], after: NDArray[np.int64], counts: TrialCounts, level: RateTestLevel
 ) -> NDArray[np.float64]:
     """Return the p of each row of passes as `within_scenario_p` does: by the product of characteristic functions."""
     import numpy as np
@@ -129,7 +131,7 @@ def _log_transforms(n: int, m: int, scale: int, length: int) -> NDArray[np.compl
     return found
 
 
-def boschloo_power(rate: float, later: float, before: int, after: int, level: Level) -> float:
+def boschloo_power(rate: float, later: float, before: int, after: int, level: RateTestLevel) -> float:
     """Return in which share of results Boschloo's test of one scenario finds a lower pass rate, exactly."""
     import numpy as np
     from scipy.stats import binom
@@ -140,14 +142,14 @@ def boschloo_power(rate: float, later: float, before: int, after: int, level: Le
     return float(chances[_boschloo_region(before, after, level)].sum())
 
 
-def is_lower_by_boschloo(arms: Arms, level: Level) -> bool:
+def is_lower_by_boschloo(arms: Arms, level: RateTestLevel) -> bool:
     """Return whether Boschloo's test of one scenario finds a lower pass rate. Fast where many results are asked."""
     region = _boschloo_region(arms.trials_before, arms.trials_after, level)
     return bool(region[arms.before, arms.after])
 
 
 @lru_cache(maxsize=256)
-def _boschloo_region(before: int, after: int, level: Level) -> NDArray[np.bool_]:
+def _boschloo_region(before: int, after: int, level: RateTestLevel) -> NDArray[np.bool_]:
     """Return which results are a significant and large drop, by the passes before and after.
 
     Boschloo's p is the largest chance over all pass rates of a result whose Fisher's p isn't larger (Boschloo 1970).

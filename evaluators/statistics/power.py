@@ -12,7 +12,13 @@ from functools import lru_cache
 from math import sqrt
 from statistics import NormalDist, fmean
 
-from evaluators.statistics.permutation_power import Counts, Level, boschloo_power, found_share, lattice_length
+from evaluators.statistics.permutation_power import (
+    RateTestLevel,
+    TrialCounts,
+    boschloo_power,
+    found_share,
+    lattice_length,
+)
 from evaluators.statistics.significance import Arms, Tail, boschloo_p, within_scenario_p
 
 POWER = 0.8
@@ -57,7 +63,7 @@ def expected_rates(passes: Sequence[float], trials: Sequence[int]) -> list[float
 
 
 def power(
-    rates: Sequence[float], before: Sequence[int], after: Sequence[int], drop: float, level: Level
+    rates: Sequence[float], before: Sequence[int], after: Sequence[int], drop: float, level: RateTestLevel
 ) -> float:
     """Return in which share of comparisons a drop of the mean pass rate is found, 0 to 1.
 
@@ -69,10 +75,10 @@ def power(
 
 def _ordered(
     rates: Sequence[float], before: Sequence[int], after: Sequence[int]
-) -> tuple[Counts, tuple[float, ...]]:
+) -> tuple[TrialCounts, tuple[float, ...]]:
     """Return equal designs as equal values, whatever the order of their scenarios."""
     order = sorted(zip(before, after, (round(rate, 3) for rate in rates), strict=True))
-    counts = Counts(tuple(n for n, _, _ in order), tuple(n for _, n, _ in order))
+    counts = TrialCounts(tuple(n for n, _, _ in order), tuple(n for _, n, _ in order))
     return counts, tuple(rate for _, _, rate in order)
 
 
@@ -89,7 +95,9 @@ def _lowered(rates: Sequence[float], drop: float) -> list[float]:
 
 
 @lru_cache(maxsize=4096)
-def _found(rates: tuple[float, ...], later: tuple[float, ...], counts: Counts, level: Level) -> float:
+def _found(
+    rates: tuple[float, ...], later: tuple[float, ...], counts: TrialCounts, level: RateTestLevel
+) -> float:
     if len(rates) == 1 and (counts.before[0] + 1) * (counts.after[0] + 1) <= _MOST_RESULTS:
         return boschloo_power(rates[0], later[0], counts.before[0], counts.after[0], level)
     if lattice_length(counts) <= _LONGEST_LATTICE:
@@ -97,7 +105,9 @@ def _found(rates: tuple[float, ...], later: tuple[float, ...], counts: Counts, l
     return _normal_power(rates, later, counts, level)
 
 
-def _normal_power(rates: Sequence[float], later: Sequence[float], counts: Counts, level: Level) -> float:
+def _normal_power(
+    rates: Sequence[float], later: Sequence[float], counts: TrialCounts, level: RateTestLevel
+) -> float:
     """Return the power from the variances of the difference, as it is and as permuting expects it.
 
     Of M = np + mq expected passes, n of the N trials before, permuting has the variance M(N − M) N / (N − 1) / (nm) / N
@@ -116,7 +126,7 @@ def _normal_power(rates: Sequence[float], later: Sequence[float], counts: Counts
     return _NORMAL.cdf((fall - needed) / error) if error else float(fall >= needed)
 
 
-def can_reach(before: Sequence[int], after: Sequence[int], level: Level) -> bool:
+def can_reach(before: Sequence[int], after: Sequence[int], level: RateTestLevel) -> bool:
     """Return whether the loss of every pass would be found, if every trial before had passed."""
     lost = [Arms(n, n, 0, m) for n, m in zip(before, after, strict=True)][:_ENOUGH_SCENARIOS]
     if not lost:
@@ -126,7 +136,9 @@ def can_reach(before: Sequence[int], after: Sequence[int], level: Level) -> bool
     return p < level.alpha
 
 
-def most_power(rates: Sequence[float], before: Sequence[int], after: Sequence[int], level: Level) -> float:
+def most_power(
+    rates: Sequence[float], before: Sequence[int], after: Sequence[int], level: RateTestLevel
+) -> float:
     """Return in which share of comparisons the loss of every pass is found; 0 where nothing they show is a change."""
     if not can_reach(before, after, level):
         return 0.0
@@ -137,7 +149,7 @@ def most_power(rates: Sequence[float], before: Sequence[int], after: Sequence[in
 
 
 def detectable(
-    rates: Sequence[float], before: Sequence[int], after: Sequence[int], level: Level
+    rates: Sequence[float], before: Sequence[int], after: Sequence[int], level: RateTestLevel
 ) -> float | None:
     """Return the smallest change of the mean pass rate that is found with `POWER`; None where none is.
 
@@ -147,7 +159,7 @@ def detectable(
 
 
 @lru_cache(maxsize=1024)
-def _detectable(counts: Counts, rates: tuple[float, ...], level: Level) -> float | None:
+def _detectable(counts: TrialCounts, rates: tuple[float, ...], level: RateTestLevel) -> float | None:
     if most_power(rates, counts.before, counts.after, level) < POWER:
         return None
     olds = tuple(_with_room(rates, level))
@@ -164,7 +176,7 @@ def _quantile(share: float) -> float:
     return _NORMAL.inv_cdf(min(0.999, max(0.001, share)))
 
 
-def _normal_drop(rates: Sequence[float], counts: Counts, level: Level, target: float) -> float:
+def _normal_drop(rates: Sequence[float], counts: TrialCounts, level: RateTestLevel, target: float) -> float:
     low, high = 0.0, fmean(rates)
     for _ in range(_STEPS):
         middle = (low + high) / 2
@@ -173,7 +185,7 @@ def _normal_drop(rates: Sequence[float], counts: Counts, level: Level, target: f
     return high
 
 
-def _with_room(rates: Sequence[float], level: Level) -> Sequence[float]:
+def _with_room(rates: Sequence[float], level: RateTestLevel) -> Sequence[float]:
     """Return the rates, or the rates of failing where a two-sided test has more room for a rise."""
     return [1 - rate for rate in rates] if fmean(rates) < 0.5 and not level.one_sided else rates
 
@@ -181,7 +193,7 @@ def _with_room(rates: Sequence[float], level: Level) -> Sequence[float]:
 def fewest_trials(
     rates: Sequence[float],
     drop: float,
-    level: Level,
+    level: RateTestLevel,
     counts: Callable[[int], tuple[Sequence[int], Sequence[int]]],
     most: int,
 ) -> int | None:
@@ -195,7 +207,7 @@ def fewest_trials(
 
 
 def is_found(
-    rates: Sequence[float], before: Sequence[int], after: Sequence[int], drop: float, level: Level
+    rates: Sequence[float], before: Sequence[int], after: Sequence[int], drop: float, level: RateTestLevel
 ) -> bool:
     """Return whether a drop of the mean pass rate is found with `POWER`. Takes what `power` does."""
     counts, olds = _ordered(rates, before, after)

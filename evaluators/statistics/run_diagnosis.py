@@ -16,7 +16,7 @@ from evaluators.tool_use.diagnosis import (
     Diagnosis,
     Thresholds,
     diagnose,
-    is_missing,
+    is_program_missing,
 )
 from evaluators.tool_use.interaction import Interaction
 
@@ -181,7 +181,9 @@ def _hits(pattern: str, trial: DiagnosedTrial) -> Iterable[tuple[str, int, int]]
     """Yield each subcommand with its calls that show the pattern, and all its calls."""
     counted, metrics = _COUNTED.get(pattern, "calls"), trial.metrics
     missing = Counter(
-        each.subcommand for each in metrics.commands if is_missing(each, trial.messages.get(each.n, ""))
+        each.subcommand
+        for each in metrics.commands
+        if is_program_missing(each, trial.messages.get(each.n, ""))
     )
     for own in metrics.subcommands:
         shows = missing[own.name] if pattern == NOT_FOUND else getattr(own, counted)

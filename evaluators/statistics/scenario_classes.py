@@ -52,7 +52,7 @@ class ClassEvidence(NamedTuple):
         return f"{min(99, int(self.probability * 100))} % sure, n = {self.n}"
 
 
-def evidence_of(outcomes: Sequence[str]) -> ClassEvidence:
+def class_probability(outcomes: Sequence[str]) -> ClassEvidence:
     """Return the probability of the class that `classify` gives the outcomes.
 
     The posterior of the true pass rate with Jeffreys' prior: at least 0.9 for solid and fixed, at most 0.25 for broken,

@@ -55,7 +55,7 @@ def diagnose(
     if not metrics.available:
         return ()
     messages = messages or {}
-    missing = [each for each in metrics.commands if is_missing(each, messages.get(each.n, ""))]
+    missing = [each for each in metrics.commands if is_program_missing(each, messages.get(each.n, ""))]
     # The docs can't be judged by calls that never reached the tool.
     not_found = (_not_found(metrics, missing, messages),) if missing else ()
     if 2 * len(missing) >= metrics.error_count > 0 and missing:
@@ -71,7 +71,7 @@ def diagnose(
     return problems or (tuple(_clear(metrics, thresholds)) if is_clear else ())
 
 
-def messages_of(transcript: Transcript, metrics: Interaction) -> dict[int, str]:
+def error_messages(transcript: Transcript, metrics: Interaction) -> dict[int, str]:
     """Return the error messages of failed commands by the command's number; empty ones are left out."""
     failed = [each for each in metrics.commands if each.failed and each.event is not None]
     if not failed or metrics.source == "transcript":
@@ -91,7 +91,7 @@ _NO_FILE = re.compile(r"can't open|cannot open|cannot find module|no such file",
 MOST_QUOTED = 3
 
 
-def is_missing(command: Command, message: str) -> bool:
+def is_program_missing(command: Command, message: str) -> bool:
     """Return whether a command failed because its program or script does not exist."""
     if command.exit_code in _SHELL_CODES:
         return True

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from evaluators.tool_use.launchers import SHELLS
-from evaluators.tool_use.shell import Segment, Stage, read_line
+from evaluators.tool_use.shell import LaunchedCommand, Segment, read_line
 
 Read = Callable[[str], str | None]
 """Returns a file's text; None if there is none."""
@@ -140,7 +140,9 @@ class _Finder:
             self.program(stage, before, folder, in_script=in_script)
         return folder
 
-    def program(self, stage: Stage, before: Stage | None, folder: str, *, in_script: bool) -> None:
+    def program(
+        self, stage: LaunchedCommand, before: LaunchedCommand | None, folder: str, *, in_script: bool
+    ) -> None:
         """Add the program of a command, or the script or module of an interpreter."""
         written = stage.path or stage.words[0]
         interpreter = before.words[0] if before and stage.is_script else ""

@@ -35,7 +35,7 @@ _FENCE = re.compile(r"^\s*(```|~~~)")
 _BLANKS = re.compile(r"\s+")
 
 
-class Document(Struct, frozen=True):
+class ExposedDocument(Struct, frozen=True):
     """A guidance document by its path in the workspace."""
 
     path: str
@@ -81,7 +81,9 @@ def opened_paths(paths: Sequence[str], transcript: Transcript) -> tuple[str, ...
     return tuple(path for path in paths if path in found)
 
 
-def quotes(documents: Sequence[Document], transcript: Transcript, prompt: str = "") -> tuple[Quote, ...]:
+def quotes(
+    documents: Sequence[ExposedDocument], transcript: Transcript, prompt: str = ""
+) -> tuple[Quote, ...]:
     """Return the distinctive lines that occur in the agent's messages or commands, each once.
 
     A line of prose counts as a whole; of code, the part before its first placeholder. What the task's prompt says

@@ -18,7 +18,7 @@ from evaluators.tool_use.text_commands import find_in_text
 from evaluators.tool_use.tool import Tool
 from evaluators.tool_use.tool_commands import (
     GENERIC_PATTERN,
-    Found,
+    FoundCommands,
     TooManyCommands,
     find_in_shell_calls,
     find_in_tool_calls,
@@ -154,7 +154,7 @@ def analyse(
     return _recorded(record, paired, tool, counted)
 
 
-def _counted(found: Found, source: Source, *, completed: bool) -> Interaction:
+def _counted(found: FoundCommands, source: Source, *, completed: bool) -> Interaction:
     counted = metrics(found.commands, source=source, completed=completed)
     return msgspec.structs.replace(
         counted, not_run=found.not_run, mentioned=found.mentioned, unrecorded=found.unrecorded
@@ -200,7 +200,7 @@ def _unrecorded(stated: Sequence[Command], recorded: Sequence[Command]) -> int:
     return (successes - Counter(each.subcommand for each in recorded)).total()
 
 
-def _found(transcript: Transcript, paired: Sequence[Call], tool: Tool | None) -> Found | None:
+def _found(transcript: Transcript, paired: Sequence[Call], tool: Tool | None) -> FoundCommands | None:
     """Return the commands, None if there is nothing to look for. Raises `PatternError` or `TooManyCommands`."""
     if tool and tool.mcp:
         return find_mcp_calls(paired, tool.mcp)

@@ -17,12 +17,38 @@ from msgspec import Struct
 from evaluators.model import Event, Json, Source, Transcript
 from evaluators.tool_use.attempts import call_message
 from evaluators.tool_use.calls import MCP_MARK, Call, calls
-from evaluators.tool_use.mcp_arguments import argument_problems
-from evaluators.tool_use.mcp_output import output_problem
-from evaluators.tool_use.mcp_record import RecordedCall
+from evaluators.tool_use.mcp_arguments import ArgumentProblem, ArgumentProblemKind, argument_problems
+from evaluators.tool_use.mcp_record import RecordedRequest
 from evaluators.tool_use.mcp_surface import McpSurface, join_surfaces
 from evaluators.tool_use.tool import McpServer
-from evaluators.tool_use.tool_commands import HELP, Found, FoundCommand, number_commands
+from evaluators.tool_use.tool_commands import HELP, FoundCommand, FoundCommands, number_commands
+
+_SHOWN = 3
+
+
+def output_problem(schema: Mapping[str, Json], result: Json) -> str:
+    """Return how a result breaks the schema (MCP, Output Schema), in a sentence; empty if it fits.
+
+    A result that was too long to be recorded is not checked.
+    """
+    if not isinstance(result, Mapping) or result.get("truncated") or not result:
+        return ""
+    if "structuredContent" not in result:
+        return "The server broke its outputSchema: the result has no structuredContent."
+    found = argument_problems(schema, result["structuredContent"])
+    if not found:
+        return ""
+    return f"The server broke its outputSchema: {', '.join(map(_words, found[:_SHOWN]))}."
+
+
+def _words(problem: ArgumentProblem) -> str:
+    name = f"`{problem.name}`" if problem.name else "structuredContent"
+    if problem.kind == ArgumentProblemKind.MISSING:
+        return f"{name} is missing"
+    if problem.kind == ArgumentProblemKind.UNKNOWN:
+        return f"{name} is not allowed"
+    return f"{name} is not {problem.expected}"
+
 
 _HELP_NAMES = {
     "list_mcp_resources": "resources/list",
@@ -108,12 +134,12 @@ def arguments_of(line: str) -> dict[str, Json]:
     return found if isinstance(found, dict) else {}
 
 
-def find_mcp_calls(paired: Sequence[Call], server: McpServer) -> Found:
+def find_mcp_calls(paired: Sequence[Call], server: McpServer) -> FoundCommands:
     """Return the server's calls as commands: the tool is the subcommand, its arguments are the flags."""
     not_run = sum(never_ran(call) and _named(call.event, server) is not None for call in paired)
     marks = [call.event.metadata.get(MCP_MARK) for call in paired]
     unrecorded = sum(isinstance(mark, Mapping) and bool(mark.get("unrecorded")) for mark in marks)
-    return Found(number_commands(_commands(paired, server)), not_run, unrecorded=unrecorded)
+    return FoundCommands(number_commands(_commands(paired, server)), not_run, unrecorded=unrecorded)
 
 
 def never_ran(call: Call) -> bool:
@@ -148,7 +174,7 @@ def mark_calls(
     transcript: Transcript,
     server: McpServer,
     surface: McpSurface | None,
-    record: Sequence[RecordedCall] | None = None,
+    record: Sequence[RecordedRequest] | None = None,
     *,
     has_others: bool = False,
 ) -> Transcript:
@@ -219,7 +245,7 @@ class _Pending:
     They are indexed because an agent can write as many calls as records.
     """
 
-    def __init__(self, record: Sequence[RecordedCall], paired: Sequence[Call]) -> None:
+    def __init__(self, record: Sequence[RecordedRequest], paired: Sequence[Call]) -> None:
         self.left = dict(enumerate(record))
         self._by_id = {each.id: number for number, each in self.left.items() if each.id}
         # Codex sends ids with its calls that its events don't have.
@@ -230,7 +256,7 @@ class _Pending:
         for number, each in self.left.items():
             self._by_tool[_plain(each.tool)].append(number)
 
-    def take(self, named: McpCall, id: str) -> RecordedCall | None:
+    def take(self, named: McpCall, id: str) -> RecordedRequest | None:
         """Remove and return the recorded call with the id, else of the same tool, preferably with the same arguments."""
         if (number := self._by_id.get(id)) in self.left:
             return self.left.pop(number) if number is not None else None
@@ -260,11 +286,11 @@ class _Pending:
         return numbers[0] if numbers else None
 
 
-def refused_calls(stderr: str, server: McpServer) -> tuple[RecordedCall, ...]:
+def refused_calls(stderr: str, server: McpServer) -> tuple[RecordedRequest, ...]:
     """Return the calls of tools that don't exist, which Codex reports on standard error alone."""
     pattern = rf"unsupported call: mcp__{re.escape(server.name)}(?:__|/|\.)?([\w.-]+)"
     return tuple(
-        RecordedCall(match[1], output=match[0], failure=McpFailure.UNKNOWN_TOOL, ended=True)
+        RecordedRequest(match[1], output=match[0], failure=McpFailure.UNKNOWN_TOOL, ended=True)
         for match in re.finditer(pattern, stderr)
     )
 
@@ -275,7 +301,7 @@ def _plain(tool: str) -> str:
 
 
 def _judged(
-    call: Call, server: McpServer, surface: McpSurface | None, recorded: RecordedCall | bool | None
+    call: Call, server: McpServer, surface: McpSurface | None, recorded: RecordedRequest | bool | None
 ) -> McpCall | None:
     """Return a call with how it ended.
 
@@ -284,7 +310,7 @@ def _judged(
     named = _named(call.event, server)
     if named is None:
         return None
-    if isinstance(recorded, RecordedCall):
+    if isinstance(recorded, RecordedRequest):
         return _recorded(named, surface, recorded)
     if recorded is False and call.exit_code == 0 and not named.help:
         return msgspec.structs.replace(named, unrecorded=True)
@@ -309,7 +335,7 @@ def _failure(call: Call, *, reached: bool) -> str:
     return McpFailure.PROTOCOL if protocol or not reached or "MCP error -" in text else McpFailure.IS_ERROR
 
 
-def _recorded(named: McpCall, surface: McpSurface | None, recorded: RecordedCall) -> McpCall:
+def _recorded(named: McpCall, surface: McpSurface | None, recorded: RecordedRequest) -> McpCall:
     """Return a call with how it ended according to the record, whatever the agent made of it."""
     surface = recorded.surface or surface
     found = _ended(named, surface, recorded.tool, recorded.failure, recorded.ended)
@@ -341,7 +367,7 @@ def _exact(tool: str, surface: McpSurface | None) -> str:
 
 
 def _added(
-    id: str, each: RecordedCall, server: McpServer, surface: McpSurface | None, shown_as: str
+    id: str, each: RecordedRequest, server: McpServer, surface: McpSurface | None, shown_as: str
 ) -> Iterator[Event]:
     """Yield call and result of a recorded call that the agent's events lack."""
     is_help = each.tool in _HELP_METHODS or each.tool in server.help_tools

@@ -15,7 +15,7 @@ _CALL_IDS = ("claudecode/toolUseId", "callId")
 _MOST_SECONDS = 1e12
 
 
-class RecordedCall(Struct, frozen=True, omit_defaults=True):
+class RecordedRequest(Struct, frozen=True, omit_defaults=True):
     """One request of an agent to the server."""
 
     tool: str
@@ -35,13 +35,13 @@ class RecordedCall(Struct, frozen=True, omit_defaults=True):
     """What the agent had got of the server's tools by then; None if it had asked for no list."""
 
 
-def read_record(content: bytes, *, was_cut: bool = False) -> tuple[RecordedCall, ...]:
+def read_mcp_record(content: bytes, *, was_cut: bool = False) -> tuple[RecordedRequest, ...]:
     """Return the calls of tools and resources in order; lines that aren't JSON are left out.
 
     A request without a response is a failure, unless evalhub ended the agent (`was_cut`): then its end is unknown.
     Records of releases without `connection` may have the same numbers for several processes of the server.
     """
-    found: list[RecordedCall] = []
+    found: list[RecordedRequest] = []
     opened: dict[str, int] = {}
     listed = _Listings()
     for line in content.splitlines():
@@ -118,7 +118,7 @@ class _Listings:
         return self._last
 
 
-def _without_answer(call: RecordedCall) -> RecordedCall:
+def _without_answer(call: RecordedRequest) -> RecordedRequest:
     """Return a call that had no response, or that the agent gave up before, as a failure of the protocol."""
     if call.ended:
         return call
@@ -133,15 +133,15 @@ def _entry(line: bytes) -> Json:
     return found
 
 
-def _call(request: dict[str, Json], started: float) -> RecordedCall | None:
+def _call(request: dict[str, Json], started: float) -> RecordedRequest | None:
     method, params = request.get("method"), request.get("params")
     given = params if isinstance(params, dict) else {}
     if method == "tools/call":
         id = _call_id(given.get("_meta"))
-        return RecordedCall(str(given.get("name") or ""), given.get("arguments"), started=started, id=id)
+        return RecordedRequest(str(given.get("name") or ""), given.get("arguments"), started=started, id=id)
     if method not in _METHODS:
         return None
-    return RecordedCall(
+    return RecordedRequest(
         str(method), {key: each for key, each in given.items() if key != "_meta"}, started=started
     )
 
@@ -153,7 +153,7 @@ def _call_id(meta: Json) -> str:
     return str(found)
 
 
-def _ended(call: RecordedCall, response: dict[str, Json], seconds: float) -> RecordedCall:
+def _ended(call: RecordedRequest, response: dict[str, Json], seconds: float) -> RecordedRequest:
     if call.failure:  # the agent gave it up
         return structs.replace(call, ended=True, seconds=seconds)
     result, error = response.get("result"), response.get("error")

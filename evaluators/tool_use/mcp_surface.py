@@ -108,6 +108,6 @@ def _as_read(tool: McpTool) -> McpTool:
     return msgspec.structs.replace(tool, output_schema=None)
 
 
-def decoded(text: str) -> tuple[McpSurface, ...]:
+def decode_surfaces(text: str) -> tuple[McpSurface, ...]:
     """Return the surfaces in a text of `encoded`."""
     return msgspec.json.decode(text, type=tuple[McpSurface, ...])

@@ -22,7 +22,7 @@ LONGEST_RECORD = 200_000
 """Calls of a trial that are read."""
 
 
-class Process(Struct, frozen=True, omit_defaults=True, gc=False):
+class CallingProcess(Struct, frozen=True, omit_defaults=True, gc=False):
     """A process that asked for an execution of the tool, or one of its ancestors. Its arguments are its own claim."""
 
     pid: int
@@ -50,9 +50,9 @@ class RecordedCall(Struct, frozen=True, omit_defaults=True, gc=False):
     start: float
     """Seconds since 1970."""
     cwd: str = ""
-    asker: Process | None = None
+    asker: CallingProcess | None = None
     """The process that asked for the execution, as it was before it: the shell with its command line."""
-    parents: tuple[Process, ...] = ()
+    parents: tuple[CallingProcess, ...] = ()
     """Its ancestors from the nearest to the agent's first process."""
     within: int | None = None
     """The number of the tool's own call that started it."""
@@ -63,9 +63,9 @@ class RecordedCall(Struct, frozen=True, omit_defaults=True, gc=False):
     """The signal that ended it."""
 
     @property
-    def chain(self) -> tuple[Process, ...]:
+    def chain(self) -> tuple[CallingProcess, ...]:
         """Return who started it, the nearest first, without copies of a process that forked."""
-        found: list[Process] = []
+        found: list[CallingProcess] = []
         for each in (*([self.asker] if self.asker else []), *self.parents):
             if found and (each.argv, each.exe) == (found[-1].argv, found[-1].exe):
                 found.pop()
@@ -94,7 +94,7 @@ class Origin(Struct, frozen=True):
 _decoder = msgspec.json.Decoder(RecordedCall)
 
 
-def read_record(content: bytes) -> tuple[RecordedCall, ...]:
+def read_call_record(content: bytes) -> tuple[RecordedCall, ...]:
     """Return the calls of a record, one JSON object a line, in the order of starts. Raises `ValueError`."""
     calls = [_decoder.decode(line) for line in content.splitlines()[:LONGEST_RECORD] if line.strip()]
     return tuple(sorted(calls, key=lambda each: (each.start, each.n)))
@@ -158,7 +158,7 @@ def origin_of(call: RecordedCall, *, is_marked: bool = False) -> Origin:
         return Origin(Caller.TOOL)
     chain = call.chain
     first = _first_program(chain)
-    shell: Process | None = None
+    shell: CallingProcess | None = None
     for at, each in enumerate(chain):
         kind = _kind(each)
         if kind is _Kind.AGENT:
@@ -171,7 +171,7 @@ def origin_of(call: RecordedCall, *, is_marked: bool = False) -> Origin:
     return Origin(Caller.MODEL)
 
 
-def _through_agent(agent: Process, shell: Process | None, *, is_marked: bool) -> Origin:
+def _through_agent(agent: CallingProcess, shell: CallingProcess | None, *, is_marked: bool) -> Origin:
     """Return the origin of what a known agent program started, with the outermost shell or launcher between."""
     if shell is None:
         return Origin(Caller.PROGRAM, _name(agent))
@@ -182,7 +182,7 @@ def _through_agent(agent: Process, shell: Process | None, *, is_marked: bool) ->
     return Origin(Caller.MODEL)
 
 
-def _first_program(chain: Sequence[Process]) -> int:
+def _first_program(chain: Sequence[CallingProcess]) -> int:
     """Return the place of the agent's program: the topmost process that is more than a shell or a launcher."""
     for at in range(len(chain) - 1, -1, -1):
         if _kind(chain[at]) is not _Kind.PASSING or chain[at].script:
@@ -190,7 +190,7 @@ def _first_program(chain: Sequence[Process]) -> int:
     return len(chain) - 1
 
 
-def _kind(process: Process) -> _Kind:
+def _kind(process: CallingProcess) -> _Kind:
     name = _program(process)
     if name in _AGENTS or _AGENT_FOLDER.search(process.script) or _AGENT_FOLDER.search(process.exe):
         return _Kind.AGENT
@@ -201,17 +201,17 @@ def _kind(process: Process) -> _Kind:
     return _Kind.PASSING if name in _LAUNCHED and not _runs_project_script(process) else _Kind.OTHER
 
 
-def _is_claude(process: Process) -> bool:
+def _is_claude(process: CallingProcess) -> bool:
     return _program(process) == "claude" or "claude-code" in f"{process.exe} {process.script}"
 
 
-def _runs_project_script(process: Process) -> bool:
+def _runs_project_script(process: CallingProcess) -> bool:
     """Return whether npm or the like runs a script of the project's own."""
     name, words = _program(process), [word for word in process.argv[1:] if not word.startswith("-")]
     return name in ("npm", "pnpm", "bun") and bool(words) and words[0] in _NPM_SCRIPTS
 
 
-def _program(process: Process) -> str:
+def _program(process: CallingProcess) -> str:
     """Return a process's program: by its file, else by the first word of its arguments."""
     named = process.argv[0].removeprefix("-").split(" ")[0] if process.argv else ""
     by_file = program_name(process.exe) if process.exe else ""
@@ -227,12 +227,12 @@ def _known(name: str) -> bool:
     return name in SHELLS or name in _AGENTS or name in _LAUNCHED or interpreter_name(name) in INTERPRETERS
 
 
-def _name(process: Process) -> str:
+def _name(process: CallingProcess) -> str:
     """Return what pages call a program: the script that an interpreter runs, else its name."""
     return program_name(process.script) if process.script else _program(process)
 
 
-def command_texts(call: RecordedCall) -> Iterator[tuple[Process, str]]:
+def command_texts(call: RecordedCall) -> Iterator[tuple[CallingProcess, str]]:
     """Yield the command lines that lead to a call, the outermost first: those of shells, and of what they became.
 
     A shell executes its last command in its own place.

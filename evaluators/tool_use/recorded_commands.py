@@ -14,13 +14,13 @@ from evaluators.model import Command
 from evaluators.tool_use.calls import Call
 from evaluators.tool_use.launchers import program_name
 from evaluators.tool_use.recorded_calls import Caller, Origin, RecordedCall, command_texts, origins_of
-from evaluators.tool_use.shell import Stage
+from evaluators.tool_use.shell import LaunchedCommand
 from evaluators.tool_use.shell_ends import Ending
 from evaluators.tool_use.tool_commands import (
     FoundCommand,
     Matched,
     Matcher,
-    command_of,
+    ended_command,
     match_stage,
     number_commands,
     remote_commands,
@@ -63,7 +63,7 @@ def _commands(
         if match is None:
             continue
         code = call.exit if call.signal is None else _SIGNAL + call.signal
-        found = command_of(match, Ending(code, failed=code not in (None, 0)))
+        found = ended_command(match, Ending(code, failed=code not in (None, 0)))
         yield replace(found, end="recorded", seconds=call.seconds), events.get(call.n)
 
 
@@ -72,7 +72,7 @@ def _match(call: RecordedCall, matcher: Matcher) -> Matched | None:
     return next((found for stage in _stages(call, matcher) if (found := match_stage(stage, matcher))), None)
 
 
-def _stages(call: RecordedCall, matcher: Matcher) -> Iterator[Stage]:
+def _stages(call: RecordedCall, matcher: Matcher) -> Iterator[LaunchedCommand]:
     """Yield the call as typed with its program's name, then as the tool's own words."""
     argv = call.argv or (call.path,)
     words = [program_name(call.path), *argv[1:]]
@@ -89,7 +89,7 @@ def _stages(call: RecordedCall, matcher: Matcher) -> Iterator[Stage]:
         yield _stage([matcher.binary[0], *words[1:]])
 
 
-def _stage(words: Sequence[str], *, is_script: bool = False) -> Stage:
+def _stage(words: Sequence[str], *, is_script: bool = False) -> LaunchedCommand:
     line = shlex.join(words)
     quoted, at = [], 0
     for n, word in enumerate(words):
@@ -97,7 +97,7 @@ def _stage(words: Sequence[str], *, is_script: bool = False) -> Stage:
         if n and text != word:
             quoted.append((at, at + len(text)))
         at += len(text) + 1
-    return Stage(tuple(words), line, line, is_script=is_script, quoted=tuple(quoted))
+    return LaunchedCommand(tuple(words), line, line, is_script=is_script, quoted=tuple(quoted))
 
 
 def _events_of(own: Sequence[tuple[RecordedCall, Origin]], paired: Sequence[Call]) -> dict[int, int]:

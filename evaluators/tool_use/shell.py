@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from evaluators.tool_use.launchers import SHELLS, is_assignment, open_launcher, program_name
 from evaluators.tool_use.shell_syntax import (
-    Case,
+    CaseStatement,
     Chain,
     Function,
     If,
@@ -31,7 +31,7 @@ from evaluators.tool_use.shell_syntax import (
     hides_output,
     parse,
 )
-from evaluators.tool_use.shell_words import Word, tokens
+from evaluators.tool_use.shell_words import Word, split_words
 
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
 PROMPT = re.compile(
@@ -51,7 +51,7 @@ _LOOKED_UP = re.compile(r"(?:command\s+-v|which|type\s+-P)\s+([\w./-]+)")
 _DECLARING = frozenset(["export", "declare", "typeset", "local", "readonly"])
 
 
-class Stage(Struct, frozen=True):
+class LaunchedCommand(Struct, frozen=True):
     """A command as one launcher sees it: `npx t list` and, behind it, `t list`."""
 
     words: tuple[str, ...]
@@ -70,7 +70,7 @@ class Stage(Struct, frozen=True):
 class Segment(Struct, frozen=True):
     """One simple command."""
 
-    stages: tuple[Stage, ...]
+    stages: tuple[LaunchedCommand, ...]
     """From the line as typed to the command behind all launchers."""
     launchers: tuple[str, ...] = ()
     """The opened launchers, the outermost first."""
@@ -169,8 +169,8 @@ class _Reader:
             case Loop():
                 condition = None if node.condition is None else self.statements(node.condition, depth)
                 return Loop(condition, self.statements(node.body, depth))
-            case Case():
-                return Case(tuple(self.statements(each, depth) for each in node.branches))
+            case CaseStatement():
+                return CaseStatement(tuple(self.statements(each, depth) for each in node.branches))
             case Function():
                 if node.name:
                     self.functions[node.name] = node.body
@@ -245,7 +245,7 @@ class _Reader:
         return found
 
     def command(self, command: Sequence[Word], typed: Sequence[Word], depth: int) -> Node:
-        stages: list[Stage] = []
+        stages: list[LaunchedCommand] = []
         names: list[str] = []
         words = tuple(command)
         is_script = repeats = False
@@ -313,7 +313,7 @@ def _without_assignments(words: tuple[Word, ...]) -> tuple[Word, ...]:
     return (*(word for word in words[:at] if word.redirect), *words[at:])
 
 
-def _stage(words: Sequence[Word], *, is_script: bool = False) -> Stage:
+def _stage(words: Sequence[Word], *, is_script: bool = False) -> LaunchedCommand:
     ordered = [word for word in words if not word.redirect]
     first = ordered[0]
     program = program_name(first.value)
@@ -327,7 +327,7 @@ def _stage(words: Sequence[Word], *, is_script: bool = False) -> Stage:
         at += 1 + len(text)
     shown = [parts[0], *(word.quoted(word.value) for word in rest)]
     shown += [word.shown_document for word in rest if word.shown_document]
-    return Stage(
+    return LaunchedCommand(
         (program, *(word.value for word in ordered[1:])),
         " ".join(parts),
         " ".join(shown),
@@ -369,8 +369,8 @@ def substituted(node: Node, arguments: Sequence[str]) -> Node:
         case Loop():
             condition = None if node.condition is None else _in_statements(node.condition, arguments)
             return Loop(condition, _in_statements(node.body, arguments))
-        case Case():
-            return Case(tuple(_in_statements(each, arguments) for each in node.branches))
+        case CaseStatement():
+            return CaseStatement(tuple(_in_statements(each, arguments) for each in node.branches))
         case _:
             return node
 
@@ -400,5 +400,5 @@ def _with_arguments(word: Word, arguments: Sequence[str]) -> Word:
 
 def words_of(text: str) -> tuple[str, ...]:
     """Return the words of a command such as a tool's `binary`, the program cut to its name; none of an empty text."""
-    found = [token for token in tokens(text) if isinstance(token, Word) and not token.redirect]
+    found = [token for token in split_words(text) if isinstance(token, Word) and not token.redirect]
     return _stage(found).words if found else ()

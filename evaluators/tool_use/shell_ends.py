@@ -16,7 +16,7 @@ from msgspec import Struct
 from evaluators.tool_use.shell import Segment, ShellLine
 from evaluators.tool_use.shell_stated import Stated, echoed_line, stated_statuses
 from evaluators.tool_use.shell_syntax import (
-    Case,
+    CaseStatement,
     Chain,
     If,
     Leaf,
@@ -125,7 +125,7 @@ class _Ends:
                 if node.condition is not None:
                     self.statements(node.condition, None, ran=ran, repeats=True)
                 self.statements(node.body, None, ran=ran, repeats=True)
-            case Case():
+            case CaseStatement():
                 for branch in node.branches:
                     self.statements(branch, None, ran=ran, repeats=repeats)
 

@@ -9,7 +9,7 @@ from msgspec import Struct, field
 
 from evaluators.tool_use.shell import Segment, ShellLine
 from evaluators.tool_use.shell_syntax import (
-    Case,
+    CaseStatement,
     Chain,
     If,
     Leaf,
@@ -199,6 +199,6 @@ def _leaves(node: Node, *, is_repeated: bool) -> Iterator[tuple[Leaf, bool]]:
         case If():
             for _, body in node.branches:
                 yield from _leaves(body, is_repeated=is_repeated)
-        case Case():
+        case CaseStatement():
             for branch in node.branches:
                 yield from _leaves(branch, is_repeated=is_repeated)

@@ -9,7 +9,7 @@ from collections.abc import Collection
 
 from msgspec import Struct
 
-from evaluators.tool_use.shell_words import Operator, Token, Word, tokens
+from evaluators.tool_use.shell_words import Operator, Token, Word, split_words
 
 DEEPEST = 25
 """The deepest nesting of compound commands; deeper keywords are words."""
@@ -63,7 +63,7 @@ class Loop(Struct, frozen=True):
     body: Statements
 
 
-class Case(Struct, frozen=True):
+class CaseStatement(Struct, frozen=True):
     """`case` with its branches."""
 
     branches: tuple[Statements, ...]
@@ -104,12 +104,25 @@ class Repeated(Struct, frozen=True):
     node: Node
 
 
-Node = Simple | Pipeline | Chain | Statements | If | Loop | Case | Function | Test | Leaf | Quiet | Repeated
+Node = (
+    Simple
+    | Pipeline
+    | Chain
+    | Statements
+    | If
+    | Loop
+    | CaseStatement
+    | Function
+    | Test
+    | Leaf
+    | Quiet
+    | Repeated
+)
 
 
 def parse(line: str) -> Statements:
     """Return the commands of one or more lines. Never raises."""
-    return _Parser(tokens(line)).statements(frozenset(), 0)
+    return _Parser(split_words(line)).statements(frozenset(), 0)
 
 
 _CLOSING = frozenset(["then", "elif", "else", "fi", "do", "done", "esac", "}"])
@@ -268,7 +281,7 @@ class _Parser:
         self.take("done")
         return body
 
-    def choice(self, depth: int) -> Case:
+    def choice(self, depth: int) -> CaseStatement:
         while self.peek() is not None and not self.take("in") and self.operator() not in (";", "\n"):
             self.at += 1
         branches: list[Statements] = []
@@ -277,7 +290,7 @@ class _Parser:
             self.pattern()
             branches.append(self.statements((";;", "esac"), depth))
             self.skip(";;", "\n")
-        return Case(tuple(branches))
+        return CaseStatement(tuple(branches))
 
     def pattern(self) -> None:
         """Skip a branch's pattern, up to its `)`."""

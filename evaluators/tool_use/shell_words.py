@@ -74,7 +74,7 @@ class Operator(Struct, frozen=True):
 Token = Word | Operator
 
 
-def tokens(line: str) -> list[Token]:
+def split_words(line: str) -> list[Token]:
     """Return the words and operators of one or more lines in order. Never raises."""
     return _ShellReader(line).read()
 

@@ -19,11 +19,11 @@ from evaluators.tool_use.error_text import exit_code_in_text, stated_exit_code
 from evaluators.tool_use.shell import PROMPT, without_ansi
 from evaluators.tool_use.tool_commands import (
     TEXT_PROGRAMS,
-    Found,
     FoundCommand,
+    FoundCommands,
     MatchedLine,
     Matcher,
-    commands_of,
+    find_commands_of_line,
     match_line,
     number_commands,
     searched,
@@ -138,9 +138,9 @@ _PROSE = frozenset(
 )
 
 
-def find_in_text(text: str, matcher: Matcher) -> Found:
+def find_in_text(text: str, matcher: Matcher) -> FoundCommands:
     """Return the tool's commands in plain text; their events are line numbers. Raises `TooManyCommands`."""
-    return Found(number_commands(_commands(without_ansi(text), matcher)))
+    return FoundCommands(number_commands(_commands(without_ansi(text), matcher)))
 
 
 Sign = Literal["shown", "said", "fenced", "bare"]
@@ -174,7 +174,7 @@ def _commands(text: str, matcher: Matcher) -> Iterator[tuple[FoundCommand, int |
             yield from ((command, number) for command in _said(place.found, matcher, printed))
             continue
         code = exit_code_in_text(printed, after_help=place.found.is_help, program=matcher.name)
-        for command in commands_of(place.found, matcher, code, printed):
+        for command in find_commands_of_line(place.found, matcher, code, printed):
             yield msgspec.structs.replace(command, end="estimated"), number
 
 
@@ -241,7 +241,7 @@ def _is_followed(text: str, end: int) -> bool:
 def _said(found: MatchedLine, matcher: Matcher, printed: str) -> Iterator[FoundCommand]:
     """Yield the commands of a line that the program says it ran; their ends are unknown unless the text states one."""
     code = stated_exit_code(printed)
-    for command in commands_of(found, matcher, code, None):
+    for command in find_commands_of_line(found, matcher, code, None):
         yield msgspec.structs.replace(command, end="estimated")
 
 

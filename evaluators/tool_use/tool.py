@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from evaluators.values import Value
+from evaluators.model import Value
 
 
 class McpServer(Value):

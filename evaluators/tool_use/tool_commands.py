@@ -14,7 +14,7 @@ from evaluators.patterns import compile_pattern, leading_word, required_literal
 from evaluators.tool_use.calls import Call
 from evaluators.tool_use.error_text import has_error
 from evaluators.tool_use.launchers import SCRIPT_SUFFIX, interpreter_name
-from evaluators.tool_use.shell import Definitions, Segment, ShellLine, Stage, read_line, words_of
+from evaluators.tool_use.shell import Definitions, LaunchedCommand, Segment, ShellLine, read_line, words_of
 from evaluators.tool_use.shell_ends import Ending, ends_of
 
 GENERIC_PATTERN = r"^(?!exit|error|failed)[a-z][\w.-]*\s+(?P<sub>--help|\w\S*)"
@@ -128,7 +128,7 @@ class FoundCommand(Struct, frozen=True, gc=False):
     seconds: float | None = None
 
 
-class Found(Struct, frozen=True):
+class FoundCommands(Struct, frozen=True):
     """The commands of a transcript, and what was left out."""
 
     commands: tuple[Command, ...]
@@ -215,11 +215,11 @@ def number_commands(found: Iterable[tuple[FoundCommand, int | None]]) -> tuple[C
     return tuple(commands)
 
 
-def find_in_shell_calls(paired: Sequence[Call], matcher: Matcher) -> Found:
+def find_in_shell_calls(paired: Sequence[Call], matcher: Matcher) -> FoundCommands:
     """Return the tool's commands in shell calls. Raises `TooManyCommands`."""
     reader = _ShellCalls(matcher)
     commands = number_commands(reader.commands(paired))
-    return Found(commands, reader.not_run, reader.mentioned)
+    return FoundCommands(commands, reader.not_run, reader.mentioned)
 
 
 REMOTE = frozenset(["ssh", "docker", "podman", "docker-compose", "kubectl", "oc"])
@@ -253,7 +253,7 @@ class _ShellCalls:
             self.definitions = _relevant(found.line.definitions, self.matcher)
             if self.only_remote:
                 found = _only_remote(found)
-            for command in commands_of(found, self.matcher, call.exit_code, output_of(call)):
+            for command in find_commands_of_line(found, self.matcher, call.exit_code, output_of(call)):
                 yield command, call.index
             if not found.matches and self.mention and self.mention.search(line):
                 self.mentioned += 1
@@ -290,10 +290,10 @@ def _relevant(found: Definitions, matcher: Matcher) -> Definitions:
     )
 
 
-def find_in_tool_calls(paired: Sequence[Call]) -> Found:
+def find_in_tool_calls(paired: Sequence[Call]) -> FoundCommands:
     """Return every tool call as a command; the tool is the subcommand, name and input are the line."""
     ran = [call for call in paired if not call.not_run]
-    return Found(number_commands(map(_of_tool_call, ran)), len(paired) - len(ran))
+    return FoundCommands(number_commands(map(_of_tool_call, ran)), len(paired) - len(ran))
 
 
 def _of_tool_call(call: Call) -> tuple[FoundCommand, int]:
@@ -339,7 +339,7 @@ def _only_remote(found: MatchedLine) -> MatchedLine:
 class Matched(Struct, frozen=True):
     """A command of the tool."""
 
-    stage: Stage
+    stage: LaunchedCommand
     sub: str | None
     start: int = 0
     """Where the pattern matched in the stage's text."""
@@ -369,7 +369,7 @@ def _match(line: str, matcher: Matcher, definitions: Definitions) -> MatchedLine
 _cached_match = lru_cache(maxsize=16_384)(_match)
 
 
-def commands_of(
+def find_commands_of_line(
     found: MatchedLine, matcher: Matcher, code: int | None, output: str | None
 ) -> Iterator[FoundCommand]:
     """Yield the tool's commands of a line with this exit code and output, without those that did not run."""
@@ -378,7 +378,7 @@ def commands_of(
     endings = {n: end for n, end in ends_of(found.line, found.matches, code, output).items() if end.ran}
     unknown = [n for n, end in endings.items() if not end.known]
     for n, ending in endings.items():
-        command = command_of(found.matches[n], ending)
+        command = ended_command(found.matches[n], ending)
         # The message of one of several commands can't be told from another's.
         is_alone = unknown == [n] and not found.line.segments[n].hides_errors
         if is_alone and output and has_error(output, after_help=command.help, program=matcher.name):
@@ -391,14 +391,14 @@ def _match_segment(part: Segment, matcher: Matcher) -> Matched | None:
     return next((found for stage in reversed(part.stages) if (found := match_stage(stage, matcher))), None)
 
 
-def match_stage(stage: Stage, matcher: Matcher) -> Matched | None:
+def match_stage(stage: LaunchedCommand, matcher: Matcher) -> Matched | None:
     """Return how a command is the tool's, None if it is not. Raises `SlowPattern`."""
     if matcher.pattern:
         return _match_pattern(stage, matcher.pattern)
     return _match_binary(stage, matcher.binary)
 
 
-def _match_binary(stage: Stage, binary: tuple[str, ...]) -> Matched | None:
+def _match_binary(stage: LaunchedCommand, binary: tuple[str, ...]) -> Matched | None:
     length, words = len(binary), stage.words
     is_tool = len(words) >= length and all(map(_is_same, words, binary))
     # A script's name may have a suffix that the tool's name lacks.
@@ -416,7 +416,7 @@ def _is_same(word: str, wanted: str) -> bool:
     return interpreter_name(word) == wanted
 
 
-def _match_pattern(stage: Stage, text: str) -> Matched | None:
+def _match_pattern(stage: LaunchedCommand, text: str) -> Matched | None:
     pattern = compile_pattern(text)
     match = pattern.search(stage.text)
     if match is not None and not _may_begin(stage, match.start):
@@ -432,14 +432,14 @@ def _match_pattern(stage: Stage, text: str) -> Matched | None:
     return None if match is None else Matched(stage, match.sub, match.start)
 
 
-def _may_begin(stage: Stage, start: int) -> bool:
+def _may_begin(stage: LaunchedCommand, start: int) -> bool:
     """Return whether a command may begin here: not in quoted text, nor among the arguments of `echo` or `grep`."""
     if any(begin <= start < end for begin, end in stage.quoted):
         return False
     return start < max(1, len(stage.words[0])) or stage.words[0] not in TEXT_PROGRAMS
 
 
-def _masked(stage: Stage) -> str:
+def _masked(stage: LaunchedCommand) -> str:
     """Return the text with quoted arguments filled, so that a pattern finds what is behind them."""
     text = stage.text
     for begin, end in stage.quoted:
@@ -447,7 +447,7 @@ def _masked(stage: Stage) -> str:
     return text
 
 
-def command_of(match: Matched, ending: Ending) -> FoundCommand:
+def ended_command(match: Matched, ending: Ending) -> FoundCommand:
     """Return a command that ended like this."""
     end: End = "estimated" if ending.is_guess else "reported"
     is_help = _asks_help(match)

@@ -25,7 +25,7 @@ _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 """Characters that a terminal would act on; colours are removed before."""
 
 
-class Step(Struct, frozen=True):
+class RecordingStep(Struct, frozen=True):
     """One call of the recording."""
 
     number: int
@@ -38,9 +38,9 @@ class Step(Struct, frozen=True):
     seconds: float = _RUNS
 
 
-def steps(transcript: Transcript) -> list[Step]:
+def recording_steps(transcript: Transcript) -> list[RecordingStep]:
     """Return the calls in order, redacted; times are those of the events where they are known."""
-    found: list[Step] = []
+    found: list[RecordingStep] = []
     clock, first = 0.0, None
     for number, call in enumerate(calls(transcript.events), start=1):
         began, ended = _moment(call.event.timestamp), _moment(call.result.timestamp if call.result else None)
@@ -56,7 +56,7 @@ def steps(transcript: Transcript) -> list[Step]:
     return found
 
 
-def cast_lines(steps: Sequence[Step], title: str, timestamp: int | None = None) -> Iterator[str]:
+def cast_lines(steps: Sequence[RecordingStep], title: str, timestamp: int | None = None) -> Iterator[str]:
     """Yield the recording's lines, with a marker at each call."""
     header: dict[str, Json] = {"version": 2, "width": COLUMNS, "height": ROWS, "title": title}
     yield json.dumps(header | ({"timestamp": timestamp} if timestamp is not None else {})) + "\n"
@@ -81,12 +81,12 @@ def _typed(text: str) -> str:
     return text.replace("\n", "\r\n")
 
 
-def _step(number: int, at: float, call: Call, seconds: float) -> Step:
+def _step(number: int, at: float, call: Call, seconds: float) -> RecordingStep:
     result, event = call.result, call.event
     code = call.exit_code
     line = event.command or f"{event.name or 'call'} {_text(event.input)}"
     output = _text(result.output if result.output is not None else result.text) if result else ""
-    return Step(
+    return RecordingStep(
         number, at, " ".join(_plain(line).split()), bool(code), _plain(_shortened(output)), code, seconds
     )
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from msgspec import Struct, structs
 
 from evaluators.model import Event, Json
-from evaluators.transcripts.stream import Object, mapping, words
+from evaluators.transcripts.stream import Object, mapping, text_or_none
 
 _STARTED = re.compile(
     r"Command running in background with ID: (?P<a>[\w-]+)"
@@ -42,14 +42,14 @@ class TaskEnds:
 
     def add_status(self, line: Object) -> None:
         """Take a system line of the live stream."""
-        task = words(line.get("task_id"))
+        task = text_or_none(line.get("task_id"))
         if task is None:
             return
         if line.get("subtype") == "task_notification":
-            self._add(task, words(line.get("status")), words(line.get("summary")) or "")
+            self._add(task, text_or_none(line.get("status")), text_or_none(line.get("summary")) or "")
         elif line.get("subtype") == "task_updated":
             patch = mapping(line.get("patch"))
-            self._add(task, words(patch.get("status")), words(patch.get("error")) or "")
+            self._add(task, text_or_none(patch.get("status")), text_or_none(patch.get("error")) or "")
 
     def add_notices(self, text: str) -> None:
         """Take the notifications in a message that Claude Code writes for the model."""
@@ -95,7 +95,8 @@ def with_task_ends(events: Iterable[Event], ends: TaskEnds) -> list[Event]:
         if event.type == "tool_call" and event.id and event.name in _READS:
             given = mapping(event.input)
             task = next(
-                (words(given.get(key)) for key in ("task_id", "bash_id", "shell_id") if key in given), ""
+                (text_or_none(given.get(key)) for key in ("task_id", "bash_id", "shell_id") if key in given),
+                "",
             )
             reads[event.id] = task or ""
         elif event.type == "tool_result" and isinstance(event.output, str) and reads.get(event.id or ""):

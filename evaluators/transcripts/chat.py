@@ -15,7 +15,7 @@ from evaluators.model import Event, Json, Transcript, Usage
 from evaluators.transcripts import event_stream
 from evaluators.transcripts.paths import MISSING, at
 from evaluators.transcripts.reading import UnreadableTranscript, as_text
-from evaluators.transcripts.stream import mapping, words
+from evaluators.transcripts.stream import mapping, text_or_none
 from evaluators.transcripts.traces import not_run, shell_command
 
 TEXTS = ("response", "text", "message", "output", "content", "choices[0].message")
@@ -135,9 +135,9 @@ def _call(number: int, call: Json) -> Iterator[Event]:
     """Yield a call and its result, if reported; a call is a name or an object."""
     fields = mapping(call)
     name = (
-        words(call)
-        or words(fields.get("name"))
-        or words(_first(fields, ("tool", "toolName", "function.name")))
+        text_or_none(call)
+        or text_or_none(fields.get("name"))
+        or text_or_none(_first(fields, ("tool", "toolName", "function.name")))
     )
     if not name:
         return
@@ -205,7 +205,11 @@ def _number(value: Json) -> float | None:
 
 
 def _failure(error: Json) -> str:
-    return words(error) or words(mapping(error).get("message")) or "The endpoint reported an error."
+    return (
+        text_or_none(error)
+        or text_or_none(mapping(error).get("message"))
+        or "The endpoint reported an error."
+    )
 
 
 def _line(event: Event) -> dict[str, Json]:

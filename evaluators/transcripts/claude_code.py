@@ -14,19 +14,19 @@ from evaluators.transcripts.refusals import (
     CLAUDE_CODE_KINDS,
     CLAUDE_CODE_UNKNOWN,
     INTERRUPTED,
-    refusal,
+    find_refusal,
 )
 from evaluators.transcripts.stream import (
     Object,
     known,
     mapping,
     newer_version,
-    objects,
-    text_of,
+    parse_objects,
+    text_of_message,
+    text_or_none,
     transcript,
     unknown,
     whole,
-    words,
 )
 from evaluators.transcripts.traces import shell_command, timestamp
 
@@ -44,7 +44,7 @@ def parse(raw: bytes) -> Transcript:
     Usage is what the session's result says, with that of sub-agents; of a session that was ended early, the
     sum over its messages.
     """
-    lines, problems = objects(raw, "Claude Code")
+    lines, problems = parse_objects(raw, "Claude Code")
     results = [line for line in reversed(lines) if line.get("type") == "result"]
     result = results[0] if results else {}
     # A session that wakes up for a command in the background has a result before.
@@ -57,7 +57,7 @@ def parse(raw: bytes) -> Transcript:
         events = [_carried_out(event) for event in events]
     return transcript(
         known(events, lines, "Claude Code", _SILENT),
-        answer=words(final.get("result")) or "",
+        answer=text_or_none(final.get("result")) or "",
         usage=total_usage(by_model.values())
         or (usage_of(mapping(result["usage"])) if "usage" in result else None),
         usage_by_model=by_model,
@@ -86,7 +86,7 @@ class Turns:
 def _read(lines: list[Object]) -> list[Event]:
     turns, ends = Turns(), TaskEnds()
     for line in lines:
-        kind = words(line.get("type")) or ""
+        kind = text_or_none(line.get("type")) or ""
         if kind == "system":
             ends.add_status(line)
         turns.add(line, kind, _events(line, kind))
@@ -96,7 +96,11 @@ def _read(lines: list[Object]) -> list[Event]:
 def _without_denied(events: list[Event], result: Object) -> list[Event]:
     """Mark the calls that the session's result lists as not permitted, unless they have another result."""
     listed = result.get("permission_denials")
-    ids = {words(mapping(each).get("tool_use_id")) for each in listed} if isinstance(listed, list) else set()
+    ids = (
+        {text_or_none(mapping(each).get("tool_use_id")) for each in listed}
+        if isinstance(listed, list)
+        else set()
+    )
     answered = {event.id for event in events if event.type == "tool_result"}
     return [_denied(event, answered) if event.id and event.id in ids else event for event in events]
 
@@ -114,7 +118,7 @@ def _carried_out(event: Event) -> Event:
 
 def _newer(lines: list[Object]) -> str:
     """Return a note if the session's version is newer than the known ones."""
-    version = next((found for line in lines if (found := words(line.get("claude_code_version")))), "")
+    version = next((found for line in lines if (found := text_or_none(line.get("claude_code_version")))), "")
     return newer_version("Claude Code", version, NEWEST_MAJOR)
 
 
@@ -123,7 +127,7 @@ def _events(line: Object, kind: str) -> Iterator[Event]:
         yield from (_decided(event, line) for event in message_events(line, kind, _agent(line)))
     elif kind == "result":
         if line.get("is_error"):
-            yield Event("error", text=words(line.get("result")) or words(line.get("subtype")))
+            yield Event("error", text=text_or_none(line.get("result")) or text_or_none(line.get("subtype")))
     elif kind not in _PASSING:
         yield unknown(line, kind)
 
@@ -133,7 +137,7 @@ def _decided(event: Event, line: Object) -> Event:
     about = line.get("tool_result_meta")
     own = (mapping(each) for each in (about if isinstance(about, list) else ()))
     found = next((each for each in own if event.id and each.get("id") == event.id), {})
-    said = words(mapping(found.get("permission_decision")).get("source"))
+    said = text_or_none(mapping(found.get("permission_decision")).get("source"))
     return by_kind(event, found.get("non_execution_kind"), by_person=said != "config")
 
 
@@ -168,34 +172,34 @@ def message_events(line: Object, role: str, agent: str = "") -> Iterator[Event]:
 
 def _agent(line: Object) -> str:
     """Return the id of the sub-agent whose message a line of the stream is; empty for the main agent's."""
-    asked_by = words(line.get("parent_tool_use_id"))
-    return (words(line.get("agent_id")) or asked_by) if asked_by else ""
+    asked_by = text_or_none(line.get("parent_tool_use_id"))
+    return (text_or_none(line.get("agent_id")) or asked_by) if asked_by else ""
 
 
 def _block(block: Object, role: str, time: str | None) -> Event:
-    kind = words(block.get("type")) or ""
+    kind = text_or_none(block.get("type")) or ""
     if kind == "text":
-        return Event("message", role=role, text=words(block.get("text")), timestamp=time)
+        return Event("message", role=role, text=text_or_none(block.get("text")), timestamp=time)
     if kind in ("thinking", "redacted_thinking"):
-        return Event("model_step", name=kind, text=words(block.get("thinking")), timestamp=time)
+        return Event("model_step", name=kind, text=text_or_none(block.get("thinking")), timestamp=time)
     if kind == "tool_use":
-        name, given = words(block.get("name")), block.get("input")
-        id = words(block.get("id"))
+        name, given = text_or_none(block.get("name")), block.get("input")
+        id = text_or_none(block.get("id"))
         return Event("tool_call", id, name, shell_command(name, given), given, timestamp=time)
     return _result(block, time) if kind == "tool_result" else unknown(block, kind)
 
 
 def _result(block: Object, time: str | None) -> Event:
     """Return a shell's exit code, which appears only in the text of a failed result."""
-    output = text_of(block.get("content"))
+    output = text_of_message(block.get("content"))
     failed = block.get("is_error") is True
     code = _EXIT_CODE.match(output) if failed else None
-    not_run = refusal(output, CLAUDE_CODE) if failed else ""
+    not_run = find_refusal(output, CLAUDE_CODE) if failed else ""
     is_unknown = bool(not_run) or _ABORTED in output[-200:]
     is_unknown |= failed and CLAUDE_CODE_UNKNOWN.match(output.lstrip()) is not None
     return Event(
         "tool_result",
-        words(block.get("tool_use_id")),
+        text_or_none(block.get("tool_use_id")),
         output=output,
         exit_code=int(code[1]) if code else None,
         success=None if is_unknown and not code else not failed,
@@ -258,7 +262,7 @@ def _messages_usage(lines: list[Object]) -> dict[str, Usage]:
         for message in (mapping(line.get("message")) for line in lines if line.get("type") == "assistant")
     }
     return by_model(
-        (words(message.get("model")) or "", usage_of(mapping(message.get("usage"))))
+        (text_or_none(message.get("model")) or "", usage_of(mapping(message.get("usage"))))
         for message in messages.values()
     )
 

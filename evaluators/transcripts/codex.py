@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from evaluators.model import Event, Json, NotRun, Transcript, Usage, total_usage
-from evaluators.transcripts.refusals import CODEX, refusal
+from evaluators.transcripts.refusals import CODEX, find_refusal
 from evaluators.transcripts.stream import (
     Object,
     known,
     mapping,
-    objects,
+    parse_objects,
+    text_or_none,
     transcript,
     unknown,
     whole,
     with_unseen_agents,
-    words,
 )
 
 _PASSING = frozenset(("thread.started", "turn.started"))
@@ -31,7 +31,7 @@ def parse(raw: bytes) -> Transcript:
     The answer is the last message of the assistant; also understood where the output is one JSON object
     with `messages`, `response` or `output`.
     """
-    lines, problems = objects(raw, "Codex")
+    lines, problems = parse_objects(raw, "Codex")
     reader = _Reader()
     if len(lines) == 1 and "type" not in lines[0] and (answer := _answer(lines[0])):
         return transcript([Event("message", role="assistant", text=answer)], problems=problems)
@@ -50,7 +50,7 @@ class _Reader:
         self._begun: set[str] = set()
 
     def events(self, line: Object) -> Iterator[Event]:
-        kind = words(line.get("type")) or ""
+        kind = text_or_none(line.get("type")) or ""
         if kind.startswith("item."):
             yield from self._item(mapping(line.get("item")), done=kind == "item.completed")
         elif kind == "turn.completed":
@@ -61,7 +61,7 @@ class _Reader:
             yield unknown(line, kind)
 
     def _item(self, item: Object, *, done: bool) -> Iterator[Event]:
-        kind = words(item.get("type")) or ""
+        kind = text_or_none(item.get("type")) or ""
         if kind in _CALLS:
             yield from self._call(item, kind, done=done)
         elif not done:
@@ -70,7 +70,9 @@ class _Reader:
             text = _text(next((item[name] for name in ("text", "content", "output") if name in item), None))
             yield Event("message", _id(item), role="assistant", text=text)
         elif kind in ("reasoning", "todo_list"):
-            yield Event("model_step", _id(item), kind, text=words(item.get("text")), input=item.get("items"))
+            yield Event(
+                "model_step", _id(item), kind, text=text_or_none(item.get("text")), input=item.get("items")
+            )
         elif kind == "error":
             yield Event("error", _id(item), text=_message(item.get("message")))
         else:
@@ -79,7 +81,7 @@ class _Reader:
     def _call(self, item: Object, kind: str, *, done: bool) -> Iterator[Event]:
         id = _id(item)
         if id is None or id not in self._begun:
-            command, server = words(item.get("command")), words(item.get("server"))
+            command, server = text_or_none(item.get("command")), text_or_none(item.get("server"))
             about: dict[str, Json] = {"server": server} if server else {}
             yield Event("tool_call", id, _name(item, kind), command, _input(item, kind), metadata=about)
         if id is not None:
@@ -106,7 +108,7 @@ def usage_of(tokens: Object) -> Usage:
 
 def _result(item: Object, kind: str) -> Event:
     code: Json = item.get("exit_code")
-    status = words(item.get("status"))
+    status = text_or_none(item.get("status"))
     success = None if status is None else status not in _FAILED
     output = item.get("aggregated_output", item.get("result"))
     error = item.get("error")
@@ -126,8 +128,8 @@ def _result(item: Object, kind: str) -> Event:
 
 def _not_run(item: Object, kind: str, status: str | None, code: Json) -> NotRun:
     """Return why an item never ran; Codex gives -1 as the exit code of a command that did not start."""
-    printed = words(item.get("aggregated_output")) or ""
-    found = refusal(printed, CODEX) if kind == "command_execution" and code in (None, -1) else ""
+    printed = text_or_none(item.get("aggregated_output")) or ""
+    found = find_refusal(printed, CODEX) if kind == "command_execution" and code in (None, -1) else ""
     return found or ("denied" if status == "declined" else "")
 
 
@@ -135,14 +137,14 @@ def _threads(item: Object) -> Iterator[str]:
     """Yield the threads that a call started; none for one that failed."""
     named = item.get("receiver_thread_ids")
     threads = [each for each in named if isinstance(each, str)] if isinstance(named, list) else []
-    if not threads and words(item.get("status")) not in _FAILED:
+    if not threads and text_or_none(item.get("status")) not in _FAILED:
         threads = [_id(item) or ""]
     yield from threads
 
 
 def _name(item: Object, kind: str) -> str:
     """A command is called by its shell, a tool of a server by its own name."""
-    return "shell" if kind == "command_execution" else words(item.get("tool")) or kind
+    return "shell" if kind == "command_execution" else text_or_none(item.get("tool")) or kind
 
 
 def _input(item: Object, kind: str) -> Json:
@@ -154,11 +156,11 @@ def _input(item: Object, kind: str) -> Json:
 
 
 def _id(item: Object) -> str | None:
-    return words(item.get("id"))
+    return text_or_none(item.get("id"))
 
 
 def _message(value: Json) -> str:
-    return words(value) or words(mapping(value).get("message")) or "Codex reported an error."
+    return text_or_none(value) or text_or_none(mapping(value).get("message")) or "Codex reported an error."
 
 
 def _answer(line: Object) -> str:
@@ -180,4 +182,4 @@ def _text(value: Json) -> str:
     if isinstance(value, list):
         return " \n".join(filter(None, (_text(part) for part in value)))
     found = mapping(value)
-    return words(value) or words(found.get("text")) or words(found.get("value")) or ""
+    return text_or_none(value) or text_or_none(found.get("text")) or text_or_none(found.get("value")) or ""

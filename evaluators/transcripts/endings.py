@@ -9,10 +9,10 @@ from msgspec import Struct
 
 from evaluators.model import Json
 from evaluators.transcripts.reading import UnreadableTranscript
-from evaluators.transcripts.stream import Object, mapping, objects, text_of, words
+from evaluators.transcripts.stream import Object, mapping, parse_objects, text_of_message, text_or_none
 
 
-class Ending(Struct, frozen=True):
+class SessionEnd(Struct, frozen=True):
     """The end of a session, as its stream shows it."""
 
     closed: bool = False
@@ -25,7 +25,7 @@ class Ending(Struct, frozen=True):
     """The failure's HTTP status; None without one, such as for a broken connection."""
 
 
-def ending_of(parser: str, raw: bytes) -> Ending | None:
+def ending_of(parser: str, raw: bytes) -> SessionEnd | None:
     """Return how a session ended; None for other formats and for output that can't be read.
 
     Only failures that are the service's are reported: no connection and the statuses of `is_of_service`. A
@@ -35,7 +35,7 @@ def ending_of(parser: str, raw: bytes) -> Ending | None:
     if reader is None:
         return None
     try:
-        lines, _ = objects(raw, parser)
+        lines, _ = parse_objects(raw, parser)
     except UnreadableTranscript:
         return None
     return reader(lines)
@@ -70,7 +70,7 @@ _WORDS_ALONE = re.compile(
 _SPEAKING = frozenset(("assistant", "user", "result", "stream_event"))
 
 
-def _claude_code(lines: list[Object]) -> Ending:
+def _claude_code(lines: list[Object]) -> SessionEnd:
     results = [line for line in lines if line.get("type") == "result"]
     answered = any(not line.get("is_error") for line in results)
     last = next((line for line in reversed(lines) if _is_step(line)), {})
@@ -79,7 +79,7 @@ def _claude_code(lines: list[Object]) -> Ending:
         failure, status = _claude_failure(last, _api_error_message(lines))
     elif last.get("subtype") == "api_retry":
         status = _status(last.get("error_status"))
-        failure = words(last.get("error")) or "The request failed."
+        failure = text_or_none(last.get("error")) or "The request failed."
     elif last.get("is_api_error_message"):
         failure, status = _claude_failure({}, last)
     return _ending(closed=bool(results), answered=answered, failure=failure, status=status)
@@ -97,17 +97,19 @@ def _api_error_message(lines: list[Object]) -> Object:
 
 def _claude_failure(result: Object, message: Object) -> tuple[str, int | None]:
     """Return a failed request's words and status; no words where something else ended the session."""
-    text = words(result.get("result")) or text_of(mapping(message.get("message")).get("content"))
+    text = text_or_none(result.get("result")) or text_of_message(
+        mapping(message.get("message")).get("content")
+    )
     found = _API_ERROR.search(text[:200])
     status = _status(result.get("api_error_status"))
     status = status if status is not None else _status(message.get("api_error_status"))
     status = status if status is not None else int(found[1]) if found else None
-    reason = words(result.get("terminal_reason"))
+    reason = text_or_none(result.get("terminal_reason"))
     if reason not in (None, "api_error"):
         return "", None
     if reason is None and result.get("subtype") not in (None, "success"):
         return "", None
-    named = words(message.get("error"))
+    named = text_or_none(message.get("error"))
     if status is None and not (named in _WITHOUT_STATUS if named else _WORDS_ALONE.match(text)):
         return "", None
     return text, status
@@ -128,17 +130,19 @@ _HIGH_DEMAND = re.compile(r"We.re currently experiencing high demand")
 """What Codex writes for HTTP 500."""
 
 
-def _codex(lines: list[Object]) -> Ending:
-    kinds = [words(line.get("type")) or "" for line in lines]
+def _codex(lines: list[Object]) -> SessionEnd:
+    kinds = [text_or_none(line.get("type")) or "" for line in lines]
     if kinds == [""]:
         # A single answer instead of a stream.
-        return Ending(closed=True, answered=True)
+        return SessionEnd(closed=True, answered=True)
     last = kinds[-1]
     answered = "turn.completed" in kinds
     failure, status = "", None
     if last in ("turn.failed", "error"):
         said = lines[-1].get("error", lines[-1].get("message"))
-        failure, status = _codex_failure(words(said) or words(mapping(said).get("message")) or "")
+        failure, status = _codex_failure(
+            text_or_none(said) or text_or_none(mapping(said).get("message")) or ""
+        )
     return _ending(
         closed=answered or "turn.failed" in kinds, answered=answered, failure=failure, status=status
     )
@@ -164,9 +168,9 @@ _GOES_ON = re.compile(r"message=(?:loop|process|evaluated)\b")
 _CLASS = re.compile(r"\w+Error: ")
 
 
-def _opencode(lines: list[Object]) -> Ending:
+def _opencode(lines: list[Object]) -> SessionEnd:
     steps = [mapping(line.get("part")) for line in lines if line.get("type") == "step_finish"]
-    answered = any(words(step.get("reason")) not in (None, "tool-calls") for step in steps)
+    answered = any(text_or_none(step.get("reason")) not in (None, "tool-calls") for step in steps)
     last = lines[-1]
     failure, status = "", None
     if last.get("type") == "error":
@@ -177,13 +181,13 @@ def _opencode(lines: list[Object]) -> Ending:
 
 
 def _opencode_failure(error: Object) -> tuple[str, int | None]:
-    data, name = mapping(error.get("data")), words(error.get("name"))
+    data, name = mapping(error.get("data")), text_or_none(error.get("name"))
     status = _status(data.get("statusCode"))
     if name not in _OPENCODE_NAMES:
         return "", None
     if status is None and name == "APIError" and data.get("isRetryable") is False:
         return "", None
-    return words(data.get("message")) or name or "", status
+    return text_or_none(data.get("message")) or name or "", status
 
 
 def failure_in_opencode_log(log: str) -> str:
@@ -203,17 +207,17 @@ def failure_in_opencode_log(log: str) -> str:
     return failure
 
 
-_READERS: Mapping[str, Callable[[list[Object]], Ending]] = {
+_READERS: Mapping[str, Callable[[list[Object]], SessionEnd]] = {
     "claude_code": _claude_code,
     "codex": _codex,
     "opencode": _opencode,
 }
 
 
-def _ending(*, closed: bool, answered: bool, failure: str, status: int | None) -> Ending:
+def _ending(*, closed: bool, answered: bool, failure: str, status: int | None) -> SessionEnd:
     if answered or not failure or (status is not None and not is_of_service(status)):
-        return Ending(closed, answered)
-    return Ending(closed, answered, " ".join(failure.split()), status)
+        return SessionEnd(closed, answered)
+    return SessionEnd(closed, answered, " ".join(failure.split()), status)
 
 
 def _status(value: Json) -> int | None:

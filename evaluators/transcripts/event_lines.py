@@ -22,7 +22,7 @@ NO_METADATA: dict[str, Json] = {}
 """Shared: a dictionary for each of a long log's events has the garbage collector look through them again and again."""
 
 
-class Line(Struct, gc=False):
+class EventFields(Struct, gc=False):
     """The fields of an event that mean something here; others are passed over."""
 
     id: str | int | None = None
@@ -43,31 +43,31 @@ class Line(Struct, gc=False):
     not_run: Json = None
 
 
-class AnyLine(Line, gc=False):
+class AnyLine(EventFields, gc=False):
     """A line of either family, and of any kind."""
 
     event: str | None = None
     type: str | None = None
 
 
-class _ByEvent(Line, gc=False):
+class _ByEvent(EventFields, gc=False):
     """A line that says `event` what it is; its type may be anything that a type may be."""
 
     type: str | None = None
 
 
-class _ByType(Line, gc=False):
+class _ByType(EventFields, gc=False):
     """A line that says `type` what it is; an event would say otherwise."""
 
     event: None = None
 
 
-def _key_and_time(line: Line) -> tuple[str | None, str | None]:
+def _key_and_time(line: EventFields) -> tuple[str | None, str | None]:
     key, at = line.id, line.ts if line.timestamp is None else line.timestamp
     return None if key is None else str(key), None if at is None else str(at)
 
 
-def _tool_call(line: Line) -> Event:
+def _tool_call(line: EventFields) -> Event:
     key, at = _key_and_time(line)
     name, command, given = line.tool or line.name, line.command, line.input
     if not isinstance(command, str):
@@ -79,7 +79,7 @@ def _tool_call(line: Line) -> Event:
     )
 
 
-def _tool_result(line: Line) -> Event:
+def _tool_result(line: EventFields) -> Event:
     key, at = _key_and_time(line)
     output, code, success = line.output, line.exit_code, line.success
     if (error := line.error) is not None:
@@ -95,7 +95,7 @@ def _tool_result(line: Line) -> Event:
     )
 
 
-def _message(line: Line, type: EventType = "message") -> Event:
+def _message(line: EventFields, type: EventType = "message") -> Event:
     key, at = _key_and_time(line)
     text = line.text
     if text is None and isinstance(line.error, str):
@@ -115,13 +115,13 @@ def _usage(value: Json) -> Usage | None:
         return None
 
 
-def _output(line: Line) -> Event:
+def _output(line: EventFields) -> Event:
     at = line.timestamp if line.timestamp is not None else line.ts
     at = str(at) if isinstance(at, float) else at
     return Event("message", text=line.text, role="assistant", timestamp=at, metadata=NO_METADATA)
 
 
-MAKERS: Mapping[str, Callable[[Line], Event]] = {
+MAKERS: Mapping[str, Callable[[EventFields], Event]] = {
     "tool_call": _tool_call,
     "tool_result": _tool_result,
     "message": _message,
@@ -135,11 +135,11 @@ MAKERS: Mapping[str, Callable[[Line], Event]] = {
 class Family(NamedTuple):
     """The lines that name their kind in one field, each kind decoded into its own type."""
 
-    decode: Callable[[bytes], Line]
-    makers: Mapping[type[Struct], Callable[[Line], Event]]
+    decode: Callable[[bytes], EventFields]
+    makers: Mapping[type[Struct], Callable[[EventFields], Event]]
 
 
-def _family(base: type[Line], field: str) -> Family:
+def _family(base: type[EventFields], field: str) -> Family:
     kinds = {
         msgspec.defstruct(kind, (), bases=(base,), tag_field=field, tag=kind, gc=False): maker
         for kind, maker in MAKERS.items()

@@ -13,7 +13,7 @@ import msgspec
 
 from evaluators.model import Json
 from evaluators.transcripts.paths import MISSING, at
-from evaluators.transcripts.stream import Object, mapping, words
+from evaluators.transcripts.stream import Object, mapping, text_or_none
 
 _END = "[DONE]"
 _WHOLE = frozenset(("done", "complete", "completed", "end", "final", "result", "response", "message_stop"))
@@ -81,7 +81,7 @@ class _Folded:
         except (ValueError, RecursionError):
             value = data
         if isinstance(value, dict):
-            self._object(value, (words(value.get("type")) or name).lower().replace("-", "_"))
+            self._object(value, (text_or_none(value.get("type")) or name).lower().replace("-", "_"))
         elif isinstance(value, str):
             self._pieces.append(value)
 
@@ -124,7 +124,7 @@ class _Folded:
         """Take an event of OpenAI's Responses; most repeat what others say."""
         item = mapping(value.get("item"))
         if kind == "output_text.delta":
-            self._pieces.append(words(value.get("delta")) or "")
+            self._pieces.append(text_or_none(value.get("delta")) or "")
         elif kind == "output_item.done" and item.get("type") == "function_call":
             self._called(item)
         elif kind in ("completed", "incomplete", "failed"):
@@ -137,9 +137,9 @@ class _Folded:
         """Take an event of Anthropic's Messages; the arguments of a call come in pieces."""
         index, block = str(value.get("index")), mapping(value.get("content_block"))
         if block.get("type") == "tool_use":
-            self._piece_of_call(index, words(block.get("name")), None)
+            self._piece_of_call(index, text_or_none(block.get("name")), None)
         elif index in self._in_pieces:
-            self._piece_of_call(index, None, words(at(value, "delta.partial_json")))
+            self._piece_of_call(index, None, text_or_none(at(value, "delta.partial_json")))
         self._pieces.append(_piece(value))
 
     def _called(self, call: Object) -> None:
@@ -166,12 +166,14 @@ class _Folded:
     def _choice(self, value: Object) -> None:
         """Take a piece of a chat completion; the arguments of a call come in pieces, too."""
         delta = mapping(at(value, "choices[0].delta"))
-        self._pieces.append(words(delta.get("content")) or "")
+        self._pieces.append(text_or_none(delta.get("content")) or "")
         calls = delta.get("tool_calls")
         for piece in map(mapping, calls if isinstance(calls, list) else ()):
             function = mapping(piece.get("function"))
             self._piece_of_call(
-                str(piece.get("index")), words(function.get("name")), words(function.get("arguments"))
+                str(piece.get("index")),
+                text_or_none(function.get("name")),
+                text_or_none(function.get("arguments")),
             )
 
     def _piece_of_call(self, index: str, name: str | None, arguments: str | None) -> None:

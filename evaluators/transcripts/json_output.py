@@ -10,7 +10,7 @@ from evaluators.transcripts.reading import UnreadableTranscript, as_text
 _decode = msgspec.json.Decoder().decode
 
 
-def decoded(raw: bytes) -> Json:
+def decode_output(raw: bytes) -> Json:
     """Return a JSON object or list, or a list of the JSON values, one a line.
 
     Raises `UnreadableTranscript` where the bytes are neither.

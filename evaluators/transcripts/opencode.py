@@ -7,18 +7,18 @@ from collections.abc import Iterator
 from msgspec import structs
 
 from evaluators.model import Event, Json, NotRun, Transcript, Usage, plausible_cost, total_usage
-from evaluators.transcripts.refusals import OPENCODE, refusal
+from evaluators.transcripts.refusals import OPENCODE, find_refusal
 from evaluators.transcripts.stream import (
     Object,
     known,
     mapping,
     moment,
-    objects,
+    parse_objects,
+    text_or_none,
     transcript,
     unknown,
     whole,
     with_unseen_agents,
-    words,
 )
 from evaluators.transcripts.traces import shell_command
 
@@ -28,14 +28,14 @@ _PASSING = frozenset(("step_start", "step_finish"))
 
 def parse(raw: bytes) -> Transcript:
     """Return the stream of an opencode session. Raises `UnreadableTranscript` where it holds no event of one."""
-    lines, problems = objects(raw, "opencode")
+    lines, problems = parse_objects(raw, "opencode")
     steps = [mapping(line.get("part")) for line in lines if line.get("type") == "step_finish"]
     usage = usage_of([mapping(step.get("tokens")) for step in steps]) if steps else None
     events = known(_read(lines), lines, "opencode", _PASSING)
     read = transcript(
         events,
         usage=usage,
-        cost_usd=cost_of([step.get("cost") for step in steps]),
+        cost_usd=sum_costs([step.get("cost") for step in steps]),
         problems=problems,
     )
     ran = [event for event in events if event.type == "tool_result" and not event.not_run]
@@ -59,12 +59,12 @@ def _read(lines: list[Object]) -> list[Event]:
 
 
 def _events(line: Object) -> Iterator[Event]:
-    kind, part = words(line.get("type")) or "", mapping(line.get("part"))
+    kind, part = text_or_none(line.get("type")) or "", mapping(line.get("part"))
     time = moment(line.get("timestamp"))
     if kind == "text":
-        yield Event("message", role="assistant", text=words(part.get("text")), timestamp=time)
+        yield Event("message", role="assistant", text=text_or_none(part.get("text")), timestamp=time)
     elif kind == "reasoning":
-        yield Event("model_step", name=kind, text=words(part.get("text")), timestamp=time)
+        yield Event("model_step", name=kind, text=text_or_none(part.get("text")), timestamp=time)
     elif kind == "tool_use" and part:
         yield from call_events(part)
     elif kind == "error":
@@ -76,7 +76,7 @@ def _events(line: Object) -> Iterator[Event]:
 def call_events(part: Object) -> Iterator[Event]:
     """Yield a tool's call and result: opencode reports both in one part; a running call in an export has none."""
     state = mapping(part.get("state"))
-    id, name, given = words(part.get("callID")), words(part.get("tool")), state.get("input")
+    id, name, given = text_or_none(part.get("callID")), text_or_none(part.get("tool")), state.get("input")
     began, ended = (mapping(state.get("time")).get(key) for key in ("start", "end"))
     line = shell_command(name, given)
     yield Event("tool_call", id, name, line, given, timestamp=moment(began))
@@ -101,17 +101,19 @@ def call_events(part: Object) -> Iterator[Event]:
 
 
 def _not_run(state: Object) -> NotRun:
-    error = words(state.get("error")) or ""
-    found = refusal(error, OPENCODE) if state.get("status") == "error" else ""
+    error = text_or_none(state.get("error")) or ""
+    found = find_refusal(error, OPENCODE) if state.get("status") == "error" else ""
     # An aborted command that printed something ran.
     return "" if found == "cancelled" and _printed(state) else found
 
 
 def _succeeded(state: Object) -> bool | None:
     """Return whether a call succeeded, None for one that somebody ended."""
-    metadata, output = mapping(state.get("metadata")), words(state.get("output")) or ""
+    metadata, output = mapping(state.get("metadata")), text_or_none(state.get("output")) or ""
     if state.get("status") == "error":
-        return None if refusal(words(state.get("error")) or "", OPENCODE) == "cancelled" else False
+        return (
+            None if find_refusal(text_or_none(state.get("error")) or "", OPENCODE) == "cancelled" else False
+        )
     # A command that was aborted or took too long is "completed", too, with null as its exit code.
     was_ended = "exit" in metadata and metadata["exit"] is None
     if was_ended and _ABORTED in output[-1000:]:
@@ -130,8 +132,8 @@ def _between(began: Json, ended: Json) -> float | None:
 
 def _failure(error: Json) -> str:
     found = mapping(error)
-    message = words(mapping(found.get("data")).get("message")) or words(found.get("message"))
-    return words(error) or message or words(found.get("name")) or "opencode reported an error."
+    message = text_or_none(mapping(found.get("data")).get("message")) or text_or_none(found.get("message"))
+    return text_or_none(error) or message or text_or_none(found.get("name")) or "opencode reported an error."
 
 
 def usage_of(steps: list[Object]) -> Usage:
@@ -152,6 +154,6 @@ def _step_usage(tokens: Object) -> Usage:
     )
 
 
-def cost_of(costs: list[Json]) -> float | None:
+def sum_costs(costs: list[Json]) -> float | None:
     """Return the steps' sum in US dollars; None for 0, which opencode reports for models without a known price."""
     return sum(plausible_cost(cost) or 0.0 for cost in costs) or None

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
 from evaluators.model import Event, EventType, Json, Transcript, Usage, total_usage
-from evaluators.transcripts.json_output import decoded
+from evaluators.transcripts.json_output import decode_output
 from evaluators.transcripts.reading import UnreadableTranscript, no_events
 from evaluators.transcripts.span_attributes import Span, attributes, json_value, messages
 from evaluators.transcripts.traces import shell_command, timestamp
@@ -19,7 +19,7 @@ _MODEL_OPERATIONS = frozenset(("chat", "text_completion", "generate_content"))
 
 def parse(raw: bytes) -> Transcript:
     """Return the spans of an export as events. Raises `UnreadableTranscript` where there are none."""
-    spans = find_spans(decoded(raw))
+    spans = find_spans(decode_output(raw))
     if spans is None:
         raise UnreadableTranscript(
             "There are no OpenTelemetry spans in it. Export them as OTLP JSON or as one span a line."

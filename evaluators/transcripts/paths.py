@@ -14,7 +14,7 @@ _STEP = re.compile(r"([^.\[\]]+)|\[(\d{1,4})\]")
 _WHOLE = re.compile(r"[^.\[\]]+(?:\[\d{1,4}\])*(?:\.[^.\[\]]+(?:\[\d{1,4}\])*)*")
 
 
-def steps(path: str) -> tuple[str | int, ...]:
+def parse_path(path: str) -> tuple[str | int, ...]:
     """Return the keys and indexes of a path. Raises `ValueError` with a sentence."""
     if not _WHOLE.fullmatch(path):
         raise ValueError(f"'{path}' isn't a path; write keys and indexes such as messages[0].content")
@@ -25,7 +25,7 @@ def at(value: Json, path: str) -> Json:
     """Return the value at a path, else `MISSING`."""
     if isinstance(value, dict) and path in value:
         return value[path]
-    for step in steps(path):
+    for step in parse_path(path):
         found = (
             value if isinstance(value, dict) else dict(enumerate(value)) if isinstance(value, list) else {}
         )
@@ -35,9 +35,9 @@ def at(value: Json, path: str) -> Json:
     return value
 
 
-def placed(value: Json, path: str, item: Json) -> Json:
+def place_item(value: Json, path: str, item: Json) -> Json:
     """Return a value with an item at a path, made where there was none; what it was made from stays as it is."""
-    return _placed(value, steps(path), item)
+    return _placed(value, parse_path(path), item)
 
 
 def _placed(value: Json, way: tuple[str | int, ...], item: Json) -> Json:

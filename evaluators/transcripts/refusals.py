@@ -67,7 +67,7 @@ OPENCODE = _patterns(
 )
 
 
-def refusal(text: str, known: Refusals) -> NotRun:
+def find_refusal(text: str, known: Refusals) -> NotRun:
     """Return why a call did not run, by the beginning of what stands for its result; empty if it ran."""
     begins = text.lstrip()
     return next((kind for kind, pattern in known if pattern.match(begins)), "")

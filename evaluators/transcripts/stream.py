@@ -19,7 +19,7 @@ VERSION = re.compile(r"(?<!\d)(\d{1,9})\.(\d{1,9})(?:\.\d{1,9})?")
 _decode = msgspec.json.Decoder().decode
 
 
-def objects(raw: bytes, agent: str) -> tuple[list[Object], tuple[str, ...]]:
+def parse_objects(raw: bytes, agent: str) -> tuple[list[Object], tuple[str, ...]]:
     """Return the JSON objects of a stream, and sentences on lines that are none.
 
     Also read: one JSON value over all lines, and a list of objects. Raises `UnreadableTranscript` where
@@ -28,7 +28,7 @@ def objects(raw: bytes, agent: str) -> tuple[list[Object], tuple[str, ...]]:
     text = as_text(raw).strip()
     if not text:
         raise UnreadableTranscript(f"{agent} printed nothing. Look at its standard error output.")
-    whole = json_of(text)
+    whole = json_or_none(text)
     if isinstance(whole, dict):
         return [whole], ()
     if isinstance(whole, list) and whole and all(isinstance(item, dict) for item in whole):
@@ -46,7 +46,7 @@ def known(
     `silent` are the types of lines that are the agent's and become no event.
     """
     found = list(events)
-    kinds = [words(line.get("type")) or "" for line in lines]
+    kinds = [text_or_none(line.get("type")) or "" for line in lines]
     if all(event.type == "raw" for event in found) and not any(kind in silent for kind in kinds):
         raise no_events(f"stream of {agent}", kinds)
     refuse_unread_calls(found, f"stream of {agent}")
@@ -58,7 +58,7 @@ def mapping(value: Json) -> Object:
     return value if isinstance(value, dict) else {}
 
 
-def words(value: Json) -> str | None:
+def text_or_none(value: Json) -> str | None:
     """Return a text as it is, and None for anything else."""
     return value if isinstance(value, str) else None
 
@@ -135,14 +135,14 @@ def unknown(item: Mapping[str, Json], kind: str) -> Event:
     return Event("raw", name=kind, metadata=dict(item))
 
 
-def text_of(content: Json) -> str:
+def text_of_message(content: Json) -> str:
     """Return the text of a message, which is a string or a list of parts."""
     if isinstance(content, list):
-        return "\n".join(filter(None, (words(mapping(part).get("text")) for part in content)))
-    return words(content) or ""
+        return "\n".join(filter(None, (text_or_none(mapping(part).get("text")) for part in content)))
+    return text_or_none(content) or ""
 
 
-def json_of(content: str | bytes) -> Json:
+def json_or_none(content: str | bytes) -> Json:
     """Return a decoded JSON value, None for anything else."""
     try:
         return _decode(content)
@@ -154,7 +154,7 @@ def _lines(text: str, agent: str) -> tuple[list[Object], tuple[str, ...]]:
     found: list[Object] = []
     bad: list[int] = []
     for number, line in enumerate(text.split("\n"), start=1):
-        value = json_of(line)
+        value = json_or_none(line)
         if isinstance(value, dict):
             found.append(value)
         elif line.strip():

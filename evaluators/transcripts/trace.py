@@ -6,7 +6,7 @@ import msgspec
 
 from evaluators.model import Json, Transcript
 from evaluators.transcripts import otel
-from evaluators.transcripts.json_output import decoded
+from evaluators.transcripts.json_output import decode_output
 from evaluators.transcripts.reading import UnreadableTranscript, no_events
 from evaluators.transcripts.traces import read_trace
 from evaluators.transcripts.unread_calls import refuse_unread_calls
@@ -17,7 +17,7 @@ def parse(raw: bytes) -> Transcript:
 
     An object may hold the answer beside them (`text`, `trace`). Raises `UnreadableTranscript`.
     """
-    value = decoded(raw)
+    value = decode_output(raw)
     if (spans := otel.find_spans(value)) is not None:
         return otel.known_spans(spans)
     if isinstance(value, dict):

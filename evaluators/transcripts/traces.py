@@ -60,7 +60,7 @@ def has_trace(transcript: Transcript) -> bool:
     return transcript.source in ("events", "stream", "trace")
 
 
-def summary(events: Sequence[Event]) -> TraceSummary:
+def summarize_trace(events: Sequence[Event]) -> TraceSummary:
     """Return the summary of a trace; calls without a tool name are not counted by name."""
     counts = Counter(event.name for event in events if event.type == "tool_call" and event.name)
     return TraceSummary(
@@ -73,10 +73,10 @@ def summary(events: Sequence[Event]) -> TraceSummary:
 
 def trace_summary(transcript: Transcript) -> dict[str, Json] | None:
     """Return the summary of a transcript's trace as JSON; None without a trace."""
-    return summary(transcript.events).as_json() if has_trace(transcript) else None
+    return summarize_trace(transcript.events).as_json() if has_trace(transcript) else None
 
 
-def tool_calls(events: Sequence[Event]) -> list[Event]:
+def calls_of_trace(events: Sequence[Event]) -> list[Event]:
     """Return the tool calls of a trace in order."""
     return [event for event in events if event.type == "tool_call"]
 

@@ -57,7 +57,7 @@ class AlertListFilters(AddressFilters):
 
 
 @dataclass(frozen=True)
-class Counts:
+class AlertCounts:
     """How many alerts of each state there are."""
 
     all: Counter[str]
@@ -67,7 +67,7 @@ class Counts:
     """Alerts that match without one of the filters, by its name."""
 
 
-def alert_counts(project: Project, filters: AlertListFilters) -> Counts:
+def alert_counts(project: Project, filters: AlertListFilters) -> AlertCounts:
     """Return how many alerts each state has, and how many match. One query."""
     variants = {"matching": filters} | {
         f"without_{name}": filters.without(name) for name, _ in filters.in_force
@@ -77,10 +77,10 @@ def alert_counts(project: Project, filters: AlertListFilters) -> Counts:
     rows = list(alerts.annotate(n=Count("pk"), **counts))
     by_name = {name: Counter({row["state"]: row[name] for row in rows}) for name in ("n", *counts)}
     left = {name: by_name[f"without_{name}"] for name, _ in filters.in_force}
-    return Counts(by_name["n"], by_name["matching"], left)
+    return AlertCounts(by_name["n"], by_name["matching"], left)
 
 
-def in_force(filters: AlertListFilters, state: str, counts: Counts) -> list[InForce]:
+def active_alert_filters(filters: AlertListFilters, state: str, counts: AlertCounts) -> list[InForce]:
     """Return the active filters with their labels and the number of alerts without each."""
     return [
         InForce(

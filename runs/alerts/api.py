@@ -12,7 +12,7 @@ from pydantic import Field, HttpUrl
 
 from evalhub.lib.timestamps import moment
 from evalhub.teams.bearer import ApiRequest, Bearer
-from evalhub.web.rest.errors import ApiError, answers, not_found
+from evalhub.web.rest.errors import ApiError, declare_answers, not_found
 from evalhub.web.rest.pages import Cursor, PageOut, page_of
 from evalhub.web.rest.request_body import Key, Name, RequestBody, Text
 from evaluators.statistics.measure_change import ChangeVerdict
@@ -169,7 +169,7 @@ class ConfirmationOut(Schema):
     warning: str
 
 
-@router.get("/changes", auth=Bearer(), response=answers(PageOut[ChangeOut]), tags=["changes"])
+@router.get("/changes", auth=Bearer(), response=declare_answers(PageOut[ChangeOut]), tags=["changes"])
 def list_changes(request: ApiRequest, filters: Query[ChangeFilters]) -> dict[str, Any]:
     """List the verdicts of runs against their baselines, newest first."""
     rows = Change.objects.filter(run__project=request.access.project)
@@ -197,7 +197,7 @@ def _changes(rows: Sequence[Change]) -> list[dict[str, Any]]:
     ]
 
 
-@router.get("/alerts", auth=Bearer(), response=answers(PageOut[AlertOut]), tags=["alerts"])
+@router.get("/alerts", auth=Bearer(), response=declare_answers(PageOut[AlertOut]), tags=["alerts"])
 def list_alerts(request: ApiRequest, filters: Query[AlertFilters]) -> dict[str, Any]:
     """List the regressions that runs caused, with their triage, newest first."""
     rows = Alert.objects.filter(project=request.access.project).select_related("assignee")
@@ -212,7 +212,10 @@ def list_alerts(request: ApiRequest, filters: Query[AlertFilters]) -> dict[str, 
 
 
 @router.patch(
-    "/alerts/{alert_id}", auth=Bearer("triage"), response=answers(AlertOut, refusals=[409]), tags=["alerts"]
+    "/alerts/{alert_id}",
+    auth=Bearer("triage"),
+    response=declare_answers(AlertOut, refusals=[409]),
+    tags=["alerts"],
 )
 def change_alert(request: ApiRequest, alert_id: Path[Key], given: AlertIn) -> dict[str, Any]:
     """Triage an alert: set its state, assignee, note, link, due date, star or tags."""
@@ -235,13 +238,13 @@ def change_alert(request: ApiRequest, alert_id: Path[Key], given: AlertIn) -> di
         raise ApiError(409, str(error), id="alert/stale") from error
 
 
-@router.get("/alerts/{alert_id}", auth=Bearer(), response=answers(AlertOut), tags=["alerts"])
+@router.get("/alerts/{alert_id}", auth=Bearer(), response=declare_answers(AlertOut), tags=["alerts"])
 def get_alert(request: ApiRequest, alert_id: Path[Key]) -> dict[str, Any]:
     """Get one alert."""
     return _alert(_find(request, alert_id))
 
 
-@router.patch("/alerts", auth=Bearer("triage"), response=answers(ChangedOut), tags=["alerts"])
+@router.patch("/alerts", auth=Bearer("triage"), response=declare_answers(ChangedOut), tags=["alerts"])
 def change_alerts(request: ApiRequest, given: AlertsIn) -> dict[str, Any]:
     """Triage several alerts at once: set state or assignee, add a tag."""
     changes: dict[str, Any] = {"state": given.state} if given.state else {}
@@ -257,7 +260,7 @@ def change_alerts(request: ApiRequest, given: AlertsIn) -> dict[str, Any]:
 @router.post(
     "/alerts/{alert_id}/confirm",
     auth=Bearer("run"),
-    response=answers(ConfirmationOut, status=202),
+    response=declare_answers(ConfirmationOut, status=202),
     tags=["alerts"],
 )
 def confirm_alert(request: ApiRequest, alert_id: Path[Key]) -> Status[dict[str, Any]]:

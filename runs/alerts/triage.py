@@ -44,7 +44,7 @@ def triage(alert: Alert, *, by: User | None, revision: int | None = None, **chan
     if "state" in changes:
         alert.decided = None if alert.state in OPEN_ALERTS else alert.decided or timezone.now()
     alert.save(update_fields=[*changes, "first_triaged", "revision", "decided"])
-    audit.record(
+    audit.append_event(
         alert.project, by, "alert.triage", f"run {alert.run_id}", changed=sorted(changes), state=alert.state
     )
     if alert.assignee_id != was:

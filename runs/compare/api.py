@@ -10,13 +10,12 @@ from pydantic import BaseModel, Field
 
 from evalhub.lib.timestamps import moment
 from evalhub.teams.bearer import ApiRequest, Bearer
-from evalhub.web.rest.errors import ApiError, answers
+from evalhub.web.rest.errors import ApiError, declare_answers
 from evalhub.web.rest.pages import Cursor, PageOut, page_of
 from evalhub.web.rest.request_body import Key, Text
 from evaluators.statistics.measure_change import ChangeVerdict
-from runs.compare.compared_with_first import ComparedRun, compared_with_first
 from runs.compare.first_divergences import divergences_json
-from runs.compare.side_by_side import MOST_COMPARED, Cell, side_by_side
+from runs.compare.side_by_side import MOST_COMPARED, Cell, ComparedRun, compared_with_first, side_by_side
 from runs.compare.stored_changes import change_json
 from runs.compare.trends import trend
 from runs.models import Measure, RunMeasure
@@ -161,7 +160,7 @@ def measure_json(measure: Measure) -> dict[str, Any]:
     return {"layer": measure.layer, "name": measure.name, "unit": measure.unit, "better": measure.better}
 
 
-@router.get("/measures", auth=Bearer(), response=answers(PageOut[MeasureOut]), tags=["measures"])
+@router.get("/measures", auth=Bearer(), response=declare_answers(PageOut[MeasureOut]), tags=["measures"])
 def list_measures(request: ApiRequest, cursor: Query[Cursor]) -> dict[str, Any]:
     """List the measures of the project's runs."""
     measured = RunMeasure.objects.filter(run__project=request.access.project).values("measure")
@@ -170,7 +169,10 @@ def list_measures(request: ApiRequest, cursor: Query[Cursor]) -> dict[str, Any]:
 
 
 @router.get(
-    "/runs/{run_id}/measures", auth=Bearer(), response=answers(PageOut[RunMeasureOut]), tags=["measures"]
+    "/runs/{run_id}/measures",
+    auth=Bearer(),
+    response=declare_answers(PageOut[RunMeasureOut]),
+    tags=["measures"],
 )
 def list_run_measures(request: ApiRequest, run_id: Path[Key], cursor: Query[Cursor]) -> dict[str, Any]:
     """List the rollups of a closed run, for the run and for each scenario."""
@@ -192,7 +194,7 @@ def _rollups(rows: Sequence[RunMeasure]) -> list[dict[str, Any]]:
     ]
 
 
-@router.get("/trends", auth=Bearer(), response=answers(TrendOut), tags=["trends"])
+@router.get("/trends", auth=Bearer(), response=declare_answers(TrendOut), tags=["trends"])
 def get_trend(request: ApiRequest, query: Query[TrendQuery]) -> dict[str, Any]:
     """Get a measure of a suite over its latest runs; falls back to the pass rate if the measure is unknown."""
     series = trend(find_suite(request, query.suite), query.measure, target=query.target)
@@ -202,7 +204,7 @@ def get_trend(request: ApiRequest, query: Query[TrendQuery]) -> dict[str, Any]:
     }
 
 
-@router.get("/compare", auth=Bearer(), response=answers(ComparisonOut), tags=["compare"])
+@router.get("/compare", auth=Bearer(), response=declare_answers(ComparisonOut), tags=["compare"])
 def compare_runs(request: ApiRequest, query: Query[CompareQuery]) -> dict[str, Any]:
     """Compare up to ten runs with the first: every measure, which scenarios passed, and where failing trials part ways."""
     keys = list(dict.fromkeys(map(int, query.runs.split(","))))

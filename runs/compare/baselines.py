@@ -48,7 +48,7 @@ def set_baseline(run: Run, *, by: User | None, branch: str = "") -> Baseline:
         branch=branch,
         defaults={"run": run, "by": by if getattr(by, "pk", None) else None},
     )
-    audit.record(
+    audit.append_event(
         run.project,
         by,
         "baseline.set",
@@ -64,7 +64,7 @@ def set_baseline(run: Run, *, by: User | None, branch: str = "") -> Baseline:
 def unset_baseline(baseline: Baseline, *, by: User | None) -> None:
     """Remove a pinned baseline; existing comparisons stay."""
     subject = f"run {baseline.run_id}"
-    audit.record(
+    audit.append_event(
         baseline.suite.project,
         by,
         "baseline.unset",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from evaluators.statistics.measure_change import ChangeVerdict
-from runs.compare.differences import LABELS, Difference, fingerprint_differences
+from runs.compare.differences import LABELS, FingerprintDifference, fingerprint_differences
 from runs.models import Run
 from runs.models.target import IMPORTED
 
@@ -36,7 +36,7 @@ class Cause:
     """One factor that changed since the baseline."""
 
     factor: str
-    differences: tuple[Difference, ...]
+    differences: tuple[FingerprintDifference, ...]
     regressions: int
     """Earlier regressions of the project in which it changed too."""
     of: int

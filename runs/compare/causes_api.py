@@ -7,7 +7,7 @@ from typing import Any
 from ninja import Path, Router, Schema, Status
 
 from evalhub.teams.bearer import ApiRequest, Bearer
-from evalhub.web.rest.errors import answers
+from evalhub.web.rest.errors import declare_answers
 from evalhub.web.rest.request_body import Key
 from runs.compare.causes import causes_of
 from runs.launch.separation import request_separation, separation_of
@@ -51,13 +51,13 @@ class CausesOut(Schema):
     """Which cause the fresh runs point at; empty before they have finished."""
 
 
-@router.get("/runs/{run_id}/causes", auth=Bearer(), response=answers(CausesOut))
+@router.get("/runs/{run_id}/causes", auth=Bearer(), response=declare_answers(CausesOut))
 def get_causes(request: ApiRequest, run_id: Path[Key]) -> dict[str, Any]:
     """Get what changed since a run's baseline, and what fresh runs say of it."""
     return _causes_json(find_run(request, run_id))
 
 
-@router.post("/runs/{run_id}/causes", auth=Bearer("run"), response=answers(CausesOut, status=202))
+@router.post("/runs/{run_id}/causes", auth=Bearer("run"), response=declare_answers(CausesOut, status=202))
 def separate(request: ApiRequest, run_id: Path[Key]) -> Status[dict[str, Any]]:
     """Queue fresh runs that set the causes of a regression apart, one factor at a time."""
     run = find_run(request, run_id)

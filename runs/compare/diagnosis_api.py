@@ -9,7 +9,7 @@ from ninja import Path, Router, Schema
 from pydantic import Field
 
 from evalhub.teams.bearer import ApiRequest, Bearer
-from evalhub.web.rest.errors import answers
+from evalhub.web.rest.errors import declare_answers
 from evalhub.web.rest.request_body import Key, Name, RequestBody
 from evaluators.statistics.run_diagnosis import DiagnosisThresholds
 from runs.models import Run
@@ -96,13 +96,15 @@ def _precision(found: Precision) -> dict[str, Any]:
     return {"right": found.right, "n": found.n, "low": low, "high": high, "own": found.own}
 
 
-@router.get("/runs/{run_id}/diagnosis", auth=Bearer(), response=answers(DiagnosisOut))
+@router.get("/runs/{run_id}/diagnosis", auth=Bearer(), response=declare_answers(DiagnosisOut))
 def get_diagnosis(request: ApiRequest, run_id: Path[Key]) -> dict[str, Any]:
     """Get what a run's commands say of the tool and its docs: patterns with trials, scenarios and commands."""
     return _json(find_run(request, run_id))
 
 
-@router.put("/runs/{run_id}/diagnosis/{pattern}", auth=Bearer("review"), response=answers(DiagnosisOut))
+@router.put(
+    "/runs/{run_id}/diagnosis/{pattern}", auth=Bearer("review"), response=declare_answers(DiagnosisOut)
+)
 def put_diagnosis_review(
     request: ApiRequest, run_id: Path[Key], pattern: Path[Name], given: FindingReviewIn
 ) -> dict[str, Any]:

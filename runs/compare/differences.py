@@ -66,7 +66,7 @@ class FingerprintPart(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Difference:
+class FingerprintDifference:
     """One part of the fingerprint, before and after."""
 
     label: str
@@ -97,14 +97,14 @@ def _suite(run: Run) -> FingerprintPart:
     return FingerprintPart(LABELS["suite_version"], text, _short("suite_sha256", run))
 
 
-def fingerprint_rows(before: Run, after: Run) -> list[Difference]:
+def fingerprint_rows(before: Run, after: Run) -> list[FingerprintDifference]:
     """Return both fingerprints' parts, differences first. Expects the runs' guidance to be loaded."""
     names = [name for name in LABELS if _is_shown(name, before, after)]
     rows = [_row(name, before, after) for name in names]
     return sorted(rows, key=lambda row: row.same)
 
 
-def fingerprint_differences(before: Run, after: Run) -> list[Difference]:
+def fingerprint_differences(before: Run, after: Run) -> list[FingerprintDifference]:
     """Return the differences between two runs' fingerprints."""
     return [row for row in fingerprint_rows(before, after) if not row.same]
 
@@ -120,10 +120,12 @@ def differing_values(runs: Sequence[Run]) -> list[tuple[str, tuple[str, ...]]]:
 
 def definition_differences(
     whose: str, before: Mapping[str, Any], after: Mapping[str, Any]
-) -> list[Difference]:
+) -> list[FingerprintDifference]:
     """Return the result-relevant fields in which two definitions of a target differ."""
     names = [name for name in {**before, **after} if name not in NO_RESULT]
-    rows = [Difference(f"{whose} {name}", _field(before, name), _field(after, name)) for name in names]
+    rows = [
+        FingerprintDifference(f"{whose} {name}", _field(before, name), _field(after, name)) for name in names
+    ]
     return [row for row in rows if not row.same]
 
 
@@ -140,8 +142,8 @@ def _is_shown(name: str, before: Run, after: Run) -> bool:
     return all(known) if name in _ADDED_LATER else any(known)
 
 
-def _row(name: str, before: Run, after: Run) -> Difference:
-    return Difference(LABELS[name], _label(name, before), _label(name, after))
+def _row(name: str, before: Run, after: Run) -> FingerprintDifference:
+    return FingerprintDifference(LABELS[name], _label(name, before), _label(name, after))
 
 
 def _label(name: str, run: Run) -> str:

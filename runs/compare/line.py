@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from evaluators.statistics.comparability import Reasons, outcome_reasons
 from evaluators.statistics.line import FEWEST_RUNS
-from evaluators.statistics.line_members import Decision, Members, PastRun, members_after
+from evaluators.statistics.line_members import AlertDecision, LineRun, Members, members_after
 from runs.compare.baselines import NEWEST_FIRST, baseline_of, newest_among, pinned_run, runs_alike, sibling_of
 from runs.compare.causes import same_fingerprint
 from runs.compare.fresh_trials import fresh_runs, pool_of
@@ -20,7 +20,7 @@ from runs.compare.measure_changes import Pool
 from runs.models import Alert, Run, RunMeasure
 from runs.models.comparison import OPEN_ALERTS, AlertKind, AlertState, Evidence
 from runs.models.run import MAINLINE, NOT_CONFIRMING, Trigger
-from runs.results.comparability import both_known, judge_of, parts_changed_since
+from runs.results.comparability import both_known, find_judge, parts_changed_since
 
 RECENT = 60
 """Earlier runs from which a line is made."""
@@ -29,9 +29,9 @@ LEAST_SHARE = 0.5
 ALONE = Q(old_side__runs__isnull=True) | Q(old_side__runs=[])
 """Runs that are compared with their baseline alone."""
 _DECISIONS = {
-    AlertState.WONT_FIX.value: Decision.ACCEPTED,
-    AlertState.INVALID.value: Decision.REJECTED,
-    AlertState.FIXED.value: Decision.FIXED,
+    AlertState.WONT_FIX.value: AlertDecision.ACCEPTED,
+    AlertState.INVALID.value: AlertDecision.REJECTED,
+    AlertState.FIXED.value: AlertDecision.FIXED,
 }
 
 
@@ -131,11 +131,11 @@ class _History:
 
     def __init__(self, run: Run) -> None:
         recent = list(line_runs(run).select_related("alert", "project")[:RECENT])
-        judge = judge_of(run)
+        judge = find_judge(run)
         self.run = run
         self.alike = [each.pk for each in recent]
         """Also those with another judge."""
-        self.recent = [each for each in recent if _is_same(judge, judge_of(each))][::-1]
+        self.recent = [each for each in recent if _is_same(judge, find_judge(each))][::-1]
         self.runs = {each.pk: each for each in self.recent}
 
     def members(self, branches: Sequence[str]) -> Members:
@@ -175,14 +175,14 @@ def _is_same(one: str, other: str) -> bool:
     return one == other
 
 
-def _past(run: Run) -> PastRun:
+def _past(run: Run) -> LineRun:
     alert: Alert | None = getattr(run, "alert", None)
     if alert is not None and alert.kind != AlertKind.REGRESSION:
         alert = None
     finished = (run.finished or run.created).timestamp()
     decision = decision_on(alert) if alert else None
-    decided = _decided(alert) if alert and decision is not Decision.OPEN else None
-    return PastRun(
+    decided = _decided(alert) if alert and decision is not AlertDecision.OPEN else None
+    return LineRun(
         run.pk,
         run.verdict,
         decision,
@@ -192,13 +192,13 @@ def _past(run: Run) -> PastRun:
     )
 
 
-def decision_on(alert: Alert) -> Decision:
+def decision_on(alert: Alert) -> AlertDecision:
     """Return what became of an alert: a person's decision, or that its fresh trials didn't confirm it."""
     if alert.state not in OPEN_ALERTS:
         return _DECISIONS[alert.state]
     if alert.evidence == Evidence.NOT_CONFIRMED and alert.fresh:
-        return Decision.REJECTED
-    return Decision.OPEN
+        return AlertDecision.REJECTED
+    return AlertDecision.OPEN
 
 
 def _decided(alert: Alert) -> datetime:

@@ -9,7 +9,7 @@ from typing import Any
 from django.db.models import Count, Q
 
 from evaluators.statistics.error_shares import ONE_LOOK, Levels
-from evaluators.statistics.looks import Decision, Look, LookState, information, state_of, unplanned_levels
+from evaluators.statistics.looks import Look, LookDecision, LookState, information, state_of, unplanned_levels
 from evaluators.statistics.measure_change import Sample
 from evaluators.statistics.significance import Arms
 from runs.models import Run, RunMeasure, Trial
@@ -42,7 +42,7 @@ class StoredLook:
     level: float
     table_p: float
     table_level: float
-    decision: Decision
+    decision: LookDecision
     undecided: tuple[str, ...] = ()
     """The scenarios that got trials next."""
     reason: str = ""
@@ -58,7 +58,7 @@ class StoredLook:
         return {**vars(self), "decision": self.decision.value}
 
 
-def stored(look: Look, found: Found, *, reason: str = "") -> StoredLook:
+def look_as_stored(look: Look, found: ComparedSides, *, reason: str = "") -> StoredLook:
     """Return a look as it is stored."""
     return StoredLook(
         found.against,
@@ -85,7 +85,7 @@ def looks_of(run: Run) -> list[StoredLook]:
             **{
                 **each,
                 **{name: tuple(each[name]) for name in pairs},
-                "decision": Decision(each["decision"]),
+                "decision": LookDecision(each["decision"]),
                 "undecided": tuple(each["undecided"]),
             }
         )
@@ -110,7 +110,7 @@ def look_json(look: StoredLook) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Found:
+class ComparedSides:
     """What a look compares."""
 
     against: int
@@ -127,7 +127,7 @@ class Found:
 
 def read_state(
     before: Sequence[Run], after: Sequence[Run], smallest: float, most: int, *, is_paired: bool
-) -> Found | None:
+) -> ComparedSides | None:
     """Return what a look compares; None if no scenario has results on both sides. Up to seven queries.
 
     Takes each side's runs, the compared one first. Trials of open runs count as far as they have ended.
@@ -139,7 +139,7 @@ def read_state(
     if state is None:
         return None
     pairs = [(old[key].n, new[key].n) for key in new]
-    return Found(
+    return ComparedSides(
         before[0].pk,
         (sum(each for each, _ in pairs), sum(each for _, each in pairs)),
         (max(each for each, _ in pairs), max(each for _, each in pairs)),
@@ -242,7 +242,7 @@ def _information(sides: Sequence[Mapping[str, int]]) -> tuple[float, float] | No
     return information_of(shared) if shared else None
 
 
-def plan_of(run: Run) -> RunOptions | None:
+def look_options(run: Run) -> RunOptions | None:
     """Return the options of a run with a plan of looks; None for any other. No query."""
     options = RunOptions.model_validate(run.options)
     return options if options.until_decided else None

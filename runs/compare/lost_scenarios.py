@@ -50,7 +50,7 @@ class _TrialResult:
 _Results = Mapping[str, Sequence[_TrialResult]]
 
 
-def stored_scenario_changes(run: int) -> dict[str, MeasureChange]:
+def changes_of_run(run: int) -> dict[str, MeasureChange]:
     """Return the stored changes of a run's scenarios by key; none of older releases. One query."""
     rows = Change.objects.filter(run=run).exclude(scenario=None).order_by("pk")
     stored = rows.values_list("scenario__key", "detail")

@@ -53,7 +53,7 @@ def outcome_of(trial: Trial, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def can_change(trial: Trial) -> bool:
+def can_change_outcome(trial: Trial) -> bool:
     """Return whether new scores decide the trial's outcome: it has not ended by an error of the agent."""
     is_open = trial.state != TrialState.FINISHED
     return not is_open and (not trial.error_kind or trial.error_kind in LAYERS)

@@ -103,7 +103,7 @@ def set_release_rule(suite: Suite, k: int, threshold: float, *, by: User | None)
         raise RequestError(f"The threshold is {threshold:.0%}. Give more than 0 % and at most 100 %.")
     suite.release_k, suite.release_threshold = k, threshold
     suite.save(update_fields=["release_k", "release_threshold"])
-    audit.record(suite.project, by, "release_rule.set", suite.slug, k=k, threshold=threshold)
+    audit.append_event(suite.project, by, "release_rule.set", suite.slug, k=k, threshold=threshold)
 
 
 @transaction.atomic
@@ -113,4 +113,4 @@ def remove_release_rule(suite: Suite, *, by: User | None) -> None:
         return
     suite.release_k = suite.release_threshold = None
     suite.save(update_fields=["release_k", "release_threshold"])
-    audit.record(suite.project, by, "release_rule.remove", suite.slug)
+    audit.append_event(suite.project, by, "release_rule.remove", suite.slug)

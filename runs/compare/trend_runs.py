@@ -18,7 +18,7 @@ from runs.models import Run
 from runs.models.run import MAINLINE, NOT_CONFIRMING, OPEN, RunState, has_too_many_errors
 from runs.models.run_options import DEFAULT_SECONDS
 from runs.results.address_filters import AddressFilters
-from runs.results.comparability import UNJUDGED, Configuration, Sources, judge_named
+from runs.results.comparability import UNJUDGED, Configuration, ScoreSources, judge_named
 
 MOST_RUNS = 100
 """Newest runs of a trend."""
@@ -124,7 +124,7 @@ class Mark(NamedTuple):
     words: str
 
 
-def newest_runs(suite: int, filters: TrendFilters) -> list[TrendRun]:
+def newest_runs_of_suite(suite: int, filters: TrendFilters) -> list[TrendRun]:
     """Return a suite's newest closed runs, oldest first. One query, by index."""
     return [_run(row) for row in _rows(suite, filters)][::-1]
 
@@ -167,7 +167,7 @@ def _configuration(row: Mapping[str, Any]) -> Configuration:
     judged, name, sha256 = (
         row[key] for key in ("options__judge", "fingerprint__judge", "fingerprint__judge_sha256")
     )
-    sources = Sources(
+    sources = ScoreSources(
         judge=judge_named(judged, name, sha256),
         pattern=row["fingerprint__command_pattern"] or "",
         threshold=row["options__threshold"],

@@ -28,7 +28,7 @@ _RUNS_FOR_MEASURES = 20
 """Newest runs searched for choices of measures."""
 
 
-class Value(NamedTuple):
+class TrendValue(NamedTuple):
     """A run's value with its 95 % interval; without ends if there is none."""
 
     at: int
@@ -47,14 +47,14 @@ class Value(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Series:
+class TrendSeries:
     """A measure, or the error rate of a subcommand, over a trend's runs."""
 
     name: str
     label: str
     unit: str
     better: str
-    values: list[Value]
+    values: list[TrendValue]
     changes: list[ChangePoint]
     """With the positions of runs in the trend."""
     baseline: float | None = None
@@ -66,7 +66,7 @@ class Series:
         """Return whether values are between 0 and 1."""
         return self.unit in ("rate", "score")
 
-    def at(self, place: int) -> Value | None:
+    def at(self, place: int) -> TrendValue | None:
         """Return the value of the run at a position; None if it wasn't measured."""
         return next((each for each in self.values if each.at == place), None)
 
@@ -78,7 +78,7 @@ def measures_of(runs: Sequence[TrendRun]) -> list[Measure]:
     return list(Measure.objects.filter(pk__in=measured.values("measure")).exclude(layer=REPORTED))
 
 
-def chosen(measures: Sequence[Measure], name: str) -> list[Measure]:
+def choose_series(measures: Sequence[Measure], name: str) -> list[Measure]:
     """Return the measure of a name, else those of the overview, else the first."""
     by_name = {str(each): each for each in measures}
     if name in by_name:
@@ -92,23 +92,25 @@ def series_of(
     filters: TrendFilters,
     baseline: int | None,
     by_events: Collection[int] = (),
-) -> list[Series]:
+) -> list[TrendSeries]:
     """Return measures over runs, oldest first. One query, two where runs used several versions of the suite.
 
     Layer 1 of the runs `by_events` is that of their agents' events, because others are not recorded.
     """
-    read = values_of(measures, {*(run.pk for run in runs), *([baseline] if baseline else [])}, by_events)
-    steps = _Steps(runs, filters, strict=not by_events) if can_change(runs, filters) else None
+    read = moments_by_measure(
+        measures, {*(run.pk for run in runs), *([baseline] if baseline else [])}, by_events
+    )
+    steps = _Steps(runs, filters, strict=not by_events) if may_have_change_points(runs, filters) else None
     return [_series(each, runs, read.get(each.pk, {}), steps, baseline) for each in measures]
 
 
-def can_change(runs: Sequence[TrendRun], filters: TrendFilters) -> bool:
+def may_have_change_points(runs: Sequence[TrendRun], filters: TrendFilters) -> bool:
     """Return whether change points are searched: at least six runs of the line, of one target and model."""
     line = [run for run in runs if is_of_line(run, filters)]
     return len(line) >= FEWEST_RUNS and len({(run.target, run.model) for run in line}) == 1
 
 
-def values_of(
+def moments_by_measure(
     measures: Iterable[Measure], runs: Collection[int], by_events: Collection[int]
 ) -> dict[int, dict[int, tuple[int, float, float]]]:
     """Return n, mean and m2 over scenarios by measure and run. One query.
@@ -135,18 +137,18 @@ def _series(
     read: Mapping[int, tuple[int, float, float]],
     steps: _Steps | None,
     baseline: int | None,
-) -> Series:
+) -> TrendSeries:
     values = [_value(at, *read[run.pk], measure.unit) for at, run in enumerate(runs) if run.pk in read]
     changes = list(steps.changes(measure, values)) if steps else []
     base = read[baseline][1] if baseline is not None and baseline in read else None
-    return Series(str(measure), label_of(measure), measure.unit, measure.better, values, changes, base)
+    return TrendSeries(str(measure), label_of(measure), measure.unit, measure.better, values, changes, base)
 
 
-def _value(at: int, n: int, mean: float, m2: float, unit: str) -> Value:
+def _value(at: int, n: int, mean: float, m2: float, unit: str) -> TrendValue:
     if n < 2:
-        return Value(at, mean, n)
+        return TrendValue(at, mean, n)
     half, top = Z_95 * math.sqrt(m2 / (n - 1) / n), 1.0 if unit in ("rate", "score") else math.inf
-    return Value(at, mean, n, max(0.0, mean - half), min(top, mean + half))
+    return TrendValue(at, mean, n, max(0.0, mean - half), min(top, mean + half))
 
 
 class _Steps:
@@ -160,7 +162,7 @@ class _Steps:
         self.known = read_standards((each, configurations[-1]) for each in configurations)
         self._changed: dict[tuple[int, int], frozenset[str] | None] = {}
 
-    def changes(self, measure: Measure, values: Sequence[Value]) -> Iterator[ChangePoint]:
+    def changes(self, measure: Measure, values: Sequence[TrendValue]) -> Iterator[ChangePoint]:
         """Yield the changes of a measure within each stretch."""
         for stretch in self._stretches(measure, [each for each in values if each.at in self.line]):
             usual = Counter(each.n for each in stretch).most_common(1)[0][0]
@@ -169,14 +171,14 @@ class _Steps:
             for change in self._found(measure, same):
                 yield change._replace(at=same[change.at].at)
 
-    def _found(self, measure: Measure, values: Sequence[Value]) -> tuple[ChangePoint, ...]:
+    def _found(self, measure: Measure, values: Sequence[TrendValue]) -> tuple[ChangePoint, ...]:
         if str(measure) != PASS:
             return mean_changes([each.value for each in values])
         runs = [self.runs[each.at] for each in values]
         return rate_changes([run.passed for run in runs], [run.passed + run.failed for run in runs])
 
-    def _stretches(self, measure: Measure, values: Sequence[Value]) -> Iterator[list[Value]]:
-        stretch: list[Value] = []
+    def _stretches(self, measure: Measure, values: Sequence[TrendValue]) -> Iterator[list[TrendValue]]:
+        stretch: list[TrendValue] = []
         for each in values:
             if stretch and not self._same(measure, self.runs[stretch[-1].at], self.runs[each.at]):
                 yield stretch
@@ -213,7 +215,7 @@ def _with_judge(run: Configuration, judge: str) -> Configuration:
     return run._replace(sources=run.sources._replace(judge=judge))
 
 
-def subcommand_series(runs: Sequence[TrendRun]) -> list[Series]:
+def subcommand_series(runs: Sequence[TrendRun]) -> list[TrendSeries]:
     """Return the error rate of the most called subcommands over runs. One query."""
     places = {run.pk: at for at, run in enumerate(runs)}
     rows = SubcommandMeasure.objects.filter(run__in=places, scenario=None)
@@ -227,9 +229,9 @@ def subcommand_series(runs: Sequence[TrendRun]) -> list[Series]:
     return [_subcommand(name, sorted(counts[name])) for name in most[:MOST_SUBCOMMANDS]]
 
 
-def _subcommand(name: str, counts: Sequence[tuple[int, int, int]]) -> Series:
+def _subcommand(name: str, counts: Sequence[tuple[int, int, int]]) -> TrendSeries:
     values = []
     for at, calls, errors in counts:
         interval = wilson(min(errors, calls), calls)
-        values.append(Value(at, min(errors, calls) / calls, calls, interval.lower, interval.upper))
-    return Series(f"subcommand/{name}", name, "rate", "lower", values, [], of="calls")
+        values.append(TrendValue(at, min(errors, calls) / calls, calls, interval.lower, interval.upper))
+    return TrendSeries(f"subcommand/{name}", name, "rate", "lower", values, [], of="calls")

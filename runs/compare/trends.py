@@ -12,7 +12,7 @@ from django.db.models import QuerySet
 from django.db.models.functions import Coalesce
 
 from evaluators.statistics.descriptive import Z_95
-from runs.compare.trend_series import values_of
+from runs.compare.trend_series import moments_by_measure
 from runs.models import Measure, Run, RunMeasure
 from runs.models.run import NOT_CONFIRMING, OPEN
 from runs.results.counting import counted_by_events
@@ -50,7 +50,7 @@ class Trend:
     measures: list[Measure]
 
 
-def measures_of(runs: Iterable[int]) -> list[Measure]:
+def measures_of_runs(runs: Iterable[int]) -> list[Measure]:
     """Return the measures of some runs. One query."""
     measured = RunMeasure.objects.filter(run__in=tuple(runs)[:RUNS_FOR_MEASURES], scenario=None)
     return list(Measure.objects.filter(pk__in=measured.values("measure")).exclude(layer=REPORTED))
@@ -75,13 +75,13 @@ def trend(suite: Suite, name: str, *, target: str = "") -> Trend:
     Three queries. Runs are selected first, by index, so the cost doesn't grow with the history.
     """
     runs = {row[0]: row for row in _closed(suite.pk, target)}
-    measures = measures_of(runs)
+    measures = measures_of_runs(runs)
     by_name = {str(measure): measure for measure in measures}
     measure = by_name.get(name) or by_name.get("trial/pass") or (measures[0] if measures else None)
     if measure is None:
         return Trend(None, [], [])
     by_events = counted_by_events({run: row[-1] for run, row in runs.items()})
-    values = sorted(values_of([measure], runs.keys(), by_events).get(measure.pk, {}).items())
+    values = sorted(moments_by_measure([measure], runs.keys(), by_events).get(measure.pk, {}).items())
     return Trend(measure, [_point(runs[run], mean, n, m2) for run, (n, mean, m2) in values], measures)
 
 

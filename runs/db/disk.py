@@ -55,7 +55,7 @@ class DiskFull(CannotStore):
                     file.flush()
                     os.fsync(file.fileno())
             except OSError as error:
-                return sentence(place, error.strerror or str(error))
+                return describe_blocking(place, error.strerror or str(error))
         return ""
 
 
@@ -67,14 +67,14 @@ def cannot_store(error: BaseException) -> CannotStore | None:
             return seen
         if isinstance(seen, OSError) and seen.errno in FULL:
             place = Path(os.fsdecode(seen.filename)).parent if seen.filename else settings.DATA_DIR
-            return DiskFull(sentence(place, os.strerror(seen.errno)))
+            return DiskFull(describe_blocking(place, os.strerror(seen.errno)))
         if is_database_full(seen):
-            return DiskFull(sentence(_database_folder(), "the database cannot be written"))
+            return DiskFull(describe_blocking(_database_folder(), "the database cannot be written"))
         seen = seen.__cause__ or seen.__context__
     return None
 
 
-def sentence(place: Path | str, reason: str) -> str:
+def describe_blocking(place: Path | str, reason: str) -> str:
     """Return the sentence that pages, health and errors show."""
     return f"Disk full at {place}: {reason}. {ADVICE}"
 
@@ -119,9 +119,9 @@ def shortage() -> str:
         try:
             free = free_bytes(place) / MEGABYTE
         except OSError as error:
-            return sentence(place, error.strerror or str(error))
+            return describe_blocking(place, error.strerror or str(error))
         if free < settings.MIN_FREE_MB:
-            return sentence(place, f"{free:.0f} MB free, evalhub needs {settings.MIN_FREE_MB} MB")
+            return describe_blocking(place, f"{free:.0f} MB free, evalhub needs {settings.MIN_FREE_MB} MB")
     return ""
 
 
@@ -129,11 +129,13 @@ def check_room_for_commands() -> None:
     """Raise `DiskFull` if the work folders are so full that a command's writes may have failed."""
     free = free_bytes(settings.WORK_DIR)
     if free < LEAST_FOR_COMMANDS:
-        raise DiskFull(sentence(settings.WORK_DIR, f"{free} bytes were free for commands"))
+        raise DiskFull(describe_blocking(settings.WORK_DIR, f"{free} bytes were free for commands"))
     inodes = os.statvfs(_existing(settings.WORK_DIR))
     # File systems without a fixed number of inodes say 0 of 0.
     if inodes.f_files and inodes.f_favail < LEAST_INODES:
-        raise DiskFull(sentence(settings.WORK_DIR, f"{inodes.f_favail} inodes were free for commands"))
+        raise DiskFull(
+            describe_blocking(settings.WORK_DIR, f"{inodes.f_favail} inodes were free for commands")
+        )
 
 
 class StorageGuard:

@@ -26,7 +26,7 @@ _NOW = {
 }
 
 
-def claim_next(
+def claim_in_one_statement(
     run_id: int, token: str, worker: str, lease_seconds: float, labels: Sequence[str] = ()
 ) -> tuple[int, int, int, int] | None:
     """Claim the run's next queued trial for a worker with these labels; None when it gets none.
@@ -128,7 +128,7 @@ def _insert_sql(vendor: str, model: type[models.Model], names: tuple[str, ...]) 
     return f"INSERT INTO {table} ({columns}) VALUES ({places})"  # noqa: S608 (quoted names)
 
 
-class Counted(NamedTuple):
+class CountedRun(NamedTuple):
     """A run after a result was counted on it."""
 
     open: int
@@ -139,11 +139,11 @@ class Counted(NamedTuple):
 
 def count_result(
     run_id: int, counter: str, *, tokens_in: int, tokens_out: int, cost_usd: float | None
-) -> Counted:
+) -> CountedRun:
     """Count a trial's result on its run."""
     parameters = [tokens_in, tokens_out, cost_usd, cost_usd, run_id]
     (row,) = _rows(_count_sql(connection.vendor, counter), parameters)
-    return Counted(*row)
+    return CountedRun(*row)
 
 
 def _count_sql(vendor: str, counter: str) -> str:

@@ -2,40 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cache
+from importlib.metadata import entry_points
 from itertools import islice
 
+from django.conf import settings
 from msgspec import structs
 
 from evalhub.lib.numbers import counted
-from evaluators.grading.assertions import tool_calls
+from evaluators.grading.assertions import calls_of_transcript
 from evaluators.grading.costs import usage_parts
 from evaluators.grading.criteria import Criteria
 from evaluators.grading.evaluate import LAYERS, Evaluation, Layer, evaluate
 from evaluators.grading.evidence import Evidence
 from evaluators.model import Complete, Json, Transcript, Workspace
 from evaluators.tool_use.attempts import attempts
-from evaluators.tool_use.diagnosis import Thresholds, diagnose, messages_of
+from evaluators.tool_use.diagnosis import Thresholds, diagnose, error_messages
 from evaluators.tool_use.waste import waste_scores
 from evaluators.transcripts import UnreadableTranscript, parse
 from evaluators.transcripts.cut import with_cut_ends
 from evaluators.transcripts.sessions.sub_agents import with_sub_agents
 from evaluators.transcripts.traces import trace_summary
 from runs.engine.context import RunContext
-from runs.engine.mcp.mcp_server import marked
+from runs.engine.mcp.mcp_server import mark_tested_calls
 from runs.engine.task import Task, documents_for
-from runs.engine.tool.tokenizer import chosen_tokenizer
 from runs.engine.tool.tool_recording import recorded_calls
 from runs.engine.trial_result import TrialResult
 from runs.engine.workspace.guidance import exposure, file_read_by
-from runs.engine.workspace.kept_files import KeptFiles, keep_files
+from runs.engine.workspace.kept_files import KeptFiles, keep_trial_files
 from runs.engine.workspace.safeguards import Safeguards, Tampering
 from runs.engine.workspace.trial_folder import TrialFolder
 from runs.engine.workspace.workspace import LocalWorkspace, PostResult
+from runs.errors import ProviderError
 from runs.models.trial import json_of
-from runs.results.files.artifacts import Kept
-from runs.targets.agents.known_programs import OTHERS
+from runs.results.files.artifacts import StoredFile
+from runs.targets.agents.program_lookup import OTHERS
 from runs.targets.agents.session_end import Broken, broken_by
 from runs.targets.pricing import note_cost_limit, price_recording
 from runs.targets.providers.base import Recording
@@ -43,6 +46,39 @@ from runs.targets.providers.prices import price_source
 from scenarios.globs import matches
 from scenarios.guidance import Guidance
 from scenarios.spec import ScenarioSpec
+
+GROUP = "evalhub.tokenizers"
+"""Entry points that are functions from a text to its number of tokens."""
+
+
+def chosen_tokenizer() -> Callable[[str], int] | None:
+    """Return the tokenizer that EVALHUB_TOKENIZER names; None without one. Raises `ProviderError` if it is missing."""
+    return _tokenizer(settings.TOKENIZER) if settings.TOKENIZER else None
+
+
+@cache
+def _tokenizer(name: str) -> Callable[[str], int]:
+    try:
+        (entry,) = entry_points(group=GROUP, name=name)
+        count = entry.load()
+    except (ValueError, ImportError, AttributeError) as error:
+        raise ProviderError(
+            f"The tokenizer '{name}' of EVALHUB_TOKENIZER can't be loaded: {error}. Install a package on the worker "
+            f"with an entry point of this name in the group {GROUP}.",
+            kind="configuration",
+        ) from error
+
+    def counted(text: str) -> int:
+        try:
+            return int(count(text))
+        except Exception as error:
+            # Broad because it is not our code.
+            raise ProviderError(
+                f"The tokenizer '{name}' failed: {error}. Fix it.", kind="configuration"
+            ) from error
+
+    return counted
+
 
 LONGEST_SCRIPT_OUTPUT = 4000
 LONGEST_STANDARD_ERROR = 500
@@ -65,16 +101,16 @@ def assess(
     if task.context.keeps_files:
         hidden = task.hidden
         start = [file for file in task.files if not any(matches(file.path, each) for each in hidden)]
-        kept = keep_files(recording, folder, task.secrets, start if folder else ())
+        kept = keep_trial_files(recording, folder, task.secrets, start if folder else ())
     tampering = safeguards.after_agent(task.solution_changes) if safeguards else Tampering()
-    described = describe(
+    described = describe_recording(
         recording, kept.rows, ({"workspace": kept.workspace} if kept.workspace else {}) | tampering.as_json()
     )
     try:
-        transcript = transcript_of(recording)
+        transcript = parse_recording(recording)
     except UnreadableTranscript as error:
         return unreadable(described, recording, error)
-    transcript = marked(transcript, task, recording)
+    transcript = mark_tested_calls(transcript, task, recording)
     recording = price_recording(recording, transcript, task.context.target, task.context.model)
     recording = note_cost_limit(recording, task.spec.cost.max_usd)
     post: tuple[PostResult, ...] = ()
@@ -83,7 +119,7 @@ def assess(
             folder.write_record(recording.raw, recording.events)
         post = workspace.run_post(task.spec.post)
     bundle = replace(workspace, path=folder.bundle) if workspace and folder and task.spec.bundle else None
-    evidence = evidence_of(
+    evidence = gather_evidence(
         task.spec,
         recording,
         transcript,
@@ -120,7 +156,7 @@ def exposure_detail(
     return {"exposure": json_of(found)}
 
 
-def transcript_of(recording: Recording) -> Transcript:
+def parse_recording(recording: Recording) -> Transcript:
     """Return the recording's transcript, empty if the time was up before the first line. Raises `UnreadableTranscript`."""
     if recording.timed_out and not recording.events and b"\n" not in recording.raw:
         return Transcript()
@@ -131,8 +167,8 @@ def transcript_of(recording: Recording) -> Transcript:
     return with_cut_ends(found) if recording.was_cut else found
 
 
-def describe(
-    recording: Recording, artifacts: tuple[Kept, ...] = (), detail: dict[str, Json] | None = None
+def describe_recording(
+    recording: Recording, artifacts: tuple[StoredFile, ...] = (), detail: dict[str, Json] | None = None
 ) -> TrialResult:
     """Return the result as far as the recording has it, before parsing and judging."""
     return TrialResult(
@@ -209,7 +245,7 @@ def judged(
     )
 
 
-def evidence_of(
+def gather_evidence(
     spec: ScenarioSpec,
     recording: Recording,
     transcript: Transcript,
@@ -292,7 +328,7 @@ def _detail(
     tampered: Sequence[str],
 ) -> dict[str, Json]:
     """Return the details of a trial beside its scores, as JSON."""
-    messages = messages_of(evidence.transcript, evidence.interaction)
+    messages = error_messages(evidence.transcript, evidence.interaction)
     warnings = _warnings(evidence, recording)
     integrity = [*tampered, *_contradictions(evidence)]
     return {
@@ -304,7 +340,7 @@ def _detail(
             diagnose(evidence.interaction, limits, messages, failed=evaluation.outcome != "pass")
         ),
         "messages": json_of(dict(islice(messages.items(), MOST_MESSAGES))),
-        "tools_called": [call.name for call in tool_calls(evidence.transcript)],
+        "tools_called": [call.name for call in calls_of_transcript(evidence.transcript)],
         "trace_summary": trace_summary(evidence.transcript),
         "composite_weights": evaluation.composite_weights,
         "scripts": [_post_json(each) for each in post],

@@ -33,7 +33,7 @@ def row_of(trial_id: int, answer: BatchedAnswer, secrets: tuple[str, ...]) -> Ba
 
 def _packed(recording: Recording, secrets: tuple[str, ...]) -> bytes:
     """Return the recording as JSON, without logs, because a batch writes none."""
-    return _encoder.encode(replace(masked(recording, secrets), logs={}))
+    return _encoder.encode(replace(mask_recording(recording, secrets), logs={}))
 
 
 def _unpacked(data: bytes) -> Recording:
@@ -51,7 +51,7 @@ class FromBatch:
     @property
     def batching(self) -> Batching | str:
         """Return the batching of the provider."""
-        return batching_of(self.provider)
+        return find_batching(self.provider)
 
     def check(self) -> Availability:
         """Check the provider."""
@@ -80,18 +80,18 @@ class FromBatch:
 
 def with_batch_answers(provider: Provider, target: ResolvedTarget, run_id: int) -> Provider:
     """Return a provider that answers from the run's batch if the target uses batching and the provider supports it."""
-    uses_batch = target.options.provider_batching and not isinstance(batching_of(provider), str)
+    uses_batch = target.options.provider_batching and not isinstance(find_batching(provider), str)
     return FromBatch(provider, run_id) if uses_batch else provider
 
 
-def batching_of(provider: Provider) -> Batching | str:
+def find_batching(provider: Provider) -> Batching | str:
     """Return what submits batches, or why there are none."""
     if isinstance(provider, CanBatch):
         return provider.batching
     return "Targets of this kind don't support batches."
 
 
-def masked(recording: Recording, values: tuple[str, ...]) -> Recording:
+def mask_recording(recording: Recording, values: tuple[str, ...]) -> Recording:
     """Return the recording without secret values."""
     if not values:
         return recording

@@ -15,7 +15,7 @@ from runs.db.clock import DatabaseNow
 from runs.db.retry import retry_when_lost
 from runs.db.statements import storable
 from runs.db.transactions import write_transaction
-from runs.engine.batch_answers import batching_of, row_of
+from runs.engine.batch_answers import find_batching, row_of
 from runs.engine.context import RunContext, load_run
 from runs.engine.task import load_task
 from runs.engine.workspace.trial_folder import placeholder_paths
@@ -51,7 +51,7 @@ def submit(context: RunContext, token: str, warnings: list[str]) -> None:
     """
     if not context.target.options.provider_batching:
         return
-    batching = batching_of(context.provider)
+    batching = find_batching(context.provider)
     if isinstance(batching, str):
         # Only a verbose run says so (AgentV evaluation, Fallback when provider cannot batch).
         logger.info("run %s: %s", context.run.pk, _warning(batching))
@@ -162,7 +162,7 @@ def _claim_poll(row: ProviderBatch) -> bool:
 def _poll(row: ProviderBatch) -> None:
     try:
         context = retry_when_lost(lambda: load_run(row.run_id))
-        batching = batching_of(context.provider)
+        batching = find_batching(context.provider)
         if isinstance(batching, str):
             _fail_running(row, batching)
         elif not row.run.is_open:

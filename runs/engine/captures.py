@@ -18,7 +18,13 @@ from evaluators.tool_use.tool import McpServer, Tool
 from runs.db.disk import check_room_for_commands
 from runs.engine.context import RunContext
 from runs.engine.mcp import mcp_stdio
-from runs.engine.mcp.mcp_packages import FOLDER, cache_variables, size_of, store, stored_packages
+from runs.engine.mcp.mcp_packages import (
+    FOLDER,
+    cache_variables,
+    folder_bytes,
+    store_packages,
+    stored_packages,
+)
 from runs.engine.mcp.mcp_server import store_surfaces
 from runs.engine.workspace.tool_variables import resolved_headers
 from runs.engine.workspace.trial_folder import trial_folder
@@ -63,7 +69,7 @@ def capture(context: RunContext) -> dict[str, Json]:
 def _packages(context: RunContext) -> Json:
     """Return the bytes of the packages that each MCP server fetched, by its name; those without any are left out."""
     servers = {tool.mcp.name: stored_packages(context.run.pk, tool) for tool, _ in context.tools if tool.mcp}
-    sizes = {name: size_of(stored) for name, stored in servers.items()}
+    sizes = {name: folder_bytes(stored) for name, stored in servers.items()}
     return {name: size for name, size in sizes.items() if size}
 
 
@@ -111,7 +117,7 @@ def list_command(context: RunContext, tool: Tool, server: McpServer, files: Fixt
             seconds=LISTING_SECONDS,
             env={name: value for name, value in variables.items() if name not in tool.env},
         )
-        store(packages, stored_packages(context.run.pk, tool))
+        store_packages(packages, stored_packages(context.run.pk, tool))
         return listing
 
 

@@ -11,18 +11,17 @@ import msgspec
 
 from evaluators.grading.criteria import Criteria
 from evaluators.grading.evaluate import LAYERS, Layer
-from evaluators.grading.judges.rubric import Rubric as RubricCriteria
+from evaluators.grading.judges.rubric import RubricCriteria as RubricCriteria
 from evaluators.model import Complete, Json
 from evaluators.statistics.staleness import Registry
 from evaluators.tool_use.diagnosis import Thresholds
-from evaluators.tool_use.mcp_surface import McpSurface, decoded
+from evaluators.tool_use.mcp_surface import McpSurface, decode_surfaces
 from evaluators.tool_use.tool import Tool
 from runs.db import statements
 from runs.engine.batch_answers import with_batch_answers
-from runs.engine.judge_rule import layers_for
-from runs.engine.judges import judge_of
-from runs.engine.workspace.judging_files import Judging, named_by_judging
-from runs.engine.workspace.tool_variables import refuse_missing, trial_variables
+from runs.engine.judges import layers_for, make_judge
+from runs.engine.workspace.judging_files import JudgingFiles, named_by_judging
+from runs.engine.workspace.tool_variables import refuse_missing_variables, trial_variables
 from runs.engine.workspace.trial_folder import TrialFolder
 from runs.engine.workspace.workspace import LocalWorkspace
 from runs.models import Run, ToolHelp
@@ -87,7 +86,7 @@ class RunContext:
     @cached_property
     def complete(self) -> Complete | None:
         """The judge; None if the request disables it."""
-        return judge_of(self.run, self.target, self.options, self.variables) if self.options.judge else None
+        return make_judge(self.run, self.target, self.options, self.variables) if self.options.judge else None
 
     @cached_property
     def thresholds(self) -> Thresholds:
@@ -108,7 +107,7 @@ class RunContext:
         stored = ToolHelp.objects.get(
             project=self.run.project, binary=MCP, tool_version=self.options.surface, subcommand=""
         )
-        return {each.server: each for each in decoded(stored.text)}
+        return {each.server: each for each in decode_surfaces(stored.text)}
 
     @cached_property
     def solution_changes(self) -> Mapping[int, frozenset[str]]:
@@ -116,11 +115,11 @@ class RunContext:
         return solution_changes(self.run.suite_version)
 
     @cached_property
-    def judging(self) -> Judging:
+    def judging(self) -> JudgingFiles:
         """What the scenarios of the suite's upload name to judge with."""
         version = self.run.suite_version
         if version.pk is None:
-            return Judging()
+            return JudgingFiles()
         found = version.scenario_versions.all()
         if version.source_id is not None:
             found = ScenarioVersion.objects.filter(suite_versions__source=version.source_id)
@@ -130,7 +129,7 @@ class RunContext:
         )
         named, scripts = named_by_judging(part for row in contents for part in row)
         rubrics = Rubric.objects.filter(pk__in=found.exclude(rubric=None).values("rubric"))
-        return Judging(
+        return JudgingFiles(
             named | files, scripts, tuple(RubricCriteria.model_validate(each.content) for each in rubrics)
         )
 
@@ -187,7 +186,7 @@ class RunContext:
         Raises `ProviderError` for a variable that is missing.
         """
         env = tool.env if tool else {}
-        refuse_missing(env, self.variables)
+        refuse_missing_variables(env, self.variables)
         bare = LocalWorkspace(
             folder.workspace,
             folder.scratch,

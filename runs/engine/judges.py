@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from django.conf import settings
 from msgspec.structs import replace
 
-from evaluators.model import Complete, Completion, CompletionError, CompletionRequest, Json
+from evalhub.teams.models import Project
+from evaluators.grading.criteria import Criteria
+from evaluators.grading.evaluate import LAYERS, Layer, judge_layer
+from evaluators.grading.evidence import Evidence
+from evaluators.model import Complete, Completion, CompletionError, CompletionRequest, Json, Score
 from evaluators.redaction import mask_values
 from runs.db.outage import outage
 from runs.db.retry import retry_when_lost
@@ -15,14 +19,44 @@ from runs.errors import ProviderError
 from runs.models import Run, Target, TargetVersion
 from runs.models.price import prices_of
 from runs.models.run_options import RunOptions
+from runs.review.calibrations import JudgeVersion, calibrated_versions
 from runs.sandbox.worker_settings import containment
 from runs.targets.providers.options import ResolvedTarget
 from runs.targets.providers.registry import MODELS
 from runs.targets.resolve import resolve_target
 from runs.targets.versions import version_of
 
+INFORMS = "The judge is not calibrated, so its score informs and does not decide."
 
-def judge_of(run: Run, target: ResolvedTarget, options: RunOptions, variables: Mapping[str, str]) -> Complete:
+
+def layers_for(project: Project) -> Sequence[Layer]:
+    """Return the layers of a project's trials; its rubric judge decides unless the rule says otherwise."""
+    if not project.only_calibrated_judges:
+        return LAYERS
+    known = calibrated_versions(project)
+
+    def informing(criteria: Criteria, evidence: Evidence, so_far: tuple[Score, ...]) -> tuple[Score, ...]:
+        return inform(judge_layer(criteria, evidence, so_far), known)
+
+    return tuple(informing if layer is judge_layer else layer for layer in LAYERS)
+
+
+def inform(scores: tuple[Score, ...], known: frozenset[JudgeVersion]) -> tuple[Score, ...]:
+    """Return a judge's scores without a verdict unless each of its judgings is by a calibrated version."""
+    judgings = [score.judging for score in scores if score.judging]
+    if all(JudgeVersion(judging.model, judging.rubric) in known for judging in judgings):
+        return scores
+    return tuple(
+        replace(score, passed=None, message=f"{score.message} {INFORMS}")
+        if score.passed is not None
+        else score
+        for score in scores
+    )
+
+
+def make_judge(
+    run: Run, target: ResolvedTarget, options: RunOptions, variables: Mapping[str, str]
+) -> Complete:
     """Return the run's judge.
 
     The explicit choice comes first, then `LLM_TOOL_TEST_JUDGE`, then the scenario's own (named in the request),
@@ -77,7 +111,7 @@ def _make(run: Run, name: str, variables: Mapping[str, str]) -> Complete:
                 if found
                 else _model(run, name, variables)
             )
-            return masked(make_complete(target), target.secrets)
+            return mask_judge(make_complete(target), target.secrets)
     except ProviderError as error:
         raise CompletionError(str(error)) from error
     raise CompletionError(
@@ -117,7 +151,7 @@ def _config(run: Run) -> Json:
     return run.suite_version.config if run.suite_version_id else {}
 
 
-def masked(complete: Complete, secrets: tuple[str, ...]) -> Complete:
+def mask_judge(complete: Complete, secrets: tuple[str, ...]) -> Complete:
     """Return a judge with these secret values masked in its answers and errors."""
     if not secrets:
         return complete

@@ -207,13 +207,13 @@ def _store(
     """Store a result, or that it can't be stored; return the claim of the next trial unless the session is over."""
     try:
         if is_over():
-            recorded, following = recording.record(claim, result, may_wait=may_wait), None
+            recorded, following = recording.record_result(claim, result, may_wait=may_wait), None
         else:
             recorded, following = recording.record_and_claim(claim, result, may_wait=may_wait)
     except UNSTORABLE as error:
         # Otherwise the trial would run again and again, because each lease would expire.
         logger.exception("trial %s: its result can't be stored", claim.trial_id)
-        recorded, following = recording.record(claim, _unstorable(error), may_wait=may_wait), None
+        recorded, following = recording.record_result(claim, _unstorable(error), may_wait=may_wait), None
     if not recorded:
         logger.warning("trial %s: the claim was lost, its result is discarded", claim.trial_id)
     return following

@@ -13,16 +13,30 @@ from django.db import transaction
 from django.db.models import F, Max
 
 from evaluators.statistics.error_shares import Levels
-from evaluators.statistics.looks import Decision, decide, look_sizes, planned_levels, unplanned_levels
+from evaluators.statistics.looks import (
+    LookDecision,
+    decide_look,
+    look_sizes,
+    planned_levels,
+    unplanned_levels,
+)
 from runs.compare.fresh_trials import changed_meanwhile, fresh_runs
 from runs.compare.line import old_side_of
-from runs.compare.looks import Found, StoredLook, information_so_far, looks_of, plan_of, read_state, stored
+from runs.compare.looks import (
+    ComparedSides,
+    StoredLook,
+    information_so_far,
+    look_as_stored,
+    look_options,
+    looks_of,
+    read_state,
+)
 from runs.compare.measure_changes import HEADLINE, rule_of
 from runs.db import statements
-from runs.engine import budget
 from runs.models import Launch, Run, Trial
 from runs.models.run import RunState
 from runs.models.run_options import RunOptions
+from runs.results import spending
 from runs.results.spending import month_spent_sentence
 from runs.workers import wakeups
 
@@ -50,13 +64,13 @@ class _Plan:
         return self.run.more_of_id is not None
 
 
-def look(run_id: int) -> tuple[int, ...]:
+def look_at_run(run_id: int) -> tuple[int, ...]:
     """Look at a run whose trials have ended; return the runs to close, none if trials were added. Requires a transaction.
 
     A run without a plan of looks closes. One that runs beside another waits for it.
     """
     run = Run.objects.filter(pk=run_id, state=RunState.RUNNING, open=0).first()
-    options = plan_of(run) if run else None
+    options = look_options(run) if run else None
     if run is None or options is None:
         return (run_id,)
     Launch.objects.select_for_update(no_key=True).only("pk").get(pk=run.launch_id)
@@ -126,8 +140,8 @@ def _why_over(run: Run, beside: Run | None) -> str:
             )
         if each.has_too_many_errors:
             return each.no_verdict
-    if run.max_usd is not None and budget.is_spent(run.launch_id, run.max_usd):
-        return budget.reason(run)
+    if run.max_usd is not None and spending.is_spent(run.launch_id, run.max_usd):
+        return spending.reason(run)
     return month_spent_sentence(run.project)
 
 
@@ -141,7 +155,7 @@ def _look(plan: _Plan, own: Sequence[Run]) -> bool:
     if found is None:
         return False
     earlier = looks_of(plan.run)
-    if earlier and earlier[-1].decision is not Decision.GO_ON:
+    if earlier and earlier[-1].decision is not LookDecision.GO_ON:
         if earlier[-1].trials == found.trials:
             # The worker was lost between the last look and the close.
             return False
@@ -149,17 +163,17 @@ def _look(plan: _Plan, own: Sequence[Run]) -> bool:
         earlier = earlier[:-1]
     sizes = look_sizes(plan.options.trials, most)
     is_last = bool(plan.over) or len(earlier) + 1 >= len(sizes)
-    looked = stored(
-        decide(found.state, _levels(plan, earlier, found), is_last=is_last), found, reason=plan.over
+    looked = look_as_stored(
+        decide_look(found.state, _levels(plan, earlier, found), is_last=is_last), found, reason=plan.over
     )
-    goes_on = looked.decision is Decision.GO_ON
+    goes_on = looked.decision is LookDecision.GO_ON
     if goes_on and not sum(_add_trials(each, looked.undecided, sizes[len(earlier) + 1]) for each in own):
-        looked, goes_on = replace(looked, decision=Decision.LIMIT, undecided=()), False
+        looked, goes_on = replace(looked, decision=LookDecision.LIMIT, undecided=()), False
     Run.objects.filter(pk=plan.run.pk).update(looks=[each.to_json() for each in (*earlier, looked)])
     return goes_on
 
 
-def _levels(plan: _Plan, earlier: Sequence[StoredLook], found: Found) -> Levels:
+def _levels(plan: _Plan, earlier: Sequence[StoredLook], found: ComparedSides) -> Levels:
     if not plan.is_further:
         return planned_levels([*(each.fractions for each in earlier), found.fractions])
     before = information_so_far(

@@ -104,7 +104,7 @@ class ScriptAgent:
 
 
 @dataclass(frozen=True)
-class Setting:
+class ProofSetting:
     """Where proofs run: the suite, the worker's containment and the variables of its environment."""
 
     version: SuiteVersion

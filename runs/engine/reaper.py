@@ -13,12 +13,43 @@ from runs.compare.confirmation import conclude, overdue_confirmations, waiting_a
 from runs.db.retry import is_connection_lost
 from runs.db.transactions import write_transaction
 from runs.engine import recording
+from runs.engine.context import load_run
+from runs.engine.workspace.tool_variables import refuse_missing_variables
+from runs.errors import ProviderError, RequestError
 from runs.launch.confirmation import start_waiting
-from runs.models import Run
-from runs.models.run import RunState
-from runs.workers import claims, lease_checks, request_leases, worker_registry
+from runs.models import Launch, Run
+from runs.models.run import OPEN, RunState
+from runs.workers import claims, holds, lease_checks, request_leases, worker_registry
 
 logger = logging.getLogger(__name__)
+
+
+MOST_AT_ONCE = 20
+"""Most launches that one tick looks at."""
+
+
+def take_abandoned() -> None:
+    """Leave launches whose process is gone to workers, if this one could run them. Safe to repeat."""
+    for launch in holds.abandoned_launches().order_by("pk")[:MOST_AT_ONCE]:
+        runs = Run.objects.filter(launch=launch, state__in=OPEN).values_list("pk", flat=True)
+        problem = next(filter(None, map(_problem, runs)), "")
+        if problem:
+            logger.info("launch %s stays for its command to be resumed: %s", launch.pk, problem)
+        else:
+            holds.leave_to_workers(Launch.objects.filter(pk=launch.pk))
+
+
+def _problem(run_id: int) -> str:
+    """Return why this process can't run a run, such as a variable that only its command had; empty if it can."""
+    try:
+        context = load_run(run_id)
+        for tool, _ in context.tools:
+            refuse_missing_variables(tool.env, context.variables)
+        _ = context.complete
+    except (ProviderError, RequestError) as error:
+        return str(error)
+    return ""
+
 
 MOST_FOLLOWED = 20
 """Most closed runs that one tick follows up."""

@@ -16,8 +16,8 @@ from runs.compare.confirmation import conclude
 from runs.db import outbox, statements
 from runs.db.retry import retry_when_lost
 from runs.db.transactions import write_transaction
-from runs.engine import budget, looking
-from runs.engine.trial_result import TrialResult, columns, judging_row, total_cost
+from runs.engine import looking
+from runs.engine.trial_result import TrialResult, columns_of_result, judging_row, total_cost
 from runs.errors import NotWritable
 from runs.exchange.exports.files import write_suite_result
 from runs.exchange.exports.suite_result import suite_run
@@ -36,6 +36,7 @@ from runs.models import (
 from runs.models.comparison import Evidence
 from runs.models.run import RunState, Trigger
 from runs.models.trial import TrialState, command_row, transcript_row
+from runs.results import spending
 from runs.results.rollups import write_rollups
 from runs.results.search.search_index import entry, facets_of
 from runs.results.spending import month_spent_sentence
@@ -53,7 +54,7 @@ RETRY_FAILED = "The retry could not start:"
 """How the reasons of trials begin that were cancelled because of errors."""
 
 
-def record(claim: Claim, result: TrialResult, *, may_wait: Callable[[], bool] | None = None) -> bool:
+def record_result(claim: Claim, result: TrialResult, *, may_wait: Callable[[], bool] | None = None) -> bool:
     """Store a trial's result, exactly once; return False if the claim was lost and the result is discarded.
 
     Closes the run after its last trial. Retries while the database is away, for the length of a lease or as long as
@@ -77,7 +78,7 @@ def _record(
     claim: Claim, result: TrialResult, *, following: str, may_wait: Callable[[], bool] | None
 ) -> tuple[bool, Claim | None]:
     """Store a result and claim the next trial under the token `following`; an empty one claims nothing."""
-    values = columns(result)
+    values = columns_of_result(result)
 
     def store() -> tuple[bool, bool, Claim | None]:
         # Compressing transcripts inside the transaction would hold up SQLite's other writers.
@@ -104,7 +105,7 @@ def _record(
 
 def _close_or_stop(run_id: int) -> None:
     """Close a run whose trials have ended, after stopping the other runs of a launch that spent its budget."""
-    for sibling in budget.siblings_to_stop(run_id):
+    for sibling in spending.siblings_to_stop(run_id):
         with write_transaction():
             _stop_at_budget(sibling)
         close_if_done(sibling)
@@ -176,7 +177,7 @@ def _count(run_id: int, result: TrialResult) -> _After:
         return _After(after.open, is_spent=False)
     # Lanes that store at the same time must see each other's costs.
     Launch.objects.select_for_update(no_key=True).only("pk").get(pk=after.launch)
-    if not budget.is_spent(after.launch, after.max_usd):
+    if not spending.is_spent(after.launch, after.max_usd):
         return _After(after.open, is_spent=False)
     return _After(after.open - _stop_at_budget(run_id), is_spent=True)
 
@@ -198,7 +199,7 @@ def _month_spent(run_id: int) -> str:
 def _stop_at_budget(run_id: int) -> int:
     """Cancel a run's queued trials because its launch's budget is spent; return their number."""
     run = Run.objects.get(pk=run_id)
-    return _stop(run, budget.reason(run))
+    return _stop(run, spending.reason(run))
 
 
 def _stop(run: Run, sentence: str) -> int:
@@ -218,7 +219,7 @@ def close_if_done(run_id: int) -> bool:
     A run until a verdict gets the next look's trials instead while it is undecided.
     """
     with write_transaction():
-        ended = looking.look(run_id)
+        ended = looking.look_at_run(run_id)
     # The old side of two runs that are looked at together closes first.
     closed = [each for each in ended if _close(each)]
     return run_id in closed
@@ -365,4 +366,4 @@ def record_lost(trial_id: int, sentence: str) -> bool:
     """Record a trial that lost too many workers as an error."""
     trial = Trial.objects.get(pk=trial_id)
     claim = Claim(trial.pk, trial.run_id, trial.token, trial.starts)
-    return record(claim, TrialResult(outcome="error", error=sentence, error_kind="lost"))
+    return record_result(claim, TrialResult(outcome="error", error=sentence, error_kind="lost"))

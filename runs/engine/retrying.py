@@ -16,7 +16,6 @@ from django.utils import timezone
 from evalhub.teams import audit
 from runs.db import statements
 from runs.db.transactions import write_transaction
-from runs.engine import budget
 from runs.engine.recording import NOT_STARTED, RETRY_FAILED
 from runs.errors import NotRetryable
 from runs.models import (
@@ -37,9 +36,10 @@ from runs.models.batch import BatchState
 from runs.models.run import RunState, Trigger
 from runs.models.run_options import RunOptions
 from runs.models.trial import TrialState
+from runs.results import spending
 from runs.results.spending import month_spent_sentence
 from runs.workers import claims, holds, wakeups
-from runs.workers.labels import refuse_missing
+from runs.workers.labels import refuse_missing_labels
 
 LONGEST_NAME = 60
 _ATTEMPT = ("state", "error", "error_kind", "worker", "seconds", "exit_code", "cost_usd", "detail")
@@ -93,7 +93,7 @@ def retry_trials(run: Run, kind: RetryKind, *, by: User | None, wake: bool = Tru
     Wakes workers unless the caller executes the run, which then needs the labels of its target.
     """
     if not wake:
-        refuse_missing([run.target])
+        refuse_missing_labels([run.target])
     if run.is_open:
         return _take_over(run, kind, by=by, wake=wake)
     with write_transaction():
@@ -112,13 +112,13 @@ def retry_trials(run: Run, kind: RetryKind, *, by: User | None, wake: bool = Tru
         _requeue([trial.pk for trial in trials])
         _reopen(run, trials)
         retries = kind == RetryKind.RETRY
-        audit.record(run.project, by, "run.retry" if retries else "run.resume", run, trials=len(trials))
+        audit.append_event(run.project, by, "run.retry" if retries else "run.resume", run, trials=len(trials))
         own = Launch.objects.filter(pk=run.launch_id)
         if wake:
             holds.leave_to_workers(own)
             wakeups.after_commit_prepare([run.pk])
         else:
-            holds.hold(own)
+            holds.hold_launches(own)
     return len(trials)
 
 
@@ -134,8 +134,8 @@ def _take_over(run: Run, kind: RetryKind, *, by: User | None, wake: bool) -> int
         if wake:
             holds.leave_to_workers(own)
         else:
-            holds.hold(own)
-        audit.record(run.project, by, "run.resume", run, trials=run.open)
+            holds.hold_launches(own)
+        audit.append_event(run.project, by, "run.resume", run, trials=run.open)
     claims.requeue_lost()
     if wake:
         wakeups.lanes(run.pk)
@@ -170,8 +170,8 @@ def _refusal(run: Run) -> str:
 
 def _spent(run: Run) -> str:
     """Return why no trial could start; empty otherwise."""
-    if run.max_usd is not None and budget.is_spent(run.launch_id, run.max_usd):
-        return f"{budget.reason(run)} Start a new run with a higher budget."
+    if run.max_usd is not None and spending.is_spent(run.launch_id, run.max_usd):
+        return f"{spending.reason(run)} Start a new run with a higher budget."
     if spent := month_spent_sentence(run.project):
         return f"{spent} An admin can raise it in the project's settings."
     if run.reassessments.filter(finished=None).exclude(worker="").exists():

@@ -78,7 +78,7 @@ def run_here(
     closed within a few seconds.
     """
     own = Launch.objects.filter(pk=launch.pk)
-    retry_when_lost(lambda: holds.hold(own))
+    retry_when_lost(lambda: holds.hold_launches(own))
     try:
         with heartbeat.holding(holds.own_hold(), "launch"):
             _run_here(launch, ended, polled, is_busy)

@@ -15,7 +15,7 @@ from evaluators.transcripts.latest import LatestCalls
 from runs.engine.context import RunContext, load_fixture, load_scenario
 from runs.engine.tool.offered_tools import tools_of
 from runs.engine.workspace.guidance import copies
-from runs.engine.workspace.judging_files import commands_of, judging_files, may_be_rubric, rubric_files
+from runs.engine.workspace.judging_files import commands_of_target, judging_files, may_be_rubric, rubric_files
 from runs.engine.workspace.protected_files import ProtectedFiles
 from runs.engine.workspace.trial_folder import TrialFolder
 from runs.models.trial import LONGEST_ACTIVITY
@@ -148,7 +148,7 @@ class Task:
             self.context.judging,
             folder=spec.folder,
             given=(*spec.input_files, *spec.guidelines),
-            target=commands_of(definition, spec.folder),
+            target=commands_of_target(definition, spec.folder),
         )
 
     @property

@@ -16,10 +16,10 @@ from runs.db.disk import cannot_store, check_room_for_commands
 from runs.db.outage import outage
 from runs.db.retry import is_connection_lost, retry_when_lost
 from runs.engine.assess import assess
-from runs.engine.batch_answers import masked
+from runs.engine.batch_answers import mask_recording
 from runs.engine.context import RunContext
 from runs.engine.mcp.mcp_server import shown_surface
-from runs.engine.mcp.mcp_serving import serving
+from runs.engine.mcp.mcp_serving import serve_mcp
 from runs.engine.task import Task, load_task
 from runs.engine.tool.offered_tools import tools_of
 from runs.engine.tool.tool_help import with_confusions
@@ -118,11 +118,11 @@ def run_agent_in_workspace(task: Task, folder: TrialFolder) -> tuple[Recording, 
     workspace.run_setup(task.spec.setup, timeout_seconds=task.timeout_seconds)
     safeguards = Safeguards.before_agent(task, folder, workspace)
     own = {name: workspace.env[name] for name in (tool.env if tool else ())}
-    with serving(task, folder, workspace, own) as served:
+    with serve_mcp(task, folder, workspace, own) as served:
         record, why_not = record_for(task, folder, workspace, workspace.env)
         invocation = task.invocation(folder, {**workspace.env, **(served.env if served else {})})
         invocation = replace(invocation, mcp=served.endpoint if served else None, record=record)
-        recording = masked(ask(task, invocation), workspace.secrets)
+        recording = mask_recording(ask_target(task, invocation), workspace.secrets)
         if record:
             recording = with_record(recording, record, workspace.secrets)
         elif why_not:
@@ -132,13 +132,13 @@ def run_agent_in_workspace(task: Task, folder: TrialFolder) -> tuple[Recording, 
 
 def _run_without_folder(task: Task) -> TrialResult:
     """Run a trial that needs no directory and only has an answer."""
-    recording = ask(task, task.invocation(placeholder_paths(settings.WORK_DIR), {}))
+    recording = ask_target(task, task.invocation(placeholder_paths(settings.WORK_DIR), {}))
     if recording.cancelled or task.stopped():
         return CANCELLED
-    return assess(task, masked(recording, task.secrets))
+    return assess(task, mask_recording(recording, task.secrets))
 
 
-def ask(task: Task, invocation: Invocation) -> Recording:
+def ask_target(task: Task, invocation: Invocation) -> Recording:
     """Return the target's recording. Raises `ProviderError` if it could not do the task.
 
     An eval case that takes too long fails (tool-forge eval runner, timeoutMs), on any target.

@@ -12,7 +12,7 @@ from evaluators.grading.evaluate import Evaluation
 from evaluators.model import Json, Score, Transcript, Usage, plausible_cost
 from evaluators.tool_use.interaction import Interaction
 from runs.models.trial import TrialState, json_of, scores_json
-from runs.results.files.artifacts import Kept
+from runs.results.files.artifacts import StoredFile
 
 LONGEST_ANSWER = 200_000
 """Most characters of an answer stored with the trial; the raw output is an artifact."""
@@ -35,12 +35,12 @@ class TrialResult:
     cost_usd: float | None = None
     usage: Usage | None = None
     answer: str = ""
-    artifacts: tuple[Kept, ...] = ()
+    artifacts: tuple[StoredFile, ...] = ()
     detail: dict[str, Json] = field(default_factory=dict)
     cancelled: bool = False
 
 
-def columns(result: TrialResult) -> dict[str, Any]:
+def columns_of_result(result: TrialResult) -> dict[str, Any]:
     """Return a result as the trial's columns."""
     evaluation, usage = result.evaluation, result.usage
     return {

@@ -12,13 +12,13 @@ from django.contrib.auth.models import User
 
 from evalhub.teams import audit
 from evalhub.teams.models import Project
-from evaluators.grading.assertions import tool_calls
+from evaluators.grading.assertions import calls_of_transcript
 from evaluators.model import Json, Transcript
 from evaluators.redaction import mask_values, redact_patterns
 from evaluators.transcripts import PARSERS, UnreadableTranscript
 from runs.db.disk import DiskFull, check_room_for_commands
 from runs.db.statements import storable_json
-from runs.engine.assess import transcript_of
+from runs.engine.assess import parse_recording
 from runs.engine.context import RunContext
 from runs.engine.task import Task
 from runs.engine.trial import run_agent_in_workspace
@@ -74,7 +74,7 @@ def request_try(
         prompt=prompt[:LONGEST_PROMPT],
         model=model,
     )
-    audit.record(project, by, "target.try", definition.name, provider=definition.kind)
+    audit.append_event(project, by, "target.try", definition.name, provider=definition.kind)
     wakeups.try_target(row.pk)
     return row
 
@@ -158,14 +158,14 @@ def _described(recording: Recording, context: RunContext) -> dict[str, Json]:
         "format": recording.parser,
     }
     try:
-        transcript = transcript_of(recording)
+        transcript = parse_recording(recording)
     except UnreadableTranscript as error:
         return {**described, "error": str(error), "error_kind": "transcript", "notes": list(recording.notes)}
     if broken := broken_by(recording):
         described |= {"error": broken.sentence, "error_kind": broken.kind}
     cost = price_recording(recording, transcript, context.target, context.model)
     usage = recording.usage or transcript.usage
-    calls = [call.name for call in tool_calls(transcript)]
+    calls = [call.name for call in calls_of_transcript(transcript)]
     answer = recording.answer if recording.answer is not None else transcript.answer
     reported = cost.cost_usd
     return {
@@ -187,7 +187,7 @@ def _hints(recording: Recording, transcript: Transcript) -> Iterator[str]:
         return
     for name in STREAMS:
         try:
-            found = len(tool_calls(PARSERS[name](recording.raw)))
+            found = len(calls_of_transcript(PARSERS[name](recording.raw)))
         except UnreadableTranscript:
             continue
         if found:

@@ -29,7 +29,7 @@ UNREADABLE = ".unreadable"
 """Ending of files that hold no result of this version; somebody may want to look at them."""
 
 
-class Kept(NamedTuple):
+class UnrecordedResult(NamedTuple):
     """A claim and the result that waits to be recorded under it."""
 
     claim: Claim
@@ -40,7 +40,7 @@ class WaitingResult:
     """A finished trial's result while it waits to be recorded."""
 
     def __init__(self, claim: Claim, result: TrialResult) -> None:
-        self._kept = Kept(claim, result)
+        self._kept = UnrecordedResult(claim, result)
         self._lock: int | None = None
         self._tried = False
 
@@ -82,7 +82,7 @@ def _folder() -> Path:
     return Path(settings.DATA_DIR) / "unrecorded"
 
 
-def _write(path: Path, kept: Kept) -> int:
+def _write(path: Path, kept: UnrecordedResult) -> int:
     """Write a file in one step; return its descriptor, which holds its lock. Raises `OSError`."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     content = storable_json(msgspec.to_builtins(kept._asdict()))
@@ -108,7 +108,7 @@ def left() -> Iterator[Path]:
 
 
 @contextmanager
-def taken(path: Path) -> Iterator[Kept | None]:
+def taken(path: Path) -> Iterator[UnrecordedResult | None]:
     """Give what a file holds and remove the file after the block; None while another process has it.
 
     If the block raises, the file stays. One that can't be read is logged and set aside.
@@ -127,14 +127,16 @@ def taken(path: Path) -> Iterator[Kept | None]:
         os.close(lock)
 
 
-def _locked(lock: int, path: Path) -> Kept | None:
+def _locked(lock: int, path: Path) -> UnrecordedResult | None:
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return None
     try:
         found = msgspec.json.decode(path.read_bytes())
-        return Kept(msgspec.convert(found["claim"], Claim), msgspec.convert(found["result"], TrialResult))
+        return UnrecordedResult(
+            msgspec.convert(found["claim"], Claim), msgspec.convert(found["result"], TrialResult)
+        )
     except FileNotFoundError:
         # Its process recorded it meanwhile.
         return None

@@ -8,7 +8,7 @@ from django.http import HttpResponse
 from ninja import File, Path, Router, Schema, Status, UploadedFile
 
 from evalhub.teams.bearer import ApiRequest, Bearer
-from evalhub.web.rest.errors import ApiError, answers
+from evalhub.web.rest.errors import ApiError, declare_answers
 from evalhub.web.rest.request_body import Key
 from evaluators.grading.suite_result import suite_result
 from runs.exchange.exports.ctrf import ctrf
@@ -28,7 +28,7 @@ class ImportedOut(Schema):
     runs: list[int]
 
 
-@router.post("/results", auth=Bearer("upload"), response=answers(ImportedOut, status=201))
+@router.post("/results", auth=Bearer("upload"), response=declare_answers(ImportedOut, status=201))
 def create_results(request: ApiRequest, file: File[UploadedFile]) -> Status[dict[str, Any]]:
     """Import another program's results as runs: an EvalSuiteResult, AgentV's JSON lines, promptfoo's JSON, or llm-tool-test's results.jsonl or zipped results folder.
 
@@ -46,13 +46,13 @@ def create_results(request: ApiRequest, file: File[UploadedFile]) -> Status[dict
     return Status(201, {"runs": [run.pk for run in runs]})
 
 
-@router.get("/runs/{run_id}/suite-result", auth=Bearer(), response=answers(dict[str, Any]))
+@router.get("/runs/{run_id}/suite-result", auth=Bearer(), response=declare_answers(dict[str, Any]))
 def get_suite_result(request: ApiRequest, run_id: Path[Key]) -> dict[str, Any]:
     """Export a run as an EvalSuiteResult; works for suites of every format."""
     return suite_result(suite_run(find_run(request, run_id)))
 
 
-@router.get("/runs/{run_id}/ctrf", auth=Bearer(), response=answers(dict[str, Any]))
+@router.get("/runs/{run_id}/ctrf", auth=Bearer(), response=declare_answers(dict[str, Any]))
 def get_ctrf(request: ApiRequest, run_id: Path[Key]) -> dict[str, Any]:
     """Export a run as a Common Test Report (CTRF) with a test per trial."""
     return ctrf([run_document(find_run(request, run_id).pk)])
@@ -64,7 +64,7 @@ _ZIP = {"application/zip": {"schema": {"type": "string", "format": "binary"}}}
 @router.get(
     "/runs/{run_id}/llm-tool-test",
     auth=Bearer(),
-    response=answers(str),
+    response=declare_answers(str),
     openapi_extra={"responses": {200: {"content": _ZIP}}},
 )
 def get_results_folder(request: ApiRequest, run_id: Path[Key]) -> HttpResponse:

@@ -7,10 +7,9 @@ from typing import Any
 from ninja import File, Form, Router, Schema, Status, UploadedFile
 
 from evalhub.teams.bearer import ApiRequest, Bearer
-from evalhub.web.rest.errors import ApiError, answers
+from evalhub.web.rest.errors import ApiError, declare_answers
 from runs.exchange.exports.sessions import sessions_document
-from runs.exchange.imports.import_sessions import session_tool, sort_sessions, store_sessions
-from runs.exchange.imports.known_copies import counted_once
+from runs.exchange.imports.import_sessions import counted_once, session_tool, sort_sessions, store_sessions
 from runs.exchange.imports.session_files import ReadSessions
 from scenarios.bundle_limits import MAX_ARCHIVE_BYTES
 
@@ -75,7 +74,7 @@ class SessionsIn(Schema):
     """Store nothing."""
 
 
-@router.post("/sessions", auth=Bearer("upload"), response=answers(ImportedSessionsOut, status=201))
+@router.post("/sessions", auth=Bearer("upload"), response=declare_answers(ImportedSessionsOut, status=201))
 def create_sessions(
     request: ApiRequest, file: File[list[UploadedFile]], given: Form[SessionsIn]
 ) -> Status[dict[str, Any]]:

@@ -157,7 +157,7 @@ def start_confirmation(alert: Alert, *, by: User | None) -> Launch:
     launch.save(update_fields=["request"])
     alert.evidence, alert.confirmation, alert.reason = Evidence.CONFIRMING, launch, plan.why_alone
     alert.save(update_fields=["evidence", "confirmation", "reason"])
-    audit.record(project, by, "alert.confirm", f"run {run.pk}", launch=launch.pk)
+    audit.append_event(project, by, "alert.confirm", f"run {run.pk}", launch=launch.pk)
     wakeups.after_commit_prepare([each.pk for each in fresh])
     return launch
 

@@ -12,7 +12,7 @@ from evaluators.statistics.aggregate import RunAggregate
 from evaluators.statistics.error_shares import PASS_RATE_SHARE
 from evaluators.statistics.estimates import Estimate, estimate_total, sum_of_estimates
 from evaluators.statistics.line import FEWEST_RUNS, MOST_RUNS, detectable_against_line
-from evaluators.statistics.permutation_power import Level
+from evaluators.statistics.permutation_power import RateTestLevel
 from evaluators.statistics.power import can_reach, detectable, expected_rates, most_power
 from runs.launch.request import PlannedRun, Request
 from runs.launch.run_history import COST, PASS, SECONDS, ArmHistory, RunHistory, TargetHistory
@@ -37,7 +37,7 @@ class RunEstimate:
     """Runs of any suite there, used if the suite has none."""
     judged: bool
     """Whether judges run, which adds to the cost."""
-    level: Level
+    level: RateTestLevel
     """When the comparison with one run calls a change of the pass rate one."""
     may_have_line: bool = False
     """Whether it is compared with its line if that has enough runs."""
@@ -202,15 +202,15 @@ class PlanEstimate:
         for each in self.runs:
             if not each.ran:
                 about.setdefault(f"no runs on this target {when}, so no estimate.", []).append(
-                    named(each.run)
+                    target_and_model(each.run)
                 )
         for each in self.runs:
             if sentence := each.why_undetectable(self.chosen.trials):
-                about.setdefault(sentence, []).append(named(each.run))
+                about.setdefault(sentence, []).append(target_and_model(each.run))
             elif each.ran and not each.is_known:
                 about.setdefault(
                     "no finished run of these scenarios here yet, so no detectable change.", []
-                ).append(named(each.run))
+                ).append(target_and_model(each.run))
         return [self._about(names, sentence) for sentence, names in about.items()]
 
     def _about(self, names: Sequence[str], sentence: str) -> str:
@@ -220,7 +220,7 @@ class PlanEstimate:
         return f"{'; '.join(names[:MOST_NAMED])}{f'; and {more} more' if more > 0 else ''}: {sentence}"
 
 
-def named(run: PlannedRun) -> str:
+def target_and_model(run: PlannedRun) -> str:
     """Return a planned run's target and model."""
     return f"{run.target.name}, {run.model}" if run.model else run.target.name
 
@@ -238,7 +238,7 @@ def estimate_plan(
     `judged`: whether judges run. `smallest`: the smallest effect of interest on the pass rate, 0 to 1. `line_targets`:
     keys of the targets whose runs are compared with their line.
     """
-    level = Level(PASS_RATE_SHARE, smallest)
+    level = RateTestLevel(PASS_RATE_SHARE, smallest)
     runs = []
     for each in planned:
         arm = each.target.pk, each.model

@@ -10,7 +10,7 @@ from runs.launch.selection import last_guidance
 from scenarios.formats.parsed import FixtureFile
 from scenarios.formats.upload import inside
 from scenarios.guidance import Guidance as GuidanceFiles
-from scenarios.guidance import Unplaced, placed, replaced
+from scenarios.guidance import Unplaced, place_documents, replaced
 from scenarios.models import Guidance, SuiteVersion
 from scenarios.storing import guidance_files, keep_guidance
 
@@ -22,7 +22,7 @@ class OutsideWorkspace(Unplaced):
 
 
 @dataclass(frozen=True)
-class Document:
+class GivenDocument:
     """A guidance document by its file's name, with its path in the workspace if one was given."""
 
     file: str
@@ -43,20 +43,22 @@ class LaidDocument:
     """The name of the version if it is new; empty if the document's own name says it."""
 
 
-def lay(version: SuiteVersion, document: Document) -> LaidDocument:
+def place_document(version: SuiteVersion, document: GivenDocument) -> LaidDocument:
     """Return the suite's guidance with the document. Raises `Unplaced` with a sentence without the remedy."""
     own = guidance_files(document.base or last_guidance(version.suite) or version.guidance)
     path = inside("", document.path or document.file)
     if path in (None, "."):
         raise OutsideWorkspace(f"'{document.path or document.file}' is outside the workspace.")
     file = FixtureFile(str(path), document.content)
-    (laid,) = placed((file,), own, named=(file.path,) if document.path else ())
+    (laid,) = place_documents((file,), own, named=(file.path,) if document.path else ())
     name = f"{document.file} over {laid.path}"[-LONGEST_NAME:] if laid.path != document.file else ""
     return LaidDocument(replaced(own, (laid,)), laid.path, name)
 
 
-def keep_document(version: SuiteVersion, document: Document, *, by: User | None) -> tuple[Guidance, bool]:
+def keep_document(
+    version: SuiteVersion, document: GivenDocument, *, by: User | None
+) -> tuple[Guidance, bool]:
     """Store the suite's guidance with the document; return the version and whether it is new. Raises `Unplaced`."""
-    laid = lay(version, document)
+    laid = place_document(version, document)
     place = document.file[-LONGEST_NAME:], laid.path
     return keep_guidance(version.suite, laid.files, by=by, name_if_new=laid.name, laid=place)

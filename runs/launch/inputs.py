@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 
 from evalhub.teams.models import Project
 from runs.errors import RequestError
-from runs.launch.given_guidance import Document, OutsideWorkspace, keep_document
+from runs.launch.given_guidance import GivenDocument, OutsideWorkspace, keep_document
 from runs.targets.import_targets import folder_on_disk, import_bundle_targets, import_targets
 from scenarios.bundle_limits import read_whole
 from scenarios.bundles import read_path
@@ -39,11 +39,11 @@ def suite_versions(
                 )
             versions += [each.version for each in imported]
         else:
-            versions.append(newest_version(project, name))
+            versions.append(find_newest_version(project, name))
     return versions
 
 
-def newest_version(project: Project, slug: str) -> SuiteVersion:
+def find_newest_version(project: Project, slug: str) -> SuiteVersion:
     """Return the latest suite version. Raises `RequestError`."""
     suite = Suite.objects.filter(project=project, slug=slug).first()
     upload = suite.uploads.select_related("suite_version").first() if suite else None
@@ -82,7 +82,7 @@ def _guidance(version: SuiteVersion, name: str, by: User | None) -> Guidance:
 
 def _from_file(version: SuiteVersion, file: Path, place: str, by: User | None) -> Guidance:
     """Store the suite's guidance with one document replaced by a file. Raises `RequestError`."""
-    document = Document(file.name, _guidance_text(file), place)
+    document = GivenDocument(file.name, _guidance_text(file), place)
     try:
         return keep_document(version, document, by=by)[0]
     except OutsideWorkspace as error:

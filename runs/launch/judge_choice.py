@@ -7,8 +7,7 @@ from collections.abc import Iterable
 from django.conf import settings
 
 from evalhub.lib.numbers import counted
-from evalhub.teams.judge_models import RECOMMENDED, offered_judges
-from evalhub.teams.models import Project
+from evalhub.teams.models import RECOMMENDED, Project, offered_judges
 from evaluators.grading.criteria import Criteria
 from evaluators.grading.scores import Evaluator
 from runs.errors import RequestError
@@ -25,7 +24,7 @@ DEFAULT = "default"
 _MOST_NAMED = 5
 
 
-def with_judge(project: Project, options: RunOptions) -> RunOptions:
+def with_recommended_judge(project: Project, options: RunOptions) -> RunOptions:
     """Return the options with `default` replaced by the recommended model. Raises `RequestError` without a key."""
     if options.judge_model != DEFAULT:
         return options

@@ -11,12 +11,11 @@ from django.db import transaction
 
 from evalhub.lib.numbers import counted
 from evalhub.teams import audit
-from evalhub.teams.models import Project
-from evalhub.teams.priorities import Priority
+from evalhub.teams.models import Priority, Project
 from runs.compare.baselines import pinned_of
 from runs.db import statements
 from runs.errors import NothingToRun, RequestError
-from runs.launch.judge_choice import unjudged_warning, with_judge
+from runs.launch.judge_choice import unjudged_warning, with_recommended_judge
 from runs.launch.looks import check_sides, pair_guidance, with_looks
 from runs.launch.selection import (
     ChosenScenario,
@@ -32,7 +31,7 @@ from runs.models.run import Trigger
 from runs.models.run_options import RunOptions, Selection
 from runs.results.spending import month_spent_sentence
 from runs.workers import holds, wakeups
-from runs.workers.labels import refuse_missing
+from runs.workers.labels import refuse_missing_labels
 from scenarios.models import Guidance, SuiteVersion
 
 
@@ -169,10 +168,10 @@ def request_runs(
 
     Wakes workers unless the caller executes the runs, which then needs the labels of their targets.
     """
-    request = replace(request, options=with_looks(with_judge(project, request.options)))
+    request = replace(request, options=with_looks(with_recommended_judge(project, request.options)))
     planned = plan(project, request)
     if not wake:
-        refuse_missing(each.target for each in planned)
+        refuse_missing_labels(each.target for each in planned)
     asked = [(each, request) for each in planned]
     launch = store_launch(project, asked, by=by, trigger=trigger, wake=wake)
     if request.options.until_decided and len(request.guidance) > 1:
@@ -214,11 +213,11 @@ def store_launch(
     )
     runs = [store_run(launch, each, own) for each, own in planned]
     keys = [run.pk for run in runs]
-    audit.record(project, by, "run.request", _named(keys), launch=launch.pk, runs=keys)
+    audit.append_event(project, by, "run.request", _named(keys), launch=launch.pk, runs=keys)
     if wake:
         wakeups.after_commit_prepare([run.pk for run in runs])
     else:
-        holds.hold(Launch.objects.filter(pk=launch.pk))
+        holds.hold_launches(Launch.objects.filter(pk=launch.pk))
     return launch
 
 

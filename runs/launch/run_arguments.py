@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from argparse import ArgumentParser, ArgumentTypeError
 
-from evalhub.teams.priorities import NAMES, Priority
+from evalhub.teams.models import NAMES, Priority
 from runs.engine import wait
 from runs.exchange.exports.regression_rule import RULES
 from runs.exchange.imports.merged_shards import shard_of

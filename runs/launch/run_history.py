@@ -90,14 +90,14 @@ def read_history(
 
     Three queries, all by index.
     """
-    recent = [PastRun(*row) for row in newest_runs(project)]
+    recent = [PastRun(*row) for row in newest_past_runs(project)]
     counted = [run for run in recent if run.counts]
     of_suite = [run for run in counted if run.suite == suite]
     chosen = [run for run in of_suite if not targets or run.target in targets]
     own, lately = _last(chosen, _share(chosen)), _last(counted, OF_ANY_SUITE)
     last = of_suite[0] if of_suite else None
     keys = _keys([*own, *lately])
-    measured = by_scenario(_keys([*own, *of_suite[:1]]), tuple(scenarios), last.pk if last else 0)
+    measured = measured_by_scenario(_keys([*own, *of_suite[:1]]), tuple(scenarios), last.pk if last else 0)
     rows = [MeasuredScenario(*row) for row in measured]
     run_means = {(run, name): (mean, n) for run, name, mean, n in of_runs(keys)}
     return RunHistory(
@@ -244,7 +244,7 @@ _COLUMNS = (
 )
 
 
-def newest_runs(project: int) -> QuerySet[Run, Any]:
+def newest_past_runs(project: int) -> QuerySet[Run, Any]:
     """Return a project's newest finished runs as values of `PastRun`. One query."""
     rows = Run.objects.filter(project=project, state=RunState.FINISHED).order_by("-pk")
     return rows.values_list(*_COLUMNS)[:MOST_RUNS]
@@ -275,7 +275,9 @@ class MeasuredScenario(NamedTuple):
         return RunAggregate(self.runs, self.n, self.total, self.means, self.squares, self.within)
 
 
-def by_scenario(runs: tuple[int, ...], scenarios: tuple[int, ...], last: int) -> QuerySet[RunMeasure, Any]:
+def measured_by_scenario(
+    runs: tuple[int, ...], scenarios: tuple[int, ...], last: int
+) -> QuerySet[RunMeasure, Any]:
     """Return the values of `MeasuredScenario`; `last` is the suite's last run."""
     # All three columns are in one index: a run has ten times as many measures as needed.
     rows = RunMeasure.objects.filter(run__in=runs, scenario__in=scenarios, measure__in=_used_measures())

@@ -174,7 +174,7 @@ def request_separation(run_id: int, *, by: User | None, trigger: Trigger) -> lis
     for arm, factor in zip([control, *arms], [CONTROL, *found.factors], strict=True):
         arm.target_version = (found.baseline if factor == "target" else run).target_version
         arm.save(update_fields=["target_version"])
-    audit.record(run.project, by, "run.separate", run, runs=[control.pk, *(arm.pk for arm in arms)])
+    audit.append_event(run.project, by, "run.separate", run, runs=[control.pk, *(arm.pk for arm in arms)])
     return [control, *arms]
 
 

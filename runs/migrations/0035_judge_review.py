@@ -5,7 +5,7 @@ import django.utils.timezone
 from django.conf import settings
 from django.db import migrations, models
 
-from evaluators.grading.judges.rubric import Rubric
+from evaluators.grading.judges.rubric import RubricCriteria
 
 
 def name_judge_versions(apps, schema_editor):
@@ -15,7 +15,7 @@ def name_judge_versions(apps, schema_editor):
     for pk, content in versions.values_list("pk", "content").iterator():
         rubric = ((content.get("criteria") or {}).get("judge") or {}).get("rubric")
         if rubric:
-            hashed = Rubric.model_validate(rubric).short_hash
+            hashed = RubricCriteria.model_validate(rubric).short_hash
             judgings.filter(trial__scenario_version=pk, name="judging").update(rubric=hashed)
     known = judgings.filter(passed__isnull=False).order_by()
     rows = known.values_list("trial__run__project", "model", "rubric").distinct()

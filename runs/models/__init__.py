@@ -1,11 +1,9 @@
 """The models: one for each noun of the glossary; docs/architecture.md says what writes them."""
 
 from runs.models.batch import BatchAnswer, ProviderBatch
-from runs.models.check import TargetCheck
 from runs.models.comparison import Alert, Baseline, Change
 from runs.models.grading import GradeRequest
 from runs.models.judging import JudgingRecord, Review
-from runs.models.lease_check import LeaseCheck
 from runs.models.measure import GuidanceComparison, Measure, RunDigest, RunMeasure, SubcommandMeasure
 from runs.models.metric_counter import MetricCounter
 from runs.models.notification import Channel, Delivery, Notification
@@ -24,11 +22,10 @@ from runs.models.review import (
 from runs.models.run import Launch, Run, RunSlot
 from runs.models.saved_view import SavedView
 from runs.models.search import SearchEntry
-from runs.models.target import Target, TargetSlot, TargetVersion
-from runs.models.target_try import TargetTry
+from runs.models.target import Target, TargetCheck, TargetSlot, TargetTry, TargetVersion
 from runs.models.trial import Artifact, CommandRecord, TranscriptRecord, Trial, TrialAttempt
 from runs.models.usage import FlagConfusion, ImportedSession, ToolHelp
-from runs.models.worker import Worker
+from runs.models.worker import LeaseCheck, Worker
 
 __all__ = [
     "Alert",

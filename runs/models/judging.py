@@ -36,7 +36,7 @@ class JudgingRecord(models.Model):
         return f"judging {self.pk}"
 
 
-class Word(models.TextChoices):
+class ReviewWord(models.TextChoices):
     """A person's opinion of a judge's statement."""
 
     AGREE = "agree"
@@ -51,7 +51,7 @@ class Review(models.Model):
     polarity = models.CharField(max_length=10)
     """`negative` (issues, misses), `positive` (highlights, hits) or `criterion` (scores, sorted by id)."""
     position = models.PositiveIntegerField()
-    word = models.CharField(max_length=10, choices=Word.choices)
+    word = models.CharField(max_length=10, choices=ReviewWord.choices)
     note = models.TextField(blank=True)
     by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True)
     at = models.DateTimeField(default=timezone.now)

@@ -8,7 +8,7 @@ from django.conf import settings
 from django.db import models
 from django.utils import timezone
 
-from evaluators.grading.judges.rubric import Rubric
+from evaluators.grading.judges.rubric import RubricCriteria
 from runs.models.judging import JudgingRecord
 from runs.models.run import Run
 from runs.models.trial import Trial
@@ -35,7 +35,7 @@ class Reassessment(models.Model):
     judge_sha256 = models.CharField(max_length=64, blank=True, default="", db_default="")
     """The hash of the chosen judge's definition; empty for a model, and for the run's judge."""
     rubric = models.JSONField(null=True)
-    """`evaluators.grading.judges.rubric.Rubric` as JSON; None for each scenario's own."""
+    """`evaluators.grading.judges.rubric.RubricCriteria` as JSON; None for each scenario's own."""
     max_usd = models.FloatField(null=True)
     cost_usd = models.FloatField(default=0.0)
     by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+")
@@ -66,7 +66,7 @@ class Reassessment(models.Model):
     @property
     def rubric_hash(self) -> str:
         """Return the hash of the chosen rubric; empty for each scenario's own."""
-        return Rubric.model_validate(self.rubric).short_hash if self.rubric else ""
+        return RubricCriteria.model_validate(self.rubric).short_hash if self.rubric else ""
 
     @classmethod
     def take(cls, key: int, worker: str, *, token: str, lease_until: object) -> Reassessment | None:

@@ -13,8 +13,7 @@ from django.db import models
 from django.utils import timezone
 
 from evalhub.lib.numbers import counted
-from evalhub.teams.models import Project
-from evalhub.teams.priorities import Priority
+from evalhub.teams.models import Priority, Project
 from evaluators.grading.costs import COST_RULES
 from evaluators.tool_use.interaction import RULES_VERSION
 from runs.models.target import Target, TargetVersion

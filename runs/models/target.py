@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
 from django.conf import settings
 from django.db import models
 from django.utils import timezone
 
 from evalhub.teams.models import Project
+from runs.models.labels import LabelsWithin
 
 IMPORTED = "imported"
 """Provider of a target that exists only in imported results and cannot run here."""
@@ -74,3 +78,110 @@ class TargetSlot(models.Model):
 
     def __str__(self) -> str:
         return f"{self.target} {self.n}"
+
+
+class TargetCheck(models.Model):
+    """A request to check whether a target works on the workers, and the result.
+
+    requested ──a worker takes it──▶ taken (`worker`) ──▶ answered (`at`)
+    """
+
+    LOST_AFTER = timedelta(seconds=10)
+    """A request that no worker has taken by then is sent again."""
+    PATIENCE = timedelta(minutes=5)
+    """A request without a result by then has expired."""
+
+    target = models.ForeignKey(Target, on_delete=models.CASCADE, related_name="checks")
+    asked = models.DateTimeField(default=timezone.now)
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+")
+    at = models.DateTimeField(null=True)
+    worker = models.CharField(max_length=200, blank=True)
+    available = models.BooleanField(null=True)
+    """None until it is answered, and if nothing could be tried."""
+    sentence = models.TextField(blank=True)
+    """What to do if it is not available; secrets are masked."""
+    version = models.CharField(max_length=200, blank=True)
+    """The version of the provider's program."""
+
+    class Meta:
+        ordering = ["-pk"]
+        indexes = [models.Index(fields=["asked"], name="check_unanswered", condition=models.Q(at=None))]
+
+    def __str__(self) -> str:
+        return f"check of {self.target}"
+
+    def is_waiting(self, *, now: datetime) -> bool:
+        """Return whether a result may still arrive."""
+        return self.at is None and now - self.asked < self.PATIENCE
+
+    @classmethod
+    def take(cls, check_id: int, worker: str, labels: Sequence[str] = ()) -> TargetCheck | None:
+        """Return the request to the first worker with the target's labels that takes it, None to any other."""
+        mine = Target.objects.filter(LabelsWithin("labels", labels), pk=models.OuterRef("target"))
+        untaken = cls.objects.filter(models.Exists(mine), pk=check_id, worker="", at=None)
+        taken = untaken.update(worker=worker)
+        return cls.objects.select_related("target__project").get(pk=check_id) if taken else None
+
+    @classmethod
+    def untaken(cls, *, now: datetime) -> models.QuerySet[TargetCheck]:
+        """Return requests that no worker has taken for a while and that have not expired."""
+        return cls.objects.filter(
+            at=None, worker="", asked__lt=now - cls.LOST_AFTER, asked__gt=now - cls.PATIENCE
+        )
+
+
+class TargetTry(models.Model):
+    """A prompt for a definition, saved or not, and what came back; deleted after a while.
+
+    requested ──a worker takes it──▶ taken (`worker`) ──▶ answered (`result`)
+    """
+
+    LIFETIME = timedelta(hours=1)
+    LOST_AFTER = timedelta(seconds=10)
+    """A request that no worker has taken by then is sent again."""
+    PATIENCE = timedelta(minutes=5)
+    """A request without a result by then has expired."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="target_tries")
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    name = models.CharField(max_length=120)
+    definition = models.JSONField()
+    base_folder = models.CharField(max_length=500, blank=True)
+    labels = models.JSONField(default=list)
+    prompt = models.TextField()
+    model = models.CharField(max_length=200, blank=True)
+    created = models.DateTimeField(default=timezone.now)
+    worker = models.CharField(max_length=200, blank=True)
+    result = models.JSONField(null=True)
+    """What came back; see `runs.engine.trying`."""
+
+    class Meta:
+        ordering = ["-pk"]
+        indexes = [models.Index(fields=["created"], name="try_by_age")]
+
+    def __str__(self) -> str:
+        return f"try of {self.name}"
+
+    def is_waiting(self, *, now: datetime) -> bool:
+        """Return whether a result may still arrive."""
+        return self.result is None and now - self.created < self.PATIENCE
+
+    @classmethod
+    def take(cls, try_id: int, worker: str, labels: Sequence[str]) -> TargetTry | None:
+        """Return the request to the first worker with the labels that takes it, None to any other."""
+        mine = cls.objects.filter(LabelsWithin("labels", labels), pk=try_id, worker="", result__isnull=True)
+        taken = mine.update(worker=worker)
+        return cls.objects.select_related("project").get(pk=try_id) if taken else None
+
+    @classmethod
+    def untaken(cls, *, now: datetime) -> models.QuerySet[TargetTry]:
+        """Return requests that no worker has taken for a while and that have not expired."""
+        since = now - cls.PATIENCE
+        return cls.objects.filter(
+            worker="", result__isnull=True, created__lt=now - cls.LOST_AFTER, created__gt=since
+        )
+
+    @classmethod
+    def remove_expired(cls, *, now: datetime) -> None:
+        """Delete expired requests with their results."""
+        cls.objects.filter(created__lt=now - cls.LIFETIME).delete()

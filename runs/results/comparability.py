@@ -5,22 +5,47 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from evaluators.grading.criteria import Criteria
+from evaluators.grading.scores.composite_evaluator import without_models
 from evaluators.statistics.comparability import Reasons, Standard, not_comparable, outcome_reasons
 from runs.models import Run
 from runs.models.run_options import DEFAULT_SECONDS
 from runs.results.adopted_parts import ADOPTED, adopted_parts, with_adopted
-from runs.results.aggregate_scores import Aggregate, aggregates_of
 from runs.results.counting import CommandReaders, read_command_readers, with_countings
 from runs.results.imported_contents import with_imported_contents
 from scenarios.differences import PARTS, standard
 from scenarios.hashing import content_hash
 from scenarios.models import SuiteEntry
 
+
+class Aggregate(NamedTuple):
+    """How a scenario's evaluators decide."""
+
+    asks_model: bool
+    """Whether one of them asks a model, which a run may leave out."""
+    threshold: float
+    """The scenario's own threshold."""
+
+
+def aggregates_of(versions: Iterable[int]) -> dict[int, dict[str, Aggregate]]:
+    """Return the scenarios with evaluators by suite version and key. One query."""
+    found: dict[int, dict[str, Aggregate]] = {version: {} for version in versions}
+    entries = SuiteEntry.objects.filter(
+        suite_version__in=found, scenario_version__content__criteria__evaluators__0__isnull=False
+    )
+    columns = ("scenario_version__scenario__key", "scenario_version__content__criteria")
+    for version, key, content in entries.values_list("suite_version_id", *columns):
+        criteria = Criteria.model_validate(content)
+        asks_model = without_models(criteria.evaluators) != criteria.evaluators
+        found[version][key] = Aggregate(asks_model, criteria.threshold)
+    return found
+
+
 UNJUDGED = "none"
 """In place of a judge, where the run was requested without judges."""
 
 
-class Sources(NamedTuple):
+class ScoreSources(NamedTuple):
     """Where a run's scores and costs come from; empty texts if unknown."""
 
     judge: str = ""
@@ -38,7 +63,7 @@ class Configuration(NamedTuple):
     """What a run's results depend on but for its target, guidance and tool."""
 
     suite_version: int
-    sources: Sources
+    sources: ScoreSources
     adopted: Any = None
     """What a person adopted, as in the run's fingerprint."""
     counting: Any = None
@@ -154,12 +179,12 @@ def gates_changed_since(
 
 
 def _configurations(before: Run, after: Run, *, prices: bool) -> tuple[Configuration, Configuration]:
-    judges = both_known(judge_of(before), judge_of(after))
+    judges = both_known(find_judge(before), find_judge(after))
     paid = both_known(before.price_source, after.price_source) if prices else ("", "")
     first, second = (
         Configuration(
             run.suite_version_id,
-            Sources(
+            ScoreSources(
                 judge=judge,
                 prices=source,
                 pattern=str(run.fingerprint.get("command_pattern", "")),
@@ -179,7 +204,7 @@ def both_known(before: str, after: str) -> tuple[str, str]:
     return (before, after) if before and after else ("", "")
 
 
-def judge_of(run: Run) -> str:
+def find_judge(run: Run) -> str:
     """Return what judged a run, as `judge_named` does."""
     found = (run.fingerprint.get(name) for name in ("judge", "judge_sha256"))
     return judge_named(run.options.get("judge"), *found)
@@ -214,7 +239,7 @@ def _read(versions: Iterable[int], name: str) -> dict[int, dict[Any, Standard]]:
     return found
 
 
-def with_judge(own: Standard, judge: str) -> Standard:
+def standard_with_judge(own: Standard, judge: str) -> Standard:
     """Return a scenario's standard with the target that judged it, if anything is judged."""
     return own._replace(judge_model=judge) if own.judge or own.rubric else own
 
@@ -222,7 +247,7 @@ def with_judge(own: Standard, judge: str) -> Standard:
 def _with(standards: Mapping[str, Standard], run: Configuration) -> dict[str, Standard]:
     sources = run.sources
     own = {
-        key: with_judge(each, sources.judge)._replace(
+        key: standard_with_judge(each, sources.judge)._replace(
             prices=sources.prices, pattern=each.pattern or sources.pattern
         )
         for key, each in standards.items()
@@ -237,7 +262,7 @@ def _decide_differently(pair: tuple[Configuration, Configuration]) -> bool:
 
 
 def _scored(
-    standards: dict[str, Standard], aggregates: Mapping[str, Aggregate], sources: Sources
+    standards: dict[str, Standard], aggregates: Mapping[str, Aggregate], sources: ScoreSources
 ) -> dict[str, Standard]:
     """Return a run's standards with the judge and the threshold of scenarios with evaluators."""
     found = dict(standards)
@@ -268,7 +293,9 @@ def _untimed(versions: Iterable[int]) -> dict[int, frozenset[str]]:
     return {version: frozenset(keys) for version, keys in found.items()}
 
 
-def _timed(standards: dict[str, Standard], untimed: frozenset[str], sources: Sources) -> dict[str, Standard]:
+def _timed(
+    standards: dict[str, Standard], untimed: frozenset[str], sources: ScoreSources
+) -> dict[str, Standard]:
     """Return a run's standards with the time limit of scenarios that leave it to runs."""
     return {
         key: each._replace(time_limit=f"{sources.seconds:g}") if key in untimed else each

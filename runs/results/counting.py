@@ -5,8 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from evalhub.lib.numbers import counted
 from evaluators.statistics.comparability import READS_COMMANDS, Standard
+from runs.results.layer_totals import EndTotals
 from scenarios.models import Scenario, SuiteEntry
+
+
+def ends_texts(ends: EndTotals) -> list[str]:
+    """Return what a reader must know of these ends; nothing where every end is known and every call counts."""
+    found = []
+    if ends.known < ends.commands:
+        found.append(f"{ends.known:,} of {ends.commands:,} ends known")
+    if ends.estimated:
+        found.append(f"{ends.estimated:,} estimated from text")
+    if ends.not_run:
+        found.append(f"{ends.not_run:,} not run")
+    found += [f"and {counted(n, 'call')} by {program}" for program, n in ends.indirect_by.items()]
+    return found
+
 
 FIRST_RULES = "1"
 """The version of trials without one."""
@@ -103,7 +119,7 @@ def counting_of_trials(trials: Iterable[TrialCounting]) -> Counting | None:
     return Counting(rules, ", ".join(sorted(ends)), beside, decided)
 
 
-def stored(by_scenario: Mapping[int, Counting | None]) -> dict[str, Any]:
+def as_stored(by_scenario: Mapping[int, Counting | None]) -> dict[str, Any]:
     """Return what is stored with a run: one value for all scenarios, or one for each by its key. One query at most."""
     known = set(by_scenario.values())
     if len(known) <= 1:
@@ -123,7 +139,7 @@ def counting_of(run: Mapping[str, Any] | None, key: str) -> Counting | None:
     return Counting(*found) if found else None
 
 
-def scenario_keys(run: Mapping[str, Any] | None) -> list[str]:
+def differently_counted(run: Mapping[str, Any] | None) -> list[str]:
     """Return the keys of scenarios that are counted differently; empty where all are counted alike."""
     return list((run or {}).get(_BY_SCENARIO, ()))
 
@@ -206,7 +222,7 @@ def compared_ends(
 
 def compared_by(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> str:
     """Return by which exit codes two runs' layer 1 is compared, as a sentence; empty where both count by older rules."""
-    keys = {*scenario_keys(before), *scenario_keys(after)} or {""}
+    keys = {*differently_counted(before), *differently_counted(after)} or {""}
     if sentence := ends_sentence(compared_ends(before, after, sorted(keys))):
         return sentence
     if counts_alike(before, after):

@@ -37,8 +37,8 @@ from runs.results.layer_totals import (
     is_single,
     layer_totals,
 )
-from runs.results.repeated_statements import Statement, statements
-from runs.results.subcommand_totals import SubcommandTotal, totals
+from runs.results.repeated_statements import RepeatedStatement, statements
+from runs.results.subcommand_totals import SubcommandTotal, totals_by_subcommand
 from runs.results.variance import MeasureVariance, TrialValues, variances
 
 # Cached, because enum lookups add up over a page's trials.
@@ -120,8 +120,8 @@ class Digest(Struct, frozen=True):
     """Most failed first."""
     gate_trials: tuple[int, int] = (0, 0)
     """Trials that passed every gate, and trials with gates."""
-    issues: list[Statement] = []
-    highlights: list[Statement] = []
+    issues: list[RepeatedStatement] = []
+    highlights: list[RepeatedStatement] = []
     judged: int = 0
     """Number of valid judgings."""
     contradictory: list[int] = []
@@ -150,7 +150,7 @@ class Digest(Struct, frozen=True):
     @property
     def by_scenario(self) -> dict[int, list[tuple[int, str]]]:
         """Return the finished trials' key and outcome by scenario, ordered by key."""
-        return by_scenario((trial.scenario, trial.pk, trial.outcome) for trial in self.ended)
+        return outcomes_by_scenario((trial.scenario, trial.pk, trial.outcome) for trial in self.ended)
 
 
 class StoredDigest(Digest, frozen=True):
@@ -174,7 +174,7 @@ def by_key(outcomes: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
     return dict(grouped)
 
 
-def by_scenario(trials: Iterable[tuple[int, int, str]]) -> dict[int, list[tuple[int, str]]]:
+def outcomes_by_scenario(trials: Iterable[tuple[int, int, str]]) -> dict[int, list[tuple[int, str]]]:
     """Return key and outcome of trials by scenario, in the order of their keys."""
     grouped: defaultdict[int, list[tuple[int, str]]] = defaultdict(list)
     for scenario, pk, outcome in sorted(trials, key=itemgetter(1)):
@@ -283,7 +283,7 @@ def digest_of(run: Run) -> Digest:
         contradictory=said.contradictory,
         diagnosis=diagnose_run(_with_failed(run.pk, diagnosed), limits.limits),
         cut_offs=limits,
-        subcommands=totals(used),
+        subcommands=totals_by_subcommand(used),
         layers=layer_totals(run.pk, totalled),
         variance=variances(values),
     )

@@ -26,7 +26,7 @@ UNSHOWN = (
 """Columns that no page of a run shows."""
 
 
-def find_run(request: ProjectRequest, pk: int) -> Run:
+def find_shown_run(request: ProjectRequest, pk: int) -> Run:
     """Return the project's run with `is_stale`, `is_pinned` (as a baseline), `has_reviews` and `has_no_agent_seals`.
 
     The last two say whether findings of the project were reviewed, and whether scenarios of the run's suite version

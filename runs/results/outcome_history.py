@@ -10,13 +10,19 @@ from typing import Any, NamedTuple
 from django.db.models import Q, QuerySet
 
 from evaluators.statistics.comparability import Standard, outcome_parts
-from evaluators.statistics.scenario_classes import GAP, ClassEvidence, ScenarioClass, classify, evidence_of
+from evaluators.statistics.scenario_classes import (
+    GAP,
+    ClassEvidence,
+    ScenarioClass,
+    class_probability,
+    classify,
+)
 from runs.models import Run, Trial
 from runs.models.trial import TrialState
 from runs.results.adopted_parts import parts_by_pk, with_adopted
-from runs.results.comparability import judge_named, scenario_standards, with_judge
+from runs.results.comparability import judge_named, scenario_standards, standard_with_judge
 from runs.results.counting import counting_of, counts_differ, read_command_readers
-from runs.results.digests import Digest, by_scenario, read_digest
+from runs.results.digests import Digest, outcomes_by_scenario, read_digest
 from runs.results.rates import Rate
 from scenarios.models import Suite
 
@@ -52,7 +58,7 @@ class Strip:
     @property
     def evidence(self) -> ClassEvidence:
         """Return what the class rests on."""
-        return evidence_of(self.outcomes)
+        return class_probability(self.outcomes)
 
     @property
     def rate(self) -> Rate:
@@ -227,7 +233,7 @@ def _counted_differently(like: RecentRun, others: Mapping[int, RecentRun]) -> di
 
 def _standards(known: Standards, run: RecentRun) -> dict[int, Standard]:
     """Return a run's standards with its judge and what a person adopted."""
-    own = {pk: with_judge(each, run.judge) for pk, each in known[run.suite_version].items()}
+    own = {pk: standard_with_judge(each, run.judge) for pk, each in known[run.suite_version].items()}
     return with_adopted(own, parts_by_pk(run.adopted))
 
 
@@ -274,7 +280,7 @@ def _of_trials(rows: Iterable[tuple[int, str, int, int]]) -> Ended:
     by_run: dict[int, list[tuple[int, int, str]]] = defaultdict(list)
     for scenario, outcome, run, pk in rows:
         by_run[run].append((scenario, pk, outcome))
-    return {run: by_scenario(trials) for run, trials in by_run.items()}
+    return {run: outcomes_by_scenario(trials) for run, trials in by_run.items()}
 
 
 def _trials(runs: tuple[int, ...]) -> QuerySet[Trial, tuple[int, str, int, int]]:

@@ -17,8 +17,8 @@ from runs.models import Run, Trial
 from runs.models.run_options import RunOptions
 from runs.models.trial import TrialState
 from runs.results.digests import DigestedTrial
-from runs.targets.entries import Entry, reference
-from scenarios.formats.positions import Document, Positions
+from runs.targets.entries import TargetEntry, find_reference
+from scenarios.formats.positions import PositionedDocument, Positions
 
 
 def agent_limit(definition: Mapping[str, Json], seconds: float) -> float | None:
@@ -27,10 +27,14 @@ def agent_limit(definition: Mapping[str, Json], seconds: float) -> float | None:
     None if the target's limit is a variable, which only workers know, or invalid.
     """
     entry = dict(definition)
-    own = Entry(Document("target", entry, Positions()), (), entry).fields().get("timeout_seconds")
+    own = (
+        TargetEntry(PositionedDocument("target", entry, Positions()), (), entry)
+        .fields()
+        .get("timeout_seconds")
+    )
     if own is None:
         return seconds
-    if reference(own) or not isinstance(own, int | float | str):
+    if find_reference(own) or not isinstance(own, int | float | str):
         return None
     try:
         return min(seconds, float(own))

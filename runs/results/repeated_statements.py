@@ -12,7 +12,7 @@ from msgspec import Struct
 from runs.models import JudgingRecord
 
 
-class Statement(Struct, frozen=True):
+class RepeatedStatement(Struct, frozen=True):
     """A statement that a judge repeated in several trials."""
 
     text: str
@@ -31,19 +31,19 @@ class ReadJudging(Struct, gc=False):
 _judging = msgspec.json.Decoder(ReadJudging)
 
 
-class Statements(Struct, frozen=True):
+class JudgeStatements(Struct, frozen=True):
     """What the judges of some runs said."""
 
-    issues: list[Statement]
+    issues: list[RepeatedStatement]
     """Those of most trials first."""
-    highlights: list[Statement]
+    highlights: list[RepeatedStatement]
     judged: int
     """Number of judgings that count."""
     contradictory: list[int]
     """Trials with a judging whose total contradicts its weighted criteria."""
 
 
-def statements(runs: Sequence[int]) -> Statements:
+def statements(runs: Sequence[int]) -> JudgeStatements:
     """Return what judges said, with judgings that count. One query; prompts and raw answers are not loaded."""
     negatives: dict[str, dict[int, None]] = {}
     positives: dict[str, dict[int, None]] = {}
@@ -57,7 +57,7 @@ def statements(runs: Sequence[int]) -> Statements:
         for texts, trials_by_text in ((read.negatives, negatives), (read.positives, positives)):
             for each in texts or ():
                 trials_by_text.setdefault(" ".join(each.split()), {})[trial] = None
-    return Statements(_most_frequent(negatives), _most_frequent(positives), judged, list(contradictory))
+    return JudgeStatements(_most_frequent(negatives), _most_frequent(positives), judged, list(contradictory))
 
 
 def _judgings(runs: tuple[int, ...]) -> QuerySet[JudgingRecord, tuple[int, str]]:
@@ -65,10 +65,12 @@ def _judgings(runs: tuple[int, ...]) -> QuerySet[JudgingRecord, tuple[int, str]]
     return found.values_list("trial", Cast("content", TextField()))
 
 
-def _most_frequent(trials_by_text: dict[str, dict[int, None]]) -> list[Statement]:
+def _most_frequent(trials_by_text: dict[str, dict[int, None]]) -> list[RepeatedStatement]:
     grouped: dict[str, tuple[str, dict[int, None]]] = {}
     for text, trials in trials_by_text.items():
         key = text.casefold().rstrip(".! ")
         grouped.setdefault(key, (text, {}))[1].update(trials)
-    merged = [Statement(text, tuple(sorted(trials, reverse=True))) for text, trials in grouped.values()]
+    merged = [
+        RepeatedStatement(text, tuple(sorted(trials, reverse=True))) for text, trials in grouped.values()
+    ]
     return sorted(merged, key=lambda statement: -len(statement.trials))

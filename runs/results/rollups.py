@@ -30,7 +30,7 @@ from runs.models import (
     Trial,
 )
 from runs.results.counting import RECORDED, Counting, TrialCounting, counting_of_trials
-from runs.results.counting import stored as counting_of_run
+from runs.results.counting import as_stored as counting_of_run
 from runs.results.digests import FINISHED, read_scores, write_digest
 from runs.results.layer_totals import ReadScore
 from runs.results.measures import REPORTED, measure_ids
@@ -49,7 +49,7 @@ FALSE_DONE = ("trial", "false_done")
 
 
 @dataclass
-class Series:
+class RunningStatistics:
     """Running number, mean and sum of squared differences (Welford 1962)."""
 
     n: int = 0
@@ -130,7 +130,7 @@ def series_names(scores: Iterable[ReadScore]) -> list[str]:
     return names
 
 
-def values_of(trial: MeasuredTrial) -> Iterator[tuple[Key, float, bool | None]]:
+def measured_values(trial: MeasuredTrial) -> Iterator[tuple[Key, float, bool | None]]:
     """Yield a trial's measured values, as (layer, name), value and whether it decided."""
     if trial.outcome:  # Sessions of people have none.
         yield ("trial", "pass"), float(trial.outcome == "pass"), trial.outcome == "pass"
@@ -157,7 +157,7 @@ def values_of(trial: MeasuredTrial) -> Iterator[tuple[Key, float, bool | None]]:
         yield FALSE_DONE, float(completed == 1 and not all(gates)), None
 
 
-def by_scenario(trials: Iterable[MeasuredTrial]) -> dict[tuple[int, Key], Series]:
+def series_by_scenario(trials: Iterable[MeasuredTrial]) -> dict[tuple[int, Key], RunningStatistics]:
     """Return these trials' series by scenario and measure.
 
     Recorded trials count by their events in a scenario in which others aren't recorded.
@@ -179,13 +179,15 @@ def countings(trials: _Counted) -> dict[int, Counting | None]:
     return {scenario: counting_of_trials(each) for scenario, each in found.items()}
 
 
-def _by_scenario(trials: _Counted, counted: Mapping[int, Counting | None]) -> dict[tuple[int, Key], Series]:
-    series: dict[tuple[int, Key], Series] = defaultdict(Series)
+def _by_scenario(
+    trials: _Counted, counted: Mapping[int, Counting | None]
+) -> dict[tuple[int, Key], RunningStatistics]:
+    series: dict[tuple[int, Key], RunningStatistics] = defaultdict(RunningStatistics)
     for trial, own in trials:
         counting = counted[trial.scenario]
         is_mixed = own.source == RECORDED and counting is not None and counting.ends != RECORDED
         reported = _reported_values(own)
-        for key, value, passed in values_of(trial):
+        for key, value, passed in measured_values(trial):
             if not (is_mixed and key[1] in reported and key[0] == COMPLETED[0]):
                 series[trial.scenario, key].add(value, passed)
         for name, known in reported.items():
@@ -202,25 +204,25 @@ def _reported_values(own: _ReadInteraction) -> dict[str, float | None]:
     return {each.name: each.value for each in scores if each.name != COMPLETED[1]}
 
 
-def over_scenarios(series: dict[tuple[int, Key], Series]) -> dict[Key, Series]:
+def over_scenarios(series: dict[tuple[int, Key], RunningStatistics]) -> dict[Key, RunningStatistics]:
     """Return each measure's series over scenario means, and pass series over all decided values."""
-    totals: dict[Key, Series] = {}
+    totals: dict[Key, RunningStatistics] = {}
     for (_, key), each in series.items():
-        total = totals.setdefault(key, Series())
+        total = totals.setdefault(key, RunningStatistics())
         total.add(each.mean)
         total.decided += each.decided
         total.passed += each.passed
     return totals
 
 
-def so_far(run: int) -> dict[Key, Series]:
+def so_far(run: int) -> dict[Key, RunningStatistics]:
     """Return an open run's overall rollups so far. One query."""
     return over_scenarios(scenario_series(run))
 
 
-def scenario_series(run: int) -> dict[tuple[int, Key], Series]:
+def scenario_series(run: int) -> dict[tuple[int, Key], RunningStatistics]:
     """Return an open run's rollups by scenario so far. One query."""
-    return by_scenario(MeasuredTrial(*row) for row in _rows(run))
+    return series_by_scenario(MeasuredTrial(*row) for row in _rows(run))
 
 
 def trial_values(
@@ -234,7 +236,7 @@ def trial_values(
     for row in (row for run in runs for row in _rows(run)):
         trial = MeasuredTrial(*row)
         reported = _reported_values(_detail.decode(trial.detail).interaction) if by_events else {}
-        values: dict[Key, float | None] = {key: value for key, value, _ in values_of(trial)}
+        values: dict[Key, float | None] = {key: value for key, value, _ in measured_values(trial)}
         values |= {(COMPLETED[0], name): known for name, known in reported.items()}
         for key in found.keys() & values.keys():
             if (value := values[key]) is not None:
@@ -296,7 +298,7 @@ def add_measure(run: Run, key: Key) -> bool:
     return True
 
 
-def _row(run: Run, scenario: int | None, measure: int, series: Series) -> dict[str, Any]:
+def _row(run: Run, scenario: int | None, measure: int, series: RunningStatistics) -> dict[str, Any]:
     return {
         "run": run.pk,
         "scenario": scenario,

@@ -176,7 +176,9 @@ class InForce:
     """Runs that match the other filters; None if not counted."""
 
 
-def in_force(filters: RunListFilters, choices: Choices, left: dict[str, int] | None = None) -> list[InForce]:
+def active_run_filters(
+    filters: RunListFilters, choices: Choices, left: dict[str, int] | None = None
+) -> list[InForce]:
     """Return the active filters with their labels and the number of runs without each."""
     return [
         InForce(

@@ -52,4 +52,4 @@ def set_tags(run: Run, tags: Sequence[str], *, was: Sequence[str] | None, by: Us
     run.tags = list(tags)
     if run.tags != current:
         run.save(update_fields=["tags"])
-        audit.record(run.project, by, "run.tags", f"run {run.pk}", tags=run.tags, was=current)
+        audit.append_event(run.project, by, "run.tags", f"run {run.pk}", tags=run.tags, was=current)

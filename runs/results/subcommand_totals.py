@@ -31,7 +31,7 @@ class SubcommandTotal(Struct, array_like=True, frozen=True, gc=False):
     """Calls whose end is unknown."""
 
 
-def totals(
+def totals_by_subcommand(
     trials: Iterable[tuple[Interaction | None, Mapping[str, Attempts]]],
 ) -> list[SubcommandTotal]:
     """Return totals by subcommand, from layer 1 and each trial's attempts."""

@@ -10,8 +10,10 @@ from typing import Any
 from evalhub.teams.models import Project
 from evaluators.statistics.descriptive import Interval, shrunken_rates, wilson
 from evaluators.tool_use.flag_confusion import ConfusionKind
-from runs.models import FlagConfusion, SubcommandMeasure
+from evaluators.tool_use.mcp_surface import McpSurface, decode_surfaces
+from runs.models import FlagConfusion, Run, SubcommandMeasure, ToolHelp
 from runs.models.run import RunState
+from runs.models.usage import MCP
 from runs.results.counting import (
     ESTIMATED,
     FEWEST_KNOWN,
@@ -23,6 +25,21 @@ from runs.results.run_filters import RunListFilters, tagged
 from runs.results.run_list import runs_of
 from runs.results.subcommand_totals import median_of
 
+
+def surface_hash(run: Run) -> str:
+    """Return the hash of what a run's MCP servers showed; empty for another tool."""
+    return str(run.fingerprint.get("tool_surface") or "")
+
+
+def surfaces_of(project: int, hashes: Sequence[str]) -> list[tuple[McpSurface, ...]]:
+    """Return what is stored under each hash; nothing for an unknown or empty one. One query."""
+    rows = ToolHelp.objects.filter(
+        project=project, binary=MCP, subcommand="", tool_version__in=filter(None, hashes)
+    )
+    found = dict(rows.values_list("tool_version", "text"))
+    return [decode_surfaces(found[each]) if each in found else () for each in hashes]
+
+
 MOST_RUNS = 100
 """Newest matching runs that are summed."""
 FEWEST_CALLS = 5
@@ -30,7 +47,7 @@ FEWEST_CALLS = 5
 
 
 @dataclass
-class Counts:
+class SubcommandCalls:
     """Calls of one subcommand over runs."""
 
     calls: int = 0
@@ -64,12 +81,12 @@ class UsageRow:
     """One subcommand as the page shows it; rates are per call, those of errors and first tries per known end."""
 
     name: str
-    counts: Counts
+    counts: SubcommandCalls
     errors: Interval
     """Of the error rate, 95 % (Wilson)."""
     shrunken: float
     """The error rate drawn towards that of all subcommands: what the colour shows."""
-    before: Counts | None
+    before: SubcommandCalls | None
     """In the baselines of these runs; None if they never called it."""
 
     @property
@@ -123,7 +140,7 @@ class ConfusionRow:
 
 
 @dataclass(frozen=True)
-class Usage:
+class SubcommandUsage:
     """Subcommands, those that fail most first, and confusions, the most frequent first."""
 
     runs: int
@@ -135,7 +152,7 @@ class Usage:
     """Runs whose baseline counts commands differently, so that it is left out."""
 
 
-def usage(project: Project, filters: RunListFilters, *, compare: bool = False) -> Usage:
+def usage(project: Project, filters: RunListFilters, *, compare: bool = False) -> SubcommandUsage:
     """Return the usage in the newest closed runs that match; with `compare`, also that of their baselines. Three queries."""
     closed = tagged(runs_of(project), filters).filter(filters.condition(), state=RunState.FINISHED)
     columns = ("pk", "baseline_id", "counting", "baseline__counting")
@@ -151,7 +168,7 @@ def usage(project: Project, filters: RunListFilters, *, compare: bool = False) -
         row["unknown"] = 0 if row["run"] in older else row["unknown"]
     now = _summed(row for row in found if row["run"] in newest)
     before = _summed(row for row in found if row["run"] in baselines)
-    return Usage(
+    return SubcommandUsage(
         len(newest),
         _rows(now, before),
         _confusions(newest),
@@ -163,10 +180,10 @@ def usage(project: Project, filters: RunListFilters, *, compare: bool = False) -
 _SUMMED = ("calls", "errors", "first_tries", "retries_after_failure", "helps", "helps_before", "unknown")
 
 
-def _summed(rows: Iterable[Mapping[str, Any]]) -> dict[str, Counts]:
-    found: dict[str, Counts] = {}
+def _summed(rows: Iterable[Mapping[str, Any]]) -> dict[str, SubcommandCalls]:
+    found: dict[str, SubcommandCalls] = {}
     for row in rows:
-        counts = found.setdefault(row["subcommand"], Counts())
+        counts = found.setdefault(row["subcommand"], SubcommandCalls())
         for name in _SUMMED:
             setattr(counts, name, getattr(counts, name) + row[name])
         counts.tries.update({int(number): often for number, often in row["tries"].items()})
@@ -175,7 +192,7 @@ def _summed(rows: Iterable[Mapping[str, Any]]) -> dict[str, Counts]:
     return found
 
 
-def _rows(now: Mapping[str, Counts], before: Mapping[str, Counts]) -> list[UsageRow]:
+def _rows(now: Mapping[str, SubcommandCalls], before: Mapping[str, SubcommandCalls]) -> list[UsageRow]:
     names = list(now)
     shrunken = shrunken_rates([(now[name].errors, now[name].known) for name in names])
     rows = [
@@ -206,7 +223,7 @@ def _confusions(runs: Iterable[int]) -> list[ConfusionRow]:
     return sorted(rows, key=lambda row: (-row.trials, -row.calls, row.subcommand, row.typed, row.meant))
 
 
-def sentence_of(row: ConfusionRow) -> str:
+def describe_confusion(row: ConfusionRow) -> str:
     """Return a confusion as an item that a tool's author can work off."""
     if row.kind is ConfusionKind.MISSING:
         return f"`{row.subcommand}` was called without `{row.meant}`."
@@ -222,5 +239,5 @@ def sentence_of(row: ConfusionRow) -> str:
 
 def markdown_of(rows: Sequence[ConfusionRow]) -> str:
     """Return the confusions as a list of tasks in Markdown."""
-    lines = [f"- [ ] {sentence_of(row)} {row.calls} calls in {row.trials} trials." for row in rows]
+    lines = [f"- [ ] {describe_confusion(row)} {row.calls} calls in {row.trials} trials." for row in rows]
     return "\n".join(lines) + "\n" if lines else "No confused flags.\n"

@@ -7,12 +7,11 @@ from typing import Any
 from ninja import Path, Query, Router, Schema
 
 from evalhub.teams.bearer import ApiRequest, Bearer
-from evalhub.web.rest.errors import answers
+from evalhub.web.rest.errors import declare_answers
 from evalhub.web.rest.request_body import Key
 from runs.results.filter_schemas import RunFilterValues
 from runs.results.lookup import find_run
-from runs.results.tool_surfaces import surface_hash, surfaces_of
-from runs.results.usage import usage
+from runs.results.usage import surface_hash, surfaces_of, usage
 
 router = Router(tags=["usage"])
 
@@ -67,7 +66,7 @@ class UsageOut(Schema):
     """The most frequent first."""
 
 
-@router.get("/usage", auth=Bearer(), response=answers(UsageOut))
+@router.get("/usage", auth=Bearer(), response=declare_answers(UsageOut))
 def get_usage(request: ApiRequest, filters: Query[UsageFilters]) -> dict[str, Any]:
     """Get how agents used the tool: its subcommands, and the flags and arguments that they confused."""
     found = usage(request.access.project, filters.filters(), compare=filters.compare)
@@ -116,7 +115,7 @@ class SurfacesOut(Schema):
     items: list[SurfaceOut]
 
 
-@router.get("/runs/{run_id}/tools", auth=Bearer(), response=answers(SurfacesOut))
+@router.get("/runs/{run_id}/tools", auth=Bearer(), response=declare_answers(SurfacesOut))
 def list_tools(request: ApiRequest, run_id: Path[Key]) -> dict[str, Any]:
     """List what the MCP servers under test showed to the agent; nothing for another tool."""
     run = find_run(request, run_id)

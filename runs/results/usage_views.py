@@ -11,8 +11,8 @@ from evalhub.teams.pages import ProjectRequest, project_page
 from evalhub.web.csv_export import Cell, Table, chosen_table
 from evalhub.web.fragments import page_or_fragment
 from runs.results.filter_choices import choices
-from runs.results.run_filters import RunListFilters, in_force
-from runs.results.usage import MOST_RUNS, Usage, markdown_of, sentence_of, usage
+from runs.results.run_filters import RunListFilters, active_run_filters
+from runs.results.usage import MOST_RUNS, SubcommandUsage, describe_confusion, markdown_of, usage
 
 SUBCOMMAND_COLUMNS = (
     *(
@@ -55,9 +55,9 @@ def tool_usage(request: ProjectRequest) -> HttpResponseBase:
     available = choices(project)
     context = {
         "usage": found,
-        "confusions": [(row, sentence_of(row)) for row in found.confusions],
+        "confusions": [(row, describe_confusion(row)) for row in found.confusions],
         "filters": filters,
-        "in_force": in_force(filters, available),
+        "in_force": active_run_filters(filters, available),
         "choices": available,
         "compare": compare,
         "most_runs": MOST_RUNS,
@@ -65,7 +65,7 @@ def tool_usage(request: ProjectRequest) -> HttpResponseBase:
     return page_or_fragment(request, "results/usage/usage.html", "results/usage/_usage.html", context)
 
 
-def _subcommands(found: Usage) -> Iterator[tuple[Cell, ...]]:
+def _subcommands(found: SubcommandUsage) -> Iterator[tuple[Cell, ...]]:
     for row in found.subcommands:
         counts = row.counts
         yield (
@@ -77,7 +77,7 @@ def _subcommands(found: Usage) -> Iterator[tuple[Cell, ...]]:
         )
 
 
-def _flags(found: Usage) -> Iterator[tuple[Cell, ...]]:
+def _flags(found: SubcommandUsage) -> Iterator[tuple[Cell, ...]]:
     for row in found.confusions:
         yield (
             *(row.subcommand, row.kind.value, row.typed, row.meant, row.calls, row.trials, row.runs),

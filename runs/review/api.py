@@ -10,19 +10,19 @@ from pydantic import BaseModel, Field
 
 from evalhub.lib.timestamps import moment
 from evalhub.teams.bearer import ApiRequest, Bearer
-from evalhub.web.rest.errors import answers, not_found
+from evalhub.web.rest.errors import declare_answers, not_found
 from evalhub.web.rest.pages import ListOut
 from evalhub.web.rest.request_body import Key, Name, RequestBody, Text
 from runs.engine.stored_trials.adopting import adopt
 from runs.engine.stored_trials.reassessed import ReassessmentResult, comparisons
 from runs.engine.stored_trials.reassessing import request_reassessment
-from runs.engine.stored_trials.reassessment_plan import plan_of, ready_rubric
+from runs.engine.stored_trials.reassessment_plan import estimate_reassessment, ready_rubric
 from runs.models import Overrule, Reassessment
 from runs.models.review import Right
 from runs.results.lookup import find_run, find_trial
-from runs.review.calibrations import as_json, calibration_of, repeated_judgings, versions_of
+from runs.review.calibrations import calibration_json, calibration_of, judge_versions, repeated_judgings
 from runs.review.overruling import overrule, undo
-from runs.review.reviewing import resolve
+from runs.review.reviewing import record_who_was_right
 
 router = Router(tags=["reviews"])
 
@@ -200,14 +200,16 @@ def _overrule(row: Overrule) -> dict[str, Any]:
     }
 
 
-@router.get("/trials/{trial_id}/overrules", auth=Bearer(), response=answers(ListOut[OverruleOut]))
+@router.get("/trials/{trial_id}/overrules", auth=Bearer(), response=declare_answers(ListOut[OverruleOut]))
 def list_overrules(request: ApiRequest, trial_id: Path[Key]) -> dict[str, Any]:
     """List a trial's overruled scores, oldest first."""
     rows = find_trial(request, trial_id).overrules.select_related("by", "undone_by")
     return {"items": [_overrule(each) for each in rows]}
 
 
-@router.post("/trials/{trial_id}/overrules", auth=Bearer("review"), response=answers(OverruleOut, status=201))
+@router.post(
+    "/trials/{trial_id}/overrules", auth=Bearer("review"), response=declare_answers(OverruleOut, status=201)
+)
 def create_overrule(request: ApiRequest, trial_id: Path[Key], given: OverruleIn) -> Status[dict[str, Any]]:
     """Overrule a score's verdict or number; outcome, rollups and verdicts of its run follow."""
     trial, decision = find_trial(request, trial_id), given.model_dump()
@@ -215,7 +217,7 @@ def create_overrule(request: ApiRequest, trial_id: Path[Key], given: OverruleIn)
     return Status(201, _overrule(made))
 
 
-@router.post("/overrules/{overrule_id}/undo", auth=Bearer("review"), response=answers(OverruleOut))
+@router.post("/overrules/{overrule_id}/undo", auth=Bearer("review"), response=declare_answers(OverruleOut))
 def undo_overrule(request: ApiRequest, overrule_id: Path[Key]) -> dict[str, Any]:
     """Put the original score back."""
     rows = Overrule.objects.filter(trial__run__project=request.access.project, pk=overrule_id)
@@ -226,38 +228,38 @@ def undo_overrule(request: ApiRequest, overrule_id: Path[Key]) -> dict[str, Any]
     return _overrule(Overrule.objects.select_related("by", "undone_by").get(pk=made.pk))
 
 
-@router.post("/trials/{trial_id}/resolution", auth=Bearer("review"), response=answers(ResolutionOut))
+@router.post("/trials/{trial_id}/resolution", auth=Bearer("review"), response=declare_answers(ResolutionOut))
 def resolve_disagreement(request: ApiRequest, trial_id: Path[Key], given: ResolutionIn) -> dict[str, Any]:
     """Record who was right where judge and gates disagree."""
     trial = find_trial(request, trial_id)
-    made = resolve(trial, right=given.right.value, note=given.note, by=request.access.user)
+    made = record_who_was_right(trial, right=given.right.value, note=given.note, by=request.access.user)
     by = made.by.get_username() if made.by else None
     return {"trial": trial.pk, "right": made.right, "note": made.note, "by": by, "at": moment(made.at)}
 
 
-@router.get("/judge-calibrations", auth=Bearer(), response=answers(ListOut[CalibrationOut]))
+@router.get("/judge-calibrations", auth=Bearer(), response=declare_answers(ListOut[CalibrationOut]))
 def list_calibrations(request: ApiRequest) -> dict[str, Any]:
     """List the judge versions, each compared with people's labels."""
     project = request.access.project
     repeated = repeated_judgings(project)
-    found = (calibration_of(project, version, repeated) for version in versions_of(project))
-    return {"items": [as_json(each) for each in found]}
+    found = (calibration_of(project, version, repeated) for version in judge_versions(project))
+    return {"items": [calibration_json(each) for each in found]}
 
 
-@router.get("/runs/{run_id}/reassessments", auth=Bearer(), response=answers(ListOut[ReassessmentOut]))
+@router.get("/runs/{run_id}/reassessments", auth=Bearer(), response=declare_answers(ListOut[ReassessmentOut]))
 def list_reassessments(request: ApiRequest, run_id: Path[Key]) -> dict[str, Any]:
     """List a run's newest reassessments with the new scores beside the stored ones."""
     return {"items": [_reassessment(each) for each in comparisons(find_run(request, run_id))]}
 
 
-@router.get("/runs/{run_id}/reassessments/plan", auth=Bearer(), response=answers(ReassessmentPlanOut))
+@router.get("/runs/{run_id}/reassessments/plan", auth=Bearer(), response=declare_answers(ReassessmentPlanOut))
 def plan_reassessment(request: ApiRequest, run_id: Path[Key], query: Query[PlanQuery]) -> dict[str, Any]:
     """Return the number of trials and judge calls, and the estimated cost, of assessing a run again."""
-    return asdict(plan_of(find_run(request, run_id), query.kind, ready_rubric(query.rubric)))
+    return asdict(estimate_reassessment(find_run(request, run_id), query.kind, ready_rubric(query.rubric)))
 
 
 @router.post(
-    "/runs/{run_id}/reassessments", auth=Bearer("run"), response=answers(ReassessmentOut, status=201)
+    "/runs/{run_id}/reassessments", auth=Bearer("run"), response=declare_answers(ReassessmentOut, status=201)
 )
 def create_reassessment(request: ApiRequest, run_id: Path[Key], given: ReassessIn) -> Status[dict[str, Any]]:
     """Judge or grade a run's stored trials again; a worker does it. Nothing counts before it is adopted."""
@@ -272,7 +274,9 @@ def create_reassessment(request: ApiRequest, run_id: Path[Key], given: ReassessI
     return Status(201, _reassessment(ReassessmentResult(made)))
 
 
-@router.post("/reassessments/{reassessment_id}/adopt", auth=Bearer("review"), response=answers(AdoptedOut))
+@router.post(
+    "/reassessments/{reassessment_id}/adopt", auth=Bearer("review"), response=declare_answers(AdoptedOut)
+)
 def adopt_reassessment(request: ApiRequest, reassessment_id: Path[Key]) -> dict[str, Any]:
     """Make the new scores count; the run is recomputed."""
     rows = Reassessment.objects.filter(run__project=request.access.project, pk=reassessment_id)

@@ -141,7 +141,7 @@ def _labels(project: Project, version: JudgeVersion) -> _Labels:
     return _Labels(whole, dict(criteria), dict(sizes))
 
 
-def versions_of(project: Project) -> list[JudgeVersion]:
+def judge_versions(project: Project) -> list[JudgeVersion]:
     """Return the judge versions of a project's closed runs by name. One query."""
     rows = JudgeCalibration.objects.filter(project=project).order_by("model", "rubric")
     return [JudgeVersion(*row) for row in rows.values_list("model", "rubric")]
@@ -257,7 +257,7 @@ def calibrated_versions(project: Project) -> frozenset[JudgeVersion]:
     return frozenset(JudgeVersion(*row) for row in rows.values_list("model", "rubric"))
 
 
-def as_json(found: Calibrated) -> dict[str, Any]:
+def calibration_json(found: Calibrated) -> dict[str, Any]:
     """Return a calibration for REST."""
     return {
         "model": found.version.model,

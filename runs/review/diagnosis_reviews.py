@@ -59,4 +59,4 @@ def review_finding(run: Run, pattern: str, *, is_right: bool | None, by: User | 
     else:
         defaults = {"is_right": is_right, "by": by, "at": timezone.now()}
         DiagnosisReview.objects.update_or_create(run=run, pattern=pattern, defaults=defaults)
-    audit.record(run.project, by, "diagnosis.review", f"run {run.pk}", pattern=pattern, right=is_right)
+    audit.append_event(run.project, by, "diagnosis.review", f"run {run.pk}", pattern=pattern, right=is_right)

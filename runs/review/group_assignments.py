@@ -62,6 +62,6 @@ def assign_group(
                 for each in (dict.fromkeys(wordings) if person else ())
             )
             name = person.get_username() if person else ""
-            audit.record(project, by, "review.assign", f"{len(wordings)} wordings", assignee=name)
+            audit.append_event(project, by, "review.assign", f"{len(wordings)} wordings", assignee=name)
     except IntegrityError as error:
         raise StaleReview(_TAKEN) from error

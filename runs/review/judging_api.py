@@ -11,13 +11,13 @@ from pydantic import Field
 
 from evalhub.lib.timestamps import moment
 from evalhub.teams.bearer import ApiRequest, Bearer
-from evalhub.web.rest.errors import answers, not_found
+from evalhub.web.rest.errors import declare_answers, not_found
 from evalhub.web.rest.pages import Cursor, PageOut, page_of
 from evalhub.web.rest.request_body import Key, RequestBody, Text
 from evaluators.redaction import redact_json
 from runs.exchange.exports.document import judging_json
 from runs.models import JudgingRecord, Review
-from runs.models.judging import Word
+from runs.models.judging import ReviewWord
 from runs.results.lookup import find_trial
 from runs.results.schemas import JudgingContentOut
 from runs.review.reviewing import review
@@ -55,7 +55,7 @@ class ReviewIn(RequestBody):
 
     polarity: Literal["positive", "negative", "criterion"]
     position: Annotated[int, Field(ge=0, le=1000)]
-    word: Word
+    word: ReviewWord
     note: Annotated[Text, Field(max_length=5000)] = ""
 
 
@@ -83,7 +83,10 @@ def _find_judging(request: ApiRequest, judging_id: int) -> JudgingRecord:
 
 
 @router.get(
-    "/trials/{trial_id}/judgings", auth=Bearer(), response=answers(PageOut[JudgingOut]), tags=["judgings"]
+    "/trials/{trial_id}/judgings",
+    auth=Bearer(),
+    response=declare_answers(PageOut[JudgingOut]),
+    tags=["judgings"],
 )
 def list_judgings(request: ApiRequest, trial_id: Path[Key], cursor: Query[Cursor]) -> dict[str, Any]:
     """List a trial's judge calls, newest first."""
@@ -91,7 +94,7 @@ def list_judgings(request: ApiRequest, trial_id: Path[Key], cursor: Query[Cursor
     return page_of(request, rows, cursor, lambda judgings: [_judging(each) for each in judgings])
 
 
-@router.get("/judgings/{judging_id}", auth=Bearer(), response=answers(JudgingOut), tags=["judgings"])
+@router.get("/judgings/{judging_id}", auth=Bearer(), response=declare_answers(JudgingOut), tags=["judgings"])
 def get_judging(request: ApiRequest, judging_id: Path[Key]) -> dict[str, Any]:
     """Get one judge call."""
     return _judging(_find_judging(request, judging_id))
@@ -100,7 +103,7 @@ def get_judging(request: ApiRequest, judging_id: Path[Key]) -> dict[str, Any]:
 @router.post(
     "/judgings/{judging_id}/reviews",
     auth=Bearer("review"),
-    response=answers(ReviewOut, status=201),
+    response=declare_answers(ReviewOut, status=201),
     tags=["reviews"],
 )
 def create_review(request: ApiRequest, judging_id: Path[Key], given: ReviewIn) -> Status[dict[str, Any]]:
@@ -116,7 +119,7 @@ def create_review(request: ApiRequest, judging_id: Path[Key], given: ReviewIn) -
     return Status(201, _reviews([row])[0])
 
 
-@router.get("/reviews", auth=Bearer(), response=answers(PageOut[ReviewOut]), tags=["reviews"])
+@router.get("/reviews", auth=Bearer(), response=declare_answers(PageOut[ReviewOut]), tags=["reviews"])
 def list_reviews(request: ApiRequest, filters: Query[ReviewFilters]) -> dict[str, Any]:
     """List the reviews of judges' statements, newest first."""
     rows = Review.objects.filter(judging__trial__run__project=request.access.project)

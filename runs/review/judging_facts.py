@@ -40,7 +40,7 @@ def waiting_round(trial: Trial) -> int | None:
     return items.values_list("round", flat=True).first()
 
 
-class Facts:
+class JudgingFacts:
     """Facts of one judging of `with_facts`."""
 
     def __init__(self, judging: JudgingRecord) -> None:

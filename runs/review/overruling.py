@@ -21,7 +21,7 @@ from evaluators.grading.recomputing import (
 )
 from evaluators.grading.scores import Evaluator
 from evaluators.model import Score
-from runs.compare.recompute import can_change, lock_closed_run, recompute, scores_from, store_scores
+from runs.compare.recompute import can_change_outcome, lock_closed_run, recompute, scores_from, store_scores
 from runs.db.transactions import write_transaction
 from runs.errors import RequestError, StaleReview
 from runs.models import JudgingRecord, Overrule, Trial
@@ -86,7 +86,7 @@ def overrule(
         store_scores(trial, applied(trial, base, [*active, made]))
         recompute(run, [trial.pk])
         named = f"{key['layer']}/{key['name']}" + (f"/{criterion}" if criterion else "")
-        audit.record(
+        audit.append_event(
             run.project, by, "overrule", f"trial {trial.pk}", score=named, passed=passed, value=value
         )
     return made
@@ -103,7 +103,9 @@ def undo(made: Overrule, *, by: User | None) -> None:
         left = [each for each in active if each.pk != made.pk]
         store_scores(trial, applied(trial, restored(trial.scores, active), left))
         recompute(run, [trial.pk])
-        audit.record(run.project, by, "overrule.undo", f"trial {trial.pk}", score=f"{made.layer}/{made.name}")
+        audit.append_event(
+            run.project, by, "overrule.undo", f"trial {trial.pk}", score=f"{made.layer}/{made.name}"
+        )
 
 
 def keep_overruled(trial: Trial, rows: list[Row]) -> list[Row]:
@@ -196,7 +198,7 @@ def _check_first(active: Sequence[Overrule], key: dict[str, Any]) -> None:
 
 def _score(trial: Trial, position: int) -> Row:
     scores = trial.scores
-    if not can_change(trial):
+    if not can_change_outcome(trial):
         raise RequestError(f"Trial {trial.pk} has no scores that decide. Overrule a trial that was scored.")
     if not 0 <= position < len(scores):
         raise RequestError(

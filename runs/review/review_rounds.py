@@ -82,7 +82,7 @@ def draw(
             )
             for position, pk in enumerate(order, 1)
         )
-        audit.record(
+        audit.append_event(
             project, by, "review.round", f"round {made.pk}", judgings=len(order), model=version.model
         )
     return made
@@ -112,7 +112,7 @@ def _criteria(judging: JudgingRecord) -> dict[str, bool]:
     return {name: value >= threshold for name, value in (judging.content.get("criteria") or {}).items()}
 
 
-def decide(
+def decide_item(
     item: RoundItem, *, passed: bool | None, criteria: Mapping[str, bool], note: str, by: User | None
 ) -> None:
     """Store a person's answer; None for unclear. Raises `StaleReview` if somebody has decided it already."""
@@ -126,7 +126,7 @@ def decide(
         project = item.round.project
         version = JudgeVersion(item.round.model, item.round.rubric)
         recalibrate(project, version)
-        audit.record(project, by, "review.label", f"judging {item.judging_id}", round=item.round_id)
+        audit.append_event(project, by, "review.label", f"judging {item.judging_id}", round=item.round_id)
 
 
 def _decided(item: RoundItem) -> str:

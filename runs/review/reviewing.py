@@ -49,7 +49,7 @@ def review(
         by=by,
         defaults={"word": word, "note": comment, "at": timezone.now()},
     )
-    audit.record(judging.trial.run.project, by, "review", f"judging {judging.pk}", word=word)
+    audit.append_event(judging.trial.run.project, by, "review", f"judging {judging.pk}", word=word)
     return row
 
 
@@ -68,7 +68,7 @@ def reviews_of(judgings: Iterable[int]) -> dict[tuple[int, str, int], list[Revie
 
 
 @transaction.atomic
-def resolve(trial: Trial, *, right: str, note: str, by: User | None) -> Resolution:
+def record_who_was_right(trial: Trial, *, right: str, note: str, by: User | None) -> Resolution:
     """Record who was right where judge and gates disagree.
 
     Raises `RequestError` if they agree, and `StaleReview` if somebody else resolved it first; the same person may
@@ -88,5 +88,5 @@ def resolve(trial: Trial, *, right: str, note: str, by: User | None) -> Resoluti
             )
         made.right, made.note, made.at = right, note, timezone.now()
         made.save(update_fields=["right", "note", "at"])
-    audit.record(trial.run.project, by, "disagreement.resolve", f"trial {trial.pk}", right=right)
+    audit.append_event(trial.run.project, by, "disagreement.resolve", f"trial {trial.pk}", right=right)
     return made

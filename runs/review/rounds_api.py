@@ -11,14 +11,14 @@ from pydantic import BaseModel, Field
 
 from evalhub.lib.timestamps import moment
 from evalhub.teams.bearer import ApiRequest, Bearer
-from evalhub.web.rest.errors import answers, not_found
+from evalhub.web.rest.errors import declare_answers, not_found
 from evalhub.web.rest.pages import ListOut
 from evalhub.web.rest.request_body import Key, RequestBody, Text
 from evaluators.redaction import redact_json
 from runs.models import ReviewRound, RoundItem
 from runs.review.calibrations import JudgeVersion
 from runs.review.group_assignments import assign_group, member_named
-from runs.review.review_rounds import assign, decide, draw, rounds_of
+from runs.review.review_rounds import assign, decide_item, draw, rounds_of
 from runs.review.statement_groups import QueueFilters, StatementGroup, review_queue
 
 router = Router(tags=["reviews"])
@@ -204,14 +204,14 @@ def _seen(request: ApiRequest, name: str | None) -> int | None:
     return found.pk if found else -1
 
 
-@router.get("/review-rounds", auth=Bearer(), response=answers(ListOut[RoundOut]))
+@router.get("/review-rounds", auth=Bearer(), response=declare_answers(ListOut[RoundOut]))
 def list_rounds(request: ApiRequest) -> dict[str, Any]:
     """List the newest 100 review rounds."""
     rows = rounds_of(request.access.project)[:100]
     return {"items": [_round(each, vars(each)["total"], vars(each)["done"]) for each in rows]}
 
 
-@router.post("/review-rounds", auth=Bearer("review"), response=answers(RoundDetailOut, status=201))
+@router.post("/review-rounds", auth=Bearer("review"), response=declare_answers(RoundDetailOut, status=201))
 def create_round(request: ApiRequest, given: RoundIn) -> Status[dict[str, Any]]:
     """Draw a judge version's judgings at random, for people to label."""
     version = JudgeVersion(given.model, given.rubric)
@@ -226,13 +226,13 @@ def create_round(request: ApiRequest, given: RoundIn) -> Status[dict[str, Any]]:
     return Status(201, _detail(made))
 
 
-@router.get("/review-rounds/{round_id}", auth=Bearer(), response=answers(RoundDetailOut))
+@router.get("/review-rounds/{round_id}", auth=Bearer(), response=declare_answers(RoundDetailOut))
 def get_round(request: ApiRequest, round_id: Path[Key]) -> dict[str, Any]:
     """Get a round with its items."""
     return _detail(_find_round(request, round_id))
 
 
-@router.get("/review-items/{item_id}", auth=Bearer(), response=answers(BlindItemOut))
+@router.get("/review-items/{item_id}", auth=Bearer(), response=declare_answers(BlindItemOut))
 def get_round_item(request: ApiRequest, item_id: Path[Key]) -> dict[str, Any]:
     """Get an item with what a person needs to label it."""
     item = _find_item(request, item_id)
@@ -242,16 +242,18 @@ def get_round_item(request: ApiRequest, item_id: Path[Key]) -> dict[str, Any]:
     return {**_item(item), **shown}
 
 
-@router.post("/review-items/{item_id}/label", auth=Bearer("review"), response=answers(RoundItemOut))
+@router.post("/review-items/{item_id}/label", auth=Bearer("review"), response=declare_answers(RoundItemOut))
 def label_round_item(request: ApiRequest, item_id: Path[Key], given: LabelIn) -> dict[str, Any]:
     """Label an item; the first label counts."""
     item = _find_item(request, item_id)
     answer = ANSWERS[given.answer]
-    decide(item, passed=answer, criteria=given.criteria, note=given.note, by=request.access.user)
+    decide_item(item, passed=answer, criteria=given.criteria, note=given.note, by=request.access.user)
     return _item(_find_item(request, item_id))
 
 
-@router.post("/review-items/{item_id}/assignee", auth=Bearer("review"), response=answers(RoundItemOut))
+@router.post(
+    "/review-items/{item_id}/assignee", auth=Bearer("review"), response=declare_answers(RoundItemOut)
+)
 def assign_round_item(request: ApiRequest, item_id: Path[Key], given: AssigneeIn) -> dict[str, Any]:
     """Assign an item to a member of the project, or to nobody."""
     item = _find_item(request, item_id)
@@ -260,7 +262,7 @@ def assign_round_item(request: ApiRequest, item_id: Path[Key], given: AssigneeIn
     return _item(_find_item(request, item_id))
 
 
-@router.get("/review-queue", auth=Bearer(), response=answers(ListOut[GroupOut]))
+@router.get("/review-queue", auth=Bearer(), response=declare_answers(ListOut[GroupOut]))
 def list_queue(request: ApiRequest, query: Query[QueueQuery]) -> dict[str, Any]:
     """List the most frequent 100 groups of similar statements on the newest runs."""
     filters = QueueFilters(**query.model_dump())
@@ -268,7 +270,7 @@ def list_queue(request: ApiRequest, query: Query[QueueQuery]) -> dict[str, Any]:
     return {"items": [_group(each) for each in groups[:MOST_GROUPS]]}
 
 
-@router.post("/review-queue/assignee", auth=Bearer("review"), response=answers(ListOut[GroupOut]))
+@router.post("/review-queue/assignee", auth=Bearer("review"), response=declare_answers(ListOut[GroupOut]))
 def assign_queue_group(request: ApiRequest, given: GroupAssigneeIn) -> dict[str, Any]:
     """Assign a group of the queue to a member of the project, or to nobody; returns the groups with its wordings."""
     project = request.access.project

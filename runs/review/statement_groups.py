@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -15,11 +16,37 @@ from django.db.models.functions import Cast
 from msgspec import Struct
 
 from evalhub.teams.models import Project
-from evaluators.grading.judges.criterion_reasons import statements_about
 from runs.models import JudgingRecord, Review, Run
 from runs.results.address_filters import AddressFilters
 from runs.review.calibrations import JudgeVersion
 from runs.review.group_assignments import assignees
+
+
+def names(text: str, criterion: str) -> bool:
+    """Return whether a statement names a criterion by its id.
+
+    `[id]` and `id:` at the beginning always do. Elsewhere the id counts if it has several words, because one such as
+    `task` is an everyday word.
+    """
+    words = re.split(r"[\W_]+", criterion.casefold())
+    written = r"[\W_]+".join(map(re.escape, filter(None, words)))
+    if not written:
+        return False
+    start = rf"\s*(\[\s*{written}\s*\]|[`*\"']*{written}[`*\"']*\s*:)"
+    shown = text.casefold()
+    if re.match(start, shown):
+        return True
+    return len(list(filter(None, words))) > 1 and re.search(rf"(?<!\w){written}(?!\w)", shown) is not None
+
+
+def statements_about(criterion: str, reason: str, statements: Sequence[str]) -> list[int]:
+    """Return the positions of statements that name a criterion and don't repeat its reason."""
+    return [
+        position
+        for position, text in enumerate(statements)
+        if names(text, criterion) and not (reason and reason in text)
+    ]
+
 
 SIMILAR = 85.0
 """Least similarity of a group's texts, 0 to 100: normalized indel similarity of their sorted words."""
@@ -171,7 +198,7 @@ def review_queue(
     criteria = sorted({name for _, _, content in judgings for name in content.criteria})
     if filters.criterion:
         judgings = [each for each in judgings if each[2].criteria.get(filters.criterion, 1.0) < LOW]
-    groups = grouped(judgings, filters.criterion)
+    groups = group_statements(judgings, filters.criterion)
     _add_reviews(groups)
     _add_assignees(project, groups)
     if filters.assignee:
@@ -205,7 +232,7 @@ def _judgings(runs: Sequence[int], judge: str) -> list[Read]:
     return [(pk, trial, read_content(text)) for pk, trial, text in newest]
 
 
-def grouped(judgings: Iterable[Read], criterion: str = "") -> list[StatementGroup]:
+def group_statements(judgings: Iterable[Read], criterion: str = "") -> list[StatementGroup]:
     """Return the statements, those of a criterion if it is named, in groups of similar wording, most frequent first.
 
     A wording joins the group whose first wording is most similar, if it reaches `SIMILAR`; frequent ones come first.

@@ -40,7 +40,7 @@ _HOME_BEHIND = "/tmp/.home"  # noqa: S108  # the sandbox's own
 """Target of HOME; saves mounting a file system."""
 
 
-def find() -> str:
+def find_bubblewrap() -> str:
     """Return a working bubblewrap: the system's, else the installed package's, else an empty text."""
     for program in (shutil.which("bwrap") or "", _packaged()):
         if program and _works(program):

@@ -87,7 +87,7 @@ def filtered_network(allowed: tuple[Allowed, ...]) -> Iterator[FilteredNetwork]:
 
 
 @cache
-def problem() -> str:
+def filtering_problem() -> str:
     """Return why networks can't be filtered here, without a full stop; empty if they can."""
     if missing := [name for name in PROGRAMS if not shutil.which(name, path=HELPER_ENV["PATH"])]:
         return f"the worker has no {', '.join(missing)}"

@@ -34,7 +34,7 @@ def compiled(engine: str, source: str) -> Any:
     return re2.compile(source, _OPTIONS) if engine == "re2" else regex.compile(source, regex.ASCII)
 
 
-def answer(engine: str, source: str, text: str | None) -> Answer:
+def run_search(engine: str, source: str, text: str | None) -> Answer:
     """Compile, then search where there is a text."""
     began = time.process_time()
     try:
@@ -75,7 +75,7 @@ def main() -> None:
         engine, source, text, seconds = msgpack.decode(job, type=tuple[str, str, str | None, float])
         # The kernel ends this process when the time is up, whatever the engine is doing.
         signal.setitimer(signal.ITIMER_PROF, max(seconds, 0.01))
-        answered = msgpack.encode(answer(engine, source, text))
+        answered = msgpack.encode(run_search(engine, source, text))
         signal.setitimer(signal.ITIMER_PROF, 0)
         sys.stdout.buffer.write(len(answered).to_bytes(4) + answered)
         sys.stdout.buffer.flush()

@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 from msgspec import msgpack
 
-from evaluators.patterns import Answer, Engine
+from evaluators.patterns import Engine, PatternAnswer
 
 HELPER = Path(__file__).with_name("pattern_helper.py")
 MOST = 4
@@ -41,10 +41,10 @@ class PatternProcesses:
         self._free = threading.BoundedSemaphore(MOST)
         self.idle: list[subprocess.Popen[bytes]] = []
 
-    def __call__(self, engine: Engine, source: str, text: str | None, seconds: float) -> Answer:
+    def __call__(self, engine: Engine, source: str, text: str | None, seconds: float) -> PatternAnswer:
         """Return a helper's answer within so many seconds of processor time."""
         if not self._free.acquire(timeout=PATIENCE):
-            return Answer(stopped="all pattern processes are busy. Try again in a minute.")
+            return PatternAnswer(stopped="all pattern processes are busy. Try again in a minute.")
         try:
             with self._helper() as helper:
                 return _send(helper, msgpack.encode((engine, source, text, seconds)), seconds)
@@ -87,7 +87,7 @@ def _end(helper: subprocess.Popen[bytes]) -> None:
             stream.close()
 
 
-def _send(helper: subprocess.Popen[bytes], job: bytes, seconds: float) -> Answer:
+def _send(helper: subprocess.Popen[bytes], job: bytes, seconds: float) -> PatternAnswer:
     """Return the answer; kill the helper if there is none."""
     assert helper.stdin and helper.stdout  # noqa: S101 (both are pipes)
     try:
@@ -97,8 +97,8 @@ def _send(helper: subprocess.Popen[bytes], job: bytes, seconds: float) -> Answer
     except (EOFError, OSError, TimeoutError, msgspec.DecodeError):
         _end(helper)
         advice = "Write it without nested repetition."
-        return Answer(seconds=seconds, stopped=f"it took longer than {seconds:.2g} s. {advice}")
-    return Answer(spans, used, invalid, stopped)
+        return PatternAnswer(seconds=seconds, stopped=f"it took longer than {seconds:.2g} s. {advice}")
+    return PatternAnswer(spans, used, invalid, stopped)
 
 
 def _message(descriptor: int) -> bytes:

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Protocol
 
 from runs.errors import ProviderError
-from runs.sandbox.process_io import Conversation, Stop
+from runs.sandbox.process_io import ProcessDialogue, Stop
 from runs.sandbox.process_tree import MARKER
-from runs.sandbox.profiles import UNLIMITED, Limits
+from runs.sandbox.profiles import UNLIMITED, ProcessLimits
 from runs.sandbox.recording.record import ToolRecord
 from runs.sandbox.starting import Spawn, Started, start_command
 from runs.sandbox.streams import Sink
@@ -77,7 +77,7 @@ def run_process(
     stream_to: Path | None = None,
     sinks: Sequence[Sink] = (),
     cancelled: Callable[[], bool] | None = None,
-    limits: Limits = UNLIMITED,
+    limits: ProcessLimits = UNLIMITED,
     sandbox: Wrapper | None = None,
     grace_seconds: float = 0.25,
     record: ToolRecord | None = None,
@@ -101,7 +101,7 @@ def run_process(
     with _start(
         spawn, record, piped_stdin=stdin is not None, merge_stderr=merge_stderr, stdout_socket=stdout_socket
     ) as begun:
-        conversation = Conversation(
+        conversation = ProcessDialogue(
             begun.process,
             marker=marker,
             stdin=stdin,
@@ -169,7 +169,7 @@ def _cannot_start(program: str, error: OSError | ValueError) -> str:
     return f"The command cannot start: {program}: {error}. Correct the command."
 
 
-def _result(conversation: Conversation) -> ProcessResult:
+def _result(conversation: ProcessDialogue) -> ProcessResult:
     streams = conversation.streams
     return ProcessResult(
         exit_code=conversation.exit_code,

@@ -15,20 +15,19 @@ from io import FileIO
 from pathlib import Path
 from typing import Literal
 
-from runs.sandbox.capture import Capture
 from runs.sandbox.process_tree import (
     SHARED_SECONDS,
-    Process,
+    LiveProcess,
     descendants,
     end_left_behind,
-    marked,
+    marked_processes,
     read_process,
-    send,
     send_group,
+    signal_processes,
 )
-from runs.sandbox.profiles import Limits
+from runs.sandbox.profiles import ProcessLimits
 from runs.sandbox.recording.record import ToolRecord
-from runs.sandbox.streams import PollLoop, Sink, Streams
+from runs.sandbox.streams import Capture, PollLoop, Sink, Streams
 from runs.sandbox.watchdog import INTERVAL_SECONDS, WorkerMemory, exceeded
 
 Reason = Literal["", "timeout", "cancelled", "flood", "limits", "worker"]
@@ -50,11 +49,11 @@ class Stop:
     grace_seconds: float
     flood_limit: int
     cancelled: Callable[[], bool] | None
-    limits: Limits
+    limits: ProcessLimits
 
 
 @dataclass
-class Conversation:
+class ProcessDialogue:
     """One process from its start to its end. `hold` is called once; then the other fields tell."""
 
     process: subprocess.Popen[bytes]
@@ -83,7 +82,7 @@ class Conversation:
         self._next_cancel_look = self._began
         self._next_watch = self._began + INTERVAL_SECONDS
         self._ended = False
-        self._known: set[Process] = set()
+        self._known: set[LiveProcess] = set()
         self._pidfd = -1
         self._sink: FileIO | None = None
 
@@ -161,7 +160,7 @@ class Conversation:
     def _watch(self, now: float) -> None:
         below = set(descendants(self.process.pid, max_age=SHARED_SECONDS))
         if self.marker:
-            below.update(marked(self.process.pid, self.marker))
+            below.update(marked_processes(self.process.pid, self.marker))
         self._known.update(below)
         root = read_process(self.process.pid)
         tree = [*below, root] if root else [*below]
@@ -171,7 +170,7 @@ class Conversation:
             self._terminate("worker", sentence, now)
         self._next_watch = time.monotonic() + INTERVAL_SECONDS
 
-    def _too_much_for_worker(self, tree: Sequence[Process]) -> str:
+    def _too_much_for_worker(self, tree: Sequence[LiveProcess]) -> str:
         limit = self.stop.limits.worker_bytes
         if limit is None:
             return ""
@@ -186,7 +185,7 @@ class Conversation:
         self._known.update(tree)
         if self.marker:
             send_group(self.process.pid, signal.SIGTERM)
-        send(tree, signal.SIGTERM)
+        signal_processes(tree, signal.SIGTERM)
         # A command over its limits could use much more during a grace period.
         self._kill_at = now if reason in ("flood", "limits", "worker") else now + self.stop.grace_seconds
 
@@ -223,7 +222,7 @@ class Conversation:
             # Stuck, or an exception was raised: leave nothing running.
             self._known.update(descendants(self.process.pid))
             send_group(self.process.pid, signal.SIGKILL)
-            send(self._known, signal.SIGKILL)
+            signal_processes(self._known, signal.SIGKILL)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self.exit_code = self.process.wait(timeout=1)
             self.seconds = time.monotonic() - self._began

@@ -26,7 +26,7 @@ _LOOKS = 3
 
 
 @dataclass(frozen=True)
-class Process:
+class LiveProcess:
     """A live process; psutil detects a reused process id."""
 
     process: psutil.Process
@@ -39,9 +39,9 @@ class _Table:
     def __init__(self) -> None:
         self._lock = Lock()
         self._read_at = float("-inf")
-        self._children: dict[int, list[Process]] = {}
+        self._children: dict[int, list[LiveProcess]] = {}
 
-    def children(self, max_age: float) -> dict[int, list[Process]]:
+    def children(self, max_age: float) -> dict[int, list[LiveProcess]]:
         with self._lock:
             if time.monotonic() - self._read_at > max_age:
                 self._children = _read_all()
@@ -52,20 +52,20 @@ class _Table:
 _table = _Table()
 
 
-def _read_all() -> dict[int, list[Process]]:
-    children: dict[int, list[Process]] = defaultdict(list)
+def _read_all() -> dict[int, list[LiveProcess]]:
+    children: dict[int, list[LiveProcess]] = defaultdict(list)
     for process in psutil.process_iter(["ppid", "memory_info", "status"]):
         info = process.info
         if info["status"] != psutil.STATUS_ZOMBIE:
             memory = info["memory_info"]
-            children[info["ppid"]].append(Process(process, memory.rss if memory else 0))
+            children[info["ppid"]].append(LiveProcess(process, memory.rss if memory else 0))
     return children
 
 
-def descendants(root: int, *, max_age: float = 0.0) -> list[Process]:
+def descendants(root: int, *, max_age: float = 0.0) -> list[LiveProcess]:
     """Return a process's live descendants from a listing of at most `max_age` seconds ago."""
     children = _table.children(max_age)
-    found: list[Process] = []
+    found: list[LiveProcess] = []
     waiting = [root]
     while waiting:
         below = children.get(waiting.pop(), [])
@@ -74,22 +74,22 @@ def descendants(root: int, *, max_age: float = 0.0) -> list[Process]:
     return found
 
 
-def read_process(pid: int) -> Process | None:
+def read_process(pid: int) -> LiveProcess | None:
     """Return a live process, None if it is gone or a zombie."""
     try:
         process = psutil.Process(pid)
-        found = Process(process, process.memory_info().rss)
+        found = LiveProcess(process, process.memory_info().rss)
     except psutil.Error:
         return None
     return found if _is_alive(found) else None
 
 
-def marked(root: int, marker: str) -> list[Process]:
+def marked_processes(root: int, marker: str) -> list[LiveProcess]:
     """Return a command's marked live processes without its root."""
     return _find_marked(root, marker)[0]
 
 
-def left_behind(root: int, marker: str) -> list[Process]:
+def left_behind(root: int, marker: str) -> list[LiveProcess]:
     """Return the live processes with a command's marker, without its root.
 
     Searches again if a process exited during the search: it may have started an unlisted one.
@@ -101,9 +101,9 @@ def left_behind(root: int, marker: str) -> list[Process]:
     return []
 
 
-def _find_marked(root: int, marker: str) -> tuple[list[Process], bool]:
+def _find_marked(root: int, marker: str) -> tuple[list[LiveProcess], bool]:
     """Return a command's processes, and whether none exited during the search."""
-    found: list[Process] = []
+    found: list[LiveProcess] = []
     complete = True
     newest = _newest_pid()
     near = root <= newest <= root + NEAR
@@ -138,7 +138,7 @@ def _newest_pid() -> int:
         os.close(file)
 
 
-def send(processes: Iterable[Process], signal_number: int) -> None:
+def signal_processes(processes: Iterable[LiveProcess], signal_number: int) -> None:
     """Signal the processes whose ids were not reused."""
     for each in processes:
         with suppress(psutil.Error):
@@ -152,35 +152,35 @@ def send_group(group: int, signal_number: int) -> None:
         os.killpg(group, signal_number)
 
 
-def end_left_behind(root: int, marker: str, known: Iterable[Process] = ()) -> int:
+def end_left_behind(root: int, marker: str, known: Iterable[LiveProcess] = ()) -> int:
     """Kill a command's leftover processes and return their number.
 
     `known` are descendants seen while the command ran. Repeats for up to a second, because a killed process may have started another.
     """
-    ended: set[Process] = set()
+    ended: set[LiveProcess] = set()
     known = list(known)
     give_up = time.monotonic() + 1.0
     while found := [*filter(_is_alive, known), *left_behind(root, marker)]:
         ended.update(found)
-        send(found, signal.SIGKILL)
+        signal_processes(found, signal.SIGKILL)
         if time.monotonic() > give_up:
             break
         time.sleep(0.002)
     return len(ended)
 
 
-def _is_alive(process: Process) -> bool:
+def _is_alive(process: LiveProcess) -> bool:
     try:
         return process.process.is_running() and process.process.status() != psutil.STATUS_ZOMBIE
     except psutil.Error:
         return False
 
 
-def _with_marker(pid: int, root: int, session: int, marker: str) -> Iterator[Process]:
+def _with_marker(pid: int, root: int, session: int, marker: str) -> Iterator[LiveProcess]:
     """Yield a process if it has a command's marker; a thread's id is none. Raises `psutil.Error`."""
     found = psutil.Process(pid)
     if session == root or any(value == marker for value in _markers(found)):
-        process = Process(found, found.memory_info().rss)
+        process = LiveProcess(found, found.memory_info().rss)
         if psutil.pid_exists(pid) and _is_alive(process):
             yield process
 

@@ -15,7 +15,7 @@ AGENT_MEMORY_MB = 4096
 
 
 @dataclass(frozen=True)
-class Limits:
+class ProcessLimits:
     """Limits of a command and its children; None is unlimited."""
 
     rss_bytes: int | None = None
@@ -33,7 +33,7 @@ class Limits:
         return any(limit is not None for limit in every)
 
 
-UNLIMITED = Limits()
+UNLIMITED = ProcessLimits()
 
 
 class TargetLimits(Protocol):
@@ -68,9 +68,9 @@ class Profile:
     rss_bytes: int | None = None
     disk_bytes: int | None = None
 
-    def limits(self, disk: tuple[Path, ...], worker_bytes: int | None = None) -> Limits:
+    def limits(self, disk: tuple[Path, ...], worker_bytes: int | None = None) -> ProcessLimits:
         """Return the limits that the watchdog enforces; `disk` are the folders that commands write to."""
-        return Limits(self.rss_bytes, self.processes, self.disk_bytes, disk, worker_bytes)
+        return ProcessLimits(self.rss_bytes, self.processes, self.disk_bytes, disk, worker_bytes)
 
     def resource_limits(self, *, own_user: bool) -> dict[int, int]:
         """Return the limits of single processes, by their number in `resource`.

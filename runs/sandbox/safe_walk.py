@@ -68,7 +68,7 @@ def disk_usage(root: Path, *, enough: int) -> int:
     return total
 
 
-def remove(directory: Path, *folders: Path) -> None:
+def remove_tree(directory: Path, *folders: Path) -> None:
     """Remove a directory tree, read-only parts included, if it exists.
 
     `folders` are often empty: one call then removes each, instead of fifteen.
@@ -92,7 +92,7 @@ def temporary_folders(prefix: str) -> Iterator[tuple[Path, Path]]:
         scratch.mkdir()
         yield workspace, scratch
     finally:
-        remove(base)
+        remove_tree(base)
 
 
 def _listed(root: Path, folder: str, most: int) -> list[tuple[str, os.stat_result]]:

@@ -23,12 +23,11 @@ from runs.sandbox import bubblewrap, filtered_network, landlock, user_namespaces
 from runs.sandbox.cgroups import GroupLimits
 from runs.sandbox.egress import Allowed, Egress
 from runs.sandbox.outbound import Outbound
-from runs.sandbox.path_use import Use
-from runs.sandbox.profiles import AGENT, COMMAND, Caps, Limits, Profile, TargetLimits, limited
+from runs.sandbox.profiles import AGENT, COMMAND, Caps, ProcessLimits, Profile, TargetLimits, limited
 from runs.sandbox.safe_paths import make_folder_beneath
 from runs.sandbox.starting import Bubblewrap, Spawn, Starter
 from runs.sandbox.system_files import system_folder
-from runs.sandbox.target_roots import PathRefused, TargetRoots
+from runs.sandbox.target_roots import PathRefused, TargetRoots, Use
 from runs.sandbox.variables import refuse_loader_variables
 
 logger = logging.getLogger(__name__)
@@ -108,7 +107,7 @@ def detect_machine() -> Machine:
     """Detect, once per process, which sandbox features work here."""
     if sys.platform != "linux":
         return Machine()
-    return Machine(bubblewrap.find(), landlock.version(), limits=True)
+    return Machine(bubblewrap.find_bubblewrap(), landlock.version(), limits=True)
 
 
 @dataclass(frozen=True)
@@ -181,14 +180,14 @@ class Containment:
             return ""
         if self.level is not Level.BWRAP:
             return "there is no bubblewrap"
-        return filtered_network.problem() if self.egress is Egress.INTERNET else ""
+        return filtered_network.filtering_problem() if self.egress is Egress.INTERNET else ""
 
     @cached_property
     def shared_counts(self) -> str:
         """Return why a command may take all inotify instances of the worker's user, without a full stop; empty if not."""
         if self.level is not Level.BWRAP:
             return "there is no bubblewrap" if self.level is not Level.OFF else ""
-        return user_namespaces.problem(self.machine.bwrap)
+        return user_namespaces.namespaces_problem(self.machine.bwrap)
 
     def _egress(self, *, network: bool) -> Egress:
         """Return a command's egress. Raises `ProviderError` if it can't be enforced."""
@@ -312,7 +311,7 @@ class Sandbox:
         return self.containment.level
 
     @property
-    def limits(self) -> Limits:
+    def limits(self) -> ProcessLimits:
         """Return the limits for the watchdog."""
         limits = self.profile.limits((self.workspace, self.scratch), self.containment.worker_bytes)
         return replace(limits, disk_bytes=None) if self.level is Level.OFF else limits

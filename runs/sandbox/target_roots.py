@@ -5,11 +5,21 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 
 from runs.errors import ProviderError
-from runs.sandbox.path_use import Use
 from runs.sandbox.safe_paths import create_beneath, make_folder_beneath, read_beneath
+
+
+class Use(StrEnum):
+    """Verbs for sentences."""
+
+    READ = "read"
+    WORK = "work in"
+    WRITE = "write to"
+    RUN = "run"
+
 
 SYSTEM_PROGRAMS = (Path("/usr"), Path("/bin"), Path("/sbin"))
 REMEDY = "Give a path beneath one that EVALHUB_TARGET_ROOTS lists, or list it there"

@@ -51,7 +51,7 @@ def limited_namespace(program: str, namespaces: int) -> Iterator[int | None]:
     `namespaces` is how many user namespaces the command and its children may create.
     """
     found = None
-    if not problem(program):
+    if not namespaces_problem(program):
         with suppress(OSError):
             found = _take(namespaces)
     try:
@@ -62,7 +62,7 @@ def limited_namespace(program: str, namespaces: int) -> Iterator[int | None]:
 
 
 @cache
-def problem(program: str) -> str:
+def namespaces_problem(program: str) -> str:
     """Return why bubblewrap's commands can't be limited here, without a full stop; empty if they can."""
     try:
         if Path(program).stat().st_mode & stat.S_ISUID:

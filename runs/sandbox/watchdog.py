@@ -7,8 +7,8 @@ from threading import Lock
 
 import psutil
 
-from runs.sandbox.process_tree import Process
-from runs.sandbox.profiles import Limits
+from runs.sandbox.process_tree import LiveProcess
+from runs.sandbox.profiles import ProcessLimits
 from runs.sandbox.safe_walk import disk_usage
 
 INTERVAL_SECONDS = 0.2
@@ -39,7 +39,7 @@ class WorkerMemory:
             self._used.pop(root, None)
 
 
-def exceeded(limits: Limits, tree: Sequence[Process]) -> str:
+def exceeded(limits: ProcessLimits, tree: Sequence[LiveProcess]) -> str:
     """Return a sentence on the exceeded limit, or an empty text."""
     if limits.processes is not None and len(tree) > limits.processes:
         return f"The command ran more than {limits.processes} processes at once and was ended."
@@ -55,13 +55,13 @@ def too_much_memory(limit: int) -> str:
     return f"The command used more than {_megabytes(limit)} of memory and was ended."
 
 
-def resident(tree: Sequence[Process], *, enough: int) -> int:
+def resident(tree: Sequence[LiveProcess], *, enough: int) -> int:
     """Return the memory of processes; count shared pages once if the sum could exceed `enough`."""
     used = sum(process.rss_bytes for process in tree)
     return used if used <= enough else sum(map(_own_share, tree))
 
 
-def _own_share(process: Process) -> int:
+def _own_share(process: LiveProcess) -> int:
     try:
         return int(process.process.memory_full_info().pss)
     except psutil.NoSuchProcess:
@@ -72,7 +72,7 @@ def _own_share(process: Process) -> int:
         return process.rss_bytes
 
 
-def _disk_exceeded(limits: Limits) -> bool:
+def _disk_exceeded(limits: ProcessLimits) -> bool:
     if limits.disk_bytes is None:
         return False
     left = limits.disk_bytes

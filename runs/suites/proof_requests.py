@@ -15,13 +15,13 @@ from runs.db.retry import retry_when_lost
 from runs.db.statements import storable
 from runs.db.transactions import write_transaction
 from runs.engine.context import load_fixture
-from runs.engine.judges import judge_of
-from runs.engine.proof_agents import JudgeBudget, Setting
+from runs.engine.judges import make_judge
+from runs.engine.proof_agents import JudgeBudget, ProofSetting
 from runs.errors import ProviderError, RequestError
 from runs.models import ScenarioProof, SuiteProof
 from runs.results.seals import ScenarioSeal
 from runs.sandbox.worker_settings import containment, variables_of
-from runs.suites.prove import Scenario, prove
+from runs.suites.prove import ProvedScenario, prove
 from runs.workers import request_leases, wakeups
 from runs.workers.claims import lease_end, new_token
 from runs.workers.heartbeat import heartbeat
@@ -36,7 +36,7 @@ class StoredScenario:
     """A scenario of a suite version, ready to prove."""
 
     version: ScenarioVersion
-    scenario: Scenario
+    scenario: ProvedScenario
 
 
 def request_proof(version: SuiteVersion, *, by: User | None, max_usd: float | None = None) -> SuiteProof:
@@ -80,7 +80,7 @@ def run_proof(proof_id: int, *, attacks_judge: bool = False) -> None:
 def _create(version: SuiteVersion, by: User | None, *, max_usd: float | None = None) -> SuiteProof:
     known = by if getattr(by, "pk", None) else None
     proof = SuiteProof.objects.create(suite_version=version, by=known, max_usd=max_usd)
-    audit.record(version.suite.project, by, "suite.prove", version.suite.slug, version=version.number)
+    audit.append_event(version.suite.project, by, "suite.prove", version.suite.slug, version=version.number)
     return proof
 
 
@@ -108,10 +108,10 @@ def _make(proof: SuiteProof, *, attacks_judge: bool) -> None:
     version.proofs.filter(pk__lt=proof.pk).exclude(finished=None).delete()
 
 
-def setting_of(version: SuiteVersion, max_usd: float | None = None) -> Setting:
+def setting_of(version: SuiteVersion, max_usd: float | None = None) -> ProofSetting:
     """Return where a stored suite is proved. Raises `ProviderError` and `RequestError` for wrong settings."""
     names = version.scenario_versions.exclude(fixture=None).values_list("content__fixture", "content__bundle")
-    setting = Setting(
+    setting = ProofSetting(
         version,
         containment(),
         variables_of(version.suite.project),
@@ -122,7 +122,7 @@ def setting_of(version: SuiteVersion, max_usd: float | None = None) -> Setting:
         return setting
     context = setting.idle_agent()
     context.run.project = version.suite.project
-    ask = judge_of(context.run, context.target, context.options, setting.variables)
+    ask = make_judge(context.run, context.target, context.options, setting.variables)
     return replace(setting, judge=JudgeBudget(ask, max_usd))
 
 
@@ -134,7 +134,7 @@ def stored_scenarios(version: SuiteVersion) -> Iterator[StoredScenario]:
         fixture = stored.fixture_id
         spec = stored.spec
         solution = version.solutions.get(spec.key)
-        yield StoredScenario(stored, Scenario(spec, partial(load_fixture, fixture), solution))
+        yield StoredScenario(stored, ProvedScenario(spec, partial(load_fixture, fixture), solution))
 
 
 def _store(proof: SuiteProof, each: StoredScenario, made: ScenarioSeal) -> None:

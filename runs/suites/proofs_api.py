@@ -9,7 +9,7 @@ from pydantic import Field
 
 from evalhub.lib.timestamps import moment
 from evalhub.teams.bearer import ApiRequest, Bearer
-from evalhub.web.rest.errors import answers, not_found
+from evalhub.web.rest.errors import declare_answers, not_found
 from evalhub.web.rest.request_body import Name, RequestBody, Text
 from runs.compare.aa_pairs import aa_rates
 from runs.exchange.exports.proofs import seals_json
@@ -87,7 +87,7 @@ def _proof_json(proof: SuiteProof, version: SuiteVersion) -> dict[str, Any]:
     }
 
 
-@router.post("/suites/{slug}/proofs", auth=Bearer("run"), response=answers(ProofOut, status=202))
+@router.post("/suites/{slug}/proofs", auth=Bearer("run"), response=declare_answers(ProofOut, status=202))
 def create_proof(
     request: ApiRequest, slug: Path[Text], given: Body[ProofIn | None] = None
 ) -> Status[dict[str, Any]]:
@@ -97,7 +97,7 @@ def create_proof(
     return Status(202, _proof_json(proof, version))
 
 
-@router.get("/suites/{slug}/proofs", auth=Bearer(), response=answers(ProofOut))
+@router.get("/suites/{slug}/proofs", auth=Bearer(), response=declare_answers(ProofOut))
 def get_proof(request: ApiRequest, slug: Path[Text]) -> dict[str, Any]:
     """Get the newest proof of a suite's newest version."""
     version = _version(request, slug)
@@ -138,7 +138,7 @@ class OnTarget(RequestBody):
     target: Name
 
 
-@router.post("/suites/{slug}/aa", auth=Bearer("run"), response=answers(AaOut, status=202))
+@router.post("/suites/{slug}/aa", auth=Bearer("run"), response=declare_answers(AaOut, status=202))
 def create_aa_pair(
     request: ApiRequest, slug: Path[Text], given: Body[AaIn | None] = None
 ) -> Status[dict[str, Any]]:
@@ -150,7 +150,7 @@ def create_aa_pair(
     return Status(202, {"runs": [run.pk for run in pair]})
 
 
-@router.get("/suites/{slug}/aa", auth=Bearer(), response=answers(AaRatesOut))
+@router.get("/suites/{slug}/aa", auth=Bearer(), response=declare_answers(AaRatesOut))
 def get_aa_rates(request: ApiRequest, slug: Path[Text], query: Query[OnTarget]) -> dict[str, Any]:
     """Get how much a suite's A/A pairs on a target differ."""
     suite = find_suite(request, slug)

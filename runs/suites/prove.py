@@ -8,7 +8,7 @@ from functools import partial
 
 from evaluators.model import Score
 from runs.engine.context import RunContext
-from runs.engine.proof_agents import NONSENSE, NOT_ASKED, Setting
+from runs.engine.proof_agents import NONSENSE, NOT_ASKED, ProofSetting
 from runs.engine.task import Task
 from runs.engine.trial import carry_out
 from runs.engine.trial_result import TrialResult
@@ -32,7 +32,7 @@ PASSES_JUDGE = "The judge passes an agent that does nothing, with {name} answer.
 
 
 @dataclass(frozen=True)
-class Scenario:
+class ProvedScenario:
     """A scenario to prove."""
 
     spec: ScenarioSpec
@@ -42,7 +42,7 @@ class Scenario:
     """Its reference solution, as a shell script."""
 
 
-def prove(scenario: Scenario, setting: Setting) -> ScenarioSeal:
+def prove(scenario: ProvedScenario, setting: ProofSetting) -> ScenarioSeal:
     """Run the agents and return the scenario's seal; failures are part of it. Raises `DiskFull`."""
     spec = scenario.spec
     null = _run(scenario, setting.idle_agent)
@@ -58,17 +58,17 @@ def prove(scenario: Scenario, setting: Setting) -> ScenarioSeal:
     if setting.judge is not None and _only_judge_is_missing(solved):
         solved = _run(scenario, lambda: setting.solution(script, judged=True))
         if solved.outcome == "error":
-            return ScenarioSeal(spec.key, Seal.UNPROVED, reason_of(solved), False, held)
+            return ScenarioSeal(spec.key, Seal.UNPROVED, failure_reason(solved), False, held)
     changed = tuple(solved.detail.get("executed_changes", ()))
     if solved.outcome == "pass" or _only_judge_is_missing(solved):
         reason = "" if solved.outcome == "pass" else "The judge was not asked."
         return _against_cheating(
             scenario, setting, ScenarioSeal(spec.key, Seal.PROVED, reason, False, held, changed)
         )
-    return ScenarioSeal(spec.key, Seal.SOLUTION_FAILS, reason_of(solved), True, held)
+    return ScenarioSeal(spec.key, Seal.SOLUTION_FAILS, failure_reason(solved), True, held)
 
 
-def _against_cheating(scenario: Scenario, setting: Setting, seal: ScenarioSeal) -> ScenarioSeal:
+def _against_cheating(scenario: ProvedScenario, setting: ProofSetting, seal: ScenarioSeal) -> ScenarioSeal:
     """Return a proved scenario's seal with what an agent that cheats, and answers that attack the judge, came to."""
     script = cheating_script(scenario.spec, scenario.load_files())
     result = _run(scenario, lambda: setting.cheating_agent(script))
@@ -98,7 +98,7 @@ def _cheating(result: TrialResult) -> Cheating:
     return Cheating.FAILED if result.outcome == "fail" else Cheating.UNTRIED
 
 
-def _attack_judge(scenario: Scenario, setting: Setting) -> tuple[int, int]:
+def _attack_judge(scenario: ProvedScenario, setting: ProofSetting) -> tuple[int, int]:
     """Return how many answers attacked the judge, and how many of them it passed; errors don't count."""
     criteria = scenario.spec.criteria
     if setting.judge is None or not criteria.asks_model:
@@ -118,7 +118,9 @@ def _attack_judge(scenario: Scenario, setting: Setting) -> tuple[int, int]:
     return sum(each in ("pass", "fail") for each in outcomes), outcomes.count("pass")
 
 
-def _judged_seal(scenario: Scenario, setting: Setting, held: tuple[str, ...]) -> ScenarioSeal | None:
+def _judged_seal(
+    scenario: ProvedScenario, setting: ProofSetting, held: tuple[str, ...]
+) -> ScenarioSeal | None:
     """Return the seal of answers that a judge must fail; None if it failed them."""
     key = scenario.spec.key
     for name, answer in (("an empty", ""), ("a nonsense", NONSENSE)):
@@ -126,11 +128,11 @@ def _judged_seal(scenario: Scenario, setting: Setting, held: tuple[str, ...]) ->
         if result.outcome == "pass":
             return ScenarioSeal(key, Seal.NO_AGENT, PASSES_JUDGE.format(name=name), True, held)
         if result.outcome == "error":
-            return ScenarioSeal(key, Seal.UNPROVED, reason_of(result), False, held)
+            return ScenarioSeal(key, Seal.UNPROVED, failure_reason(result), False, held)
     return None
 
 
-def _run(scenario: Scenario, context: Callable[[], RunContext]) -> TrialResult:
+def _run(scenario: ProvedScenario, context: Callable[[], RunContext]) -> TrialResult:
     spec = scenario.spec
     claim = Claim(trial_id=0, run_id=0, token="", starts=0)
 
@@ -154,7 +156,7 @@ def _seal_of_null(key: str, null: TrialResult, held: tuple[str, ...]) -> Scenari
         return ScenarioSeal(key, Seal.NO_AGENT, PASSES_GATES, True, held)
     if _only_judge_is_missing(null):
         return ScenarioSeal(key, Seal.UNPROVED, NEEDS_JUDGE, False, held)
-    return ScenarioSeal(key, Seal.UNPROVED, reason_of(null), True, held)
+    return ScenarioSeal(key, Seal.UNPROVED, failure_reason(null), True, held)
 
 
 def _only_judge_is_missing(result: TrialResult) -> bool:
@@ -169,7 +171,7 @@ def held_gates(result: TrialResult) -> tuple[str, ...]:
     return tuple(_named(score) for score in _gates(result) if score.passed)
 
 
-def reason_of(result: TrialResult) -> str:
+def failure_reason(result: TrialResult) -> str:
     """Return why a trial did not pass: its error, or what failed."""
     scores = result.evaluation.scores if result.evaluation else ()
     failed = [_named(score) for score in scores if score.passed is False]

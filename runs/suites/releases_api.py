@@ -8,7 +8,7 @@ from ninja import Path, Query, Router, Schema, Status
 from pydantic import Field
 
 from evalhub.teams.bearer import ApiRequest, Bearer
-from evalhub.web.rest.errors import answers, not_found
+from evalhub.web.rest.errors import declare_answers, not_found
 from evalhub.web.rest.request_body import RequestBody, Text
 from runs.compare.release_rule import MOST_TRIALS, remove_release_rule, set_release_rule
 from runs.exchange.exports.scenario_classes import scenarios_json, suite_strips
@@ -46,7 +46,7 @@ class ReleaseRuleOut(Schema):
     threshold: float | None
 
 
-@router.get("/suites/{slug}/classes", auth=Bearer(), response=answers(ClassesOut))
+@router.get("/suites/{slug}/classes", auth=Bearer(), response=declare_answers(ClassesOut))
 def get_classes(request: ApiRequest, slug: Path[Text], query: Query[OnTarget]) -> dict[str, Any]:
     """Get the class of each scenario of a suite's newest version, by its last trials on one target."""
     suite = find_suite(request, slug)
@@ -59,13 +59,13 @@ def get_classes(request: ApiRequest, slug: Path[Text], query: Query[OnTarget]) -
     return {"suite": suite.slug, "target": target.name if target else None, "scenarios": found}
 
 
-@router.get("/suites/{slug}/release-rule", auth=Bearer(), response=answers(ReleaseRuleOut))
+@router.get("/suites/{slug}/release-rule", auth=Bearer(), response=declare_answers(ReleaseRuleOut))
 def get_release_rule(request: ApiRequest, slug: Path[Text]) -> dict[str, Any]:
     """Get a suite's release rule."""
     return _rule_json(find_suite(request, slug))
 
 
-@router.put("/suites/{slug}/release-rule", auth=Bearer("upload"), response=answers(ReleaseRuleOut))
+@router.put("/suites/{slug}/release-rule", auth=Bearer("upload"), response=declare_answers(ReleaseRuleOut))
 def put_release_rule(request: ApiRequest, slug: Path[Text], given: ReleaseRule) -> dict[str, Any]:
     """Set a suite's release rule."""
     suite = find_suite(request, slug)
@@ -73,7 +73,9 @@ def put_release_rule(request: ApiRequest, slug: Path[Text], given: ReleaseRule) 
     return _rule_json(suite)
 
 
-@router.delete("/suites/{slug}/release-rule", auth=Bearer("upload"), response=answers(None, status=204))
+@router.delete(
+    "/suites/{slug}/release-rule", auth=Bearer("upload"), response=declare_answers(None, status=204)
+)
 def delete_release_rule(request: ApiRequest, slug: Path[Text]) -> Status[None]:
     """Remove a suite's release rule."""
     remove_release_rule(find_suite(request, slug), by=request.access.user)

@@ -9,7 +9,7 @@ from django.utils.datastructures import MultiValueDict
 from ninja import File, Query, Schema, Status, UploadedFile
 
 from evalhub.teams.bearer import ApiRequest, Bearer
-from evalhub.web.rest.errors import ApiError, ProblemOut, answers
+from evalhub.web.rest.errors import ApiError, ProblemOut, declare_answers
 from runs.targets.import_targets import import_uploaded_targets
 from runs.targets.schemas import TargetOut, target_json
 from scenarios.api import suites
@@ -36,7 +36,7 @@ class UploadedOut(Schema):
 @router.post(
     "/suites",
     auth=Bearer("upload"),
-    response=answers(UploadedOut, status=201),
+    response=declare_answers(UploadedOut, status=201),
     operation_id="scenarios_api_suites_upload_suites",
 )
 def upload_suites(

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from evalhub.lib.timestamps import moment
 from evalhub.teams.bearer import ApiRequest, Bearer
-from evalhub.web.rest.errors import ApiError, answers, not_found
+from evalhub.web.rest.errors import ApiError, declare_answers, not_found
 from evalhub.web.rest.pages import Cursor, PageOut, page_of
 from evalhub.web.rest.request_body import JsonValue, Key, RequestBody, Text
 from runs.compare.baselines import set_baseline, unset_baseline
@@ -52,7 +52,7 @@ class BaselineIn(RequestBody):
     branch: Annotated[Text, Field(max_length=200)] = ""
 
 
-@router.get("/targets", auth=Bearer(), response=answers(PageOut[TargetOut]), tags=["targets"])
+@router.get("/targets", auth=Bearer(), response=declare_answers(PageOut[TargetOut]), tags=["targets"])
 def list_targets(request: ApiRequest, cursor: Query[Cursor]) -> dict[str, Any]:
     """List the project's targets."""
     rows, whole = Target.objects.filter(project=request.access.project), request.access.may("manage")
@@ -61,21 +61,23 @@ def list_targets(request: ApiRequest, cursor: Query[Cursor]) -> dict[str, Any]:
     )
 
 
-@router.get("/targets/{name}", auth=Bearer(), response=answers(TargetOut), tags=["targets"])
+@router.get("/targets/{name}", auth=Bearer(), response=declare_answers(TargetOut), tags=["targets"])
 def get_target(request: ApiRequest, name: Path[Text]) -> dict[str, Any]:
     """Get one target by its name."""
     return target_json(_find(request, name), whole=request.access.may("manage"))
 
 
-@router.post("/targets", auth=Bearer("upload"), response=answers(TargetOut, status=201), tags=["targets"])
+@router.post(
+    "/targets", auth=Bearer("upload"), response=declare_answers(TargetOut, status=201), tags=["targets"]
+)
 def create_target(request: ApiRequest, given: DefinitionIn) -> Status[dict[str, Any]]:
     """Add a target: a proposal that an admin accepts on the page; an embedded evalhub accepts it at once."""
     access, text = request.access, dump(given.definition)
-    target = edits.create(access.project, text, by=access.user, accepted=settings.EMBEDDED)
+    target = edits.add_target(access.project, text, by=access.user, accepted=settings.EMBEDDED)
     return Status(201, target_json(target, whole=access.may("manage")))
 
 
-@router.put("/targets/{name}", auth=Bearer("manage"), response=answers(TargetOut), tags=["targets"])
+@router.put("/targets/{name}", auth=Bearer("manage"), response=declare_answers(TargetOut), tags=["targets"])
 def change_target(request: ApiRequest, name: Path[Text], given: DefinitionIn) -> dict[str, Any]:
     """Replace a target's definition; its name stays. On a server, only that of a proposal."""
     target = _find(request, name)
@@ -103,7 +105,7 @@ def _baseline_json(baseline: Baseline) -> dict[str, Any]:
     }
 
 
-@router.get("/baselines", auth=Bearer(), response=answers(PageOut[BaselineOut]), tags=["baselines"])
+@router.get("/baselines", auth=Bearer(), response=declare_answers(PageOut[BaselineOut]), tags=["baselines"])
 def list_baselines(request: ApiRequest, filters: Query[BaselineFilters]) -> dict[str, Any]:
     """List the baselines."""
     rows = Baseline.objects.filter(suite__project=request.access.project)
@@ -114,7 +116,7 @@ def list_baselines(request: ApiRequest, filters: Query[BaselineFilters]) -> dict
 
 
 @router.post(
-    "/baselines", auth=Bearer("triage"), response=answers(BaselineOut, status=201), tags=["baselines"]
+    "/baselines", auth=Bearer("triage"), response=declare_answers(BaselineOut, status=201), tags=["baselines"]
 )
 def create_baseline(request: ApiRequest, given: BaselineIn) -> Status[dict[str, Any]]:
     """Make a run the baseline of its suite and target, in place of the last one."""
@@ -123,7 +125,10 @@ def create_baseline(request: ApiRequest, given: BaselineIn) -> Status[dict[str, 
 
 
 @router.delete(
-    "/baselines/{baseline_id}", auth=Bearer("triage"), response=answers(None, status=204), tags=["baselines"]
+    "/baselines/{baseline_id}",
+    auth=Bearer("triage"),
+    response=declare_answers(None, status=204),
+    tags=["baselines"],
 )
 def delete_baseline(request: ApiRequest, baseline_id: Path[Key]) -> Status[None]:
     """Remove a baseline; later runs have none."""

@@ -34,7 +34,7 @@ def request_check(target: Target, *, by: User | None) -> TargetCheck:
     answered = target.checks.exclude(at=None).first()
     target.checks.exclude(pk=answered.pk if answered else 0).delete()
     check = TargetCheck.objects.create(target=target, by=by if getattr(by, "pk", None) else None)
-    audit.record(target.project, by, "target.check", target.name)
+    audit.append_event(target.project, by, "target.check", target.name)
     wakeups.check_target(check.pk)
     return check
 

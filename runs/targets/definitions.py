@@ -15,9 +15,9 @@ from pydantic import ValidationError
 
 from evaluators.model import Json
 from runs.errors import ProviderError
-from runs.targets.entries import Entry, TargetDefinition, reference, validation_message
+from runs.targets.entries import TargetDefinition, TargetEntry, find_reference, validation_message
 from runs.targets.providers.options import ResolvedTarget
-from scenarios.formats.positions import Document, Location, Positions, where
+from scenarios.formats.positions import Location, PositionedDocument, Positions, where
 from scenarios.formats.problems import Problem, ScenarioFileError
 from scenarios.formats.yaml_text import read_yaml
 
@@ -28,7 +28,7 @@ __all__ = [
     "hints_of_file",
     "read_target",
     "read_targets",
-    "resolve",
+    "resolve_definition",
 ]
 
 _IGNORED = frozenset(("targets/unused-field", "targets/unknown-field"))
@@ -50,7 +50,7 @@ def read_targets(content: bytes, file: str) -> tuple[TargetDefinition, ...]:
                 )
             ]
         )
-    readers = [Entry(document, ("targets", index), entry) for index, entry in enumerate(entries)]
+    readers = [TargetEntry(document, ("targets", index), entry) for index, entry in enumerate(entries)]
     problems = [problem for reader in readers for problem in reader.problems()]
     problems += _repeated(document, entries)
     if refused := [problem for problem in problems if not problem.lint]:
@@ -78,7 +78,7 @@ def read_target(content: bytes, file: str) -> TargetDefinition:
     if not isinstance(document.value, dict):
         sentence, fix = "This describes no target.", "Write `name`, `provider` and the provider's own fields."
         raise ScenarioFileError([document.problem((), sentence, fix=fix, id="targets/none")])
-    entry = Entry(document, (), document.value)
+    entry = TargetEntry(document, (), document.value)
     if refused := [problem for problem in entry.problems() if not problem.lint]:
         raise ScenarioFileError(refused)
     return entry.definition()
@@ -89,13 +89,13 @@ def define(entry: Mapping[str, Json], *, file: str = "target") -> TargetDefiniti
 
     Older releases stored coding agents with fields that they don't use; these are ignored.
     """
-    reader = Entry(Document(file, dict(entry), Positions()), (), dict(entry))
+    reader = TargetEntry(PositionedDocument(file, dict(entry), Positions()), (), dict(entry))
     if refused := [problem for problem in reader.problems() if not (problem.lint or problem.id in _IGNORED)]:
         raise ScenarioFileError(refused)
     return reader.definition()
 
 
-def resolve(
+def resolve_definition(
     definition: TargetDefinition, env: Mapping[str, str], *, base_folder: str = "", eval_folder: str = ""
 ) -> ResolvedTarget:
     """Return the target with its variables resolved.
@@ -138,7 +138,7 @@ class _Resolution:
         }
         values: dict[str, Json] = {}
         for field, value in self.definition.fields.items():
-            name = reference(value)
+            name = find_reference(value)
             if name and not self.env.get(name, "").strip() and field not in required:
                 continue
             if field in self.definition.options.opaque_fields:
@@ -156,10 +156,10 @@ class _Resolution:
             }
         if isinstance(value, list):
             return [self._value(item, (*at, index)) for index, item in enumerate(value)]
-        return self._variable(reference(value), at) if reference(value) else value
+        return self._variable(find_reference(value), at) if find_reference(value) else value
 
     def _is_omitted(self, key: str, value: Json) -> bool:
-        name = reference(value)
+        name = find_reference(value)
         return bool(name) and key in _OPTIONAL_PATHS and not self.env.get(name, "").strip()
 
     def _variable(self, name: str, at: Location) -> str:
@@ -175,7 +175,7 @@ class _Resolution:
         return value
 
 
-def _repeated(document: Document, entries: list[Json]) -> Iterator[Problem]:
+def _repeated(document: PositionedDocument, entries: list[Json]) -> Iterator[Problem]:
     seen: set[str] = set()
     for index, entry in enumerate(entries):
         name = str(entry.get("name")) if isinstance(entry, dict) else ""

@@ -30,7 +30,7 @@ def accepts_at_once(access: Access) -> bool:
 
 
 @transaction.atomic
-def accept(target: Target, *, by: User | None) -> None:
+def accept_target(target: Target, *, by: User | None) -> None:
     """Accept a proposal. Raises `RequestError` for a target that exists only in imported results."""
     if target.is_imported:
         raise RequestError(
@@ -39,11 +39,11 @@ def accept(target: Target, *, by: User | None) -> None:
         )
     if Target.objects.filter(pk=target.pk, accepted=False).update(accepted=True, changed=timezone.now()):
         sync_target_slots(target)
-        audit.record(target.project, by, "target.accept", target.name)
+        audit.append_event(target.project, by, "target.accept", target.name)
 
 
 @transaction.atomic
-def remove(target: Target, *, by: User | None) -> None:
+def remove_target(target: Target, *, by: User | None) -> None:
     """Delete a target or a proposal. Raises `RequestError` if it has runs."""
     runs = target.runs.count()
     if runs:
@@ -51,12 +51,14 @@ def remove(target: Target, *, by: User | None) -> None:
             f"{target.name} has {runs} run{'s' if runs > 1 else ''}, which would lose what they ran on. "
             "Leave it, or change its definition."
         )
-    audit.record(target.project, by, "target.remove" if target.accepted else "target.reject", target.name)
+    audit.append_event(
+        target.project, by, "target.remove" if target.accepted else "target.reject", target.name
+    )
     target.delete()
 
 
 @transaction.atomic
-def create(project: Project, text: str, *, by: User | None, accepted: bool = True) -> Target:
+def add_target(project: Project, text: str, *, by: User | None, accepted: bool = True) -> Target:
     """Store the target in a text under a new name. Raises `ScenarioFileError`."""
     definition = read_target(text.encode(), NEW)
     if Target.objects.filter(project=project, name=definition.name).exists():
@@ -83,7 +85,7 @@ def rewrite(target: Target, text: str, *, by: User | None) -> Target:
         target.changed, target.changed_by = timezone.now(), by
         target.save(update_fields=["definition", "provider", "workers", "labels", "changed", "changed_by"])
         sync_target_slots(target)
-        audit.record(target.project, by, "target.change", target.name, provider=definition.kind)
+        audit.append_event(target.project, by, "target.change", target.name, provider=definition.kind)
     return target
 
 

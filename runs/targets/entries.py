@@ -14,7 +14,7 @@ from evaluators.model import Json
 from runs.labels import normalize_labels
 from runs.targets.providers.options import Options, snake_case, spellings_given
 from runs.targets.providers.registry import ALIASES, OPTIONS
-from scenarios.formats.positions import Document, Location
+from scenarios.formats.positions import Location, PositionedDocument
 from scenarios.formats.problems import Problem
 from scenarios.formats.secrets import is_credential
 
@@ -49,19 +49,19 @@ class TargetDefinition:
     @property
     def variables(self) -> tuple[str, ...]:
         """The names of its variables, sorted."""
-        return tuple(sorted({name for _, text in _texts(self.fields) if (name := reference(text))}))
+        return tuple(sorted({name for _, text in _texts(self.fields) if (name := find_reference(text))}))
 
 
-def reference(value: Json) -> str:
+def find_reference(value: Json) -> str:
     """Return the variable that a value refers to; empty for a literal."""
     match = _REFERENCE.match(value) if isinstance(value, str) else None
     return match[1] if match else ""
 
 
-class Entry:
+class TargetEntry:
     """Reads one entry of a document."""
 
-    def __init__(self, document: Document, at: Location, entry: Json) -> None:
+    def __init__(self, document: PositionedDocument, at: Location, entry: Json) -> None:
         self.document = document
         self.at = at
         self.written: dict[str, Json] = entry if isinstance(entry, dict) else {}
@@ -87,7 +87,7 @@ class Entry:
             fields=self.fields(),
             entry=self.written,
             judge_target=str(self.fields().get("judge_target") or ""),
-            workers=None if workers is None or reference(workers) else int(workers),
+            workers=None if workers is None or find_reference(workers) else int(workers),
             labels=tuple(normalize_labels(self.fields().get("labels") or ())),
             line=self.document.positions.line(self.at),
             lines=tuple(
@@ -166,7 +166,7 @@ class Entry:
         options = self.options or Options
         for location, text in _texts(self.fields()):
             field, last = str(location[0]), str(location[-1])
-            if field in options.opaque_fields or reference(text):
+            if field in options.opaque_fields or find_reference(text):
                 continue
             named = last if field in _NAMED_VALUES else ""
             if field in options.secret_fields or is_credential(named, text):
@@ -180,7 +180,7 @@ class Entry:
     def _partial_references(self) -> Iterator[Problem]:
         options = self.options or Options
         for location, text in _texts(self.fields()):
-            if location[0] not in options.opaque_fields and "${{" in text and not reference(text):
+            if location[0] not in options.opaque_fields and "${{" in text and not find_reference(text):
                 yield self._problem_at(
                     location,
                     "A variable reference must be the entire value; here it is part of one.",
@@ -189,7 +189,7 @@ class Entry:
                 )
 
     def _labels_from_variables(self) -> Iterator[Problem]:
-        if reference(self.fields().get("labels")):
+        if find_reference(self.fields().get("labels")):
             what = (
                 "Labels can't come from a variable: evalhub chooses the worker before a worker resolves it."
             )
@@ -198,7 +198,7 @@ class Entry:
             )
 
     def _invalid_fields(self, options: type[Options]) -> Iterator[Problem]:
-        literal = {field: value for field, value in self.fields().items() if not reference(value)}
+        literal = {field: value for field, value in self.fields().items() if not find_reference(value)}
         try:
             options.model_validate(literal)
         except ValidationError as invalid:

@@ -111,5 +111,5 @@ def _store(
             setattr(target, name, value)
         target.save(update_fields=list(values))
     sync_target_slots(target)
-    audit.record(project, by, "target.change", target.name, provider=definition.kind, accepted=accepted)
+    audit.append_event(project, by, "target.change", target.name, provider=definition.kind, accepted=accepted)
     return target

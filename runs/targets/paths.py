@@ -7,9 +7,8 @@ from pathlib import Path
 
 from evaluators.model import Json
 from runs.errors import ProviderError
-from runs.sandbox.path_use import Use
-from runs.sandbox.target_roots import PathRefused, TargetRoots, refuse_climbing
-from runs.targets.entries import TargetDefinition, reference
+from runs.sandbox.target_roots import PathRefused, TargetRoots, Use, refuse_climbing
+from runs.targets.entries import TargetDefinition, find_reference
 from scenarios.formats.problems import Problem, ScenarioFileError
 
 
@@ -69,7 +68,7 @@ def _check(path: str, use: Use, roots: TargetRoots, base: str, *, free: bool) ->
 def _paths(value: Json, variables: Mapping[str, str]) -> Iterator[str]:
     """Yield the texts of a field, with known variables resolved."""
     for text in value.values() if isinstance(value, Mapping) else (value,):
-        name = reference(text)
+        name = find_reference(text)
         value_of_name = variables.get(name, "").strip() if name else text
         if isinstance(value_of_name, str) and value_of_name:
             yield value_of_name

@@ -9,7 +9,7 @@ from runs.errors import ProviderError
 from runs.models import Target, TargetVersion
 from runs.models.price import prices_of
 from runs.sandbox.worker_settings import containment
-from runs.targets.definitions import define, resolve
+from runs.targets.definitions import define, resolve_definition
 from runs.targets.paths import refuse_using
 from runs.targets.providers.options import ResolvedTarget
 from runs.targets.providers.registry import MODELS
@@ -33,7 +33,7 @@ def resolve_target(
         ) from error
     roots = containment().targets
     refuse_using(definition, variables, roots, base=target.base_folder)
-    resolved = resolve(definition, variables, base_folder=target.base_folder)
+    resolved = resolve_definition(definition, variables, base_folder=target.base_folder)
     return _reachable(replace(resolved, prices=prices_of(target.project_id)), variables)
 
 

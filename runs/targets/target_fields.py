@@ -14,10 +14,10 @@ from typing import Any, Literal, get_args, get_origin
 import yaml
 
 from evaluators.model import Json
-from runs.targets.entries import Entry, reference
+from runs.targets.entries import TargetEntry, find_reference
 from runs.targets.providers.options import Options
 from runs.targets.providers.registry import OPTIONS
-from scenarios.formats.positions import Document, Positions
+from scenarios.formats.positions import PositionedDocument, Positions
 from scenarios.formats.problems import ScenarioFileError
 from scenarios.formats.yaml_text import read_yaml
 
@@ -56,7 +56,7 @@ class TargetField:
         """Return a value as the form shows it."""
         if value is None:
             return ""
-        if self.is_secret and (name := reference(value)) and _VARIABLE.fullmatch(name):
+        if self.is_secret and (name := find_reference(value)) and _VARIABLE.fullmatch(name):
             return name
         if isinstance(value, str):
             return value
@@ -76,7 +76,7 @@ class TargetField:
         """Return a text's value; what can't be read stays a text, which validation refuses at its field."""
         if self.is_secret and _VARIABLE.fullmatch(text.strip()):
             return f"${{{{ {text.strip()} }}}}"
-        if reference(text):
+        if find_reference(text):
             return text.strip()
         if self.widget == "lines":
             return [line.strip() for line in text.splitlines() if line.strip()]
@@ -133,8 +133,8 @@ def load(text: str) -> Json:
     return read_yaml(text.encode(), "target").value
 
 
-def _read(entry: Mapping[str, Json]) -> Entry:
-    return Entry(Document("target", dict(entry), Positions()), (), dict(entry))
+def _read(entry: Mapping[str, Json]) -> TargetEntry:
+    return TargetEntry(PositionedDocument("target", dict(entry), Positions()), (), dict(entry))
 
 
 def _field(options: type[Options], name: str, *, is_main: bool) -> TargetField:

@@ -136,7 +136,9 @@ class Claim:
 
 def claim_next(run_id: int, token: str) -> Claim | None:
     """Claim the run's next queued trial in one statement; None when it gets none."""
-    row = statements.claim_next(run_id, token, worker_name(), settings.LEASE_SECONDS, own_labels())
+    row = statements.claim_in_one_statement(
+        run_id, token, worker_name(), settings.LEASE_SECONDS, own_labels()
+    )
     if row is None:
         return None
     trial_id, starts, scenario_version_id, index = row

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from django.db import connection
 from django.db.models import Exists, Min, OuterRef, Q, QuerySet
 
-from evalhub.teams.priorities import Priority
+from evalhub.teams.models import Priority
 from runs.db.clock import DatabaseNow, database_now
 from runs.db.retry import retry_when_lost
 from runs.db.transactions import write_transaction

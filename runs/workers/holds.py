@@ -35,7 +35,7 @@ def is_ours(prefix: str = "launch__") -> Q:
     return Q(**{f"{prefix}held_by__in": ("", own_hold())})
 
 
-def hold(launches: QuerySet[Launch]) -> int:
+def hold_launches(launches: QuerySet[Launch]) -> int:
     """Take these launches, unless another process that lives has them; return how many were taken."""
     free = Q(held_by__in=("", own_hold())) | Q(held_until__lt=DatabaseNow())
     until = DatabaseNow() + float(settings.LEASE_SECONDS)
@@ -44,7 +44,7 @@ def hold(launches: QuerySet[Launch]) -> int:
 
 def renew_own() -> None:
     """Renew the holds of this process."""
-    hold(Launch.objects.filter(held_by=own_hold()))
+    hold_launches(Launch.objects.filter(held_by=own_hold()))
 
 
 def let_go(launches: QuerySet[Launch]) -> int:

@@ -69,7 +69,7 @@ def waiting_runs_by_labels() -> list[str]:
     ]
 
 
-def refuse_missing(targets: Iterable[Target]) -> None:
+def refuse_missing_labels(targets: Iterable[Target]) -> None:
     """Raise `MissingLabels` for the first target whose labels this process does not have."""
     own = own_labels()
     for target in targets:

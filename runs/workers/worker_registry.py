@@ -73,7 +73,7 @@ def remove_silent() -> None:
     Worker.objects.filter(seen__lt=timezone.now() - REMOVED_AFTER).delete()
 
 
-def remove() -> None:
+def remove_worker() -> None:
     """Remove this process from the registry before it ends."""
     Worker.objects.filter(name=worker_name()).delete()
 
@@ -120,7 +120,7 @@ def _loop(stop: threading.Event, capacity: int, store: _StoreId) -> None:
             connections.close_all()
         _wait_for_next(stop, store, reported)
     try:
-        remove()
+        remove_worker()
     except Error as error:
         outage.note(error)
     connections.close_all()

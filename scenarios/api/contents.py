@@ -7,7 +7,7 @@ from typing import Any
 from ninja import Path, Query, Router
 
 from evalhub.teams.bearer import ApiRequest, Bearer
-from evalhub.web.rest.errors import answers, not_found
+from evalhub.web.rest.errors import declare_answers, not_found
 from evalhub.web.rest.pages import Cursor, PageOut, page_of
 from evalhub.web.rest.request_body import Key, Text
 from scenarios.api.schemas import (
@@ -30,7 +30,7 @@ class ScenarioFilters(Cursor):
     retired: bool | None = None
 
 
-@router.get("/scenarios", auth=Bearer(), response=answers(PageOut[ScenarioOut]), tags=["scenarios"])
+@router.get("/scenarios", auth=Bearer(), response=declare_answers(PageOut[ScenarioOut]), tags=["scenarios"])
 def list_scenarios(request: ApiRequest, filters: Query[ScenarioFilters]) -> dict[str, Any]:
     """The project's scenarios, of one suite if asked."""
     scenarios = Scenario.objects.select_related("suite").filter(suite__project=request.access.project)
@@ -42,7 +42,10 @@ def list_scenarios(request: ApiRequest, filters: Query[ScenarioFilters]) -> dict
 
 
 @router.get(
-    "/scenarios/{scenario_id}", auth=Bearer(), response=answers(ScenarioWithVersionsOut), tags=["scenarios"]
+    "/scenarios/{scenario_id}",
+    auth=Bearer(),
+    response=declare_answers(ScenarioWithVersionsOut),
+    tags=["scenarios"],
 )
 def get_scenario(request: ApiRequest, scenario_id: Path[Key]) -> dict[str, Any]:
     """One scenario with its versions, newest first."""
@@ -54,14 +57,14 @@ def get_scenario(request: ApiRequest, scenario_id: Path[Key]) -> dict[str, Any]:
     return {**scenario_json(scenario), "versions": scenario_versions_json(list(versions.order_by("-pk")))}
 
 
-@router.get("/rubrics", auth=Bearer(), response=answers(PageOut[RubricOut]), tags=["rubrics"])
+@router.get("/rubrics", auth=Bearer(), response=declare_answers(PageOut[RubricOut]), tags=["rubrics"])
 def list_rubrics(request: ApiRequest, cursor: Query[Cursor]) -> dict[str, Any]:
     """The project's rubrics, each content once."""
     rubrics = Rubric.objects.filter(project=request.access.project)
     return page_of(request, rubrics, cursor, lambda found: [rubric_json(each) for each in found])
 
 
-@router.get("/rubrics/{rubric_id}", auth=Bearer(), response=answers(RubricOut), tags=["rubrics"])
+@router.get("/rubrics/{rubric_id}", auth=Bearer(), response=declare_answers(RubricOut), tags=["rubrics"])
 def get_rubric(request: ApiRequest, rubric_id: Path[Key]) -> dict[str, Any]:
     """One rubric."""
     rubric = Rubric.objects.filter(project=request.access.project, pk=rubric_id).first()

@@ -10,14 +10,14 @@ from pydantic import Field
 
 from evalhub.teams import audit
 from evalhub.teams.bearer import ApiRequest, Bearer
-from evalhub.web.rest.errors import ApiError, answers, not_found
+from evalhub.web.rest.errors import ApiError, declare_answers, not_found
 from evalhub.web.rest.pages import Cursor, PageOut, page_of
 from evalhub.web.rest.request_body import Key, Name, RequestBody, Text
 from scenarios.api.schemas import GuidanceOut, GuidanceWithFilesOut, guidance_json
 from scenarios.api.suites import find_suite
 from scenarios.formats.parsed import FixtureFile
 from scenarios.formats.upload import inside
-from scenarios.guidance import Unplaced, placed
+from scenarios.guidance import Unplaced, place_documents
 from scenarios.models import Guidance, Suite
 from scenarios.naming import NameRefused, rename_guidance
 from scenarios.storing import guidance_files, keep_guidance
@@ -46,7 +46,7 @@ class GuidanceIn(RequestBody):
     files: Annotated[list[DocumentIn], Field(min_length=1, max_length=200)]
 
 
-@router.get("/guidance", auth=Bearer(), response=answers(PageOut[GuidanceOut]))
+@router.get("/guidance", auth=Bearer(), response=declare_answers(PageOut[GuidanceOut]))
 def list_guidance(request: ApiRequest, filters: Query[GuidanceFilters]) -> dict[str, Any]:
     """The guidance versions of the project, of one suite if asked."""
     rows = Guidance.objects.filter(suite__project=request.access.project)
@@ -56,7 +56,7 @@ def list_guidance(request: ApiRequest, filters: Query[GuidanceFilters]) -> dict[
     return page_of(request, rows, filters, lambda found: [guidance_json(each) for each in found])
 
 
-@router.get("/guidance/{guidance_id}", auth=Bearer(), response=answers(GuidanceWithFilesOut))
+@router.get("/guidance/{guidance_id}", auth=Bearer(), response=declare_answers(GuidanceWithFilesOut))
 def get_guidance(request: ApiRequest, guidance_id: Path[Key]) -> dict[str, Any]:
     """One guidance version with its documents."""
     guidance = _find(request, guidance_id)
@@ -78,7 +78,7 @@ class GuidanceNameIn(RequestBody):
     was: Text | None = None
 
 
-@router.patch("/guidance/{guidance_id}", auth=Bearer("upload"), response=answers(GuidanceOut))
+@router.patch("/guidance/{guidance_id}", auth=Bearer("upload"), response=declare_answers(GuidanceOut))
 def rename(request: ApiRequest, guidance_id: Path[Key], given: GuidanceNameIn) -> dict[str, Any]:
     """Rename a guidance version; an empty name restores its number."""
     guidance = _find(request, guidance_id)
@@ -89,7 +89,7 @@ def rename(request: ApiRequest, guidance_id: Path[Key], given: GuidanceNameIn) -
     return guidance_json(guidance)
 
 
-@router.post("/guidance", auth=Bearer("upload"), response=answers(GuidanceWithFilesOut, status=201))
+@router.post("/guidance", auth=Bearer("upload"), response=declare_answers(GuidanceWithFilesOut, status=201))
 def create_guidance(request: ApiRequest, given: GuidanceIn) -> Status[dict[str, Any]]:
     """Store documents as a version of a suite's guidance; the same content is the same version.
 
@@ -101,7 +101,7 @@ def create_guidance(request: ApiRequest, given: GuidanceIn) -> Status[dict[str, 
         suite = Suite.objects.select_for_update().get(pk=find_suite(request, given.suite).pk)
         own = suite.uploads.select_related("guidance").first()
         try:
-            files = placed(files, guidance_files(own.guidance if own else None))
+            files = place_documents(files, guidance_files(own.guidance if own else None))
         except Unplaced as error:
             raise ApiError(
                 422, f"{error} Give each document the `path` of the one that it replaces.", id="guidance/path"
@@ -110,7 +110,7 @@ def create_guidance(request: ApiRequest, given: GuidanceIn) -> Status[dict[str, 
             suite, tuple(sorted(files, key=lambda file: file.path)), by=request.access.user, name=given.name
         )
         if new:
-            audit.record(
+            audit.append_event(
                 request.access.project, request.access.user, "guidance.create", guidance, suite=suite.slug
             )
     return Status(201, {**guidance_json(guidance), "files": guidance.files})

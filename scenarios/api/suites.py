@@ -9,7 +9,7 @@ from django.db.models import QuerySet
 from ninja import Path, Query, Router
 
 from evalhub.teams.bearer import ApiRequest, Bearer
-from evalhub.web.rest.errors import answers, not_found
+from evalhub.web.rest.errors import declare_answers, not_found
 from evalhub.web.rest.pages import Cursor, PageOut, page_of
 from evalhub.web.rest.request_body import Key, Text
 from scenarios.api.schemas import (
@@ -37,21 +37,21 @@ def _versions(suite: Suite) -> QuerySet[SuiteVersion]:
     return suite.versions.select_related("suite", "created_by")
 
 
-@router.get("/suites", auth=Bearer(), response=answers(PageOut[SuiteOut]))
+@router.get("/suites", auth=Bearer(), response=declare_answers(PageOut[SuiteOut]))
 def list_suites(request: ApiRequest, cursor: Query[Cursor]) -> dict[str, Any]:
     """The project's suites, newest first."""
     suites = Suite.objects.select_related("project").filter(project=request.access.project)
     return page_of(request, suites, cursor, lambda found: [suite_json(suite) for suite in found])
 
 
-@router.get("/suites/{slug}", auth=Bearer(), response=answers(SuiteOut))
+@router.get("/suites/{slug}", auth=Bearer(), response=declare_answers(SuiteOut))
 def get_suite(request: ApiRequest, slug: Path[Text]) -> dict[str, Any]:
     """One suite."""
     return suite_json(find_suite(request, slug))
 
 
 @router.get(
-    "/suites/{slug}/versions", auth=Bearer(), response=answers(PageOut[VersionOut]), tags=["versions"]
+    "/suites/{slug}/versions", auth=Bearer(), response=declare_answers(PageOut[VersionOut]), tags=["versions"]
 )
 def list_versions(request: ApiRequest, slug: Path[Text], cursor: Query[Cursor]) -> dict[str, Any]:
     """The versions of a suite, newest first."""
@@ -62,7 +62,7 @@ def list_versions(request: ApiRequest, slug: Path[Text], cursor: Query[Cursor]) 
 @router.get(
     "/suites/{slug}/versions/{number}",
     auth=Bearer(),
-    response=answers(VersionWithScenariosOut),
+    response=declare_answers(VersionWithScenariosOut),
     tags=["versions"],
 )
 def get_version(request: ApiRequest, slug: Path[Text], number: Path[Key]) -> dict[str, Any]:

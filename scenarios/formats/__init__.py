@@ -9,7 +9,7 @@ from scenarios.formats import agentv, llm_tool_test, tool_forge
 from scenarios.formats.candidates import decode_file, find_candidates
 from scenarios.formats.other_programs import problems_of_others
 from scenarios.formats.parsed import ParsedSuite
-from scenarios.formats.positions import Document
+from scenarios.formats.positions import PositionedDocument
 from scenarios.formats.problems import Problem, ScenarioFileError
 from scenarios.formats.solutions import split_solutions, with_solutions
 from scenarios.formats.upload import Format, UploadedFiles
@@ -26,7 +26,7 @@ def parse_files(
     executables: frozenset[str] = frozenset(),
     variables: frozenset[str] | None = None,
     strict: bool = False,
-    decoded: Mapping[str, Document] | None = None,
+    decoded: Mapping[str, PositionedDocument] | None = None,
 ) -> tuple[ParsedSuite, ...]:
     """Return the suites in a set of files. Raises `ScenarioFileError` with every problem of every file.
 
@@ -71,19 +71,19 @@ def _nothing_found(upload: UploadedFiles) -> Problem:
     )
 
 
-def format_of(file: str, content: bytes) -> str:
+def detect_format(file: str, content: bytes) -> str:
     """Return the name of a file's format, empty if it has none or cannot be decoded."""
-    document = decode(file, content)
+    document = decode_by_extension(file, content)
     return next((each.name for each in FORMATS if document and each.matches(file, document.value)), "")
 
 
 def companions(file: str, content: bytes) -> tuple[str, ...]:
     """Return the paths that a scenario file references, relative to its folder; nothing for other files."""
-    document = decode(file, content)
+    document = decode_by_extension(file, content)
     return companions_of(document) if document else ()
 
 
-def decode(file: str, content: bytes) -> Document | None:
+def decode_by_extension(file: str, content: bytes) -> PositionedDocument | None:
     """Decode a file by its extension, None if it cannot be decoded."""
     try:
         return decode_file(file, content)
@@ -91,7 +91,7 @@ def decode(file: str, content: bytes) -> Document | None:
         return None
 
 
-def companions_of(document: Document) -> tuple[str, ...]:
+def companions_of(document: PositionedDocument) -> tuple[str, ...]:
     """Return `companions` of a decoded file."""
     for format_ in FORMATS:
         if format_.matches(document.file, document.value):

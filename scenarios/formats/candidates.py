@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 
 from evaluators.model import Json
 from scenarios.formats.json_text import read_json, read_jsonl
-from scenarios.formats.positions import Document
+from scenarios.formats.positions import PositionedDocument
 from scenarios.formats.problems import Problem, ScenarioFileError
-from scenarios.formats.text_decoding import EMPTY, refuse
+from scenarios.formats.text_decoding import EMPTY, decoding_error
 from scenarios.formats.upload import Format, UploadedFiles, in_fixture
 from scenarios.formats.yaml_text import read_yaml
 
@@ -33,7 +33,7 @@ _BROKEN_BYTES = 10
 class Candidates:
     """Scenario files by format name, and problems of files that cannot be decoded."""
 
-    documents: dict[str, list[Document]] = field(default_factory=dict)
+    documents: dict[str, list[PositionedDocument]] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
     fixtures: frozenset[str] = frozenset()
     """Folders used as fixtures."""
@@ -46,7 +46,7 @@ class Candidates:
         self.values += values if matches else 0
         most = MAX_VALUES if self.values > MAX_VALUES else MAX_DECODED
         if self.values > MAX_VALUES or self.decoded > MAX_DECODED:
-            raise refuse(
+            raise decoding_error(
                 path,
                 1,
                 f"With this file, the upload has more than {most:,} values.",
@@ -70,7 +70,7 @@ def find_candidates(upload: UploadedFiles, formats: Sequence[Format]) -> Candida
     return _outside_fixtures(found, frozenset(fixtures))
 
 
-def decode_file(path: str, content: bytes) -> Document:
+def decode_file(path: str, content: bytes) -> PositionedDocument:
     """Decode a file by its extension. Raises `ScenarioFileError`."""
     return READERS.get(posixpath.splitext(path)[1].lower(), read_yaml)(content, path)
 

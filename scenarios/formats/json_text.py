@@ -9,24 +9,24 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from evaluators.model import Json
-from scenarios.formats.positions import Document, Location, Positions, where
+from scenarios.formats.positions import Location, PositionedDocument, Positions, where
 from scenarios.formats.problems import Problem, ScenarioFileError
 from scenarios.formats.text_decoding import (
     MAX_DEPTH,
     bad_character,
-    decode,
+    decode_document,
+    decoding_error,
     duplicate_key,
     empty,
-    refuse,
     too_deep,
 )
 
 _SYMBOL = re.compile(r'"(?:[^"\\]++|\\.)*+"|[{}\[\],:]|[^\s{}\[\],:"]+')
 
 
-def read_json(content: bytes, file: str) -> Document:
+def read_json(content: bytes, file: str) -> PositionedDocument:
     """Decode one JSON document. Raises `ScenarioFileError` with the line of the error."""
-    text = decode(content, file)
+    text = decode_document(content, file)
     try:
         value = json.loads(text, parse_float=_finite, parse_constant=_constant)
     except json.JSONDecodeError as error:
@@ -40,7 +40,7 @@ def read_json(content: bytes, file: str) -> Document:
     positions, problems = _Walk(file).walk(text)
     if problems:
         raise ScenarioFileError(problems)
-    return Document(file=file, value=value, positions=positions)
+    return PositionedDocument(file=file, value=value, positions=positions)
 
 
 def _finite(text: str) -> float:
@@ -55,7 +55,7 @@ def _constant(name: str) -> float:
 
 
 def _not_json(file: str, line: int, reason: str) -> ScenarioFileError:
-    return refuse(
+    return decoding_error(
         file, line, f"This is not JSON: {reason}.", fix="Fix the syntax there.", id="format/not-json"
     )
 
@@ -127,12 +127,12 @@ def _symbols(text: str) -> Iterator[tuple[str, int]]:
         yield match[0], line
 
 
-def read_jsonl(content: bytes, file: str) -> Document:
+def read_jsonl(content: bytes, file: str) -> PositionedDocument:
     """Decode JSON lines as a list. Raises `ScenarioFileError` with every invalid line."""
     values: list[Json] = []
     lines: dict[Location, int] = {(): 1}
     problems: list[Problem] = []
-    for number, text in enumerate(decode(content, file).splitlines(), start=1):
+    for number, text in enumerate(decode_document(content, file).splitlines(), start=1):
         if not text.strip():
             continue
         location: Location = (len(values),)
@@ -144,4 +144,4 @@ def read_jsonl(content: bytes, file: str) -> Document:
         lines[location] = number
     if problems:
         raise ScenarioFileError(problems)
-    return Document(file=file, value=values, positions=Positions(lines))
+    return PositionedDocument(file=file, value=values, positions=Positions(lines))

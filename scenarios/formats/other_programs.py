@@ -13,7 +13,7 @@ from evaluators.tool_use.recognised_files import (
 )
 from evaluators.transcripts.text_encoding import decode_text
 from scenarios.formats.candidates import READERS, decode_file
-from scenarios.formats.positions import Document
+from scenarios.formats.positions import PositionedDocument
 from scenarios.formats.problems import Problem, ScenarioFileError
 
 MOST_FILES = 50
@@ -45,7 +45,7 @@ def _kind(path: str, content: bytes) -> str:
     return recognised_suite(document.value) if document else recognised_results(text, None)
 
 
-def _decoded(path: str, content: bytes) -> Document | None:
+def _decoded(path: str, content: bytes) -> PositionedDocument | None:
     if posixpath.splitext(path)[1].lower() not in READERS:
         return None
     try:

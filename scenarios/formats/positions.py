@@ -27,7 +27,7 @@ class Positions:
 
 
 @dataclass(frozen=True)
-class Document:
+class PositionedDocument:
     """One decoded file with the lines of its values."""
 
     file: str

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from evaluators.model import Json
-from scenarios.formats.positions import Document, Location
+from scenarios.formats.positions import Location, PositionedDocument
 from scenarios.formats.problems import Problem
 
 _REFERENCE = re.compile(r"\$\{\{\s*\w+\s*\}\}|\$\{\w+\}")
@@ -33,7 +33,7 @@ def is_credential(name: str, value: str) -> bool:
     return named and literal == value and value.strip() != ""
 
 
-def secret_problems(document: Document) -> list[Problem]:
+def secret_problems(document: PositionedDocument) -> list[Problem]:
     """Return one problem for each text that is a credential by its key or its pattern."""
     return [
         document.problem(

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 
 from scenarios.formats.parsed import ParsedSuite
-from scenarios.formats.positions import Document
+from scenarios.formats.positions import PositionedDocument
 from scenarios.formats.problems import Problem
 from scenarios.formats.upload import UploadedFiles, in_fixture
 from scenarios.spec import ScenarioSpec
@@ -20,7 +20,7 @@ _ENDING = ".sh"
 
 
 def split_solutions(
-    upload: UploadedFiles, documents: Sequence[Document], fixtures: Set[str]
+    upload: UploadedFiles, documents: Sequence[PositionedDocument], fixtures: Set[str]
 ) -> tuple[UploadedFiles, dict[str, str]]:
     """Return the upload without its solutions, and the solutions' texts by path.
 

@@ -13,15 +13,15 @@ MAX_DEPTH = 40
 """The deepest nesting of lists and mappings; libyaml's only limit is the stack."""
 
 
-def refuse(file: str, line: int, what: str, *, fix: str, id: str) -> ScenarioFileError:
+def decoding_error(file: str, line: int, what: str, *, fix: str, id: str) -> ScenarioFileError:
     """Return the error for a file that cannot be decoded."""
     return ScenarioFileError([Problem(file=file, line=line, where="", what=what, fix=fix, id=id)])
 
 
-def decode(content: bytes, file: str) -> str:
+def decode_document(content: bytes, file: str) -> str:
     """Return the text of a document. Raises `ScenarioFileError` if it is empty, too large or not UTF-8 or UTF-16."""
     if len(content) > MAX_BYTES:
-        raise refuse(
+        raise decoding_error(
             file,
             1,
             f"The file has {len(content):,} bytes; the limit is {MAX_BYTES:,}.",
@@ -32,7 +32,7 @@ def decode(content: bytes, file: str) -> str:
         text = decode_text(content)
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
-        raise refuse(
+        raise decoding_error(
             file,
             line,
             "The file is not UTF-8 or UTF-16 text.",
@@ -46,7 +46,7 @@ def decode(content: bytes, file: str) -> str:
 
 def empty(file: str) -> ScenarioFileError:
     """Return the error for an empty file."""
-    return refuse(
+    return decoding_error(
         file,
         1,
         "The file is empty.",
@@ -57,7 +57,7 @@ def empty(file: str) -> ScenarioFileError:
 
 def too_deep(file: str, line: int) -> ScenarioFileError:
     """Return the error for nesting that could exhaust the stack."""
-    return refuse(
+    return decoding_error(
         file,
         line,
         f"Lists and mappings are nested more than {MAX_DEPTH} deep.",
@@ -68,7 +68,7 @@ def too_deep(file: str, line: int) -> ScenarioFileError:
 
 def bad_character(file: str, line: int) -> ScenarioFileError:
     """Return the error for a character that databases and terminals reject."""
-    return refuse(
+    return decoding_error(
         file,
         line,
         "The text contains a NUL or half a surrogate pair.",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from scenarios.formats.positions import Document, Location, Positions
-from scenarios.formats.text_decoding import MAX_DEPTH, decode, refuse, too_deep
+from scenarios.formats.positions import Location, PositionedDocument, Positions
+from scenarios.formats.text_decoding import MAX_DEPTH, decode_document, decoding_error, too_deep
 
 # Nothing is tried again: on a line of blanks that would take cubic time.
 _TABLE = re.compile(r"\s*+\[++([^\]\n]++)\]")
@@ -15,26 +15,26 @@ _PART = r"""(?<![A-Za-z0-9_\\-])(?:[A-Za-z0-9_-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*
 _DEEP = re.compile(rf"(?:{_PART}[ \t]*+\.[ \t]*+){{{MAX_DEPTH}}}")
 
 
-def read_toml(content: bytes, file: str) -> Document:
+def read_toml(content: bytes, file: str) -> PositionedDocument:
     """Decode TOML. Raises `ScenarioFileError` with the line of the error."""
     # Imported here because most suites have no TOML.
     import tomllib
 
-    text = decode(content, file)
+    text = decode_document(content, file)
     if found := _DEEP.search(text):
         raise too_deep(file, text.count("\n", 0, found.start()) + 1)
     try:
         value = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
         line = re.search(r"line (\d+)", str(error))
-        raise refuse(
+        raise decoding_error(
             file,
             int(line[1]) if line else 1,
             "This is not TOML: " + str(error).rstrip(".") + ".",
             fix="Fix the syntax there.",
             id="format/not-toml",
         ) from error
-    return Document(file=file, value=value, positions=Positions(_lines(text)))
+    return PositionedDocument(file=file, value=value, positions=Positions(_lines(text)))
 
 
 def _lines(text: str) -> dict[Location, int]:

@@ -22,7 +22,7 @@ from scenarios.formats.js_source import (
 )
 from scenarios.formats.json_text import read_json
 from scenarios.formats.problems import ScenarioFileError
-from scenarios.formats.text_decoding import decode
+from scenarios.formats.text_decoding import decode_document
 
 Part = TypeVar("Part")
 BARRELS = ("tools.exports.ts", "tools.exports.js")
@@ -158,7 +158,7 @@ def _read(
 ) -> list[Part]:
     """Return what is read of a module; where it cannot be parsed, nothing and a warning."""
     try:
-        return read(parse(decode(files[file], file), typed=file.endswith(_TYPED)))
+        return read(parse(decode_document(files[file], file), typed=file.endswith(_TYPED)))
     except UnreadableSource as error:
         found.warn(f"{file}: {error}")
     except ScenarioFileError as error:

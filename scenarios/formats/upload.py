@@ -12,7 +12,7 @@ from itertools import islice, takewhile
 from evaluators.model import Json
 from evaluators.transcripts.text_encoding import decode_text
 from scenarios.formats.parsed import Fixture, FixtureFile, ParsedSuite
-from scenarios.formats.positions import Document
+from scenarios.formats.positions import PositionedDocument
 from scenarios.formats.problems import Problem
 
 
@@ -29,7 +29,7 @@ class UploadedFiles:
     """Names of the variables that `target.env` may name; None if they are unknown."""
     strict: bool = False
     """Whether lints about assertions of eval cases reject their file."""
-    decoded: Mapping[str, Document] = field(default_factory=dict)
+    decoded: Mapping[str, PositionedDocument] = field(default_factory=dict)
     """Documents decoded earlier, by path, because a large file takes seconds."""
 
     @cached_property
@@ -71,11 +71,11 @@ class Format:
     name: str
     matches: Callable[[str, Json], bool]
     """Returns whether a file belongs to this format, by its path and decoded value."""
-    parse: Callable[[UploadedFiles, Sequence[Document]], Parsed]
+    parse: Callable[[UploadedFiles, Sequence[PositionedDocument]], Parsed]
     """Parses all matching documents of an upload; never raises because of their content."""
-    fixture_folders: Callable[[UploadedFiles, Sequence[Document]], frozenset[str]]
+    fixture_folders: Callable[[UploadedFiles, Sequence[PositionedDocument]], frozenset[str]]
     """Returns the folders used as fixtures; files in them are not scenarios."""
-    companions: Callable[[Document], tuple[str, ...]]
+    companions: Callable[[PositionedDocument], tuple[str, ...]]
     """Returns the files and folders that a document references, relative to its folder, to read a single file."""
 
 

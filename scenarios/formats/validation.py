@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails
 
 from evaluators.model import Json
-from scenarios.formats.positions import Document, Location
+from scenarios.formats.positions import Location, PositionedDocument
 from scenarios.formats.problems import Problem
 
 M = TypeVar("M", bound=BaseModel)
@@ -31,7 +31,7 @@ class Mirror(BaseModel):
 def validate(
     model: type[M],
     value: Json,
-    document: Document,
+    document: PositionedDocument,
     at: Location = (),
     *,
     value_ids: Mapping[str, str] | None = None,
@@ -159,7 +159,7 @@ def _plain(annotation: Any) -> Any:
 class _ErrorTexts:
     """Turns pydantic's errors into problems."""
 
-    document: Document
+    document: PositionedDocument
     at: Location
     value_ids: Mapping[str, str]
     spelled: Mapping[str, str]

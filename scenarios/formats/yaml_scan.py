@@ -12,7 +12,7 @@ from itertools import islice
 import yaml
 
 from scenarios.formats.problems import ScenarioFileError
-from scenarios.formats.text_decoding import MAX_DEPTH, bad_character, refuse, too_deep
+from scenarios.formats.text_decoding import MAX_DEPTH, bad_character, decoding_error, too_deep
 
 MAX_EVENTS = 200_000
 MAX_ALIASES = 200
@@ -41,7 +41,7 @@ class Scan:
     def check(self, text: str) -> None:
         """Raise `ScenarioFileError` at the first event over a limit, `yaml.YAMLError` for invalid YAML."""
         if sum(1 for _ in islice(_DIRECTIVE.finditer(text), MAX_DIRECTIVES + 1)) > MAX_DIRECTIVES:
-            raise refuse(
+            raise decoding_error(
                 self.file,
                 1,
                 f"The file has more than {MAX_DIRECTIVES} %TAG directives.",
@@ -75,7 +75,7 @@ class Scan:
     def _document(self, line: int) -> None:
         self.documents += 1
         if self.documents > 1:
-            raise refuse(
+            raise decoding_error(
                 self.file,
                 line,
                 "The file contains more than one YAML document.",
@@ -117,7 +117,7 @@ class Scan:
 
     def _check_tag(self, tag: str | None, line: int) -> None:
         if tag not in _ALLOWED_TAGS:
-            raise refuse(
+            raise decoding_error(
                 self.file,
                 line,
                 f"The YAML tag '{tag}' is not allowed.",
@@ -126,4 +126,6 @@ class Scan:
             )
 
     def _too_big(self, line: int, what: str, *, id: str = "format/too-many-nodes") -> ScenarioFileError:
-        return refuse(self.file, line, what, fix="Replace aliases by their values, or split the file.", id=id)
+        return decoding_error(
+            self.file, line, what, fix="Replace aliases by their values, or split the file.", id=id
+        )

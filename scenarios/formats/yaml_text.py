@@ -14,9 +14,9 @@ from collections.abc import Hashable
 import yaml
 
 from evaluators.model import Json
-from scenarios.formats.positions import Document, Location, Positions, where
+from scenarios.formats.positions import Location, PositionedDocument, Positions, where
 from scenarios.formats.problems import Problem, ScenarioFileError
-from scenarios.formats.text_decoding import decode, duplicate_key, empty, refuse
+from scenarios.formats.text_decoding import decode_document, decoding_error, duplicate_key, empty
 from scenarios.formats.yaml_scan import Scan
 
 _CORE = "tag:yaml.org,2002:"
@@ -66,9 +66,9 @@ _Loader.add_constructor(_CORE + "int", _Loader.construct_integer)
 _Loader.add_constructor(_CORE + "float", _Loader.construct_number)
 
 
-def read_yaml(content: bytes, file: str) -> Document:
+def read_yaml(content: bytes, file: str) -> PositionedDocument:
     """Decode one YAML document. Raises `ScenarioFileError` with the line of the error."""
-    text = decode(content, file)
+    text = decode_document(content, file)
     try:
         Scan(file).check(text)
         loader = _Loader(text)
@@ -83,7 +83,7 @@ def read_yaml(content: bytes, file: str) -> Document:
         raise _not_yaml(error, text, file) from error
     if value is None:
         raise empty(file)
-    return Document(file=file, value=value, positions=Positions(lines))
+    return PositionedDocument(file=file, value=value, positions=Positions(lines))
 
 
 def _walk(root: yaml.Node, file: str) -> tuple[dict[Location, int], list[Problem]]:
@@ -135,13 +135,13 @@ def _not_yaml(error: yaml.YAMLError, text: str, file: str) -> ScenarioFileError:
     if mark is None:
         line = text.encode()[: getattr(error, "position", 0)].count(b"\n") + 1
         reason = getattr(error, "reason", None) or "it contains a character that YAML does not allow"
-        return refuse(
+        return decoding_error(
             file, line, f"This is not YAML: {reason}.", fix="Remove the character.", id="format/not-yaml"
         )
     line = mark.line + 1
     lines = text.splitlines()
     if mark.line < len(lines) and re.match(r" *\t", lines[mark.line]):
-        return refuse(
+        return decoding_error(
             file,
             line,
             "The line is indented with a tab, which YAML does not allow.",
@@ -150,4 +150,4 @@ def _not_yaml(error: yaml.YAMLError, text: str, file: str) -> ScenarioFileError:
         )
     reason = getattr(error, "problem", None) or "it cannot be read"
     fix = f"Check the indentation, quotes and brackets near column {mark.column + 1}."
-    return refuse(file, line, f"This is not YAML: {reason}.", fix=fix, id="format/not-yaml")
+    return decoding_error(file, line, f"This is not YAML: {reason}.", fix=fix, id="format/not-yaml")

@@ -41,7 +41,7 @@ def make_samples(project: Project, name: str = "Basics") -> dict[str, Any]:
     trial = make_trial(run, outcome="fail", detail=used({"name": "export", "calls": 4, "errors": 3}))
     make_command(trial, 0, "tool export", subcommand="export", exit_code=1, failed=True)
     make_transcript(trial, shell("tool export", "no", 1), text="$ tool export\nno\n")
-    kept = artifacts.keep("transcript", b"$ tool export\n")
+    kept = artifacts.keep_content("transcript", b"$ tool export\n")
     Artifact.objects.create(trial=trial, **vars(kept))
     make_workspace(trial, {"out.txt": b"no\n"})
     judging = make_judging(trial)

@@ -24,7 +24,7 @@ from runs.models import (
     Trial,
     Worker,
 )
-from runs.results.files.artifacts import keep
+from runs.results.files.artifacts import keep_content
 from scenarios.formats.parsed import FixtureFile
 from scenarios.storing import keep_fixture
 from tests.builders import (
@@ -133,7 +133,9 @@ def _channel(project: Project) -> Channel:
 def _compared(baseline: Run, run: Run) -> None:
     Baseline.objects.create(suite=run.suite, target=run.target, run=baseline)
     compare_with_baseline(run)
-    audit.record(run.project, None, "baseline.set", f"run {baseline.pk}", suite=run.suite.slug, branch="")
+    audit.append_event(
+        run.project, None, "baseline.set", f"run {baseline.pk}", suite=run.suite.slug, branch=""
+    )
 
 
 def _checked_targets(project: Project, ready: Target) -> None:
@@ -279,7 +281,7 @@ def failed_trial(run: Run) -> Any:
     }
     trial.answer = f"I exported 14 tasks. {HOSTILE}"
     trial.save()
-    kept = keep("transcript", b"raw bytes")
+    kept = keep_content("transcript", b"raw bytes")
     Artifact.objects.create(
         trial=trial, name=kept.name, sha256=kept.sha256, size=kept.size, media_type=kept.media_type
     )

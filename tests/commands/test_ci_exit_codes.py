@@ -13,7 +13,7 @@ from runs.exchange.exports.document import run_document
 from runs.exchange.exports.summary_markdown import run_summary
 from runs.models import Run
 from runs.results.run_filters import RunListFilters
-from runs.results.run_page.list_tables import run_list_table
+from runs.results.run_page.list_views import run_list_table
 from tests.builders import close, make_run, make_suite, make_trial
 from tests.commands.calling import call
 from tests.commands.ci_jobs import Job

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from evalhub.teams.access import default_project
-from runs.exchange.exports.console import reference
+from runs.exchange.exports.console import name_run
 from runs.exchange.exports.document import run_document
 from runs.models import Run
 from scenarios.models import Guidance
@@ -110,7 +110,7 @@ def test_the_console_and_rest_name_the_replaced_path(suite, tmp_path):
     run.guidance.save()
     document = run_document(run.pk)
     assert document["run"]["guidance_path"] == "AGENTS.md"
-    assert "guidance better over AGENTS.md" in reference(document["run"])
+    assert "guidance better over AGENTS.md" in name_run(document["run"])
 
 
 def exposed(suite: Path, **options: Any) -> tuple[Run, dict[str, Any]]:

@@ -14,10 +14,10 @@ from evaluators.grading.scores import EVALUATORS
 from evaluators.grading.scores.weighted_score import aggregate
 from evaluators.model import Completion, Score, Transcript
 from evaluators.tool_use.guidelines import is_guideline
-from evaluators.transcripts.traces import read_trace, summary
+from evaluators.transcripts.traces import read_trace, summarize_trace
 from runs.errors import ProviderError
 from runs.targets import definitions
-from runs.targets.agents.cli_files import output_name
+from runs.targets.agents.cli import output_name
 from runs.targets.agents.command_template import TemplateValues, render
 from runs.targets.providers.retry import (
     JITTER,
@@ -35,7 +35,7 @@ def _target(given: Any) -> Any:
     folder = str(PurePosixPath(given["eval_file_path"]).parent) if given.get("eval_file_path") else ""
     try:
         definition = definitions.define(given["definition"])
-        target = definitions.resolve(definition, given["env"], eval_folder=folder)
+        target = definitions.resolve_definition(definition, given["env"], eval_folder=folder)
     except (ScenarioFileError, ProviderError) as error:
         return {"error": str(error)}
     retry = target.options.retry.as_config() if target.options.retry else None
@@ -53,7 +53,7 @@ _OUTPUT_FILE = re.compile(r"'[^']*/agentv-([\w.-]+?)-\d+-\w+\.json'")
 
 def _rendered(given: Any) -> Any:
     definition = definitions.define({"name": given["target_name"], "provider": "cli", **given["config"]})
-    options = definitions.resolve(definition, {}).options.as_config()
+    options = definitions.resolve_definition(definition, {}).options.as_config()
     request = given["request"]
     values = TemplateValues(
         prompt=request["question"],
@@ -145,7 +145,7 @@ AREAS: dict[str, Callable[[Any], Any]] = {
     "agentv.targets_resolution": _target,
     "agentv.retry_config": _target,
     "agentv.cli_provider": _rendered,
-    "agentv.trace_summary": lambda given: summary(_transcript(given["trace"]).events).as_json(),
+    "agentv.trace_summary": lambda given: summarize_trace(_transcript(given["trace"]).events).as_json(),
     "agentv.tool_trajectory": _tool_trajectory,
     "agentv.expected_messages": _expected_messages,
     "agentv.llm_judge": _llm_judge,

@@ -16,7 +16,7 @@ from evaluators.grading.criteria import CompositeWeights, Criteria
 from evaluators.grading.evaluate import composite, evaluate, outcome
 from evaluators.grading.evidence import Evidence
 from evaluators.grading.gates.informing_scripts import EvaluatorScript, run_script
-from evaluators.grading.judges.rubric import JudgeCriteria, Rubric
+from evaluators.grading.judges.rubric import JudgeCriteria, RubricCriteria
 from evaluators.grading.judges.rubric_judge import reaches
 from evaluators.grading.judges.rubric_reply import first_object, validated_reply
 from evaluators.model import Score, Transcript
@@ -95,7 +95,7 @@ def _outcome(given: Any) -> Any:
 
 
 def _weighted(given: Any) -> Any:
-    reply = validated_reply(given["response"], Rubric(**given["rubric"]))
+    reply = validated_reply(given["response"], RubricCriteria(**given["rubric"]))
     return {
         "reported": reply.weighted_score,
         "recomputed": reply.recomputed,
@@ -105,7 +105,7 @@ def _weighted(given: Any) -> Any:
 
 
 def _passes(given: Any) -> Any:
-    wanted = JudgeCriteria(rubric=Rubric(criteria=()), pass_threshold=given["pass_threshold"])
+    wanted = JudgeCriteria(rubric=RubricCriteria(criteria=()), pass_threshold=given["pass_threshold"])
     return {"passed": reaches(given["weighted_score"], wanted.pass_threshold)}
 
 

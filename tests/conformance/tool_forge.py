@@ -14,7 +14,7 @@ from evaluators.grading.evaluate import evaluate
 from evaluators.grading.evidence import Evidence
 from evaluators.grading.stub_loop import MAX_TURNS, ModelCall, ModelTurn, run_stubs
 from evaluators.grading.suite_result import compare_passes
-from evaluators.grading.template_tokens import Sources, resolve
+from evaluators.grading.template_tokens import TokenSources, resolve_tokens
 from evaluators.model import Event, Transcript, Usage
 from evaluators.statistics.descriptive import wilson
 from evaluators.statistics.staleness import RegisteredTool, Registry, check_staleness, description_hash
@@ -33,7 +33,7 @@ def _load(file: Any) -> Any:
 
 
 def _token(given: Any) -> Any:
-    found = resolve(given["value"], Sources(given["seed"], given["snapshot"]))
+    found = resolve_tokens(given["value"], TokenSources(given["seed"], given["snapshot"]))
     return {"unresolved": True} if found.text is None else {"resolved": found.text}
 
 

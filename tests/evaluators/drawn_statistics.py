@@ -17,10 +17,10 @@ import numpy as np
 
 from evaluators.statistics.error_shares import ONE_RUN
 from evaluators.statistics.line import FEWEST_RUNS, compare_with_line
-from evaluators.statistics.line_members import Decision, PastRun, members_after
+from evaluators.statistics.line_members import AlertDecision, LineRun, members_after
 from evaluators.statistics.looks import planned_levels
 from evaluators.statistics.measure_change import ChangeVerdict, MeasureChange, MeasureRule, Sample
-from evaluators.statistics.power import Level, power
+from evaluators.statistics.power import RateTestLevel, power
 from evaluators.statistics.regression import compare_headline, overall
 from evaluators.statistics.significance import jeffreys_variance
 
@@ -185,7 +185,10 @@ def draw_power() -> Drawing:
         drawing.line(left, place(0, share)[1], right, place(0, share)[1], PALE, 1)
         drawing.text(left - 10, place(0, share)[1] + 5, f"{share:.0%}".replace("%", " %"), GREY, at="end")
     rates = np.sort(np.random.default_rng(1).beta(8, 1.2, 10)).tolist()
-    suite, scenario = Level(ONE_RUN.pass_rate, PASS_RATE.smallest), Level(ONE_RUN.scenarios / len(rates))
+    suite, scenario = (
+        RateTestLevel(ONE_RUN.pass_rate, PASS_RATE.smallest),
+        RateTestLevel(ONE_RUN.scenarios / len(rates)),
+    )
 
     def falls(drop: float) -> Callable[[int], float]:
         return lambda trials: power(rates, [trials] * len(rates), [trials] * len(rates), drop, suite)
@@ -224,13 +227,13 @@ def runs_on_a_line() -> list[DrawnRun]:
     rng = np.random.default_rng(5)
     rates = rng.beta(8, 1.2, 10)
     runs: list[dict[str, Sample]] = []
-    past: list[PastRun] = []
+    past: list[LineRun] = []
     drawn: list[DrawnRun] = []
     for number in range(17):
         drop = 0.25 if BROKEN <= number < FIXED else 0.0
         if number == FIXED:
             past = [
-                replace(each, decision=Decision.FIXED, decided=number) if each.decision else each
+                replace(each, decision=AlertDecision.FIXED, decided=number) if each.decision else each
                 for each in past
             ]
         new = samples(rng.binomial(5, np.clip(rates - drop, 0, 1)).tolist(), 5)
@@ -238,7 +241,7 @@ def runs_on_a_line() -> list[DrawnRun]:
         rate = float(np.mean([each.mean for each in new.values()]))
         if len(line) < FEWEST_RUNS:
             drawn.append(DrawnRun(rate, None, rate, rate))
-            past.append(PastRun(number, finished=number))
+            past.append(LineRun(number, finished=number))
         else:
             found = compare_with_line([(PASS_RATE, line, new)]).headline
             change, verdict = found[0], overall(found)
@@ -246,8 +249,8 @@ def runs_on_a_line() -> list[DrawnRun]:
             before = change.before or 0.0
             drawn.append(DrawnRun(rate, verdict, before - half, min(1.0, before + half)))
             is_first = number == BROKEN and verdict is ChangeVerdict.REGRESSED
-            alerted = Decision.OPEN if is_first else None
-            past.append(PastRun(number, str(verdict), alerted, finished=number))
+            alerted = AlertDecision.OPEN if is_first else None
+            past.append(LineRun(number, str(verdict), alerted, finished=number))
         runs.append(new)
     return drawn
 

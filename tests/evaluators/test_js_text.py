@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluators.js_text import json_of, string_of
+from evaluators.js_text import javascript_json, string_of
 
 CALM = settings(deadline=None)
 """Other tests share the machine."""
@@ -38,7 +38,7 @@ def test_it_writes_values_as_javascript_does(value, text):
 
 
 def test_a_text_inside_an_object_is_quoted():
-    assert json_of(["a"]) == '["a"]'
+    assert javascript_json(["a"]) == '["a"]'
 
 
 @CALM
@@ -53,4 +53,4 @@ def test_a_text_inside_an_object_is_quoted():
     )
 )
 def test_written_values_read_back_equal(value):
-    assert json.loads(json_of(value), parse_int=float) == value
+    assert json.loads(javascript_json(value), parse_int=float) == value

@@ -19,7 +19,7 @@ from django.core.management import call_command
 from django.db import connection
 
 from evalhub.web.example_agent import free_port
-from runs.results.files.artifacts import keep
+from runs.results.files.artifacts import keep_content
 from tests.builders import make_project
 from tests.commands.calling import call
 from tests.requirements import missing
@@ -55,7 +55,7 @@ def test_the_copy_has_the_rows_of_the_moment(tmp_path):
 
 @pytest.mark.django_db(transaction=True)
 def test_files_are_copied_once(tmp_path):
-    kept = keep("transcript", b"raw")
+    kept = keep_content("transcript", b"raw")
     assert "1 new file (" in backup(tmp_path / "safe")
     assert "0 new files" in backup(tmp_path / "safe")
     assert (tmp_path / "safe/artifacts" / kept.sha256[:2] / kept.sha256).read_bytes() == b"raw"
@@ -63,7 +63,7 @@ def test_files_are_copied_once(tmp_path):
 
 @pytest.mark.django_db(transaction=True)
 def test_a_file_that_is_just_being_written_is_left_out(tmp_path, settings):
-    kept = keep("transcript", b"raw")
+    kept = keep_content("transcript", b"raw")
     (settings.ARTIFACTS_DIR / kept.sha256[:2] / "tmpab12").write_bytes(b"ra")
     assert "1 new file (" in backup(tmp_path / "safe")
     assert [path.name for path in (tmp_path / "safe/artifacts").glob("*/*")] == [kept.sha256]
@@ -95,7 +95,7 @@ def test_a_backup_that_breaks_off_leaves_the_earlier_one(tmp_path):
     database = next((tmp_path / "safe").glob("evalhub.*"))
     earlier = database.read_bytes()
     make_project("later")
-    keep("workspace", bytes(64_000_000))
+    keep_content("workspace", bytes(64_000_000))
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (63_000_000, before[1]))
     try:
@@ -140,7 +140,7 @@ def documented_restore() -> str:
 @pytest.mark.skipif(connection.vendor != "postgresql", reason="There is a server on PostgreSQL only.")
 def test_the_documented_commands_restore_into_a_fresh_cluster(tmp_path, fresh_cluster):
     make_project("tools")
-    kept = keep("transcript", b"raw")
+    kept = keep_content("transcript", b"raw")
     safe = tmp_path / "safe"
     assert f"Copied the database to {safe / 'evalhub.dump'}." in backup(safe)
     make_project("later")
@@ -236,7 +236,7 @@ def test_options_of_the_address_are_passed_on_without_the_password(tmp_path, ser
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.skipif(connection.vendor != "postgresql", reason="There is a server on PostgreSQL only.")
 def test_nothing_is_copied_without_the_dump_program(tmp_path, monkeypatch):
-    keep("transcript", b"raw")
+    keep_content("transcript", b"raw")
     monkeypatch.setenv("PATH", str(tmp_path))
     err = StringIO()
     with pytest.raises(SystemExit):

@@ -22,14 +22,14 @@ from django.test import Client
 from evalhub import environment
 from runs.models import Artifact, Trial
 from runs.results.files.artifacts import (
-    FileUnavailable,
     StoreAway,
+    StoredFileUnavailable,
     folders,
-    keep,
+    keep_content,
     name_of,
+    open_file_store,
     open_kept,
     opened,
-    store,
 )
 from runs.results.files.retention import prune_files
 from runs.results.files.store_identity import store_id, store_id_if_readable
@@ -59,7 +59,7 @@ def any_store(request, settings, tmp_path, monkeypatch) -> str:
 
 def trial_with(name: str, content: bytes) -> Trial:
     trial = make_trial(make_run(make_suite(make_project())), outcome="pass")
-    Artifact.objects.create(trial=trial, **vars(keep(name, content)))
+    Artifact.objects.create(trial=trial, **vars(keep_content(name, content)))
     return trial
 
 
@@ -75,7 +75,7 @@ def test_make_bucket_makes_it_once(settings, monkeypatch, s3_options, capsys):
     for made in (True, False):
         call_command("make_bucket", "--json")
         assert json.loads(capsys.readouterr().out)["made"] is made
-    assert keep("transcript", b"into the new bucket").size == 19
+    assert keep_content("transcript", b"into the new bucket").size == 19
 
 
 @pytest.mark.django_db(transaction=True)
@@ -86,15 +86,15 @@ def test_make_bucket_needs_a_bucket(capsys):
 
 
 def test_what_is_kept_is_read_again(any_store):
-    kept = keep("transcript", b"raw \x00 bytes")
+    kept = keep_content("transcript", b"raw \x00 bytes")
     with opened(kept.sha256) as file:
         assert file.read() == b"raw \x00 bytes"
 
 
 def test_the_same_content_is_stored_once(any_store, tmp_path):
-    first, second = keep("transcript", b"same"), keep("events", b"same")
+    first, second = keep_content("transcript", b"same"), keep_content("events", b"same")
     assert first.sha256 == second.sha256
-    assert store().listdir(first.sha256[:2])[1] == [first.sha256]
+    assert open_file_store().listdir(first.sha256[:2])[1] == [first.sha256]
 
 
 @pytest.mark.django_db
@@ -119,7 +119,7 @@ def test_a_file_of_a_kept_workspace_is_sent(any_store):
 @pytest.mark.django_db
 def test_a_missing_file_is_reported_as_not_on_this_server(any_store):
     trial = trial_with("transcript", b"soon gone")
-    store().delete(name_of(trial.artifacts.get().sha256))
+    open_file_store().delete(name_of(trial.artifacts.get().sha256))
     answer = page_client(trial).get(f"/p/{trial.run.project.slug}/trials/{trial.pk}/artifacts/transcript/")
     assert answer.status_code == 404
     assert "Its file is not on this server." in answer.content.decode()
@@ -128,7 +128,9 @@ def test_a_missing_file_is_reported_as_not_on_this_server(any_store):
 def test_a_store_that_is_away_is_a_sentence(settings, monkeypatch, tmp_path):
     use_bucket(settings, monkeypatch, f"s3://{BUCKET}?endpoint=http://127.0.0.1:9&region=us-east-1")
     monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
-    with pytest.raises(FileUnavailable, match=r"The file store cannot be read: .* Check EVALHUB_STORE\."):
+    with pytest.raises(
+        StoredFileUnavailable, match=r"The file store cannot be read: .* Check EVALHUB_STORE\."
+    ):
         open_kept("ab" * 32)
 
 
@@ -150,8 +152,8 @@ def test_an_archived_file_cannot_be_downloaded(archive_class):
 
 
 def test_an_archived_file_cannot_be_read(archive_class):
-    kept = keep("transcript", b"what the agent printed")
-    with pytest.raises(FileUnavailable, match=r"InvalidObjectState"), opened(kept.sha256):
+    kept = keep_content("transcript", b"what the agent printed")
+    with pytest.raises(StoredFileUnavailable, match=r"InvalidObjectState"), opened(kept.sha256):
         pass
 
 
@@ -173,20 +175,20 @@ def test_a_folder_needs_no_client_of_buckets():
 @pytest.mark.django_db
 def test_files_without_a_row_are_pruned(any_store, monkeypatch):
     trial = trial_with("transcript", b"named by a row")
-    orphan = keep("events", b"named by nobody")
+    orphan = keep_content("events", b"named by nobody")
     assert prune_files(dry_run=False).files == 0
     later = time.time() + 2 * 3600
     monkeypatch.setattr(time, "time", lambda: later)
     assert prune_files(dry_run=False).files == 1
-    assert not store().exists(name_of(orphan.sha256))
-    assert store().exists(name_of(trial.artifacts.get().sha256))
+    assert not open_file_store().exists(name_of(orphan.sha256))
+    assert open_file_store().exists(name_of(trial.artifacts.get().sha256))
 
 
 @pytest.mark.django_db(transaction=True)
 def test_a_backup_copies_files_of_every_store(any_store, settings, tmp_path):
     settings.DATA_DIR = tmp_path / "data"
     settings.DATA_DIR.mkdir()
-    kept = keep("transcript", b"to be copied")
+    kept = keep_content("transcript", b"to be copied")
     call_command("backup", str(tmp_path / "safe"))
     assert (tmp_path / "safe/artifacts" / name_of(kept.sha256)).read_bytes() == b"to be copied"
 
@@ -200,7 +202,7 @@ def test_nothing_is_left_of_a_write_that_fails(settings, tmp_path):
             raise OSError("the disk is gone")
 
     with pytest.raises(OSError, match="the disk is gone"):
-        store().save("ab/cd", Broken())
+        open_file_store().save("ab/cd", Broken())
     assert [path for path in Path(settings.ARTIFACTS_DIR).rglob("*") if path.is_file()] == []
 
 
@@ -308,14 +310,14 @@ class Removed(Unconditional):
 def test_a_file_that_is_removed_while_it_is_opened_is_not_on_this_server(settings, monkeypatch):
     with served(Removed) as options:
         use_bucket(settings, monkeypatch, f"s3://{BUCKET}{options}")
-        with pytest.raises(FileUnavailable, match=r"Its file is not on this server\."):
+        with pytest.raises(StoredFileUnavailable, match=r"Its file is not on this server\."):
             open_kept("ab" * 32)
 
 
 def test_a_store_that_is_busy_is_asked_again(settings, monkeypatch):
     with served(Busy) as options:
         use_bucket(settings, monkeypatch, f"s3://{BUCKET}/busy{options}")
-        kept = keep("transcript", b"kept in the end")
+        kept = keep_content("transcript", b"kept in the end")
     assert f"/{BUCKET}/busy/{name_of(kept.sha256)}" in Busy.kept
     assert Busy.refused > 3
 
@@ -324,7 +326,7 @@ def test_a_store_that_takes_no_files_is_a_sentence_without_addresses(settings, m
     advice = "Check EVALHUB_STORE; evalhub continues automatically when files can be stored again."
     use_bucket(settings, monkeypatch, f"s3://{BUCKET}?endpoint=http://127.0.0.1:9&region=us-east-1")
     with pytest.raises(StoreAway) as away:
-        keep("transcript", b"nowhere")
+        keep_content("transcript", b"nowhere")
     assert str(away.value) == f"The file store can't be reached: EndpointConnectionError. {advice}"
     assert away.value.remains() == str(away.value)
 

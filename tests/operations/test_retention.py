@@ -30,9 +30,8 @@ from runs.models import (
     TranscriptRecord,
     Trial,
 )
-from runs.results.files.artifacts import keep
-from runs.results.files.retention import RUNS_AT_ONCE
-from runs.results.files.space import space_taken
+from runs.results.files.artifacts import keep_content
+from runs.results.files.retention import RUNS_AT_ONCE, space_taken
 from tests.builders import make_project, make_run, make_suite, make_trial
 from tests.kept_files import path_of
 from tests.shell_events import shell
@@ -60,7 +59,7 @@ def old_run(days: int = 100, content: bytes = b"raw", **changes: Any) -> Run:
     trial = make_trial(run, outcome="fail")
     make_transcript(trial, shell("ls"))
     make_command(trial, 1, "ls")
-    kept = keep("transcript", content)
+    kept = keep_content("transcript", content)
     Artifact.objects.create(trial=trial, **vars(kept))
     aged(path_of(kept.sha256))
     return run
@@ -158,7 +157,7 @@ def test_it_keeps_the_baseline():
 
 def test_without_an_age_only_unused_files_are_removed(artifacts):
     run = old_run()
-    orphan = path_of(keep("events", b"nobody names this").sha256)
+    orphan = path_of(keep_content("events", b"nobody names this").sha256)
     aged(orphan)
     counts = prune()
     assert (counts["runs"], counts["files"]) == (0, 1)
@@ -167,15 +166,15 @@ def test_without_an_age_only_unused_files_are_removed(artifacts):
 
 
 def test_a_file_that_was_just_written_waits_for_its_row():
-    fresh = path_of(keep("events", b"its row comes").sha256)
+    fresh = path_of(keep_content("events", b"its row comes").sha256)
     assert prune()["files"] == 0
     assert fresh.exists()
 
 
 def test_a_file_that_is_kept_again_waits_for_its_row_too():
-    path = path_of(keep("events", b"written long ago").sha256)
+    path = path_of(keep_content("events", b"written long ago").sha256)
     aged(path)
-    keep("events", b"written long ago")
+    keep_content("events", b"written long ago")
     assert prune()["files"] == 0
     assert path.exists()
 

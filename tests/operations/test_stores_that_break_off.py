@@ -12,7 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from runs.models import Worker
-from runs.results.files.artifacts import FileUnavailable, keep, name_of, open_kept
+from runs.results.files.artifacts import StoredFileUnavailable, keep_content, name_of, open_kept
 from runs.results.files.store_identity import store_id, store_id_if_readable, store_problems
 from tests.commands.calling import call
 from tests.services.object_store import served, use_bucket
@@ -68,7 +68,7 @@ def breaking_off(settings, monkeypatch, tmp_path) -> Iterator[None]:
 
 
 def test_a_download_that_breaks_off_is_a_sentence(breaking_off):
-    with pytest.raises(FileUnavailable, match=f"^{re.escape(BROKEN)}$"):
+    with pytest.raises(StoredFileUnavailable, match=f"^{re.escape(BROKEN)}$"):
         open_kept(SHA256)
 
 
@@ -166,7 +166,7 @@ def counting(settings, monkeypatch) -> Iterator[type[Counting]]:
 
 
 def test_a_large_file_is_one_request_of_which_a_killed_worker_leaves_nothing(counting):
-    kept = keep("workspace", bytes(9 << 20), "application/gzip")
+    kept = keep_content("workspace", bytes(9 << 20), "application/gzip")
     assert counting.written == [f"/kept/files/{name_of(kept.sha256)}"]
 
 

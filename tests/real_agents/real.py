@@ -15,9 +15,9 @@ from evalhub.teams.models import Project
 from evaluators.transcripts.latest import LatestCalls
 from runs.models import ModelPrice, Trial
 from runs.sandbox.sandbox import Containment, Level
-from runs.targets.definitions import define, resolve
+from runs.targets.definitions import define, resolve_definition
 from runs.targets.model_server.script import read_script
-from runs.targets.model_server.server import ScriptPlayer, SeenRequest, serving
+from runs.targets.model_server.server import ScriptPlayer, SeenRequest, serve_models
 from runs.targets.providers.base import Invocation, Look, Provider
 from runs.targets.providers.registry import make_provider
 from tests.runs.containments import containment
@@ -77,7 +77,7 @@ class Model:
 def playing(*steps: dict[str, Any], **more: Any) -> Iterator[Model]:
     script = read_script(json.dumps({"turns": list(steps), **more}).encode(), "script.yaml")
     player = ScriptPlayer(script)
-    with serving(player) as url:
+    with serve_models(player) as url:
         yield Model(url, player)
 
 
@@ -90,7 +90,7 @@ def agent(kind: str, url: str, level: Level | None = None, **fields: Any) -> Pro
     """The real agent of a target that names a model, its address and a key."""
     given = {"model": "scripted", "base_url": url, "api_key": "${{ KEY }}", "env": LOOPBACK_ONLY, **fields}
     named = {name: value for name, value in given.items() if value is not None}
-    target = resolve(define({"name": kind, "provider": kind, **named}), {"KEY": KEY})
+    target = resolve_definition(define({"name": kind, "provider": kind, **named}), {"KEY": KEY})
     return make_provider(target, on_agents_path(level))
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from evaluators.tool_use.recorded_calls import RecordedCall, read_record
+from evaluators.tool_use.recorded_calls import RecordedCall, read_call_record
 from runs.sandbox.recording.record import RecordedTool, ToolRecord, places_of
 from runs.sandbox.sandbox import HOME, SCRATCH, WORKSPACE, Level
 from tests.real_agents.real import LOOPBACK_ONLY, PROGRAMS, agent, invocation, playing
@@ -127,7 +127,7 @@ def play(kind: str, case: Case, folder: Path) -> tuple[bytes, tuple[RecordedCall
         fields = {"env": LOOPBACK_ONLY, **case.fields}
         agent(kind, model.url, Level.BWRAP, **fields).invoke(replace(asked, record=record))
     assert record.content is not None
-    return record.content, read_record(record.content)
+    return record.content, read_call_record(record.content)
 
 
 MOST_IN_SPECIMEN = 10

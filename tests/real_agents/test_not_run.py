@@ -11,7 +11,7 @@ import pytest
 from evaluators.tool_use.calls import calls
 from evaluators.tool_use.interaction import analyse
 from evaluators.tool_use.tool import Tool
-from runs.engine.assess import transcript_of
+from runs.engine.assess import parse_recording
 from tests.real_agents.real import agent, invocation, playing
 
 TOOL = Tool(binary="taskmgr")
@@ -40,7 +40,7 @@ def results(
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(content if isinstance(content, str) else json.dumps(content))
         recording = agent(kind, model.url, **fields).invoke(given)
-    transcript = transcript_of(recording)
+    transcript = parse_recording(recording)
     found = [
         (call.result.not_run if call.result else "", call.exit_code) for call in calls(transcript.events)
     ]

@@ -12,7 +12,7 @@ import pytest
 from evaluators.tool_use.calls import Call, calls
 from evaluators.transcripts import parse
 from runs.sandbox.sandbox import Level
-from runs.targets.definitions import define, read_targets, resolve
+from runs.targets.definitions import define, read_targets, resolve_definition
 from runs.targets.model_server.conversation import read_conversation
 from runs.targets.providers.base import Recording
 from runs.targets.providers.registry import make_provider
@@ -98,7 +98,7 @@ def test_the_documented_target_does_the_script_and_no_more(tmp_path, monkeypatch
     with playing(*turns(*COMMANDS, "ls ~")) as model:
         # Only the model service is another one, and the internet is out of reach.
         given = {**documented, "base_url": model.url, "env": LOOPBACK_ONLY}
-        target = resolve(define(given), dict.fromkeys(KEYS, KEY))
+        target = resolve_definition(define(given), dict.fromkeys(KEYS, KEY))
         recording = make_provider(target, on_agents_path(level)).invoke(invocation(place, kind))
     listed = check_commands(recording, [*COMMANDS, "ls ~"], [*CODES, 0])[-1]
     assert tokens(recording) == (800, 160)

@@ -52,7 +52,7 @@ def carry(runs: Collection[Run], result: Callable[[Run, str], Any], most: int = 
         idle = 0 if claim else idle + 1
         if claim is not None:
             key = Trial.objects.values_list("scenario__key", flat=True).get(pk=claim.trial_id)
-            assert recording.record(claim, result(run, key))
+            assert recording.record_result(claim, result(run, key))
             done += 1
     return done
 

@@ -9,8 +9,8 @@ from scenarios.bundles import Bundle
 from scenarios.differences import (
     Changed,
     Content,
+    compare_suites,
     contents_of,
-    difference,
     parsed_contents,
 )
 from scenarios.formats import parse_files
@@ -37,7 +37,7 @@ def parsed(content: bytes = FILE, **files: bytes):
 
 
 def compared(after: bytes, before: bytes = FILE):
-    return difference(parsed_contents(parsed(before)), parsed_contents(parsed(after)))
+    return compare_suites(parsed_contents(parsed(before)), parsed_contents(parsed(after)))
 
 
 def content(sha256: str, *parts: str) -> Content:
@@ -66,7 +66,7 @@ def test_it_counts_scenarios_that_are_not_comparable():
         "gate": content("6", "t", "x", "j", "r"),
         "new": content("7"),
     }
-    found = difference(before, after)
+    found = compare_suites(before, after)
     assert [(each.key, each.how) for each in found.scenarios] == [
         ("new", "added"),
         ("gate", "changed"),
@@ -98,7 +98,7 @@ def test_a_moved_scenario_is_unchanged():
 def test_stored_content_equals_parsed_content():
     (stored,) = import_files(Bundle("basics", {"list.yaml": FILE}), project=make_project(), by=None)
     (kept,), fresh = contents_of(stored.version), parsed_contents(parsed())
-    assert difference(kept, fresh).scenarios == ()
+    assert compare_suites(kept, fresh).scenarios == ()
     text = Changed("list-files", "changed", *kept.values(), *fresh.values()).text
     assert text is not None
     assert text.hunks == ()

@@ -1,7 +1,15 @@
 import pytest
 
 from scenarios.formats.parsed import FixtureFile, ParsedSuite
-from scenarios.guidance import Unplaced, is_guidance, overlay, placed, replaced, split, suite_guidance
+from scenarios.guidance import (
+    Unplaced,
+    is_guidance,
+    overlay,
+    place_documents,
+    replaced,
+    split,
+    suite_guidance,
+)
 from scenarios.spec import ScenarioSpec
 
 GUIDANCE = [
@@ -112,7 +120,7 @@ TWO = files(**{"AGENTS.md": "old", "docs/RULES.md": "rules"})
     ],
 )
 def test_a_document_takes_the_place_of_the_suites_own(path, own, place):
-    assert placed(files(**{path: "new"}), own) == files(**{place: "new"})
+    assert place_documents(files(**{path: "new"}), own) == files(**{place: "new"})
 
 
 @pytest.mark.parametrize(
@@ -126,19 +134,19 @@ def test_a_document_takes_the_place_of_the_suites_own(path, own, place):
 )
 def test_a_document_without_one_clear_place_is_refused(path, own, message):
     with pytest.raises(Unplaced, match=message):
-        placed(files(**{path: "new"}), own)
+        place_documents(files(**{path: "new"}), own)
 
 
 def test_several_documents_are_placed_by_their_path():
     given = files(**{"AGENTS.md": "new", "CLAUDE.md": "more"})
-    assert placed(given, ONE) == given
+    assert place_documents(given, ONE) == given
     with pytest.raises(Unplaced, match=r"take the place of docs/RULES\.md"):
-        placed(files(**{"RULES.md": "1", "docs/RULES.md": "2"}), TWO)
+        place_documents(files(**{"RULES.md": "1", "docs/RULES.md": "2"}), TWO)
 
 
 def test_a_named_path_is_meant_as_it_is():
     given = files(**{"CLAUDE.md": "new"})
-    assert placed(given, ONE, named=("CLAUDE.md",)) == given
+    assert place_documents(given, ONE, named=("CLAUDE.md",)) == given
     assert replaced(ONE, given) == files(**{"AGENTS.md": "old", "CLAUDE.md": "new"})
 
 

@@ -2,7 +2,7 @@ import pytest
 
 from evaluators.grading.criteria import Criteria
 from evaluators.grading.gates.file_gates import FileExists
-from evaluators.grading.judges.rubric import Criterion, JudgeCriteria, Rubric
+from evaluators.grading.judges.rubric import Criterion, JudgeCriteria, RubricCriteria
 from evaluators.tool_use.tool import McpServer, Tool
 from scenarios.formats.parsed import FixtureFile, ParsedSuite
 from scenarios.hashing import (
@@ -17,11 +17,11 @@ from scenarios.hashing import (
     task_fixture_hash,
     task_hash,
 )
-from scenarios.spec import Cost, Limits, ScenarioSpec
+from scenarios.spec import Cost, ScenarioSpec, TrialLimits
 from scenarios.tool_files import is_tool_file
 
 SPEC = ScenarioSpec(key="a", prompt="x", fixture="f", criteria=Criteria(tool=Tool(binary="t")))
-RUBRIC = Rubric(name="r.yaml", criteria=(Criterion(id="a", weight=1),))
+RUBRIC = RubricCriteria(name="r.yaml", criteria=(Criterion(id="a", weight=1),))
 JUDGE = JudgeCriteria(rubric=RUBRIC, pass_threshold=0.5)
 CRITERIA = Criteria(gates=(FileExists(path="x"),), judge=JUDGE)
 
@@ -55,7 +55,7 @@ SAME_TASK = {
 OTHER_TASK = {
     "prompt": spec(prompt="y"),
     "setup": spec(setup=("x",)),
-    "limits": spec(limits=Limits(timeout_seconds=1)),
+    "limits": spec(limits=TrialLimits(timeout_seconds=1)),
     "environment": with_tool(env={"A": "1"}),
 }
 

@@ -11,11 +11,11 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def recorded_actions(tree: ast.AST) -> set[str]:
-    """Return the actions that a module passes to `audit.record`, both of a conditional expression."""
+    """Return the actions that a module passes to `audit.append_event`, both of a conditional expression."""
     actions = [
         call.args[2]
         for call in ast.walk(tree)
-        if isinstance(call, ast.Call) and ast.unparse(call.func) == "audit.record"
+        if isinstance(call, ast.Call) and ast.unparse(call.func) == "audit.append_event"
     ]
     options = [(each.body, each.orelse) if isinstance(each, ast.IfExp) else (each,) for each in actions]
     return {each.value for pair in options for each in pair if isinstance(each, ast.Constant)}

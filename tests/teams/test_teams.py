@@ -157,8 +157,8 @@ class TestSignInLink:
 def test_the_audit_log_is_in_order_and_survives_its_people():
     project = make_project()
     ada = make_member(project, "admin", "ada")
-    audit.record(project, ada, "member.role", "bob", role="viewer")
-    audit.record(project, ada, "token.create", "ci")
+    audit.append_event(project, ada, "member.role", "bob", role="viewer")
+    audit.append_event(project, ada, "token.create", "ci")
     ada.delete()
     events = AuditEvent.objects.filter(project=project)
     assert [(event.action, event.user) for event in events] == [("token.create", None), ("member.role", None)]

@@ -108,10 +108,10 @@ def figures() -> list[Any]:
 def main(runs: int) -> None:
     django.setup()
     from runs.models import ModelPrice
-    from runs.results.files.artifacts import keep
+    from runs.results.files.artifacts import keep_content
     from tests.upgrade.__main__ import fill, migrate_to
 
-    kept = keep("transcript", raw_output())
+    kept = keep_content("transcript", raw_output())
     name = "first_release"
     rows = json.loads(gzip.decompress(Path(__file__).with_name(f"{name}.json.gz").read_bytes()))
     apps = migrate_to(name)

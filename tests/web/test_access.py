@@ -37,7 +37,7 @@ def addresses(project):
 
 
 def test_the_home_shows_recent_activity(signed_in, project):
-    audit.record(project, make_member(project, "author", "grace"), "suite.upload", "stock")
+    audit.append_event(project, make_member(project, "author", "grace"), "suite.upload", "stock")
     assert "grace uploaded the suite stock" in parse(signed_in().get("/p/tools/"))
 
 
@@ -51,7 +51,7 @@ def test_the_home_shows_recent_activity(signed_in, project):
     ],
 )
 def test_recent_activity_links_its_runs(signed_in, project, action, subject, sentence, runs):
-    audit.record(project, None, action, subject)
+    audit.append_event(project, None, action, subject)
     activity = parse(signed_in().get("/p/tools/")).region("Recent activity")
     assert sentence in activity
     assert activity.links == {run: f"/p/tools/runs/{run}/" for run in runs}

@@ -265,7 +265,7 @@ def test_the_other_tables_are_csv_too(signed_in, project, compared, address, col
     client = signed_in("admin")
     member = project.memberships.get().user
     ModelPrice.objects.create(project=project, model="m", input_per_million=1.5, output_per_million=2)
-    audit.record(project, member, "price.add", "m")
+    audit.append_event(project, member, "price.add", "m")
     ApiToken.issue(project, member, name="ci", role="viewer")
     Channel.objects.create(project=project, name="hook", kind="webhook", events=["regression"])
     page = parse(client.get(f"/p/tools/{address.replace('format=csv', '')}"))

@@ -11,8 +11,7 @@ from django.contrib.auth import get_user_model
 from django.utils import timezone
 
 from evalhub.teams import audit
-from evalhub.teams.models import ApiToken, AuditEvent, Membership, Project
-from evalhub.teams.priorities import Priority
+from evalhub.teams.models import ApiToken, AuditEvent, Membership, Priority, Project
 from runs.models import ModelPrice
 from tests.builders import make_member, make_project
 from tests.web.screen import parse
@@ -304,8 +303,8 @@ def test_an_invalid_price_is_reported(signed_in, project, changes, sentence):
 
 def test_the_audit_log_pages_by_key(signed_in, project):
     for number in range(52):
-        audit.record(project, None, "run.cancel", f"run {number}")
-    audit.record(make_project("other"), None, "run.cancel", "run of others")
+        audit.append_event(project, None, "run.cancel", f"run {number}")
+    audit.append_event(make_project("other"), None, "run.cancel", "run of others")
     client = signed_in()
     first = client.get(f"{ADDRESS}audit/")
     assert [event.subject for event in first.context["events"]][:2] == ["run 51", "run 50"]
@@ -336,15 +335,15 @@ def test_the_audit_log_pages_by_key(signed_in, project):
     ],
 )
 def test_the_audit_log_has_sentences_and_the_raw_entry(signed_in, project, action, subject, detail, sentence):
-    audit.record(project, make_member(project, name="ada-admin"), action, subject, **detail)
+    audit.append_event(project, make_member(project, name="ada-admin"), action, subject, **detail)
     row = parse(signed_in().get(f"{ADDRESS}audit/")).table("Audit log").rows[0]
     assert row.cell("What").text == sentence
     assert action in row.cell("Raw")
 
 
 def test_the_audit_log_can_be_narrowed_to_an_action(signed_in, project):
-    audit.record(project, None, "run.cancel", "run 1")
-    audit.record(project, None, "suite.upload", "<b>basics</b>")
+    audit.append_event(project, None, "run.cancel", "run 1")
+    audit.append_event(project, None, "suite.upload", "<b>basics</b>")
     response = signed_in().get(f"{ADDRESS}audit/?action=suite.upload")
     assert [event.action for event in response.context["events"]] == ["suite.upload"]
     assert "<b>basics</b>" in parse(response)

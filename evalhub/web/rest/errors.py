@@ -57,7 +57,7 @@ class ApiError(Exception):
         self.problems = problems
 
 
-def answers(schema: Any, *, status: int = 200, refusals: Iterable[int] = ()) -> dict[Any, Any]:
+def declare_answers(schema: Any, *, status: int = 200, refusals: Iterable[int] = ()) -> dict[Any, Any]:
     """Return what an operation declares: its own answer, and the statuses that only this operation refuses with."""
     return {status: schema, **dict.fromkeys(refusals, ErrorOut)}
 

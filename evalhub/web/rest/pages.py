@@ -49,10 +49,10 @@ def page_of(
 ) -> dict[str, Any]:
     """Return one page as JSON. One query beside those that `show` makes; `key_in` as in `page_below`."""
     page = page_below(rows, str(cursor.cursor or ""), size=cursor.limit, key_in=key_in)
-    return shown(request, Page(show(page.rows), page.before, page.first))
+    return show_page(request, Page(show(page.rows), page.before, page.first))
 
 
-def shown(request: HttpRequest, page: Page[Any]) -> dict[str, Any]:
+def show_page(request: HttpRequest, page: Page[Any]) -> dict[str, Any]:
     """Return a page as `PageOut` has it."""
     return {"items": page.rows, "next": _next(request, page.before)}
 

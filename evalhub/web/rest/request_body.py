@@ -25,7 +25,7 @@ def storable_text(text: str) -> str:
     return text
 
 
-def storable_json(value: Any) -> Any:
+def validate_json(value: Any) -> Any:
     """Return a JSON value. Raises a validation error if a JSON column can't store it or it is nested too deep."""
     _check(value, 0)
     return value
@@ -50,7 +50,7 @@ def _check(value: Any, depth: int) -> None:
 Text = Annotated[str, AfterValidator(storable_text)]
 Name = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(storable_text)]
 Key = Annotated[int, Field(ge=1, le=LARGEST_KEY)]
-JsonValue = Annotated[Any, AfterValidator(storable_json)]
+JsonValue = Annotated[Any, AfterValidator(validate_json)]
 
 
 class RequestBody(BaseModel):

@@ -9,7 +9,13 @@ import msgspec
 from evaluators.grading.assertions import response_assertions, tool_assertions
 from evaluators.grading.assertions.case_verdict import TIMED_OUT, AssertionResult, CaseVerdict, case_verdict
 from evaluators.grading.assertions.expect import Expect, ToolParam
-from evaluators.grading.assertions.trial_facts import Facts, ToolCall, ValueResult, facts_of, tool_calls
+from evaluators.grading.assertions.trial_facts import (
+    ToolCall,
+    TrialFacts,
+    ValueResult,
+    calls_of_transcript,
+    facts_of,
+)
 from evaluators.grading.evidence import Evidence
 from evaluators.model import Json, Score
 
@@ -19,19 +25,19 @@ __all__ = [
     "AssertionResult",
     "CaseVerdict",
     "Expect",
-    "Facts",
     "ToolCall",
     "ToolParam",
+    "TrialFacts",
+    "calls_of_transcript",
     "case_verdict",
     "check_assertions",
     "scores",
-    "tool_calls",
 ]
 
 VERDICT = "verdict"
 """The name of the score with the contract's verdict on the whole case."""
 
-ASSERTIONS: dict[str, Callable[[Expect, Facts], Iterator[ValueResult]]] = {
+ASSERTIONS: dict[str, Callable[[Expect, TrialFacts], Iterator[ValueResult]]] = {
     "toolsCalled": tool_assertions.called,
     "toolsAcceptable": tool_assertions.acceptable,
     "toolsNotCalled": tool_assertions.not_called,
@@ -39,17 +45,17 @@ ASSERTIONS: dict[str, Callable[[Expect, Facts], Iterator[ValueResult]]] = {
     "toolParams": tool_assertions.params,
     "noToolErrors": tool_assertions.no_errors,
     "responseNonEmpty": response_assertions.non_empty,
-    "responseContains": response_assertions.contains,
+    "responseContains": response_assertions.check_contains,
     "responseContainsAny": response_assertions.contains_any,
     "responseNotContains": response_assertions.not_contains,
     "responseMatches": response_assertions.matches,
     "maxLatencyMs": response_assertions.latency,
-    "maxTokens": response_assertions.tokens,
+    "maxTokens": response_assertions.check_tokens,
 }
 """The check of each key, in the contract's order."""
 
 
-def check_assertions(expect: Expect, facts: Facts) -> tuple[AssertionResult, ...]:
+def check_assertions(expect: Expect, facts: TrialFacts) -> tuple[AssertionResult, ...]:
     """Return the result of every key that asserts something, including those after the first failure."""
     results = (AssertionResult(key, tuple(assertion(expect, facts))) for key, assertion in ASSERTIONS.items())
     return tuple(result for result in results if result.values)
@@ -72,7 +78,7 @@ def _case_score(found: CaseVerdict) -> Score:
     return Score("assertions", VERDICT, float(found.passed), found.passed, message, detail)
 
 
-def _assertion_score(result: AssertionResult, facts: Facts) -> Score:
+def _assertion_score(result: AssertionResult, facts: TrialFacts) -> Score:
     passed = result.passed
     detail: dict[str, Json] = {"failures": list(result.failures), "skipped": _skipped_values(result)}
     if result.key == "maxTokens":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from evaluators.values import Value
+from evaluators.model import Value
 
 ParamAssertion = Literal["equals", "contains", "oneOf", "exists", "notExists", "matches"]
 

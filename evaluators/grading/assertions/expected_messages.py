@@ -9,7 +9,7 @@ from evaluators.grading.evaluator import BaseEvaluator, Case, EvaluatorResult, E
 from evaluators.grading.evidence import Evidence
 from evaluators.json_values import equal
 from evaluators.model import Event
-from evaluators.transcripts.traces import has_trace, tool_calls
+from evaluators.transcripts.traces import calls_of_trace, has_trace
 
 NO_TRACE = "No trace available to validate tool_calls"
 
@@ -26,7 +26,7 @@ class ExpectedMessages(BaseEvaluator):
         events = evidence.transcript.events
         if not has_trace(evidence.transcript) or not events:
             return EvaluatorResult(0.0, misses=(NO_TRACE,))
-        return compare_calls(expected, tool_calls(events))
+        return compare_calls(expected, calls_of_trace(events))
 
 
 def compare_calls(expected: Sequence[ExpectedCall], called: Sequence[Event]) -> EvaluatorResult:

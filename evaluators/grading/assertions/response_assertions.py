@@ -5,25 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from evaluators.grading.assertions.expect import Expect
-from evaluators.grading.assertions.trial_facts import PASSED, Facts, ValueResult, resolved
+from evaluators.grading.assertions.trial_facts import PASSED, TrialFacts, ValueResult, resolved
 from evaluators.js_text import WHITE_SPACE, string_of
 from evaluators.patterns import PatternError, compile_pattern
 
 
-def non_empty(expect: Expect, facts: Facts) -> Iterator[ValueResult]:
+def non_empty(expect: Expect, facts: TrialFacts) -> Iterator[ValueResult]:
     """Check that the answer is more than white space."""
     if expect.response_non_empty:
         yield PASSED if facts.answer.strip(WHITE_SPACE) else ValueResult("failed", "the response is empty")
 
 
-def contains(expect: Expect, facts: Facts) -> Iterator[ValueResult]:
+def check_contains(expect: Expect, facts: TrialFacts) -> Iterator[ValueResult]:
     """Check that the answer contains each text, case-sensitive."""
     for value in expect.response_contains or ():
         for text in resolved(value, facts.sources):
             yield text if isinstance(text, ValueResult) else _contained(text, facts.answer)
 
 
-def contains_any(expect: Expect, facts: Facts) -> Iterator[ValueResult]:
+def contains_any(expect: Expect, facts: TrialFacts) -> Iterator[ValueResult]:
     """Check that the answer contains at least one text of each group."""
     if expect.response_contains_any == ():
         yield ValueResult("skipped", "skipped: there is no group")
@@ -31,7 +31,7 @@ def contains_any(expect: Expect, facts: Facts) -> Iterator[ValueResult]:
         yield from _group(group, facts)
 
 
-def not_contains(expect: Expect, facts: Facts) -> Iterator[ValueResult]:
+def not_contains(expect: Expect, facts: TrialFacts) -> Iterator[ValueResult]:
     """Check that the answer contains none of the texts."""
     for value in expect.response_not_contains or ():
         for text in resolved(value, facts.sources):
@@ -41,7 +41,7 @@ def not_contains(expect: Expect, facts: Facts) -> Iterator[ValueResult]:
                 yield ValueResult("failed", f'found "{text}" in response') if text in facts.answer else PASSED
 
 
-def matches(expect: Expect, facts: Facts) -> Iterator[ValueResult]:
+def matches(expect: Expect, facts: TrialFacts) -> Iterator[ValueResult]:
     """Check that each pattern matches anywhere in the answer."""
     for pattern in expect.response_matches or ():
         yield _matched(pattern, facts.answer)
@@ -55,7 +55,7 @@ def _contained(text: str, answer: str) -> ValueResult:
     )
 
 
-def _group(group: tuple[str, ...], facts: Facts) -> Iterator[ValueResult]:
+def _group(group: tuple[str, ...], facts: TrialFacts) -> Iterator[ValueResult]:
     texts: list[str] = []
     for value in group:
         for text in resolved(value, facts.sources):
@@ -88,7 +88,7 @@ def _case_hint(text: str, answer: str) -> str:
     return f"The response contains '{text}' in another case." if text.lower() in answer.lower() else ""
 
 
-def latency(expect: Expect, facts: Facts) -> Iterator[ValueResult]:
+def latency(expect: Expect, facts: TrialFacts) -> Iterator[ValueResult]:
     """Check the time from the message to the complete answer; 0 is a valid limit."""
     bound = expect.max_latency_ms
     if bound is None:
@@ -98,7 +98,7 @@ def latency(expect: Expect, facts: Facts) -> Iterator[ValueResult]:
     yield PASSED if in_time else ValueResult("failed", f"took {took}ms, more than {string_of(bound)}ms")
 
 
-def tokens(expect: Expect, facts: Facts) -> Iterator[ValueResult]:
+def check_tokens(expect: Expect, facts: TrialFacts) -> Iterator[ValueResult]:
     """Check the answer's number of tokens."""
     bound = expect.max_tokens
     if bound is None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from evaluators.grading.assertions.expect import NO_TOOLS, WITHOUT_VALUE, Expect, ToolParam
-from evaluators.grading.assertions.trial_facts import PASSED, Facts, ToolCall, ValueResult, resolved
-from evaluators.grading.template_tokens import Sources, resolve_items
+from evaluators.grading.assertions.trial_facts import PASSED, ToolCall, TrialFacts, ValueResult, resolved
+from evaluators.grading.template_tokens import TokenSources, resolve_items
 from evaluators.js_text import string_of
 from evaluators.patterns import PatternError, compile_pattern
 
 
-def called(expect: Expect, facts: Facts) -> Iterator[ValueResult]:
+def called(expect: Expect, facts: TrialFacts) -> Iterator[ValueResult]:
     """Check that the tools were called exactly as listed, in this order."""
     if expect.tools_called is None:
         return
@@ -26,7 +26,7 @@ def called(expect: Expect, facts: Facts) -> Iterator[ValueResult]:
     yield ValueResult("failed", sentence, hint=hint)
 
 
-def acceptable(expect: Expect, facts: Facts) -> Iterator[ValueResult]:
+def acceptable(expect: Expect, facts: TrialFacts) -> Iterator[ValueResult]:
     """Check that the called tools equal one of the sets, ignoring order and repetition."""
     if expect.tools_acceptable is None:
         return
@@ -40,20 +40,20 @@ def acceptable(expect: Expect, facts: Facts) -> Iterator[ValueResult]:
     yield ValueResult("failed", f"expected {sets} in any order but called {_tool_list(facts.names)}")
 
 
-def not_called(expect: Expect, facts: Facts) -> Iterator[ValueResult]:
+def not_called(expect: Expect, facts: TrialFacts) -> Iterator[ValueResult]:
     """Check that none of the tools was called."""
     for name in expect.tools_not_called or ():
         yield ValueResult("failed", f"{name} was called") if name in facts.names else PASSED
 
 
-def included(expect: Expect, facts: Facts) -> Iterator[ValueResult]:
+def included(expect: Expect, facts: TrialFacts) -> Iterator[ValueResult]:
     """Check that each tool was called, among any others."""
     for name in expect.tools_included or ():
         found = name in facts.names
         yield PASSED if found else ValueResult("failed", f"expected {name} among {_tool_list(facts.names)}")
 
 
-def no_errors(expect: Expect, facts: Facts) -> Iterator[ValueResult]:
+def no_errors(expect: Expect, facts: TrialFacts) -> Iterator[ValueResult]:
     """Check that no call failed: it has a stub in stub mode, else it succeeded. Without execution, do nothing."""
     if not expect.no_tool_errors:
         return
@@ -65,12 +65,12 @@ def no_errors(expect: Expect, facts: Facts) -> Iterator[ValueResult]:
         yield ValueResult("moot", "tools are not executed here, so they cannot fail")
 
 
-def _stubbed(stubs: Sequence[str], facts: Facts) -> Iterator[ValueResult]:
+def _stubbed(stubs: Sequence[str], facts: TrialFacts) -> Iterator[ValueResult]:
     missing = [name for name in dict.fromkeys(facts.names) if name not in stubs]
     yield ValueResult("failed", f"no stub for {', '.join(missing)}") if missing else PASSED
 
 
-def _succeeded(facts: Facts) -> Iterator[ValueResult]:
+def _succeeded(facts: TrialFacts) -> Iterator[ValueResult]:
     if not facts.calls:
         yield PASSED
     for call in facts.calls:
@@ -88,7 +88,7 @@ def _tool_list(names: Sequence[str]) -> str:
     return f"[{', '.join(names)}]"
 
 
-def params(expect: Expect, facts: Facts) -> Iterator[ValueResult]:
+def params(expect: Expect, facts: TrialFacts) -> Iterator[ValueResult]:
     """Check each parameter of the first call of its tool; skip tools that were not called."""
     for param in expect.tool_params or ():
         call = next((call for call in facts.calls if call.name == param.tool), None)
@@ -107,7 +107,7 @@ def _presence(param: ToolParam, call: ToolCall) -> ValueResult:
     return ValueResult("failed", f"{_path(param)} {'exists' if exists else 'does not exist'}")
 
 
-def _compare(param: ToolParam, call: ToolCall, sources: Sources) -> Iterator[ValueResult]:
+def _compare(param: ToolParam, call: ToolCall, sources: TokenSources) -> Iterator[ValueResult]:
     expected: list[str] = []
     for item in _items(param, sources):
         for found in resolved(item, sources):
@@ -119,7 +119,7 @@ def _compare(param: ToolParam, call: ToolCall, sources: Sources) -> Iterator[Val
         yield _check_param(param, call, expected)
 
 
-def _items(param: ToolParam, sources: Sources) -> tuple[str, ...]:
+def _items(param: ToolParam, sources: TokenSources) -> tuple[str, ...]:
     if not isinstance(param.value, str):
         return param.value
     items = resolve_items(param.value, sources) if param.assertion == "oneOf" else None

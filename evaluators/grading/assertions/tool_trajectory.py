@@ -16,10 +16,9 @@ from pydantic import Field
 from evaluators.grading.evaluator import BaseEvaluator, Case, EvaluatorResult
 from evaluators.grading.evidence import Evidence
 from evaluators.json_values import equal
-from evaluators.model import Event, Json
+from evaluators.model import Event, Json, Value
 from evaluators.tool_use.calls import Call, calls
-from evaluators.transcripts.traces import has_trace, summary
-from evaluators.values import Value
+from evaluators.transcripts.traces import has_trace, summarize_trace
 
 NO_TRACE = "No trace available for evaluation"
 ArgsMatch = Literal["superset", "subset", "exact", "ignore"] | tuple[str, ...]
@@ -53,7 +52,7 @@ class ToolTrajectory(BaseEvaluator):
             return EvaluatorResult(0.0, misses=(NO_TRACE,))
         events = evidence.transcript.events
         if self.mode == "any_order":
-            return _any_order(self.minimums, summary(events).tool_calls_by_name)
+            return _any_order(self.minimums, summarize_trace(events).tool_calls_by_name)
         compare = _in_order if self.mode == "in_order" else _exact
         return compare(self.expected, calls(events), self._accepts)
 
@@ -62,13 +61,13 @@ class ToolTrajectory(BaseEvaluator):
         if call.event.name != step.tool:
             return False
         match = self.args_match if step.args_match is None else step.args_match
-        return step.args is None or _args_match(step.args, arguments(call.event), match)
+        return step.args is None or _args_match(step.args, call_arguments(call.event), match)
 
 
 Accepts = Callable[[ExpectedTool, Call], bool]
 
 
-def arguments(event: Event) -> Json:
+def call_arguments(event: Event) -> Json:
     """Return the arguments of a call as a trace gives them."""
     return {"command": event.command} if event.input is None and event.command is not None else event.input
 
@@ -197,7 +196,7 @@ def duration_ms(call: Call) -> float | None:
 
 
 def _other_arguments(step: ExpectedTool, call: Call) -> str:
-    return f"expected {step.tool} with {_short(step.args)}, got {_short(arguments(call.event))}"
+    return f"expected {step.tool} with {_short(step.args)}, got {_short(call_arguments(call.event))}"
 
 
 def _short(value: Json) -> str:

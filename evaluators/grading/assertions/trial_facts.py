@@ -8,7 +8,7 @@ from typing import Literal
 from msgspec import Struct
 
 from evaluators.grading.evidence import Evidence
-from evaluators.grading.template_tokens import Sources, resolve
+from evaluators.grading.template_tokens import TokenSources, resolve_tokens
 from evaluators.model import Json, Transcript, Usage
 from evaluators.tool_use.calls import Call, calls
 
@@ -25,21 +25,21 @@ class ToolCall(Struct, frozen=True):
     seconds: float | None = None
 
 
-class Tokens(Struct, frozen=True):
+class AnswerSize(Struct, frozen=True):
     """The size of an answer."""
 
     count: int
     source: Literal["usage", "tokenizer", "characters"]
 
 
-class Facts(Struct, frozen=True):
+class TrialFacts(Struct, frozen=True):
     """The facts about one trial."""
 
     answer: str = ""
     calls: tuple[ToolCall, ...] = ()
     duration_ms: float = 0.0
     usage: Usage | None = None
-    sources: Sources = Sources()
+    sources: TokenSources = TokenSources()
     count_tokens: Callable[[str], int] | None = None
     executes_tools: bool = True
     """False for a model that only names the tools it would call."""
@@ -50,13 +50,13 @@ class Facts(Struct, frozen=True):
         return tuple(call.name for call in self.calls)
 
     @property
-    def tokens(self) -> Tokens:
+    def tokens(self) -> AnswerSize:
         """The answer's tokens: the endpoint's usage, else by the tokenizer, else characters / 4, rounded up."""
         if self.usage is not None and self.usage.output and not self.usage.estimated:
-            return Tokens(self.usage.output, "usage")
+            return AnswerSize(self.usage.output, "usage")
         if self.count_tokens is not None:
-            return Tokens(self.count_tokens(self.answer), "tokenizer")
-        return Tokens(-(-len(self.answer) // CHARACTERS_PER_TOKEN), "characters")
+            return AnswerSize(self.count_tokens(self.answer), "tokenizer")
+        return AnswerSize(-(-len(self.answer) // CHARACTERS_PER_TOKEN), "characters")
 
 
 class ValueResult(Struct, frozen=True):
@@ -75,21 +75,21 @@ class ValueResult(Struct, frozen=True):
 PASSED = ValueResult("passed")
 
 
-def facts_of(evidence: Evidence) -> Facts:
+def facts_of(evidence: Evidence) -> TrialFacts:
     """Return the facts that assertions need from the evidence."""
-    return Facts(
+    return TrialFacts(
         answer=evidence.answer,
-        calls=tool_calls(evidence.transcript),
+        calls=calls_of_transcript(evidence.transcript),
         # Floating point: 2.3 s is 2300 ms, not 2299.9999999999995.
         duration_ms=round(evidence.seconds * 1000, 6),
         usage=evidence.usage,
-        sources=Sources(evidence.seed, evidence.snapshot),
+        sources=TokenSources(evidence.seed, evidence.snapshot),
         count_tokens=evidence.count_tokens,
         executes_tools=evidence.executes_tools,
     )
 
 
-def tool_calls(transcript: Transcript) -> tuple[ToolCall, ...]:
+def calls_of_transcript(transcript: Transcript) -> tuple[ToolCall, ...]:
     """Return the tool calls of a transcript in order, with the success from their results."""
     return tuple(map(_tool_call, calls(transcript.events)))
 
@@ -109,9 +109,9 @@ def _success(call: Call) -> bool | None:
     return None if call.exit_code is None else call.exit_code == 0
 
 
-def resolved(value: str, sources: Sources) -> Iterator[str | ValueResult]:
+def resolved(value: str, sources: TokenSources) -> Iterator[str | ValueResult]:
     """Yield the value with tokens replaced, or the reason to skip it."""
-    found = resolve(value, sources)
+    found = resolve_tokens(value, sources)
     if found.text is None:
         yield ValueResult(
             "skipped", f"'{value}' was skipped: {', '.join(found.unresolved)} unresolved", found.unresolved

@@ -9,9 +9,8 @@ from typing import Annotated, ClassVar
 from pydantic import AfterValidator, Field
 
 from evaluators.grading.evidence import Evidence
-from evaluators.model import CommandResult, Json, Score
+from evaluators.model import CommandResult, Json, Kind, Score
 from evaluators.patterns import SlowPattern, compile_pattern
-from evaluators.values import Kind
 
 Verdict = tuple[bool, str, dict[str, Json]]
 """Whether it passed, the message or its end, and details to store."""

@@ -10,8 +10,7 @@ from evaluators.grading.evaluator import clamped
 from evaluators.grading.evidence import Evidence
 from evaluators.grading.gates.base_gate import NOT_RUN, excerpt
 from evaluators.json_values import NoJson, cut_deep, decode_json
-from evaluators.model import CommandResult, Json, Score
-from evaluators.values import Value
+from evaluators.model import CommandResult, Json, Score, Value
 
 
 class EvaluatorScript(Value):

@@ -17,7 +17,7 @@ from pydantic import AfterValidator
 
 from evaluators.grading.gates.base_gate import excerpt
 from evaluators.grading.gates.command_gates import OutputGate
-from evaluators.grading.gates.json_path_size import most_repeats, size_of
+from evaluators.grading.gates.json_path_size import document_size, most_repeats
 from evaluators.json_values import equal, refuse_constant
 from evaluators.model import Json
 from evaluators.patterns import LONGEST
@@ -175,7 +175,7 @@ class CommandJsonPath(OutputGate):
         except (ValueError, RecursionError):
             return False, "its output is not JSON.", {"expected": self.assertion}
         path = check_json_path(self.path)
-        if (again := most_repeats(path, size_of(document))) > MOST_REPEATS:
+        if (again := most_repeats(path, document_size(document))) > MOST_REPEATS:
             what = (
                 f"{self.path} could find {again:,} values of its output more than once; {MOST_REPEATS:,} are allowed. "
                 "Use fewer '..' and unions."

@@ -20,7 +20,7 @@ class DocumentSize(Struct, frozen=True):
     """The most children of one value."""
 
 
-def size_of(document: Json) -> DocumentSize:
+def document_size(document: Json) -> DocumentSize:
     """Return a document's size."""
     values, depth, width = 0, 0, 1
     stack = [(document, 1)]

@@ -11,11 +11,10 @@ from pydantic import Field
 from evaluators.grading.evaluator import BaseEvaluator, Case, EvaluatorResult
 from evaluators.grading.evidence import Evidence
 from evaluators.grading.judges.llm_judge import ask_judge
-from evaluators.grading.judges.llm_judge_prompt import prompt_values, section, user_prompt
+from evaluators.grading.judges.llm_judge_prompt import fill_template, prompt_values, section
 from evaluators.grading.judges.rubric import hash_of
 from evaluators.grading.judges.rubric_reply import first_object
-from evaluators.model import Json, Judging
-from evaluators.values import Value
+from evaluators.model import Json, Judging, Value
 
 SYSTEM = """You check an answer against a list of statements.
 Reply with a single JSON object and nothing else, of exactly this shape:
@@ -65,7 +64,7 @@ class ChecklistJudge(BaseEvaluator):
 
     def find(self, case: Case, evidence: Evidence) -> EvaluatorResult:
         given = prompt_values(case, evidence)
-        prompt = user_prompt(TEMPLATE, given, with_trace=self.include_trace)
+        prompt = fill_template(TEMPLATE, given, with_trace=self.include_trace)
         listed = section("rubrics", "\n".join(map(_line, self.rubrics)))
         judging = ask_judge(f"{prompt}\n\n{listed}", SYSTEM, self.model, evidence, rubric=hash_of(listed))
         if judging.error:

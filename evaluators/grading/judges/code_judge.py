@@ -14,10 +14,10 @@ from evaluators.grading.evaluator import (
     BaseEvaluator,
     Case,
     EvaluatorResult,
-    answer,
     clamped,
-    sentences,
+    judged_answer,
     trace_context,
+    trimmed_texts,
 )
 from evaluators.grading.evidence import Evidence
 from evaluators.grading.gates.base_gate import NOT_RUN, excerpt
@@ -66,8 +66,8 @@ def _found(script: str, ended: CommandResult, timeout_seconds: float) -> Evaluat
     reasoning = output.get("reasoning")
     return EvaluatorResult(
         score or 0.0,
-        sentences(output.get("hits")),
-        sentences(output.get("misses")),
+        trimmed_texts(output.get("hits")),
+        trimmed_texts(output.get("misses")),
         reasoning.strip() if isinstance(reasoning, str) else "",
         more=more,
     )
@@ -117,7 +117,7 @@ class CodeJudge(BaseEvaluator):
             "question": case.question or evidence.prompt,
             "expected_outcome": case.expected_outcome,
             "reference_answer": case.reference_answer,
-            "candidate_answer": answer(evidence),
+            "candidate_answer": judged_answer(evidence),
             "guideline_paths": guidelines,
             "guideline_files": guidelines,
             "input_files": self._relative_paths(case.input_files),

@@ -7,9 +7,9 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from evaluators.grading.evaluator import BaseEvaluator, Case, EvaluatorResult, clamped, sentences
+from evaluators.grading.evaluator import BaseEvaluator, Case, EvaluatorResult, clamped, trimmed_texts
 from evaluators.grading.evidence import Evidence
-from evaluators.grading.judges.llm_judge_prompt import SYSTEM, TEMPLATE, prompt_values, user_prompt
+from evaluators.grading.judges.llm_judge_prompt import SYSTEM, TEMPLATE, fill_template, prompt_values
 from evaluators.grading.judges.rubric import hash_of
 from evaluators.grading.judges.rubric_reply import first_object
 from evaluators.model import CompletionError, CompletionRequest, Json, Judging, same_model
@@ -40,8 +40,8 @@ def read_judge_reply(text: str) -> JudgeReply:
     score = clamped(found.get("score"))
     return JudgeReply(
         score=score or 0.0,
-        hits=sentences(found.get("hits"), most=MAX_ENTRIES),
-        misses=sentences(found.get("misses"), most=MAX_ENTRIES),
+        hits=trimmed_texts(found.get("hits"), most=MAX_ENTRIES),
+        misses=trimmed_texts(found.get("misses"), most=MAX_ENTRIES),
         reasoning=_text(found.get("reasoning")),
         failure="" if score is not None else "The judge's answer contains no score, so the score is 0.",
     )
@@ -96,7 +96,7 @@ class LlmJudge(BaseEvaluator):
 
     def find(self, case: Case, evidence: Evidence) -> EvaluatorResult:
         given = prompt_values(case, evidence)
-        prompt = user_prompt(self.prompt or TEMPLATE, given, with_trace=self.include_trace)
+        prompt = fill_template(self.prompt or TEMPLATE, given, with_trace=self.include_trace)
         judging = ask_judge(prompt, SYSTEM, self.model, evidence, rubric=hash_of(self.prompt or TEMPLATE))
         return result_of_judging(judging)
 

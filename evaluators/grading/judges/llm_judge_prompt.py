@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Mapping
 
-from evaluators.grading.evaluator import Case, answer, trace_context
+from evaluators.grading.evaluator import Case, judged_answer, trace_context
 from evaluators.grading.evidence import Evidence
 from evaluators.grading.judges.transcript_text import cut_middle
 from evaluators.model import Json
@@ -53,7 +53,7 @@ def prompt_values(case: Case, evidence: Evidence) -> dict[str, str]:
         "expected_outcome": case.expected_outcome,
         "question": case.question or evidence.prompt,
         "reference_answer": case.reference_answer,
-        "candidate_answer": answer(evidence),
+        "candidate_answer": judged_answer(evidence),
         "expected_messages": _json([one.model_dump(exclude_none=True) for one in case.expected_messages]),
         "input_messages": _json([one.model_dump(exclude_none=True) for one in case.input_messages]),
         "trace_summary": _json(context["candidate_trace_summary"]),
@@ -61,7 +61,7 @@ def prompt_values(case: Case, evidence: Evidence) -> dict[str, str]:
     return {name: cut_middle(redact_patterns(text), MAX_CHARACTERS).strip() for name, text in found.items()}
 
 
-def user_prompt(template: str, given: Mapping[str, str], *, with_trace: bool = False) -> str:
+def fill_template(template: str, given: Mapping[str, str], *, with_trace: bool = False) -> str:
     """Return a template with its placeholders filled in, the answer, the reference and the trace within tags.
 
     If the template does not show the answer, as the default one, the four inputs follow as sections. Unknown

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from evaluators.grading.judges.rubric import REASONS, Criterion, Rubric
+from evaluators.grading.judges.rubric import REASONS, Criterion, RubricCriteria
 
 PREFIX = "evalhub:"
 """`rubric: evalhub:guidance` in a scenario names a shipped rubric."""
 
 READY = {
-    "guidance": Rubric(
+    "guidance": RubricCriteria(
         name="evalhub:guidance",
         require_fields=("scores", "weighted_score", "confidence", "issues", "highlights", REASONS),
         criteria=(

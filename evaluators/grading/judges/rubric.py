@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import Literal
 
-from evaluators.values import Value
+from evaluators.model import Value
 
 REASONS = "reasons"
 """The optional field of a judge's answer with a reason for each criterion; `require_fields` asks for it."""
@@ -26,7 +26,7 @@ class Criterion(Value):
     description: str = ""
 
 
-class Rubric(Value):
+class RubricCriteria(Value):
     """Weighted criteria for a judge; weights stay as written and are normalized on use."""
 
     name: str = ""
@@ -49,7 +49,7 @@ class JudgeCriteria(Value):
     """The judge of a scenario (`evaluation.judge`)."""
 
     enabled: bool = True
-    rubric: Rubric
+    rubric: RubricCriteria
     pass_threshold: float
     model: str = ""
     when: Literal["always", "gates_pass"] = "always"

@@ -10,8 +10,8 @@ import msgspec
 from evaluators.grading.evaluator import score_and_threshold
 from evaluators.grading.evidence import Evidence
 from evaluators.grading.judges.rubric import JudgeCriteria
-from evaluators.grading.judges.rubric_prompt import SYSTEM, repair_prompt, user_prompt
-from evaluators.grading.judges.rubric_reply import BadReply, Reply, contradiction, read_reply
+from evaluators.grading.judges.rubric_prompt import SYSTEM, repair_prompt, rubric_prompt
+from evaluators.grading.judges.rubric_reply import BadReply, RubricReply, contradiction, read_reply
 from evaluators.model import (
     Complete,
     Completion,
@@ -39,10 +39,10 @@ def scores(criteria: JudgeCriteria | None, evidence: Evidence, so_far: Sequence[
         sentence = "The judge has no model. Choose a judge, or turn it off."
         return (Score("judge", NAME, message=sentence, error=sentence),)
     judgings = [judge(criteria, evidence, evidence.complete) for _ in range(max(1, criteria.judgings))]
-    return verdict(criteria, judgings)
+    return combine_judgings(criteria, judgings)
 
 
-def verdict(criteria: JudgeCriteria, judgings: Sequence[Judging]) -> tuple[Score, ...]:
+def combine_judgings(criteria: JudgeCriteria, judgings: Sequence[Judging]) -> tuple[Score, ...]:
     """Return the scores of one or more judgings; their mean decides. Without a usable one, return an error."""
     kept = tuple(Score("judge", "judging", one.score, message=one.error, judging=one) for one in judgings)
     good = [one for one in judgings if one.score is not None]
@@ -79,7 +79,7 @@ def _criteria(criteria: JudgeCriteria, judgings: Sequence[Judging]) -> list[Scor
 
 def judge(criteria: JudgeCriteria, evidence: Evidence, complete: Complete) -> Judging:
     """Ask the judge, and once more after an unusable answer. Never raises."""
-    prompt = user_prompt(criteria.rubric, evidence)
+    prompt = rubric_prompt(criteria.rubric, evidence)
     asked = Judging(
         model=criteria.model, rubric=criteria.rubric.short_hash, system_prompt=SYSTEM, user_prompt=prompt
     )
@@ -102,7 +102,7 @@ def judge(criteria: JudgeCriteria, evidence: Evidence, complete: Complete) -> Ju
     return _judged(_answered(asked, answers, evidence), reply, criteria)
 
 
-def _read(text: str, criteria: JudgeCriteria) -> Reply:
+def _read(text: str, criteria: JudgeCriteria) -> RubricReply:
     """Return the answer in a text. Raises `BadReply`, also for a wrong total if the scenario says so."""
     reply = read_reply(text, criteria.rubric)
     if criteria.on_mismatch == "error" and reply.mismatch and reply.recomputed is not None:
@@ -140,7 +140,7 @@ def _answered(
     )
 
 
-def _judged(judging: Judging, reply: Reply, criteria: JudgeCriteria) -> Judging:
+def _judged(judging: Judging, reply: RubricReply, criteria: JudgeCriteria) -> Judging:
     return msgspec.structs.replace(
         judging,
         score=reply.weighted_score,

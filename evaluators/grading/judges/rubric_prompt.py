@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 
 from evaluators.grading.evidence import Evidence
-from evaluators.grading.judges.rubric import REASONS, Rubric
+from evaluators.grading.judges.rubric import REASONS, RubricCriteria
 from evaluators.grading.judges.transcript_text import render_transcript
 from evaluators.redaction import redact_patterns
 from evaluators.tool_use.interaction import Interaction
@@ -26,7 +26,7 @@ _SHAPE = """{
 }"""
 
 
-def user_prompt(rubric: Rubric, evidence: Evidence) -> str:
+def rubric_prompt(rubric: RubricCriteria, evidence: Evidence) -> str:
     """Return the prompt: task, criteria, metrics, transcript and the shape of the answer."""
     transcript = render_transcript(evidence.transcript)
     mark = _mark("transcript", transcript)
@@ -43,7 +43,7 @@ def user_prompt(rubric: Rubric, evidence: Evidence) -> str:
     )
 
 
-def repair_prompt(prompt: str, answer: str, complaint: str, rubric: Rubric, *, scored: bool) -> str:
+def repair_prompt(prompt: str, answer: str, complaint: str, rubric: RubricCriteria, *, scored: bool) -> str:
     """Return the prompt that asks to correct an unusable answer.
 
     The first prompt is repeated unless the answer scored criteria: a judge that sees no trial would invent scores.
@@ -63,7 +63,7 @@ def _mark(name: str, text: str) -> str:
     return f"{name}-{hashlib.sha256(text.encode('utf-8', 'replace')).hexdigest()[:16]}"
 
 
-def _criteria(rubric: Rubric) -> str:
+def _criteria(rubric: RubricCriteria) -> str:
     return "\n".join(
         f"- {one.id} (weight {one.weight:g}): {one.description}".rstrip(" :") for one in rubric.criteria
     )
@@ -85,7 +85,7 @@ def _summary(metrics: Interaction) -> str:
     )
 
 
-def _shape(rubric: Rubric) -> str:
+def _shape(rubric: RubricCriteria) -> str:
     scores = ", ".join(f'"{one.id}": <0.0 to 1.0>' for one in rubric.criteria)
     reasons = ", ".join(f'"{one.id}": "<why, in one sentence>"' for one in rubric.criteria)
     return _SHAPE % (scores, f'\n  "{REASONS}": {{{reasons}}},' if rubric.asks_reasons else "")

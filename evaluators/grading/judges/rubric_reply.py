@@ -9,7 +9,7 @@ from typing import SupportsIndex
 
 from msgspec import Struct
 
-from evaluators.grading.judges.rubric import REASONS, Rubric
+from evaluators.grading.judges.rubric import REASONS, RubricCriteria
 from evaluators.json_values import refuse_constant
 from evaluators.model import Json
 
@@ -44,7 +44,7 @@ class BadReply(ValueError):
         """Whether the answer scores criteria, so that correcting it needs no second look at the trial."""
 
 
-class Reply(Struct, frozen=True):
+class RubricReply(Struct, frozen=True):
     """A valid answer of a judge."""
 
     scores: dict[str, float]
@@ -133,7 +133,7 @@ def _repaired(text: str) -> dict[str, Json] | None:
     return next((one for one in found if isinstance(one, dict) and one), None)
 
 
-def read_reply(text: str, rubric: Rubric) -> Reply:
+def read_reply(text: str, rubric: RubricCriteria) -> RubricReply:
     """Return the answer in a text, validated against the rubric: the first complete one. Raises `BadReply`."""
     # An answer that is cut off has a whole object inside: its scores.
     found = (
@@ -146,12 +146,12 @@ def read_reply(text: str, rubric: Rubric) -> Reply:
     return validated_reply(found, rubric)
 
 
-def required_fields(rubric: Rubric) -> frozenset[str]:
+def required_fields(rubric: RubricCriteria) -> frozenset[str]:
     """Return the fields without which an answer is unusable."""
     return frozenset(("scores", "weighted_score", *(rubric.require_fields or FIELDS))) & {*FIELDS, REASONS}
 
 
-def validated_reply(found: Mapping[str, Json], rubric: Rubric) -> Reply:
+def validated_reply(found: Mapping[str, Json], rubric: RubricCriteria) -> RubricReply:
     """Return a decoded answer, validated against the rubric. Raises `BadReply` with all problems.
 
     Criteria without a score are listed; the weights of the others are scaled up.
@@ -171,7 +171,7 @@ def validated_reply(found: Mapping[str, Json], rubric: Rubric) -> Reply:
     if problems:
         raise BadReply(" ".join(problems), scored=any(_says_something(found["scores"][name]) for name in own))
     recomputed = weighted(own, rubric)
-    return Reply(
+    return RubricReply(
         scores=own,
         weighted_score=reported,
         confidence=confidence,
@@ -192,14 +192,14 @@ def contradiction(reported: float, recomputed: float) -> str:
     )
 
 
-def weighted(scores: Mapping[str, float], rubric: Rubric) -> float | None:
+def weighted(scores: Mapping[str, float], rubric: RubricCriteria) -> float | None:
     """Return the weighted mean of the scored criteria; None if all their weights are 0."""
     weights = {one.id: one.weight for one in rubric.criteria if one.id in scores}
     total = sum(weights.values())
     return sum(scores[name] * weight for name, weight in weights.items()) / total if total > 0 else None
 
 
-def _scores(given: Json, rubric: Rubric, problems: list[str]) -> tuple[dict[str, float], list[str]]:
+def _scores(given: Json, rubric: RubricCriteria, problems: list[str]) -> tuple[dict[str, float], list[str]]:
     """Return the scores of the rubric's criteria, 0 for one that isn't a score, and unknown names."""
     if not isinstance(given, Mapping):
         problems.append("'scores' must map criteria to numbers.")

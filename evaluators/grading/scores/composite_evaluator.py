@@ -18,9 +18,8 @@ from evaluators.grading.judges.code_judge import CodeJudge, run_judge_script
 from evaluators.grading.judges.llm_judge import LlmJudge, ask_judge, result_of_judging
 from evaluators.grading.judges.llm_judge_prompt import SYSTEM, enclose, prompt_values, section
 from evaluators.grading.judges.rubric import hash_of
-from evaluators.model import Json, Score, Transcript
+from evaluators.model import Json, Kind, Score, Transcript
 from evaluators.statistics.descriptive import weighted_mean
-from evaluators.values import Kind
 
 _RESULTS = "{{EVALUATOR_RESULTS_JSON}}"
 _TEMPLATE = "Several evaluators graded the same answer. Give one grade for all of their results together."

@@ -11,10 +11,17 @@ from msgspec import structs
 from evaluators.model import Event, Usage, total_usage
 from evaluators.transcripts.background import TaskEnds, with_task_ends
 from evaluators.transcripts.claude_code import Turns, by_kind, by_model, message_events, usage_of
-from evaluators.transcripts.refusals import CLAUDE_CODE, refusal
-from evaluators.transcripts.sessions.session import Problems, Session, Trail, objects, only_session, span_of
+from evaluators.transcripts.refusals import CLAUDE_CODE, find_refusal
+from evaluators.transcripts.sessions.session import (
+    Problems,
+    Session,
+    Trail,
+    only_session,
+    read_objects,
+    span_of,
+)
 from evaluators.transcripts.sessions.written_once import WrittenOnce
-from evaluators.transcripts.stream import Object, mapping, transcript, words
+from evaluators.transcripts.stream import Object, mapping, text_or_none, transcript
 
 _OWN = re.compile(rb'"(?:sessionId|leafUuid)"\s*:')
 
@@ -32,24 +39,28 @@ def parse(file: IO[bytes], problems: Problems) -> Iterator[Session]:
     messages: set[int] = set()
     forked: set[str] = set()
     id = model = root = ""
-    for line in objects(file, problems):
-        kind, message = words(line.get("type")) or "", mapping(line.get("message"))
+    for line in read_objects(file, problems):
+        kind, message = text_or_none(line.get("type")) or "", mapping(line.get("message"))
         ends.add_notices(
-            words(line.get("content")) or words(mapping(line.get("attachment")).get("prompt")) or ""
+            text_or_none(line.get("content"))
+            or text_or_none(mapping(line.get("attachment")).get("prompt"))
+            or ""
         )
         if kind not in ("assistant", "user") or line.get("isMeta") is True:
             continue
         id = id or _id(line)
         origin = mapping(line.get("forkedFrom"))
-        uuids = [uuid for uuid in (words(origin.get("messageUuid")), words(line.get("uuid"))) if uuid]
+        uuids = [
+            uuid for uuid in (text_or_none(origin.get("messageUuid")), text_or_none(line.get("uuid"))) if uuid
+        ]
         messages.update(map(hash, uuids))
         root = root or next(iter(uuids), "")
-        forked.update(filter(None, (words(origin.get("sessionId")),)))
+        forked.update(filter(None, (text_or_none(origin.get("sessionId")),)))
         if kind == "assistant":
             model = _model(message) or model
             usages[str(message.get("id"))] = (_model(message), usage_of(mapping(message.get("usage"))))
         read = (_refused(event, line) for event in message_events(line, kind, _agent(line, id)))
-        turns.add(line, kind, once.first(read, words(message.get("id")) or ""))
+        turns.add(line, kind, once.first(read, text_or_none(message.get("id")) or ""))
     events = with_task_ends(turns.events, ends)
     times = span_of(event.timestamp for event in events)
     places = [at for at, event in enumerate(events) if event.type == "tool_call"]
@@ -69,19 +80,19 @@ def parse(file: IO[bytes], problems: Problems) -> Iterator[Session]:
 
 
 def _id(line: Object) -> str:
-    own, agent = words(line.get("sessionId")) or "", words(line.get("agentId"))
+    own, agent = text_or_none(line.get("sessionId")) or "", text_or_none(line.get("agentId"))
     return f"{own}/{agent}" if agent and line.get("isSidechain") is True else own
 
 
 def _agent(line: Object, session: str) -> str:
     """Return the sub-agent that a line is of, in the file of the session that asked it; empty for the session's own."""
-    agent = words(line.get("agentId")) or "sidechain"
+    agent = text_or_none(line.get("agentId")) or "sidechain"
     is_other = line.get("isSidechain") is True and not session.endswith(f"/{agent}")
     return agent if is_other else ""
 
 
 def _model(message: Object) -> str:
-    name = words(message.get("model")) or ""
+    name = text_or_none(message.get("model")) or ""
     return "" if name.startswith("<") else name
 
 
@@ -90,9 +101,9 @@ def _refused(event: Event, line: Object) -> Event:
     if event.type != "tool_result" or event.not_run:
         return event
     said = line.get("toolUseResult")
-    if isinstance(said, str) and (why := refusal(said.removeprefix("Error: "), CLAUDE_CODE)):
+    if isinstance(said, str) and (why := find_refusal(said.removeprefix("Error: "), CLAUDE_CODE)):
         return structs.replace(event, success=None, exit_code=None, not_run=why)
     if mapping(said).get("interrupted") is True:
         return structs.replace(event, success=None, exit_code=None)
-    by = words(mapping(line.get("permissionDecision")).get("source"))
+    by = text_or_none(mapping(line.get("permissionDecision")).get("source"))
     return by_kind(event, line.get("toolDenialKind"), by_person=by != "config")

@@ -11,11 +11,25 @@ from msgspec import structs
 
 from evaluators.model import Event, Json, Usage
 from evaluators.transcripts.codex import usage_of
-from evaluators.transcripts.refusals import CODEX, refusal
-from evaluators.transcripts.sessions.codex_commands import command_of, read_header, script_commands
-from evaluators.transcripts.sessions.session import Problems, Session, Trail, objects, only_session, span_of
+from evaluators.transcripts.refusals import CODEX, find_refusal
+from evaluators.transcripts.sessions.codex_commands import command_line_of, read_header, script_commands
+from evaluators.transcripts.sessions.session import (
+    Problems,
+    Session,
+    Trail,
+    only_session,
+    read_objects,
+    span_of,
+)
 from evaluators.transcripts.sessions.written_once import content_key, digest
-from evaluators.transcripts.stream import Object, json_of, mapping, text_of, transcript, words
+from evaluators.transcripts.stream import (
+    Object,
+    json_or_none,
+    mapping,
+    text_of_message,
+    text_or_none,
+    transcript,
+)
 from evaluators.transcripts.traces import timestamp
 
 _OWN = re.compile(rb'"type"\s*:\s*"(?:session_meta|response_item|turn_context|event_msg)"')
@@ -34,20 +48,20 @@ def parse(file: IO[bytes], problems: Problems) -> Iterator[Session]:
     id = model = ""
     reported = 0
     """Events whose turns have their usage, which comes after them."""
-    for line in objects(file, problems):
+    for line in read_objects(file, problems):
         kind, payload = line.get("type"), mapping(line.get("payload"))
         time = timestamp(line.get("timestamp"))
         if kind == "session_meta":
-            id = id or words(payload.get("id")) or ""
-            forked.update(filter(None, (words(payload.get("forked_from_id")),)))
+            id = id or text_or_none(payload.get("id")) or ""
+            forked.update(filter(None, (text_or_none(payload.get("forked_from_id")),)))
         elif kind == "turn_context":
-            model = words(payload.get("model")) or model
+            model = text_or_none(payload.get("model")) or model
         elif kind == "response_item":
             items.add(payload, time)
         elif kind == "event_msg":
             if payload.get("type") == "user_message":
                 events.append(
-                    Event("message", role="user", text=words(payload.get("message")), timestamp=time)
+                    Event("message", role="user", text=text_or_none(payload.get("message")), timestamp=time)
                 )
             usage = _usage(payload, "total_token_usage") or usage
             turn = next((at for at in range(reported, len(events)) if events[at].role != "user"), None)
@@ -86,14 +100,14 @@ class _Items:
 
     def add(self, item: Object, time: str | None) -> None:
         """Add the events of a response item."""
-        kind, id = words(item.get("type")) or "", words(item.get("call_id"))
+        kind, id = text_or_none(item.get("type")) or "", text_or_none(item.get("call_id"))
         if kind == "message":
             # A person's message comes as an event too; the user's items also hold Codex's own context.
             if item.get("role") == "assistant":
-                text = text_of(item.get("content"))
+                text = text_of_message(item.get("content"))
                 self.events.append(Event("message", role="assistant", text=text, timestamp=time))
         elif kind == "reasoning":
-            summary = text_of(item.get("summary")) or None
+            summary = text_of_message(item.get("summary")) or None
             self.events.append(Event("model_step", name=kind, text=summary, timestamp=time))
         elif kind in ("function_call", "custom_tool_call", "local_shell_call"):
             self._add_call(item, kind, id, time)
@@ -101,10 +115,10 @@ class _Items:
             self._add_result(item.get("output"), id, time)
 
     def _add_call(self, item: Object, kind: str, id: str | None, time: str | None) -> None:
-        name = words(item.get("name")) or ("shell" if kind == "local_shell_call" else kind)
+        name = text_or_none(item.get("name")) or ("shell" if kind == "local_shell_call" else kind)
         given: Json = item.get("action", item.get("arguments", item.get("input")))
         if isinstance(given, str) and given[:1] == "{":
-            given = json_of(given.encode())
+            given = json_or_none(given.encode())
         inner = list(script_commands(given)) if name == "exec" and isinstance(given, str) else []
         if id and inner:
             self._inner[id] = len(inner)
@@ -116,7 +130,7 @@ class _Items:
         process = mapping(given).get("session_id") if name == "write_stdin" else None
         if id and isinstance(process, int):
             self._reads[id] = process
-        self.events.append(Event("tool_call", id, name, command_of(name, given), given, timestamp=time))
+        self.events.append(Event("tool_call", id, name, command_line_of(name, given), given, timestamp=time))
 
     def _add_result(self, output: Json, id: str | None, time: str | None) -> None:
         result, process = _result(output, id, time)
@@ -158,14 +172,14 @@ def _result(output: Json, id: str | None, time: str | None) -> tuple[Event, int 
 
     It is JSON with metadata in older rollouts, else text with the exit code in its header.
     """
-    decoded = json_of(output.encode()) if isinstance(output, str) and output[:1] == "{" else output
+    decoded = json_or_none(output.encode()) if isinstance(output, str) and output[:1] == "{" else output
     if isinstance(decoded, dict) and "output" in decoded:
         found: Json = mapping(decoded.get("metadata")).get("exit_code")
         code = found if isinstance(found, int) and not isinstance(found, bool) else None
         return Event("tool_result", id, output=decoded["output"], exit_code=code, timestamp=time), None
-    header = read_header(text_of(output))
+    header = read_header(text_of_message(output))
     # A command's own output stands below a header.
-    not_run = refusal(header.output, CODEX) if header.output == text_of(output) else ""
+    not_run = find_refusal(header.output, CODEX) if header.output == text_of_message(output) else ""
     result = Event(
         "tool_result", id, output=header.output, exit_code=header.exit_code, timestamp=time, not_run=not_run
     )

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from evaluators.model import Json
-from evaluators.transcripts.stream import json_of, mapping, words
+from evaluators.transcripts.stream import json_or_none, mapping, text_or_none
 from evaluators.transcripts.traces import shell_command
 
 _SHELL = re.compile(r"^(?:/\S*/)?(?:ba|z|da)?sh$")
@@ -55,7 +55,7 @@ def read_header(text: str) -> Header:
     )
 
 
-def command_of(name: str, given: Json) -> str | None:
+def command_line_of(name: str, given: Json) -> str | None:
     """Return the command line: of `["bash", "-lc", LINE]` the line, which the shell reads."""
     words_of = mapping(given).get("command", mapping(given).get("cmd"))
     match words_of:
@@ -67,7 +67,7 @@ def command_of(name: str, given: Json) -> str | None:
         ):
             return line
     if name in ("exec_command", "shell_command"):
-        return words(words_of)
+        return text_or_none(words_of)
     return shell_command(name, given)
 
 
@@ -85,7 +85,7 @@ def script_commands(script: str) -> Iterator[str]:
 
 
 def _unescaped(text: str, quote: str) -> str:
-    decoded = json_of(f'"{text}"'.encode()) if quote == '"' else None
+    decoded = json_or_none(f'"{text}"'.encode()) if quote == '"' else None
     return decoded if isinstance(decoded, str) else _ESCAPE.sub(_character, text)
 
 

@@ -28,7 +28,7 @@ class Traced(Struct, frozen=True):
     known: Known = Known()
 
 
-class Counted(Struct, frozen=True):
+class UncopiedSession(Struct, frozen=True):
     """A session with its own calls only."""
 
     kept: KeptSession
@@ -38,7 +38,7 @@ class Counted(Struct, frozen=True):
     """The file of that session."""
 
 
-def without_copies(sessions: Sequence[Traced]) -> list[Counted]:
+def without_copies(sessions: Sequence[Traced]) -> list[UncopiedSession]:
     """Return the sessions in their order, each with the commands that no earlier one has.
 
     Only a session that says that it continues or forks another is compared with it; of two, the one that was
@@ -47,7 +47,7 @@ def without_copies(sessions: Sequence[Traced]) -> list[Counted]:
     order = sorted(range(len(sessions)), key=lambda at: _age(sessions[at]))
     by_message: dict[int, int] = {}
     by_id = {each.kept.id: at for at, each in enumerate(sessions)}
-    found: dict[int, Counted] = {}
+    found: dict[int, UncopiedSession] = {}
     for at in order:
         own = sessions[at]
         earlier = sorted(_linked(own, by_message, by_id) - {at})
@@ -67,13 +67,17 @@ def _linked(own: Traced, by_message: Mapping[int, int], by_id: Mapping[str, int]
     return shared | {by_id[id] for id in own.trail.forked_from if id in by_id}
 
 
-def _counted(own: Traced, earlier: Sequence[Traced]) -> Counted:
+def _counted(own: Traced, earlier: Sequence[Traced]) -> UncopiedSession:
     known: set[str] = set(own.known.calls)
     for each in earlier:
         known.update(*each.trail.calls.values())
     copied = {n for n, keys in own.trail.calls.items() if not known.isdisjoint(keys)}
     source = earlier[0].kept.file if earlier else own.known.source
-    return Counted(_without(own.kept, copied), len(copied), source) if copied else Counted(own.kept)
+    return (
+        UncopiedSession(_without(own.kept, copied), len(copied), source)
+        if copied
+        else UncopiedSession(own.kept)
+    )
 
 
 def _without(kept: KeptSession, copied: set[int]) -> KeptSession:
@@ -98,7 +102,7 @@ def _found(command: Command) -> FoundCommand:
     return FoundCommand(end="reported" if command.end == "unknown" else command.end, **fields)
 
 
-def sentences(name: str, counted: Counted) -> Iterator[str]:
+def describe_copies(name: str, counted: UncopiedSession) -> Iterator[str]:
     """Yield what to say of copied calls."""
     if counted.copied:
         calls = "1 call is" if counted.copied == 1 else f"{counted.copied} calls are"

@@ -79,7 +79,7 @@ class ReadSession(Struct, frozen=True):
     """The session's, with its calls by command."""
 
 
-def keep(
+def keep_session(
     session: Session, tool: Tool, *, agent: str, sha256: str, file: str, whole: bool = False
 ) -> ReadSession:
     """Return what is stored of a session; with `whole`, its transcript, redacted by pattern."""

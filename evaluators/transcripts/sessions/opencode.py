@@ -9,7 +9,7 @@ from typing import IO
 from msgspec import structs
 
 from evaluators.model import Event
-from evaluators.transcripts.opencode import call_events, cost_of, usage_of
+from evaluators.transcripts.opencode import call_events, sum_costs, usage_of
 from evaluators.transcripts.sessions.session import (
     Problems,
     Session,
@@ -18,7 +18,7 @@ from evaluators.transcripts.sessions.session import (
     span_of,
     whole_json,
 )
-from evaluators.transcripts.stream import Object, mapping, moment, transcript, words
+from evaluators.transcripts.stream import Object, mapping, moment, text_or_none, transcript
 
 _OWN = re.compile(rb'^\s*\{\s*"info"\s*:')
 
@@ -40,11 +40,11 @@ def parse(file: IO[bytes], problems: Problems) -> Iterator[Session]:
     read = transcript(
         events,
         usage=usage_of([mapping(info.get("tokens")) for info in answered]) if answered else None,
-        cost_usd=cost_of([info.get("cost") for info in answered]),
+        cost_usd=sum_costs([info.get("cost") for info in answered]),
     )
-    model = next((words(info.get("modelID")) or "" for info in reversed(answered)), "")
+    model = next((text_or_none(info.get("modelID")) or "" for info in reversed(answered)), "")
     times = span_of(event.timestamp for event in events)
-    id = words(mapping(value.get("info")).get("id")) or ""
+    id = text_or_none(mapping(value.get("info")).get("id")) or ""
     return only_session(Session(id, read, model, *times), "opencode")
 
 
@@ -62,9 +62,9 @@ def _events(message: Object) -> Iterator[Event]:
     for part in map(mapping, parts if isinstance(parts, list) else ()):
         kind = part.get("type")
         if kind == "text" and not part.get("synthetic"):
-            role = words(info.get("role")) or "assistant"
-            yield Event("message", role=role, text=words(part.get("text")), timestamp=time)
+            role = text_or_none(info.get("role")) or "assistant"
+            yield Event("message", role=role, text=text_or_none(part.get("text")), timestamp=time)
         elif kind == "reasoning":
-            yield Event("model_step", name=kind, text=words(part.get("text")), timestamp=time)
+            yield Event("model_step", name=kind, text=text_or_none(part.get("text")), timestamp=time)
         elif kind == "tool":
             yield from call_events(part)

@@ -13,12 +13,12 @@ from evaluators.transcripts.sessions.session import (
     Problems,
     Session,
     UnreadableSession,
-    objects,
+    read_objects,
     span_of,
     whole_json,
 )
 from evaluators.transcripts.span_attributes import attributes
-from evaluators.transcripts.stream import json_of
+from evaluators.transcripts.stream import json_or_none
 
 _OWN = re.compile(rb'"(?:resourceSpans|resource_spans)"\s*:|"(?:traceId|trace_id)"\s*:')
 
@@ -47,8 +47,8 @@ def parse(file: IO[bytes], problems: Problems) -> Iterator[Session]:
 def _spans(file: IO[bytes], problems: Problems) -> Iterator[Mapping[str, Json]]:
     first = file.readline()
     file.seek(0)
-    if isinstance(json_of(first), dict):
-        yield from chain.from_iterable(find_spans(line) or () for line in objects(file, problems))
+    if isinstance(json_or_none(first), dict):
+        yield from chain.from_iterable(find_spans(line) or () for line in read_objects(file, problems))
     else:
         yield from find_spans(whole_json(file)) or ()
 

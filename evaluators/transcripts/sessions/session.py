@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from evaluators.model import Transcript
 from evaluators.tool_use.recognised_files import recognised_session
-from evaluators.transcripts.stream import Object, json_of
+from evaluators.transcripts.stream import Object, json_or_none
 from evaluators.transcripts.text_encoding import decode_text, encoding_of
 
 HEAD_BYTES = 64 * 1024
@@ -65,7 +65,7 @@ class Problems(list[str]):
             self.append(f"line {line}: {sentence}")
 
 
-class Importer(NamedTuple):
+class SessionImporter(NamedTuple):
     """A reader of one agent's session files."""
 
     agent: str
@@ -76,7 +76,7 @@ class Importer(NamedTuple):
 
 
 def parse_session_file(
-    file: IO[bytes], importers: Sequence[Importer]
+    file: IO[bytes], importers: Sequence[SessionImporter]
 ) -> tuple[str, Iterator[Session], Problems]:
     """Return the agent, the sessions and the problems of a file; problems are complete after the last session.
 
@@ -100,7 +100,7 @@ def parse_session_file(
     raise UnreadableSession(f"line 1: not a session file of a known agent. Known: {known}.")
 
 
-def objects(file: IO[bytes], problems: Problems) -> Iterator[Object]:
+def read_objects(file: IO[bytes], problems: Problems) -> Iterator[Object]:
     """Yield the JSON objects of a file with one on each line, one at a time."""
     number = 0
     while line := file.readline(LONGEST_LINE):
@@ -110,7 +110,7 @@ def objects(file: IO[bytes], problems: Problems) -> Iterator[Object]:
             while (rest := file.readline(LONGEST_LINE)) and not rest.endswith(b"\n"):
                 pass
         elif line.strip():
-            value = json_of(line)
+            value = json_or_none(line)
             if isinstance(value, dict):
                 yield value
             else:

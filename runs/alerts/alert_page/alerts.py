@@ -16,7 +16,7 @@ from evalhub.web.csv_export import Cell, Table
 from evalhub.web.paging import Page, page_below
 from evaluators.statistics.measure_change import ChangeVerdict
 from runs.alerts.alert_filters import AlertListFilters
-from runs.compare.differences import Difference, fingerprint_differences
+from runs.compare.differences import FingerprintDifference, fingerprint_differences
 from runs.compare.drift import drift_sentence
 from runs.compare.measure_changes import HEADLINE
 from runs.compare.shown_changes import ShownChange
@@ -76,7 +76,7 @@ class AlertCard:
     regressed: tuple[ShownChange, ...]
     """The headline measures that regressed."""
     lost: tuple[Lost, ...]
-    differences: tuple[Difference, ...]
+    differences: tuple[FingerprintDifference, ...]
     gate: LostGate | None = None
     """The gate that failed most often."""
     fresh: Fresh | None = None

@@ -20,7 +20,13 @@ from evalhub.web.csv_export import chosen_table
 from evalhub.web.fragments import STOP_POLLING, page_or_fragment
 from evalhub.web.paging import key_of
 from evalhub.web.posted_query import posted_query
-from runs.alerts.alert_filters import NOBODY, AlertListFilters, Counts, alert_counts, in_force
+from runs.alerts.alert_filters import (
+    NOBODY,
+    AlertCounts,
+    AlertListFilters,
+    active_alert_filters,
+    alert_counts,
+)
 from runs.alerts.alert_page.alerts import AlertCard, alert_card, alert_page, regression_table, triage_time
 from runs.alerts.alert_page.forms import AlertForm, BulkForm
 from runs.alerts.alert_page.markdown import alert_as_markdown
@@ -29,7 +35,7 @@ from runs.errors import Unconfirmable
 from runs.launch.confirmation import plan_confirmation, start_confirmation
 from runs.models import Alert
 from runs.models.comparison import AlertState, Evidence
-from runs.results.no_match import no_match
+from runs.results.address_filters import no_match
 
 TITLES = {
     AlertState.UNTRIAGED: "Untriaged",
@@ -54,7 +60,7 @@ def regressions(request: ProjectRequest) -> HttpResponseBase:
     page, cards = alert_page(project, state, filters, request.GET.get("before", ""))
     # Only one card is drawn with its details, by default the first; the others load theirs.
     opened = key_of(request.GET.get("open", "")) or next((card.alert.pk for card in cards), None)
-    chips = in_force(filters, state, counts)
+    chips = active_alert_filters(filters, state, counts)
     context = {
         **_tabs(project, request.GET, counts),
         "cards": [
@@ -87,7 +93,7 @@ def _state(query: QueryDict) -> str:
     return requested if requested in AlertState.values else AlertState.UNTRIAGED.value
 
 
-def _tabs(project: Project, query: QueryDict, counts: Counts | None = None) -> dict[str, Any]:
+def _tabs(project: Project, query: QueryDict, counts: AlertCounts | None = None) -> dict[str, Any]:
     """Return the tabs with their numbers of matching alerts, and the one that is shown."""
     filters = AlertListFilters.of(query)
     counts = counts or alert_counts(project, filters)

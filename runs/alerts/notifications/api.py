@@ -10,7 +10,7 @@ from pydantic import Field
 
 from evalhub.lib.timestamps import moment
 from evalhub.teams.bearer import ApiRequest, Bearer
-from evalhub.web.rest.errors import ApiError, answers, not_found
+from evalhub.web.rest.errors import ApiError, declare_answers, not_found
 from evalhub.web.rest.pages import Cursor, PageOut, page_of
 from evalhub.web.rest.request_body import Key, RequestBody, Text
 from runs.alerts.notifications.channels import ChannelRefused, change_channel, create_channel, delete_channel
@@ -84,14 +84,14 @@ class DeliveryFilters(Cursor):
     state: DeliveryState | None = None
 
 
-@router.get("/channels", auth=Bearer(), response=answers(PageOut[ChannelOut]))
+@router.get("/channels", auth=Bearer(), response=declare_answers(PageOut[ChannelOut]))
 def list_channels(request: ApiRequest, cursor: Query[Cursor]) -> dict[str, Any]:
     """List the project's channels."""
     rows = Channel.objects.filter(project=request.access.project)
     return page_of(request, rows, cursor, lambda channels: [_channel(each) for each in channels])
 
 
-@router.post("/channels", auth=Bearer("manage"), response=answers(ChannelOut, status=201))
+@router.post("/channels", auth=Bearer("manage"), response=declare_answers(ChannelOut, status=201))
 def create(request: ApiRequest, given: ChannelIn) -> Status[dict[str, Any]]:
     """Create a channel."""
     values = given.model_dump(exclude={"kind"})
@@ -102,7 +102,7 @@ def create(request: ApiRequest, given: ChannelIn) -> Status[dict[str, Any]]:
     return Status(201, _channel(channel))
 
 
-@router.patch("/channels/{channel_id}", auth=Bearer("manage"), response=answers(ChannelOut))
+@router.patch("/channels/{channel_id}", auth=Bearer("manage"), response=declare_answers(ChannelOut))
 def change(request: ApiRequest, channel_id: Path[Key], given: ChannelChange) -> dict[str, Any]:
     """Change a channel; its kind can't be changed."""
     values = {name: value for name, value in given if value is not None}
@@ -114,14 +114,14 @@ def change(request: ApiRequest, channel_id: Path[Key], given: ChannelChange) -> 
         raise _refused(refused) from refused
 
 
-@router.delete("/channels/{channel_id}", auth=Bearer("manage"), response=answers(None, status=204))
+@router.delete("/channels/{channel_id}", auth=Bearer("manage"), response=declare_answers(None, status=204))
 def delete(request: ApiRequest, channel_id: Path[Key]) -> Status[None]:
     """Delete a channel with its log; what is queued for it is not sent."""
     delete_channel(_find(request, channel_id), by=request.access.user)
     return Status(204, None)
 
 
-@router.get("/deliveries", auth=Bearer("manage"), response=answers(PageOut[DeliveryOut]))
+@router.get("/deliveries", auth=Bearer("manage"), response=declare_answers(PageOut[DeliveryOut]))
 def list_deliveries(request: ApiRequest, filters: Query[DeliveryFilters]) -> dict[str, Any]:
     """List what was sent to channels, newest first, with the last response."""
     rows = Delivery.objects.filter(channel__project=request.access.project).select_related("notification")

@@ -16,7 +16,7 @@ from django.views.decorators.debug import sensitive_variables
 
 from evalhub.teams import audit
 from evalhub.teams.models import Project
-from runs.alerts.notifications.signing import key_of
+from runs.alerts.notifications.signing import decode_key
 from runs.models import Channel, Delivery, Notification
 from runs.models.notification import CHOSEN_EVENTS, ChannelKind, DeliveryState, NotificationEvent
 from runs.workers import wakeups
@@ -41,7 +41,7 @@ def create_channel(project: Project, kind: str, values: Mapping[str, Any], *, by
     channel = Channel(project=project, kind=kind)
     _set(channel, values)
     _store(channel)
-    audit.record(project, by, "channel.create", channel.name, kind=kind, events=channel.events)
+    audit.append_event(project, by, "channel.create", channel.name, kind=kind, events=channel.events)
     return channel
 
 
@@ -54,14 +54,14 @@ def change_channel(channel: Channel, values: Mapping[str, Any], *, by: User | No
     _set(channel, kept)
     _store(channel)
     if changed:
-        audit.record(channel.project, by, "channel.change", channel.name, changed=changed)
+        audit.append_event(channel.project, by, "channel.change", channel.name, changed=changed)
     return channel
 
 
 @transaction.atomic
 def delete_channel(channel: Channel, *, by: User | None) -> None:
     """Delete a channel with its log; what is queued for it is not sent."""
-    audit.record(channel.project, by, "channel.delete", channel.name)
+    audit.append_event(channel.project, by, "channel.delete", channel.name)
     channel.delete()
 
 
@@ -85,7 +85,7 @@ def send_again(delivery: Delivery, *, by: User | None) -> bool:
         if failed.update(state=DeliveryState.QUEUED, lease_until=None, token="", **again) != 1:
             return False
         project = delivery.channel.project
-        audit.record(project, by, "channel.send-again", delivery.channel.name, message=delivery.uid)
+        audit.append_event(project, by, "channel.send-again", delivery.channel.name, message=delivery.uid)
     wakeups.deliver(delivery.channel_id)
     return True
 
@@ -102,7 +102,7 @@ def _set(channel: Channel, values: Mapping[str, Any]) -> None:
         channel.recipients = []
     if channel.kind == ChannelKind.SLACK:
         channel.secret = ""
-    if problems := problems_of(channel):
+    if problems := channel_problems(channel):
         raise ChannelRefused(problems)
 
 
@@ -116,7 +116,7 @@ def _store(channel: Channel) -> None:
 
 
 @sensitive_variables()
-def problems_of(channel: Channel) -> dict[str, str]:
+def channel_problems(channel: Channel) -> dict[str, str]:
     """Return a sentence for each wrong field; it never repeats an address or a secret."""
     found = {"name": _name(channel.name), "events": _events(channel.events)}
     if channel.kind == ChannelKind.EMAIL:
@@ -175,7 +175,7 @@ def _address(address: str) -> str:
 
 def _secret(secret: str) -> str:
     try:
-        key_of(secret)
+        decode_key(secret)
     except ValueError:
         return (
             "Enter whsec_ and 24 to 64 random bytes in base64; this prints one: "

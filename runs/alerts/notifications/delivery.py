@@ -9,8 +9,8 @@ from typing import Any
 from django.db.models import F
 from django.utils import timezone
 
-from runs.alerts.notifications.messages import Message, NothingToSay, compose
-from runs.alerts.notifications.sending import Attempt, send
+from runs.alerts.notifications.messages import NothingToSay, NotificationMessage, compose
+from runs.alerts.notifications.sending import Attempt, send_delivery
 from runs.db.retry import retry_when_lost
 from runs.db.transactions import write_transaction
 from runs.models import Delivery, Notification
@@ -108,13 +108,13 @@ def _deliver(delivery: Delivery) -> bool:
         return True
     if not begin(delivery, now=timezone.now()):
         return True
-    attempt = send(delivery, message)
+    attempt = send_delivery(delivery, message)
     delivery.refresh_from_db(fields=["attempts", "first_attempt"])
     _record(delivery, **_result(delivery, attempt, now=timezone.now()))
     return attempt.sent
 
 
-def _message(notification: Notification) -> Message:
+def _message(notification: Notification) -> NotificationMessage:
     """Return the message, the same in every attempt."""
     message = compose(notification)
     if not notification.content:

@@ -10,7 +10,7 @@ from django.db import transaction
 
 from evalhub.teams.models import AuditEvent, Project
 from evaluators.statistics.measure_change import ChangeVerdict
-from runs.alerts.notifications.messages import Message, absolute
+from runs.alerts.notifications.messages import NotificationMessage, absolute
 from runs.db.outbox import record_event
 from runs.models import Alert, Channel, Notification, Run
 from runs.models.comparison import AlertState
@@ -24,7 +24,7 @@ MOST_LINES = 10
 
 
 @dataclass(frozen=True)
-class Week:
+class WeekInProject:
     """What happened in a project from Monday to Sunday."""
 
     monday: datetime
@@ -61,7 +61,7 @@ def _record(project: Project, monday: datetime) -> bool:
     key = f"digest:{project.pk}:{year}-W{week:02d}"
     if Notification.objects.filter(project=project, key=key).exists():
         return False
-    found = week_of(project, monday)
+    found = summarize_week(project, monday)
     if not found.has_news:
         return False
     with transaction.atomic():
@@ -71,7 +71,7 @@ def _record(project: Project, monday: datetime) -> bool:
     return True
 
 
-def week_of(project: Project, monday: datetime) -> Week:
+def summarize_week(project: Project, monday: datetime) -> WeekInProject:
     """Return what happened in the seven days from `monday` on. Four queries."""
     until = monday + timedelta(days=7)
     runs = Run.objects.filter(project=project, finished__gte=monday, finished__lt=until)
@@ -81,7 +81,7 @@ def week_of(project: Project, monday: datetime) -> Week:
         "run__suite", "run__target", "run__project"
     )
     triaged = AuditEvent.objects.filter(project=project, action="alert.triage", at__gte=monday, at__lt=until)
-    return Week(
+    return WeekInProject(
         monday,
         Counter(outcome for outcome, _ in ended),
         Counter(verdict for _, verdict in ended if verdict),
@@ -96,7 +96,7 @@ def _closes(detail: dict[str, object]) -> bool:
     return isinstance(changed, list) and "state" in changed and detail.get("state") in CLOSED
 
 
-def digest_message(project: Project, week: Week) -> Message:
+def digest_message(project: Project, week: WeekInProject) -> NotificationMessage:
     """Return a week in words."""
     last = week.monday + timedelta(days=6)
     title = f"Week {week.monday:%-d %b} to {last:%-d %b %Y}: {project.name}"
@@ -116,10 +116,12 @@ def digest_message(project: Project, week: Week) -> Message:
         "verdicts": dict(week.verdicts),
         "regressions": {"opened": len(week.opened), "closed": week.closed, "open": week.still_open},
     }
-    return Message(title, lines, absolute(project.get_absolute_url()), [["Project", project.name]], data)
+    return NotificationMessage(
+        title, lines, absolute(project.get_absolute_url()), [["Project", project.name]], data
+    )
 
 
-def _runs(week: Week) -> str:
+def _runs(week: WeekInProject) -> str:
     parts = [f"{week.outcomes[key]} {word}" for key, word in OUTCOMES.items() if week.outcomes[key]]
     total = _count(week.outcomes.total(), "run")
     return f"{total} finished: {', '.join(parts)}." if parts else f"{total} finished."

@@ -29,7 +29,7 @@ class NothingToSay(Exception):
 
 
 @dataclass(frozen=True)
-class Message:
+class NotificationMessage:
     """A message as plain values, the same for every channel."""
 
     title: str
@@ -44,10 +44,10 @@ class Message:
         return asdict(self)
 
 
-def compose(notification: Notification) -> Message:
+def compose(notification: Notification) -> NotificationMessage:
     """Return an event's message. Raises `NothingToSay` if its run, alert or person is gone."""
     if notification.content:
-        return Message(**notification.content)
+        return NotificationMessage(**notification.content)
     if notification.event == NotificationEvent.TEST:
         return _test(notification)
     run = _run(notification)
@@ -99,7 +99,7 @@ def _data(run: Run) -> dict[str, Any]:
     }
 
 
-def _regression(alert: Alert, run: Run) -> Message:
+def _regression(alert: Alert, run: Run) -> NotificationMessage:
     if alert.kind == AlertKind.DRIFT:
         return _drift(alert, run)
     changes = _regressed(run)
@@ -133,13 +133,15 @@ def _regression(alert: Alert, run: Run) -> Message:
         "measures": measures,
         "fresh": alert.fresh,
     }
-    return Message(title, lines, absolute(run.get_absolute_url()), _facts(run), data)
+    return NotificationMessage(title, lines, absolute(run.get_absolute_url()), _facts(run), data)
 
 
-def _drift(alert: Alert, run: Run) -> Message:
+def _drift(alert: Alert, run: Run) -> NotificationMessage:
     title = f"Drift: {run.suite.name} on {run.target.name}, run {run.pk}"
     data = {**_data(run), "alert": alert.pk, "drift": alert.drift}
-    return Message(title, [drift_sentence(alert.drift)], absolute(run.get_absolute_url()), _facts(run), data)
+    return NotificationMessage(
+        title, [drift_sentence(alert.drift)], absolute(run.get_absolute_url()), _facts(run), data
+    )
 
 
 def _regressed(run: Run) -> list[MeasureChange]:
@@ -158,14 +160,16 @@ def verdict_sentence(change: MeasureChange) -> str:
     return f"{moved}, {scenarios_worse(change)}. {explanation(change)}"
 
 
-def _run_failed(run: Run) -> Message:
+def _run_failed(run: Run) -> NotificationMessage:
     why = redact_patterns(run.error).strip()[:LONGEST_ERROR]
     why = why or f"{run.errors} of {run.trials} trials ended as errors; no trial failed."
     title = f"Run {run.pk} failed: {run.suite.name} on {run.target.name}"
-    return Message(title, [why], absolute(run.get_absolute_url()), _facts(run), {**_data(run), "error": why})
+    return NotificationMessage(
+        title, [why], absolute(run.get_absolute_url()), _facts(run), {**_data(run), "error": why}
+    )
 
 
-def _assigned(notification: Notification, alert: Alert, run: Run) -> Message:
+def _assigned(notification: Notification, alert: Alert, run: Run) -> NotificationMessage:
     person = notification.to
     if person is None or alert.assignee_id != person.pk:
         raise NothingToSay("The alert was assigned to somebody else before this was sent.")
@@ -181,15 +185,15 @@ def _assigned(notification: Notification, alert: Alert, run: Run) -> Message:
     if alert.note:
         lines.append(f"Note: {redact_patterns(alert.note)[:LONGEST_ERROR]}")
     data = {**_data(run), "alert": alert.pk, "assignee": name, "by": by}
-    return Message(
+    return NotificationMessage(
         title, lines, absolute(f"/p/{run.project.slug}/regressions/?assignee={name}"), _facts(run), data
     )
 
 
-def _test(notification: Notification) -> Message:
+def _test(notification: Notification) -> NotificationMessage:
     by = notification.by.get_username() if notification.by else "Somebody"
     project = notification.project
-    return Message(
+    return NotificationMessage(
         f"Test from evalhub, project {project.name}",
         [f"{by} sent this test. The channel works."],
         absolute(project.get_absolute_url()),

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import smtplib
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.mail import EmailMessage
 from django.views.decorators.debug import sensitive_variables
 
-from runs.alerts.notifications.bodies import mail_subject, mail_text, slack_body, webhook_body
-from runs.alerts.notifications.messages import Message
+from evalhub.lib.timestamps import moment
+from runs.alerts.notifications.messages import NotificationMessage
 from runs.alerts.notifications.signing import signature_headers
 from runs.models import Channel, Delivery
 from runs.models.notification import ChannelKind, NotificationEvent
@@ -22,6 +24,62 @@ from runs.sandbox.worker_settings import outbound
 
 if TYPE_CHECKING:  # httpx takes a tenth of a second
     import httpx
+
+
+LONGEST_SUBJECT = 200
+LONGEST_SLACK_TEXT = 2900
+"""Characters; Slack refuses sections of more than 3,000."""
+
+
+def webhook_body(event: str, at: datetime, message: NotificationMessage) -> bytes:
+    """Return the JSON of a webhook: `type`, `timestamp` of the event and `data`."""
+    data: dict[str, Any] = {
+        **message.data,
+        "title": message.title,
+        "text": "\n".join(message.lines),
+        "url": message.link,
+    }
+    return _json({"type": event, "timestamp": moment(at), "data": data})
+
+
+def slack_body(message: NotificationMessage) -> bytes:
+    """Return a message for a Slack incoming webhook: `text` for notifications, `blocks` for the channel.
+
+    Source: https://docs.slack.dev/messaging/sending-messages-using-incoming-webhooks
+    """
+    facts = " · ".join(f"{name}: {value}" for name, value in message.facts)
+    text = "\n".join([f"*{_escaped(message.title)}*", *map(_escaped, message.lines)])[:LONGEST_SLACK_TEXT]
+    blocks = [
+        {"type": "section", "text": {"type": "mrkdwn", "text": text}},
+        {"type": "section", "text": {"type": "mrkdwn", "text": f"<{message.link}|Open in evalhub>"}},
+        {"type": "context", "elements": [{"type": "mrkdwn", "text": _escaped(facts)[:LONGEST_SLACK_TEXT]}]},
+    ]
+    return _json({"text": _escaped(message.title), "blocks": blocks})
+
+
+def mail_subject(message: NotificationMessage) -> str:
+    """Return the title on one line."""
+    return f"[evalhub] {' '.join(message.title.split())}"[:LONGEST_SUBJECT]
+
+
+def mail_text(message: NotificationMessage) -> str:
+    """Return a mail's text."""
+    facts = [f"{name}: {value}" for name, value in message.facts]
+    return "\n".join([*message.lines, "", message.link, "", *facts, ""])
+
+
+def _escaped(text: str) -> str:
+    """Return a text in which Slack finds no links and mentions.
+
+    Source: https://docs.slack.dev/messaging/formatting-message-text, Escaping text
+    """
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _json(value: Any) -> bytes:
+    # Sorted, so that every attempt has the same body whatever order the database returns.
+    return json.dumps(value, ensure_ascii=False, sort_keys=True).encode()
+
 
 SECONDS = 15.0
 """Longest time for one request, from the connection to the end of the answer."""
@@ -42,14 +100,14 @@ class Attempt:
     """Whether another attempt can't succeed."""
 
 
-def send(delivery: Delivery, message: Message) -> Attempt:
+def send_delivery(delivery: Delivery, message: NotificationMessage) -> Attempt:
     """Send a delivery's message to its channel. Raises nothing of the network's."""
     if delivery.channel.kind == ChannelKind.EMAIL:
         return _mail(delivery, message)
     return _post(delivery, message)
 
 
-def _mail(delivery: Delivery, message: Message) -> Attempt:
+def _mail(delivery: Delivery, message: NotificationMessage) -> Attempt:
     if not settings.MAIL_SERVER:
         return Attempt(False, "No mail server is set up. Set EVALHUB_EMAIL_URL on the workers.")
     recipients = list(delivery.channel.recipients)
@@ -70,7 +128,7 @@ def _mail(delivery: Delivery, message: Message) -> Attempt:
 
 
 @sensitive_variables()
-def _post(delivery: Delivery, message: Message) -> Attempt:
+def _post(delivery: Delivery, message: NotificationMessage) -> Attempt:
     channel = delivery.channel
     headers = {"Content-Type": "application/json", "User-Agent": "evalhub"}
     if channel.kind == ChannelKind.WEBHOOK:

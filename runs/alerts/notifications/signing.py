@@ -15,7 +15,7 @@ SHORTEST, LONGEST = 24, 64
 """Bytes of a key."""
 
 
-def key_of(secret: str) -> bytes:
+def decode_key(secret: str) -> bytes:
     """Return the key of `whsec_` and base64. Raises `ValueError` if it is none, or not of 24 to 64 bytes."""
     try:
         key = base64.b64decode(secret.removeprefix(PREFIX), validate=True)
@@ -32,7 +32,7 @@ def signature_headers(secret: str, message_id: str, seconds: int, body: bytes) -
     The signature is the base64 of HMAC-SHA256 over `id.seconds.body`.
     """
     signed = b".".join((message_id.encode(), str(seconds).encode(), body))
-    digest = hmac.new(key_of(secret), signed, hashlib.sha256).digest()
+    digest = hmac.new(decode_key(secret), signed, hashlib.sha256).digest()
     return {
         "webhook-id": message_id,
         "webhook-timestamp": str(seconds),

@@ -6,18 +6,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from evaluators.statistics.comparability import sentence
+from evaluators.statistics.comparability import describe_incomparable
 from evaluators.statistics.error_shares import Levels
 from evaluators.statistics.measure_change import MeasureChange, MeasureRule, Sample
 from evaluators.statistics.verdict_sentences import p_text
 from runs.compare.compare_page.compared_scenarios import ORDER, ComparedScenario, sides_of
 from runs.compare.comparison import incomparable
-from runs.compare.differences import Difference, definition_differences, fingerprint_rows
+from runs.compare.differences import FingerprintDifference, definition_differences, fingerprint_rows
 from runs.compare.first_divergences import FirstDivergences, first_divergences
 from runs.compare.fresh_trials import FreshRun, pool_of
 from runs.compare.measure_changes import HEADLINE, PASS, Pool, compare_pools
 from runs.compare.shown_changes import ShownChange, ShownVerdict, shown_verdict
-from runs.compare.side_by_side import measures_of
+from runs.compare.side_by_side import measures_with_cells
 from runs.compare.stored_changes import stored_changes, stored_scenario_changes
 from runs.models import Measure, Run
 from runs.results.counting import compared_by
@@ -79,7 +79,7 @@ class ComparedRuns:
 
     base: Run
     new: Run
-    fingerprint: list[Difference]
+    fingerprint: list[FingerprintDifference]
     measures: list[MeasureRow]
     scenarios: list[ComparedScenario]
     verdict: ShownVerdict | None
@@ -128,7 +128,7 @@ class ComparedRuns:
     @property
     def not_comparable(self) -> str:
         """Return how many shared scenarios changed, and in what; empty if none."""
-        return sentence([each.changed for each in self.changed])
+        return describe_incomparable([each.changed for each in self.changed])
 
     @property
     def compared_by(self) -> str:
@@ -158,7 +158,7 @@ def scenario_values(pools: Sequence[Pool], measure: str) -> list[ScenarioValue]:
     return sorted(values, key=lambda each: _worse_first(rule, each))
 
 
-def compare_runs(base: Run, new: Run, fresh: Sequence[FreshRun] = ()) -> ComparedRuns:
+def compare_two_runs(base: Run, new: Run, fresh: Sequence[FreshRun] = ()) -> ComparedRuns:
     """Return two runs side by side, differences first.
 
     Six queries; up to two more where the runs' suite versions differ.
@@ -214,7 +214,7 @@ def _computed(pools: Sequence[Pool]) -> Changes:
 def _measures(base: Run, new: Run, changes: Sequence[MeasureChange]) -> list[MeasureRow]:
     by_name = {change.rule.name: change for change in changes if change.scenarios}
     rows = []
-    for measure, cells in measures_of([base, new]):
+    for measure, cells in measures_with_cells([base, new]):
         change = by_name.get(str(measure))
         own = [cell.mean if cell else None for cell in cells]
         before, after = (change.before, change.after) if change else own
@@ -223,19 +223,19 @@ def _measures(base: Run, new: Run, changes: Sequence[MeasureChange]) -> list[Mea
     return sorted(rows, key=lambda row: (row.measure.layer != "trial", row.measure.name != "pass"))
 
 
-def edited(base: Run, new: Run) -> list[Difference]:
+def edited(base: Run, new: Run) -> list[FingerprintDifference]:
     """Return the edits of the runs' target and judges. One query; expects their target versions to be loaded."""
     return [*_in_target(base, new), *_in_judges(base, new)]
 
 
-def _in_target(base: Run, new: Run) -> list[Difference]:
+def _in_target(base: Run, new: Run) -> list[FingerprintDifference]:
     before, after = base.target_version, new.target_version
     if base.target_id != new.target_id or before is None or after is None or before == after:
         return []
     return definition_differences("Target's", before.definition, after.definition)
 
 
-def _in_judges(base: Run, new: Run) -> list[Difference]:
+def _in_judges(base: Run, new: Run) -> list[FingerprintDifference]:
     """Return the edits of the judges that both runs could use."""
     definitions: dict[int, dict[str, dict[str, Any]]] = {base.pk: {}, new.pk: {}}
     columns = ("run_id", "targetversion__target__name", "targetversion__definition")

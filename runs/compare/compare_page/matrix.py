@@ -10,7 +10,7 @@ from runs.compare.compare_page.compared_scenarios import ScenarioSide, by_counts
 from runs.compare.fresh_trials import FreshRun, pool_of
 from runs.compare.measure_changes import HEADLINE, Pool, compare_pools
 from runs.compare.shown_changes import ShownChange
-from runs.compare.side_by_side import measures_of
+from runs.compare.side_by_side import measures_with_cells
 from runs.models import Measure, Run
 from runs.results.comparability import outcomes_changed_since
 from runs.results.measures import label_of
@@ -116,7 +116,7 @@ def summary_matrix(runs: Sequence[Run], fresh: Sequence[FreshRun]) -> Matrix:
     ]
     counts = [(0, 0), *((each.comparable, each.common) for each in compared)]
     rows = []
-    for measure, cells in measures_of(runs):
+    for measure, cells in measures_with_cells(runs):
         if str(measure) in SUMMARY:
             found = [None, *(each.get(str(measure)) for each in changes)]
             rows.append(

@@ -20,7 +20,7 @@ from evaluators.statistics.looks import first_size
 from evaluators.statistics.regression import detectable_with
 from runs.compare.compare_page.chosen_runs import ChosenRuns, chosen_runs
 from runs.compare.compare_page.compared_scenarios import ComparedScenario
-from runs.compare.compare_page.comparison import compare_runs
+from runs.compare.compare_page.comparison import compare_two_runs
 from runs.compare.differences import LABELS, fingerprint_differences
 from runs.compare.fresh_trials import fresh_runs
 from runs.compare.measure_changes import (
@@ -96,7 +96,7 @@ def _more_page(request: ProjectRequest, given: QueryDict) -> MorePage:
     if len(chosen.runs) != 2:
         raise Http404
     base, new = chosen.runs
-    compared = compare_runs(base, new, fresh_runs(chosen.runs))
+    compared = compare_two_runs(base, new, fresh_runs(chosen.runs))
     scenarios = [each for each in compared.scenarios if each.is_comparable]
     asked = set(given.getlist("scenario"))
     keys = [

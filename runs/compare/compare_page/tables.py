@@ -51,7 +51,7 @@ SCENARIO_COLUMNS = (
 )
 
 
-def scenario_table(compared: ComparedRuns, scenarios: Iterable[ComparedScenario]) -> Table:
+def compared_scenario_table(compared: ComparedRuns, scenarios: Iterable[ComparedScenario]) -> Table:
     """Return the scenarios of a chip; `changed` names the parts that changed."""
     return Table(f"{_name(compared)}-scenarios", SCENARIO_COLUMNS, (_scenario(each) for each in scenarios))
 

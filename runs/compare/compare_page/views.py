@@ -21,13 +21,13 @@ from runs.compare.compare_page.compared_scenarios import (
     compared_facets,
     left_by,
 )
-from runs.compare.compare_page.comparison import ComparedRuns, compare_runs, scenario_values
+from runs.compare.compare_page.comparison import ComparedRuns, compare_two_runs, scenario_values
 from runs.compare.compare_page.matrix import MOST_WITH_SCENARIOS, scenario_matrix, summary_matrix
 from runs.compare.compare_page.tables import (
+    compared_scenario_table,
     matrix_scenario_table,
     matrix_table,
     measure_table,
-    scenario_table,
 )
 from runs.compare.compare_page.text_differences import PARTS, differing_parts, text_differences
 from runs.compare.differences import differing_values
@@ -86,12 +86,12 @@ def _two_runs(
     base, new = chosen.runs
     part = request.GET.get("part", "")
     documents = text_differences(base, new, part) if part in PARTS else []
-    compared = compare_runs(base, new, fresh)
+    compared = compare_two_runs(base, new, fresh)
     show = request.GET.get("show", DIFFERING)
     scenarios = left_by(compared.scenarios, show)
     tables = {
         "measures": lambda: measure_table(compared),
-        "scenarios": lambda: scenario_table(compared, scenarios),
+        "scenarios": lambda: compared_scenario_table(compared, scenarios),
     }
     if table := chosen_table(request, tables):
         return table

@@ -8,7 +8,7 @@ from ninja import Path, Query, Router, Schema
 from pydantic import BaseModel
 
 from evalhub.teams.bearer import ApiRequest, Bearer
-from evalhub.web.rest.errors import ApiError, answers, not_found
+from evalhub.web.rest.errors import ApiError, declare_answers, not_found
 from evalhub.web.rest.request_body import Key, Text
 from evaluators.statistics.measure_change import ChangeVerdict
 from runs.compare.guidance.guidance_comparison import compare_chosen, comparison_json
@@ -58,7 +58,7 @@ class SettingQuery(BaseModel):
     tool_version: Text | None = None
 
 
-@router.get("/guidance/{a}/against/{b}", auth=Bearer(), response=answers(GuidanceComparisonOut))
+@router.get("/guidance/{a}/against/{b}", auth=Bearer(), response=declare_answers(GuidanceComparisonOut))
 def compare_guidance(
     request: ApiRequest, a: Path[Key], b: Path[Key], query: Query[SettingQuery]
 ) -> dict[str, Any]:

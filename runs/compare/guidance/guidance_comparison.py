@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
+import msgspec
 from django.db.models import Case, F, IntegerField, Q, Sum, When
 
 from evaluators.statistics.comparability import Reasons, parts_of
@@ -12,16 +14,41 @@ from evaluators.statistics.error_shares import Levels
 from evaluators.statistics.measure_change import MeasureChange, Sample, pooled
 from evaluators.statistics.regression import compare_headline, compare_measures, compare_scenarios
 from evaluators.tool_use.interaction import COUNTS, RATES
-from runs.compare.guidance.guidance_runs import ChosenRuns
+from runs.compare.guidance.guidance_runs import RunsBySide
 from runs.compare.looks import levels_between
 from runs.compare.measure_changes import HEADLINE, LAYER_1, PASS, RunComparison, rule_of
 from runs.compare.stored_changes import change_json
-from runs.models import Run, RunMeasure
+from runs.models import GuidanceComparison, Run, RunMeasure
 from runs.results.comparability import parts_changed_since
 from runs.results.counting import counted_by_events
 from runs.results.measures import REPORTED, unit_of
 from runs.results.rollups import scenario_series
 from scenarios.models import Guidance, Scenario
+
+FORM = 1
+"""The form of the stored content; a release that changes it counts up."""
+
+
+def basis_of(chosen: RunsBySide) -> str:
+    """Return a hash of what a comparison is computed from."""
+    project = chosen.after[0].project
+    sides = [[(run.pk, run.measured) for run in side] for side in (chosen.before, chosen.after)]
+    parts = (FORM, sides, project.smallest_effect, project.smallest_effects)
+    return hashlib.sha256(msgspec.json.encode(parts, order="sorted")).hexdigest()
+
+
+def read_comparison(before: Guidance, after: Guidance, basis: str) -> bytes | None:
+    """Return the stored content; None if there is none of this basis. One query."""
+    rows = GuidanceComparison.objects.filter(before=before, after=after, basis=basis)
+    found = rows.values_list("content", flat=True).first()
+    return None if found is None else bytes(found)
+
+
+def write_comparison(before: Guidance, after: Guidance, basis: str, content: bytes) -> None:
+    """Store a comparison, unless somebody stored it first. One query."""
+    row = GuidanceComparison(before=before, after=after, basis=basis, content=content)
+    GuidanceComparison.objects.bulk_create([row], ignore_conflicts=True)
+
 
 ROUNDING = 1e-12
 """Share of the squares below which what is left after a subtraction is rounding."""
@@ -29,7 +56,7 @@ Samples = dict[str, dict[str, Sample]]
 """A measure's samples by its name and the scenario's key."""
 
 
-def compare_chosen(chosen: ChosenRuns) -> RunComparison:
+def compare_chosen(chosen: RunsBySide) -> RunComparison:
     """Compare both sides' runs, pooled scenario by scenario by the database.
 
     Up to two queries; for open runs one more each, and one.
@@ -54,12 +81,12 @@ def compare_chosen(chosen: ChosenRuns) -> RunComparison:
     return RunComparison(tuple(headline), tuple(others), scenarios, reasons, common_keys, levels=levels)
 
 
-def _levels(chosen: ChosenRuns) -> Levels:
+def _levels(chosen: RunsBySide) -> Levels:
     """Return the lowest levels of the pairs that were looked at together. No query."""
     return min(levels_between(old, new) for old in chosen.before for new in chosen.after)
 
 
-def _changed(chosen: ChosenRuns, *, strict: bool) -> dict[int, dict[str, Reasons]]:
+def _changed(chosen: RunsBySide, *, strict: bool) -> dict[int, dict[str, Reasons]]:
     """Return what differs from the newest run in each run's scenarios, by key. At most one query."""
     runs = (*chosen.before, *chosen.after)
     newest = max(runs, key=lambda run: run.pk)
@@ -67,7 +94,7 @@ def _changed(chosen: ChosenRuns, *, strict: bool) -> dict[int, dict[str, Reasons
 
 
 def _samples(
-    chosen: ChosenRuns, changed: Mapping[int, Mapping[str, Reasons]], by_events: Collection[int]
+    chosen: RunsBySide, changed: Mapping[int, Mapping[str, Reasons]], by_events: Collection[int]
 ) -> tuple[Samples, Samples]:
     """Return both sides' samples, of runs and scenarios where nothing changed that their measure depends on.
 
@@ -142,7 +169,7 @@ def by_change(compared: RunComparison) -> list[tuple[str, MeasureChange]]:
 
 
 def comparison_json(
-    before: Guidance, after: Guidance, chosen: ChosenRuns | None, compared: RunComparison | None
+    before: Guidance, after: Guidance, chosen: RunsBySide | None, compared: RunComparison | None
 ) -> dict[str, Any]:
     """Return a comparison for REST and the command line; without runs of both, it has no measures."""
     found: dict[str, Any] = {"before": before.pk, "after": after.pk, "verdict": None, "setting": None}

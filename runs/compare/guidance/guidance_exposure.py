@@ -24,7 +24,7 @@ class ExposedTrial:
 
 
 @dataclass(frozen=True)
-class Level:
+class ExposureLevel:
     """One level of exposure on both sides."""
 
     name: str
@@ -49,18 +49,18 @@ def exposed_trials(runs: Sequence[Run]) -> list[ExposedTrial]:
 
 def levels(
     before: Sequence[ExposedTrial], after: Sequence[ExposedTrial], comparable: Collection[str]
-) -> list[Level]:
+) -> list[ExposureLevel]:
     """Return the levels, the weakest first. Pass rates are over comparable scenarios only."""
     return [_level(name, before, after, comparable) for name in LEVELS]
 
 
 def _level(
     name: str, before: Sequence[ExposedTrial], after: Sequence[ExposedTrial], comparable: Collection[str]
-) -> Level:
+) -> ExposureLevel:
     exposed = [each for each in after if each.exposure.get(name) and each.scenario in comparable]
     keys = {each.scenario for each in exposed}
     same = [each for each in before if each.scenario in keys]
-    return Level(name, _share(name, before), _share(name, after), _passed(exposed), _passed(same))
+    return ExposureLevel(name, _share(name, before), _share(name, after), _passed(exposed), _passed(same))
 
 
 def _share(name: str, trials: Sequence[ExposedTrial]) -> Rate:

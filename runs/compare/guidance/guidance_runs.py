@@ -21,7 +21,7 @@ MOST_RUNS = 20
 """Most runs of each side: the newest."""
 
 
-class Setting(NamedTuple):
+class SharedSetting(NamedTuple):
     """What both sides have in common."""
 
     target: str
@@ -34,10 +34,10 @@ class Setting(NamedTuple):
 
 
 @dataclass(frozen=True)
-class ChosenRuns:
+class RunsBySide:
     """The runs of both sides in one setting, newest first."""
 
-    setting: Setting
+    setting: SharedSetting
     before: tuple[Run, ...]
     after: tuple[Run, ...]
     interleaved: bool
@@ -71,18 +71,18 @@ class ChosenRuns:
 class FoundSetting:
     """A setting in which both versions ran, with the keys of its runs, newest first."""
 
-    setting: Setting
+    setting: SharedSetting
     before: Sequence[int]
     after: Sequence[int]
     interleaved: bool
     older: int
 
-    def load(self) -> ChosenRuns:
+    def load(self) -> RunsBySide:
         """Read the runs. One query."""
         rows = Run.objects.filter(pk__in=(*self.before, *self.after)).select_related("project")
         found = {run.pk: run for run in rows}
         before, after = (tuple(found[pk] for pk in side) for side in (self.before, self.after))
-        return ChosenRuns(self.setting, before, after, self.interleaved, self.older)
+        return RunsBySide(self.setting, before, after, self.interleaved, self.older)
 
 
 def settings_of(before: Guidance, after: Guidance, launch: int | None = None) -> list[FoundSetting]:
@@ -97,9 +97,9 @@ def settings_of(before: Guidance, after: Guidance, launch: int | None = None) ->
     found = runs.order_by("-pk").values_list(*columns)
     # Each version's own, because newer runs of one may be more than are read.
     newest = chain(*(found.filter(guidance=each.pk)[:MOST_READ] for each in (before, after)))
-    sides: dict[Setting, dict[int, list[_Key]]] = {}
+    sides: dict[SharedSetting, dict[int, list[_Key]]] = {}
     for target, model, tool, guidance, *key in sorted(newest, key=itemgetter(-1), reverse=True):
-        own = sides.setdefault(Setting(target, model, tool), {before.pk: [], after.pk: []})
+        own = sides.setdefault(SharedSetting(target, model, tool), {before.pk: [], after.pk: []})
         own[guidance].append(_Key(*key))
     both = [
         _found(setting, own[before.pk], own[after.pk])
@@ -114,7 +114,7 @@ class _Key(NamedTuple):
     run: int
 
 
-def _found(setting: Setting, before: Sequence[_Key], after: Sequence[_Key]) -> FoundSetting:
+def _found(setting: SharedSetting, before: Sequence[_Key], after: Sequence[_Key]) -> FoundSetting:
     """Return the runs of launches that had both versions, else all runs; the newest of each side."""
     both = {key.launch for key in before} & {key.launch for key in after}
     old, new = ([key.run for key in keys if not both or key.launch in both] for keys in (before, after))

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from evaluators.statistics.measure_change import MeasureChange
 from runs.compare.guidance.guidance_comparison import by_change
-from runs.compare.guidance.guidance_exposure import Level
-from runs.compare.guidance.guidance_runs import ChosenRuns, FoundSetting, settings_of
+from runs.compare.guidance.guidance_exposure import ExposureLevel
+from runs.compare.guidance.guidance_runs import FoundSetting, RunsBySide, settings_of
 from runs.compare.guidance_page.findings import DocumentDifference, Findings, Reasons, differences, findings
 from runs.compare.measure_changes import RunComparison
 from runs.compare.shown_changes import ShownChange, ShownVerdict, shown_verdict
@@ -34,12 +34,12 @@ class GuidanceAgainst:
     after: Guidance
     documents: Sequence[DocumentDifference]
     settings: Sequence[FoundSetting]
-    chosen: ChosenRuns | None
+    chosen: RunsBySide | None
     """None where no setting had both versions."""
     compared: RunComparison | None = None
     verdict: ShownVerdict | None = None
     scenarios: Sequence[ScenarioChange] = ()
-    levels: Sequence[Level] = ()
+    levels: Sequence[ExposureLevel] = ()
 
     @property
     def input_tokens(self) -> ShownChange | None:

@@ -8,17 +8,22 @@ from dataclasses import dataclass
 import msgspec
 from django.db.models import Max
 
-from runs.compare.guidance.guidance_comparison import by_change, compare_chosen
+from runs.compare.guidance.guidance_comparison import (
+    basis_of,
+    by_change,
+    compare_chosen,
+    read_comparison,
+    write_comparison,
+)
 from runs.compare.guidance.guidance_exposure import (
     ExposedTrial,
-    Level,
+    ExposureLevel,
     exposed_trials,
     levels,
     opening,
     quoting,
 )
-from runs.compare.guidance.guidance_runs import ChosenRuns
-from runs.compare.guidance.guidance_stored import basis_of, read_comparison, write_comparison
+from runs.compare.guidance.guidance_runs import RunsBySide
 from runs.compare.measure_changes import RunComparison
 from runs.models import JudgingRecord, Run
 from scenarios.models import Guidance
@@ -68,13 +73,13 @@ class Findings:
     before: dict[str, Reasons]
     """Each scenario's last reasons in A, by key; of those with the largest change."""
     after: dict[str, Reasons]
-    levels: Sequence[Level]
+    levels: Sequence[ExposureLevel]
 
 
 _findings = msgspec.msgpack.Decoder(Findings)
 
 
-def findings(before: Guidance, after: Guidance, chosen: ChosenRuns) -> Findings:
+def findings(before: Guidance, after: Guidance, chosen: RunsBySide) -> Findings:
     """Return what compared runs say, as it is stored; else compute it and, if all runs are closed, store it.
 
     One query if stored, else up to six.
@@ -90,7 +95,7 @@ def findings(before: Guidance, after: Guidance, chosen: ChosenRuns) -> Findings:
     return found
 
 
-def _computed(before: Guidance, after: Guidance, chosen: ChosenRuns) -> Findings:
+def _computed(before: Guidance, after: Guidance, chosen: RunsBySide) -> Findings:
     compared = compare_chosen(chosen)
     old = {run.pk for run in chosen.before}
     every = exposed_trials((*chosen.before, *chosen.after))
@@ -141,7 +146,7 @@ def _links(path: str, hunk: Hunk, old: Quoted, new: Quoted) -> list[Link]:
     return [Link(scenario, trial, side) for (scenario, side), trial in sorted(found.items())]
 
 
-def _reasons(chosen: ChosenRuns, keys: Sequence[str]) -> tuple[dict[str, Reasons], dict[str, Reasons]]:
+def _reasons(chosen: RunsBySide, keys: Sequence[str]) -> tuple[dict[str, Reasons], dict[str, Reasons]]:
     """Return each side's last judging's reasons by scenario. One query."""
     runs: tuple[Run, ...] = (*chosen.before, *chosen.after)
     rows = JudgingRecord.objects.filter(trial__run__in=runs, counts=True, trial__scenario__key__in=keys)

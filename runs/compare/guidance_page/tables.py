@@ -15,7 +15,7 @@ MATRIX_COLUMNS = (
 )
 
 
-def matrix_table(slug: str, matrix: GuidanceMatrix | None) -> Table:
+def guidance_matrix_table(slug: str, matrix: GuidanceMatrix | None) -> Table:
     """Return a row for each pair of tool and guidance version that ran; rates are from 0 to 1."""
     return Table(f"{slug}-guidance", MATRIX_COLUMNS, _cells(matrix) if matrix else ())
 
@@ -46,7 +46,7 @@ MEASURE_COLUMNS = (
 )
 
 
-def measure_table(page: GuidanceAgainst) -> Table:
+def guidance_measure_table(page: GuidanceAgainst) -> Table:
     """Return the measures of both versions, headline first; on the relative scale differences are shares of A."""
     shown = [*page.verdict.headline, *page.verdict.others] if page.verdict else []
     changes = [each.change for each in shown]
@@ -66,7 +66,7 @@ SCENARIO_COLUMNS = (
 )
 
 
-def scenario_table(page: GuidanceAgainst) -> Table:
+def guidance_scenario_table(page: GuidanceAgainst) -> Table:
     """Return the scenarios of both versions by change; the judge's reasons are those that the page shows."""
     rows = (
         (

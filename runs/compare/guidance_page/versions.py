@@ -10,7 +10,7 @@ from django.utils.safestring import SafeString, mark_safe
 from markdown_it import MarkdownIt
 
 from evalhub.teams.models import Project
-from evalhub.web.sanitize import shown
+from evalhub.web.sanitize import show_text
 from evaluators.tool_use.exposure import estimated_tokens
 from runs.models import Run
 from runs.results.run_list import runs_of
@@ -57,7 +57,7 @@ class GuidancePage:
     """The suite's other versions, newest first."""
 
 
-def versions_of(project: Project, suite: str = "") -> QuerySet[Guidance]:
+def guidance_versions(project: Project, suite: str = "") -> QuerySet[Guidance]:
     """Return a project's guidance versions with their number of runs."""
     found = Guidance.objects.filter(suite__project=project, **({"suite__slug": suite} if suite else {}))
     return found.select_related("suite", "created_by").annotate(run_count=Count("runs")).order_by("-pk")
@@ -88,7 +88,7 @@ def guidance_page(guidance: Guidance) -> GuidancePage:
 
 def rendered(text: str) -> SafeString:
     """Return Markdown as HTML; HTML in it is shown as text, and headings start below the page's own."""
-    tokens = _markdown.parse(shown(text[:LONGEST]))
+    tokens = _markdown.parse(show_text(text[:LONGEST]))
     for token in tokens:
         if token.type in ("heading_open", "heading_close"):
             token.tag = f"h{min(DEEPEST, int(token.tag[1:]) + 2)}"

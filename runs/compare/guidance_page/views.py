@@ -14,8 +14,12 @@ from evalhub.web.fragments import page_or_fragment
 from evalhub.web.paging import key_of, page_below
 from runs.compare.guidance.guidance_matrix import guidance_matrix
 from runs.compare.guidance_page.against import guidance_against
-from runs.compare.guidance_page.tables import matrix_table, measure_table, scenario_table
-from runs.compare.guidance_page.versions import find_guidance, guidance_page, versions_of
+from runs.compare.guidance_page.tables import (
+    guidance_matrix_table,
+    guidance_measure_table,
+    guidance_scenario_table,
+)
+from runs.compare.guidance_page.versions import find_guidance, guidance_page, guidance_versions
 from scenarios.models import Guidance, Suite
 from scenarios.naming import NameRefused, rename_guidance
 
@@ -26,7 +30,7 @@ def guidance_list(request: ProjectRequest) -> HttpResponse:
     """List the project's guidance versions, newest first."""
     suite = request.GET.get("suite", "")
     context = {
-        "page": page_below(versions_of(request.access.project, suite), request.GET.get("before", "")),
+        "page": page_below(guidance_versions(request.access.project, suite), request.GET.get("before", "")),
         "suites": [(each.slug, each.name) for each in _suites(request)],
         "suite": suite,
     }
@@ -72,7 +76,10 @@ def guidance_against_other(request: ProjectRequest, a: int, b: int) -> HttpRespo
         raise Http404
     launch = key_of(request.GET.get("launch", ""))
     page = guidance_against(before, after, setting=request.GET.get("setting", ""), launch=launch)
-    tables = {"measures": lambda: measure_table(page), "scenarios": lambda: scenario_table(page)}
+    tables = {
+        "measures": lambda: guidance_measure_table(page),
+        "scenarios": lambda: guidance_scenario_table(page),
+    }
     if table := chosen_table(request, tables):
         return table
     others = before.suite.guidance.defer("files").exclude(pk__in=(a, b))
@@ -97,7 +104,7 @@ def guidance_matrix_page(request: ProjectRequest) -> HttpResponseBase:
     target = request.GET.get("target", "")
     matrix = guidance_matrix(suite, target) if suite else None
     if wants_csv(request):
-        return csv_response(matrix_table(suite.slug if suite else "no-suite", matrix))
+        return csv_response(guidance_matrix_table(suite.slug if suite else "no-suite", matrix))
     context = {
         "suites": [(each.slug, each.name) for each in suites],
         "suite": suite,

@@ -110,7 +110,7 @@ def attention(
         (each for each in alerts if each.is_late(now.date()) or each.state == AlertState.UNTRIAGED),
         key=lambda each: not each.is_late(now.date()),
     )
-    return grouped(
+    return group_rows(
         [
             *_alerts(listed, now.date()),
             *_runs(latest, {each.run for each in listed}),
@@ -120,7 +120,7 @@ def attention(
     )
 
 
-def grouped(rows: Sequence[Attention]) -> list[Attention]:
+def group_rows(rows: Sequence[Attention]) -> list[Attention]:
     """Return at most `MOST_LINES` rows: of the kinds with the most rows, one line each."""
     counts = Counter(row.state for row in rows if row.state in GROUPS)
     left, whole = len(rows), {}

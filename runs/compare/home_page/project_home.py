@@ -31,7 +31,7 @@ DAYS = 7
 
 
 @dataclass(frozen=True)
-class Week:
+class LastSevenDays:
     """Seven days in figures."""
 
     rate: Rate
@@ -54,7 +54,7 @@ class Week:
 
 
 @dataclass(frozen=True)
-class Line:
+class SuiteLine:
     """A suite on a target over its last runs, oldest first."""
 
     latest: RunRow
@@ -100,14 +100,14 @@ def recent_event(event: AuditEvent) -> RecentEvent:
 class ProjectSummary:
     """Content of a project's home."""
 
-    week: Week
-    lines: list[Line]
+    week: LastSevenDays
+    lines: list[SuiteLine]
     alerts: OpenCounts
     attention: list[Attention]
     events: list[RecentEvent]
 
 
-def week_of(project: Project, *, now: datetime) -> Week:
+def last_seven_days(project: Project, *, now: datetime) -> LastSevenDays:
     """Return the figures of the last seven days. One query."""
     begin, before = now - timedelta(days=DAYS), now - timedelta(days=2 * DAYS)
     runs = Run.objects.filter(project=project, created__gte=before).order_by()
@@ -119,7 +119,7 @@ def week_of(project: Project, *, now: datetime) -> Week:
     )
     passed, failed, errors = (sums[f"all_{name}"] or 0 for name in ("passed", "failed", "errors"))
     passed_before, failed_before = (sums[f"before_{name}"] or 0 for name in ("passed", "failed"))
-    return Week(
+    return LastSevenDays(
         rate=Rate(passed, passed + failed),
         before=Rate(passed_before, passed_before + failed_before),
         trials=passed + failed + errors,
@@ -135,7 +135,7 @@ def project_summary(project: Project, *, now: datetime) -> ProjectSummary:
     alerts = open_alerts(project)
     events = AuditEvent.objects.filter(project=project).select_related("user")[:8]
     return ProjectSummary(
-        week=week_of(project, now=now),
+        week=last_seven_days(project, now=now),
         lines=lines,
         alerts=open_counts(project, alerts),
         attention=attention(project, alerts, [line.latest for line in lines], now=now),
@@ -143,7 +143,7 @@ def project_summary(project: Project, *, now: datetime) -> ProjectSummary:
     )
 
 
-def _lines(project: Project) -> list[Line]:
+def _lines(project: Project) -> list[SuiteLine]:
     """Return the lines of every suite and target of the newest runs. Four queries."""
     recent = (
         Run.objects.filter(NOT_CONFIRMING, project=project).exclude(state__in=OPEN).order_by("-pk")[:RECENT]
@@ -157,7 +157,7 @@ def _lines(project: Project) -> list[Line]:
         rates.setdefault((suite, target), []).append(Rate(passed, passed + failed))
     latest = rows(listed_runs(list(newest.values())))
     return [
-        Line(row, [rate for rate in own[:LAST][::-1] if rate.n])
+        SuiteLine(row, [rate for rate in own[:LAST][::-1] if rate.n])
         for row, own in zip(latest, rates.values(), strict=True)
     ]
 

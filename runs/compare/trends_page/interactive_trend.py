@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from runs.compare.trend_runs import Mark, TrendRun
-from runs.compare.trend_series import Series, Value
+from runs.compare.trend_series import TrendSeries, TrendValue
 
 Figure = dict[str, Any]
 LABELLED = 8
 """Most runs named on the axis."""
 
 
-def interactive_figure(series: Series, runs: Sequence[TrendRun], marks: Sequence[Mark]) -> Figure:
+def interactive_figure(series: TrendSeries, runs: Sequence[TrendRun], marks: Sequence[Mark]) -> Figure:
     """Return a figure of a measure's values with their intervals, and changes of what ran as lines.
 
     Colours are named by role (`role: new`); static/js/charts.js inserts the token values and follows a point's link.
@@ -41,7 +41,7 @@ def interactive_figure(series: Series, runs: Sequence[TrendRun], marks: Sequence
     }
 
 
-def _line(series: Series, runs: Sequence[TrendRun], *, is_rate: bool) -> Figure:
+def _line(series: TrendSeries, runs: Sequence[TrendRun], *, is_rate: bool) -> Figure:
     return {
         "type": "scatter",
         "mode": "lines+markers",
@@ -55,7 +55,7 @@ def _line(series: Series, runs: Sequence[TrendRun], *, is_rate: bool) -> Figure:
     }
 
 
-def _hover_text(run: TrendRun, value: Value, of: str) -> str:
+def _hover_text(run: TrendRun, value: TrendValue, of: str) -> str:
     parts = (f"run {run.pk}", f"n = {value.n} {of}", run.tool_version, run.guidance_name)
     return _plain(", ".join(filter(None, parts)))
 
@@ -65,7 +65,7 @@ def _plain(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;")
 
 
-def _band(values: Sequence[Value]) -> list[Figure]:
+def _band(values: Sequence[TrendValue]) -> list[Figure]:
     known = [value for value in values if value.low is not None and value.high is not None]
     if len(known) < 2:
         return []

@@ -12,7 +12,7 @@ from django.utils.safestring import SafeString, mark_safe
 from evalhub.lib import numbers
 from evaluators.statistics.change_points import ChangePoint
 from runs.compare.trend_runs import Mark, TrendRun
-from runs.compare.trend_series import Series, Value
+from runs.compare.trend_series import TrendSeries, TrendValue
 
 WIDTH, HEIGHT = 440, 172
 LEFT, RIGHT, TOP, BOTTOM = 46.0, 434.0, 22.0, 148.0
@@ -40,7 +40,7 @@ def run_words(run: TrendRun) -> RunWords:
 
 
 def trend_drawing(
-    series: Series, runs: Sequence[TrendRun], words: Sequence[RunWords], marks: Sequence[Mark]
+    series: TrendSeries, runs: Sequence[TrendRun], words: Sequence[RunWords], marks: Sequence[Mark]
 ) -> SafeString:
     """Return a measure over runs, oldest first; every drawing of the same runs has the same x axis.
 
@@ -56,7 +56,7 @@ def trend_drawing(
     parts += _bands(series.values, scale)
     if series.baseline is not None:
         y = scale.y(series.baseline)
-        title = f"Baseline {shown(series, series.baseline)}"
+        title = f"Baseline {show_value(series, series.baseline)}"
         parts.append(f'<line class="baseline" x1="{LEFT:g}" x2="{RIGHT:g}" y1="{y:g}" y2="{y:g}">')
         parts.append(f"<title>{escape(title)}</title></line>")
     parts += _line(series.values, scale)
@@ -68,7 +68,7 @@ def trend_drawing(
 class _Scale:
     """Places of runs and values in the drawing."""
 
-    def __init__(self, series: Series, runs: int) -> None:
+    def __init__(self, series: TrendSeries, runs: int) -> None:
         highest = [each.value if each.high is None else each.high for each in series.values]
         known = [*highest, *([series.baseline] if series.baseline is not None else [])]
         self.end = 1.0 if series.is_share else numbers.round_end(1.1 * max(known, default=1.0))
@@ -81,44 +81,44 @@ class _Scale:
         return round(BOTTOM - (BOTTOM - TOP) * min(1.0, max(0.0, value / self.end)), 1)
 
 
-def shown(series: Series, value: float) -> str:
+def show_value(series: TrendSeries, value: float) -> str:
     """Return a value in its unit; rates in percent."""
     return numbers.percent(value) if series.unit == "rate" else numbers.measured(value, series.unit)
 
 
-def difference(series: Series, change: float) -> str:
+def show_difference(series: TrendSeries, change: float) -> str:
     """Return a difference in points, or in its unit with a sign."""
     if series.is_share:
         return f"{100 * change:+.0f} pts".replace("-", "−")
-    return ("+" if change > 0 else "−") + shown(series, abs(change))
+    return ("+" if change > 0 else "−") + show_value(series, abs(change))
 
 
-def change_sentence(series: Series, change: ChangePoint) -> str:
+def change_sentence(series: TrendSeries, change: ChangePoint) -> str:
     """Return a change point in words, such as `from 85 % to 70 % (−15 pts)`."""
-    levels = f"from {shown(series, change.before)} to {shown(series, change.after)}"
-    return f"{levels} ({difference(series, change.after - change.before)})"
+    levels = f"from {show_value(series, change.before)} to {show_value(series, change.after)}"
+    return f"{levels} ({show_difference(series, change.after - change.before)})"
 
 
-def change_look(series: Series, change: ChangePoint) -> str:
+def change_look(series: TrendSeries, change: ChangePoint) -> str:
     """Return the class of a change: is-good, is-bad, or empty where neither direction is better."""
     if series.better not in ("higher", "lower"):
         return ""
     return "is-good" if (change.after > change.before) == (series.better == "higher") else "is-bad"
 
 
-def _summary(series: Series) -> str:
+def _summary(series: TrendSeries) -> str:
     if not series.values:
         return f"{series.label}, not measured"
-    newest = shown(series, series.values[-1].value)
+    newest = show_value(series, series.values[-1].value)
     changes = numbers.counted(len(series.changes), "change point")
     return f"{series.label}, {numbers.counted(len(series.values), 'run')}, the newest {newest}, {changes}"
 
 
-def _grid(series: Series, scale: _Scale) -> Iterator[str]:
+def _grid(series: TrendSeries, scale: _Scale) -> Iterator[str]:
     for value in (0.0, scale.end / 2, scale.end):
         y = scale.y(value)
         yield f'<line class="grid-line" x1="{LEFT:g}" x2="{RIGHT:g}" y1="{y:g}" y2="{y:g}"/>'
-        yield f'<text x="{LEFT - 6:g}" y="{y + 4:g}" text-anchor="end">{escape(shown(series, value))}</text>'
+        yield f'<text x="{LEFT - 6:g}" y="{y + 4:g}" text-anchor="end">{escape(show_value(series, value))}</text>'
 
 
 def _marks(marks: Sequence[Mark], scale: _Scale) -> Iterator[str]:
@@ -134,7 +134,7 @@ def _marks(marks: Sequence[Mark], scale: _Scale) -> Iterator[str]:
         yield "</g>"
 
 
-def _bands(values: Sequence[Value], scale: _Scale) -> Iterator[str]:
+def _bands(values: Sequence[TrendValue], scale: _Scale) -> Iterator[str]:
     known = [(scale.x(each.at), each) for each in values if each.low is not None and each.high is not None]
     if len(known) < 2:
         return
@@ -143,13 +143,13 @@ def _bands(values: Sequence[Value], scale: _Scale) -> Iterator[str]:
     yield f'<polygon class="band" points="{" ".join(upper + lower)}"/>'
 
 
-def _line(values: Sequence[Value], scale: _Scale) -> Iterator[str]:
+def _line(values: Sequence[TrendValue], scale: _Scale) -> Iterator[str]:
     if len(values) > 1:
         places = " ".join(f"{scale.x(each.at):g},{scale.y(each.value):g}" for each in values)
         yield f'<polyline class="line" points="{places}"/>'
 
 
-def _changes(series: Series, scale: _Scale) -> Iterator[str]:
+def _changes(series: TrendSeries, scale: _Scale) -> Iterator[str]:
     """Yield a step from level to level at each change, with its difference."""
     ends = [0, *(each.at for each in series.changes), series.values[-1].at + 1 if series.values else 0]
     for index, change in enumerate(series.changes):
@@ -157,18 +157,18 @@ def _changes(series: Series, scale: _Scale) -> Iterator[str]:
         before, after = scale.y(change.before), scale.y(change.after)
         yield f'<g class="step {change_look(series, change)}"><title>Changed {escape(change_sentence(series, change))}</title>'
         yield f'<path d="M{left:g} {before:g}H{x:g}V{after:g}H{right:g}"/>'
-        text = f"{'▲' if change.after > change.before else '▼'} {difference(series, abs(change.after - change.before)).lstrip('+')}"
+        text = f"{'▲' if change.after > change.before else '▼'} {show_difference(series, abs(change.after - change.before)).lstrip('+')}"
         y = max(before, after) + 14 if max(before, after) < BOTTOM - 18 else min(before, after) - 8
         anchor = "end" if x > RIGHT - 70 else "start"
         yield f'<text x="{x - 4 if anchor == "end" else x + 4:g}" y="{y:g}" text-anchor="{anchor}">{text}</text></g>'
 
 
 def _points(
-    series: Series, runs: Sequence[TrendRun], words: Sequence[RunWords], scale: _Scale
+    series: TrendSeries, runs: Sequence[TrendRun], words: Sequence[RunWords], scale: _Scale
 ) -> Iterator[str]:
     radius, reach = (3.0, 7.0) if scale.step >= 9 else (2.2, max(3.0, scale.step / 2))
     starts = {change.at: change for change in series.changes}
-    previous: Value | None = None
+    previous: TrendValue | None = None
     for each in series.values:
         run, x, y = runs[each.at], scale.x(each.at), scale.y(each.value)
         is_stop = run.regressed or each.at in starts or each is series.values[-1]
@@ -185,14 +185,18 @@ def _points(
 
 
 def _title(
-    series: Series, words: RunWords, each: Value, previous: Value | None, change: ChangePoint | None
+    series: TrendSeries,
+    words: RunWords,
+    each: TrendValue,
+    previous: TrendValue | None,
+    change: ChangePoint | None,
 ) -> str:
-    parts = [f"{words.which}: {shown(series, each.value)}"]
+    parts = [f"{words.which}: {show_value(series, each.value)}"]
     if each.low is not None and each.high is not None:
-        parts.append(f"95 % interval {shown(series, each.low)} to {shown(series, each.high)}")
+        parts.append(f"95 % interval {show_value(series, each.low)} to {show_value(series, each.high)}")
     parts.append(f"n = {each.n}")
     if previous and not math.isclose(previous.value, each.value, abs_tol=1e-9):
-        parts.append(f"{difference(series, each.value - previous.value)} since the run before")
+        parts.append(f"{show_difference(series, each.value - previous.value)} since the run before")
     if change:
         parts.append(f"changed {change_sentence(series, change)}")
     return ", ".join([*parts, *words.more])

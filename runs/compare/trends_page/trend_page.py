@@ -19,14 +19,14 @@ from runs.compare.trend_runs import (
     filters_of,
     is_of_line,
     marks,
-    newest_runs,
+    newest_runs_of_suite,
 )
 from runs.compare.trend_series import (
     OVERVIEW,
-    Series,
-    Value,
-    can_change,
-    chosen,
+    TrendSeries,
+    TrendValue,
+    choose_series,
+    may_have_change_points,
     measures_of,
     series_of,
     subcommand_series,
@@ -37,7 +37,7 @@ from runs.compare.trends_page.trend import (
     change_look,
     change_sentence,
     run_words,
-    shown,
+    show_value,
     trend_drawing,
 )
 from runs.models import Measure
@@ -52,7 +52,7 @@ OWN_COLUMNS = 4
 class Chart(NamedTuple):
     """A series with its drawing and change points in words."""
 
-    series: Series
+    series: TrendSeries
     newest: str
     drawing: SafeString
     changes: list[tuple[TrendRun, str, str]]
@@ -63,7 +63,7 @@ class Row(NamedTuple):
     """A run of the table."""
 
     run: TrendRun
-    cells: list[tuple[str, Value | None]]
+    cells: list[tuple[str, TrendValue | None]]
     """Each measure's value as text and as such."""
 
 
@@ -89,7 +89,7 @@ class TrendPage:
     """The chosen measure to zoom into; None for the overview, or with fewer than two values."""
 
     @property
-    def columns(self) -> list[Series]:
+    def columns(self) -> list[TrendSeries]:
         """Return the measures of the table."""
         return [chart.series for chart in self.charts[:OWN_COLUMNS]]
 
@@ -101,7 +101,7 @@ class TrendPage:
         for at, run in reversed(list(enumerate(self.runs))):
             values = [each.get(at) for each in places]
             cells = [
-                (shown(series, value.value) if value else "–", value)
+                (show_value(series, value.value) if value else "–", value)
                 for series, value in zip(self.columns, values, strict=True)
             ]
             rows.append(Row(run, cells))
@@ -114,12 +114,12 @@ def trend_page(suite: Suite, query: QueryDict) -> TrendPage:
     They read the newest runs, once more if filtered, their measures, their rollups, the scenarios of several versions
     of the suite, and subcommands.
     """
-    newest = newest_runs(suite.pk, TrendFilters())
+    newest = newest_runs_of_suite(suite.pk, TrendFilters())
     filters = filters_of(query, newest)
-    runs = newest_runs(suite.pk, filters) if filters.in_force else newest
+    runs = newest_runs_of_suite(suite.pk, filters) if filters.in_force else newest
     measures = measures_of(runs) if runs else []
     name = query.get("measure", "")
-    picked = chosen(measures, name)
+    picked = choose_series(measures, name)
     line = [run for run in runs if is_of_line(run, filters)]
     baseline = line[-1].baseline if line else None
     flags, words = marks(runs), [run_words(run) for run in runs]
@@ -137,14 +137,14 @@ def trend_page(suite: Suite, query: QueryDict) -> TrendPage:
         runs,
         [_chart(each, runs, words, flags) for each in series if each.values],
         [_chart(each, runs, words, flags) for each in subcommands],
-        "" if can_change(runs, filters) else _without_changes(line),
+        "" if may_have_change_points(runs, filters) else _without_changes(line),
         baseline,
         ends_sentence([REPORTED]) if by_events else "",
         _figure(series, runs, flags) if name else None,
     )
 
 
-def _figure(series: list[Series], runs: list[TrendRun], flags: list[Mark]) -> Figure | None:
+def _figure(series: list[TrendSeries], runs: list[TrendRun], flags: list[Mark]) -> Figure | None:
     """Return the figure of a single series with at least two values."""
     if len(series) != 1 or len(series[0].values) < 2:
         return None
@@ -156,11 +156,11 @@ def _order(measure: Measure) -> tuple[int, str]:
     return (OVERVIEW.index(name) if name in OVERVIEW else len(OVERVIEW), name)
 
 
-def _chart(series: Series, runs: list[TrendRun], words: list[RunWords], flags: list[Mark]) -> Chart:
+def _chart(series: TrendSeries, runs: list[TrendRun], words: list[RunWords], flags: list[Mark]) -> Chart:
     changes = [
         (runs[each.at], change_sentence(series, each), change_look(series, each)) for each in series.changes
     ]
-    newest = shown(series, series.values[-1].value)
+    newest = show_value(series, series.values[-1].value)
     return Chart(series, newest, trend_drawing(series, runs, words, flags), changes)
 
 
@@ -199,7 +199,7 @@ def trend_table(slug: str, page: TrendPage | None) -> Table:
     return Table(f"{slug or 'no-suite'}-trend", COLUMNS, (_row(*each) for each in rows))
 
 
-def _row(run: TrendRun, series: Series, value: Value) -> tuple[Cell, ...]:
+def _row(run: TrendRun, series: TrendSeries, value: TrendValue) -> tuple[Cell, ...]:
     return (
         *(run.pk, series.name, series.unit, value.value, value.n, value.half),
         *(run.guidance_name, run.tool_version, run.target, run.model, run.at, run.is_stale),

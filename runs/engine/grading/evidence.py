@@ -129,7 +129,7 @@ def workspace_files(evidence: GivenEvidence) -> tuple[FixtureFile, ...]:
     return tuple(FixtureFile(path, text.encode()) for path, text in sorted(evidence.files.items()))
 
 
-def recording_of(evidence: GivenEvidence) -> Recording:
+def evidence_as_recording(evidence: GivenEvidence) -> Recording:
     """Return the evidence as a recording."""
     parser, raw = "plain_text", (evidence.transcript or "").encode()
     if evidence.stream is not None:
@@ -148,7 +148,7 @@ def recording_of(evidence: GivenEvidence) -> Recording:
     )
 
 
-def transcript_of(evidence: GivenEvidence, recording: Recording) -> Transcript:
+def parse_evidence(evidence: GivenEvidence, recording: Recording) -> Transcript:
     """Return the parsed transcript. Raises `UnreadableTranscript`."""
     transcript = parse(
         recording.parser, recording.raw, recording.events, events_are_trace=recording.events_are_trace

@@ -27,15 +27,15 @@ from evaluators.model import (
 from evaluators.redaction import redact_json
 from evaluators.transcripts import UnreadableTranscript
 from runs.db.disk import cannot_store, check_room_for_commands
-from runs.engine.assess import describe, evidence_of, judged, unreadable
+from runs.engine.assess import describe_recording, gather_evidence, judged, unreadable
 from runs.engine.grading.evidence import (
     Grading,
-    recording_of,
+    evidence_as_recording,
+    parse_evidence,
     select_scenario,
-    transcript_of,
     workspace_files,
 )
-from runs.engine.trial_result import TrialResult, columns, judging_row
+from runs.engine.trial_result import TrialResult, columns_of_result, judging_row
 from runs.engine.workspace.tool_variables import trial_variables
 from runs.engine.workspace.trial_folder import TrialFolder, trial_folder
 from runs.engine.workspace.workspace import LocalWorkspace, PostResult
@@ -84,7 +84,7 @@ def _graded_in_folder(
     grading: Grading, spec: ScenarioSpec, root: Path, containment: Containment
 ) -> dict[str, Any]:
     with trial_folder(root, workspace_files(grading.evidence)) as folder:
-        recording = recording_of(grading.evidence)
+        recording = evidence_as_recording(grading.evidence)
         folder.write_record(recording.raw, recording.events)
         workspace = _workspace(spec, folder, containment)
         graded = _graded(grading, spec, workspace, post=lambda: workspace.run_post(spec.post))
@@ -116,13 +116,13 @@ def _graded(
     post: Callable[[], tuple[PostResult, ...]] = tuple,
     layers: Sequence[Layer] = LAYERS,
 ) -> dict[str, Any]:
-    recording = recording_of(grading.evidence)
-    described = describe(recording)
+    recording = evidence_as_recording(grading.evidence)
+    described = describe_recording(recording)
     try:
-        transcript = transcript_of(grading.evidence, recording)
+        transcript = parse_evidence(grading.evidence, recording)
     except UnreadableTranscript as error:
         return _shown(spec, unreadable(described, recording, error))
-    evidence = evidence_of(
+    evidence = gather_evidence(
         spec,
         recording,
         transcript,
@@ -171,7 +171,9 @@ def _shown(spec: ScenarioSpec, result: TrialResult) -> dict[str, Any]:
     """Return the result as a trial's document, without fields of stored trials."""
     scores = result.evaluation.scores if result.evaluation else ()
     judgings = [judging_row(0, score) for score in scores if score.judging]
-    document: dict[str, Any] = redact_json({"scenario": spec.key, **result_json(columns(result), judgings)})
+    document: dict[str, Any] = redact_json(
+        {"scenario": spec.key, **result_json(columns_of_result(result), judgings)}
+    )
     if document["outcome"] == "pass" and any(score.message == NOT_RUN for score in scores):
         # Gates that did not run leave the outcome open.
         document |= {"outcome": None, "composite": None}

@@ -123,7 +123,7 @@ class Face(BaseHTTPRequestHandler):
         """Print nothing: requests are recorded."""
 
 
-class Answer(NamedTuple):
+class ServerAnswer(NamedTuple):
     """The answer of a server, with what has to be closed."""
 
     connection: http.client.HTTPConnection
@@ -159,7 +159,7 @@ class Upstream:
 
     def ask(
         self, method: str, body: bytes | None, headers: Mapping[str, str], seconds: float | None
-    ) -> Answer:
+    ) -> ServerAnswer:
         """Return the answer to a request. Raises `OSError`, `HTTPException` and `UnusableAddress`."""
         url = self.url
         for _ in range(MOST_REDIRECTS + 1):
@@ -179,7 +179,7 @@ class Upstream:
 
 def _ask(
     url: str, method: str, body: bytes | None, headers: Mapping[str, str], seconds: float | None
-) -> Answer:
+) -> ServerAnswer:
     parts = urlsplit(url)
     kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
     connection = kind(parts.hostname or "", parts.port, timeout=seconds)
@@ -187,7 +187,7 @@ def _ask(
     try:
         connection.request(method, path, body, dict(headers))
         opened = connection.sock
-        return Answer(connection, connection.getresponse(), opened)
+        return ServerAnswer(connection, connection.getresponse(), opened)
     except BaseException:
         connection.close()
         raise

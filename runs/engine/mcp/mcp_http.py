@@ -12,7 +12,7 @@ import httpx
 
 from evaluators.model import Json
 from runs.engine.mcp.mcp_address import EVENTS, MOST_REDIRECTS, OLDER, UnusableAddress, moved_to, unusable
-from runs.engine.mcp.mcp_stdio import PROTOCOL, NoAnswer, answers, list_tools, notification, request
+from runs.engine.mcp.mcp_stdio import PROTOCOL, NoAnswer, is_answer, list_all_tools, notification, request
 from runs.sandbox.outbound_http import LONGEST_ANSWER
 
 ACCEPTED = "application/json, text/event-stream"
@@ -30,7 +30,7 @@ def fetch_tools(
         return _fetch_over_sse(http, url, headers or {})
     session = _Session(http, url, headers or {})
     try:
-        return list_tools(session.request, session.notify)
+        return list_all_tools(session.request, session.notify)
     except OlderTransport as error:
         if transport:
             raise
@@ -93,7 +93,7 @@ class _Session:
             self.address.headers["MCP-Protocol-Version"] = PROTOCOL
             for text in _messages(answer):
                 message = self._decoded(text)
-                if answers(message, self.number):
+                if is_answer(message, self.number):
                     return dict(message)
         raise NoAnswer(f"no response to {method}")
 
@@ -151,7 +151,7 @@ def _fetch_over_sse(http: httpx.Client, url: str, headers: Mapping[str, str]) ->
             moved_to(source.url, 307, endpoint)
         except UnusableAddress as error:
             raise NoAnswer(f"its endpoint is at another origin: {endpoint}") from error
-        return list_tools(session.request, session.notify)
+        return list_all_tools(session.request, session.notify)
 
 
 class _SseSession(_Session):
@@ -168,7 +168,7 @@ class _SseSession(_Session):
         self._post(request(self.number, method, params))
         for _, text in self.events:
             message = self._decoded(text)
-            if answers(message, self.number):
+            if is_answer(message, self.number):
                 return dict(message)
         raise NoAnswer(f"its events ended before its response to {method}")
 

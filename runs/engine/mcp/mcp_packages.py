@@ -19,7 +19,7 @@ from evaluators.tool_use.tool import Tool
 from runs.errors import ProviderError
 from runs.models import Run
 from runs.models.run import OPEN
-from runs.sandbox.safe_walk import MOST_ENTRIES, files_beneath, remove
+from runs.sandbox.safe_walk import MOST_ENTRIES, files_beneath, remove_tree
 from scenarios.hashing import content_hash
 
 FOLDER = "packages"
@@ -58,26 +58,26 @@ def only_once(stored: Path) -> Iterator[bool]:
         os.close(lock)
 
 
-def store(fetched: Path, stored: Path) -> int:
+def store_packages(fetched: Path, stored: Path) -> int:
     """Move fetched packages to where trials copy them from; return their bytes, 0 if there are none."""
     _remove_old(stored.parent)
     stored.parent.mkdir(parents=True, exist_ok=True)
-    remove(stored)
+    remove_tree(stored)
     if fetched.is_dir() and not fetched.is_symlink():
         shutil.move(fetched, stored)
     else:
         stored.mkdir()
-    return size_of(stored)
+    return folder_bytes(stored)
 
 
-def size_of(folder: Path) -> int:
+def folder_bytes(folder: Path) -> int:
     """Return the bytes of the files in a folder."""
     return (
         sum(state.st_size for _, state in files_beneath(folder, most=MOST_ENTRIES)) if folder.is_dir() else 0
     )
 
 
-def lay(stored: Path, folder: Path) -> bool:
+def copy_packages(stored: Path, folder: Path) -> bool:
     """Copy stored packages into a server's folder; return whether there are any. Raises `ProviderError` (kind `setup`)."""
     if not stored.is_dir() or not any(stored.iterdir()):
         return False
@@ -98,6 +98,6 @@ def _remove_old(root: Path) -> None:
         if int(path.name.partition("-")[0]) in running:
             continue
         if path.is_dir():
-            remove(path)
+            remove_tree(path)
         else:
             path.unlink(missing_ok=True)

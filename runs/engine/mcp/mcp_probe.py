@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 from runs.engine.mcp.mcp_address import OLDER, UnusableAddress, events_in, field_of, unusable
-from runs.engine.mcp.mcp_face import Answer, RequestFailed, Upstream
+from runs.engine.mcp.mcp_face import RequestFailed, ServerAnswer, Upstream
 from runs.engine.mcp.mcp_messages import is_response, read_message
 from runs.engine.mcp.mcp_sse import SsePeer
 
@@ -55,7 +55,7 @@ def _probe(upstream: Upstream, seconds: float, hello: dict[str, Any], transport:
         answer.discard()
 
 
-def _greets(answer: Answer) -> bool:
+def _greets(answer: ServerAnswer) -> bool:
     """Return whether an answer has a response, as JSON or as the first message of its events."""
     if answer.content_type != "text/event-stream":
         return is_response(read_message(answer.response.read()))

@@ -44,7 +44,7 @@ _HELLO = {
 }
 
 
-class NotReady(Exception):
+class ServerNotReady(Exception):
     """The server didn't come up; the message says why, without a full stop."""
 
 
@@ -120,7 +120,7 @@ class Servers:
                 tried.process.wait(0.1 if reading.is_alive() else LEAVE_SECONDS)
             code = tried.process.poll()
             _kill(tried)
-            raise NotReady(
+            raise ServerNotReady(
                 f"it didn't answer within {seconds:g} s"
                 if code is None
                 else f"it ended with exit code {code}"
@@ -161,7 +161,7 @@ def _kill(child: Child) -> None:
     child.process.wait()
 
 
-class Session:
+class ProxiedConnection:
     """One connection of the agent and its server: lines in both directions."""
 
     def __init__(self, connection: socket.socket, record: Record, peer: Peer) -> None:
@@ -263,7 +263,7 @@ def _accept(listening: socket.socket, record: Record, take: Callable[[], Peer]) 
     while True:
         connection = listening.accept()[0]
         try:
-            session = Session(connection, record, take())
+            session = ProxiedConnection(connection, record, take())
         except (*RequestFailed, UnusableAddress):
             connection.close()  # the server at the address has gone
             continue

@@ -7,7 +7,7 @@ from typing import Any
 
 from evaluators.model import Json, Transcript
 from evaluators.tool_use.mcp_calls import mark_calls, refused_calls
-from evaluators.tool_use.mcp_record import listings, read_record
+from evaluators.tool_use.mcp_record import listings, read_mcp_record
 from evaluators.tool_use.mcp_surface import McpSurface, encoded, join_surfaces, surface_of
 from evaluators.tool_use.tool import Tool
 from evaluators.transcripts.nesting import without_deep_values
@@ -29,14 +29,14 @@ LONGEST_SURFACE = 2_000_000
 LONGEST_VERSION = 200
 
 
-def marked(transcript: Transcript, task: Task, recording: Recording) -> Transcript:
+def mark_tested_calls(transcript: Transcript, task: Task, recording: Recording) -> Transcript:
     """Return the transcript with the calls of the MCP server under test marked; unchanged for another tool."""
     tool = task.spec.criteria.tool
     if tool is None or tool.mcp is None:
         return transcript
     content = recording.logs.get(RECORD)
     refused = refused_calls(recording.stderr, tool.mcp)
-    record = None if content is None else (*read_record(content, was_cut=recording.was_cut), *refused)
+    record = None if content is None else (*read_mcp_record(content, was_cut=recording.was_cut), *refused)
     surface = task.context.surfaces.get(tool.mcp.name)
     has_others = len(task.context.surfaces) > 1
     found = mark_calls(transcript, tool.mcp, surface, record, has_others=has_others)

@@ -19,7 +19,7 @@ from evaluators.redaction import mask_values, mask_values_in_bytes
 from evaluators.tool_use.tool import McpServer, Tool
 from runs.engine.captures import list_command
 from runs.engine.mcp import mcp_address, mcp_connect, mcp_face, mcp_messages, mcp_probe, mcp_proxy, mcp_sse
-from runs.engine.mcp.mcp_packages import FOLDER, cache_variables, lay, only_once, stored_packages
+from runs.engine.mcp.mcp_packages import FOLDER, cache_variables, copy_packages, only_once, stored_packages
 from runs.engine.mcp.mcp_server import RECORD, plain_descriptions
 from runs.engine.task import Task
 from runs.engine.workspace.tool_variables import resolved_headers
@@ -69,7 +69,7 @@ class Served:
 
 
 @contextmanager
-def serving(
+def serve_mcp(
     task: Task, folder: TrialFolder, workspace: LocalWorkspace, env: Mapping[str, str]
 ) -> Iterator[Served | None]:
     """Start proxy and server, and wait until the server is ready; None for a tool that isn't an MCP server.
@@ -84,7 +84,7 @@ def serving(
         return
     lay_out(folder.server, folder.door)
     proxy = _Proxy(task, server, folder, workspace, env)
-    if tool and server.command and lay(_fetched(task, tool, server), folder.server):
+    if tool and server.command and copy_packages(_fetched(task, tool, server), folder.server):
         proxy.take_packages()
     proxy.settle(plain_descriptions(task.context.options.descriptions))
     try:

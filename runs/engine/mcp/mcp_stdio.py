@@ -33,7 +33,7 @@ class NoAnswer(Exception):
     """The server ended or refused; the message says what it sent."""
 
 
-def list_tools(send_request: SendRequest, notify: SendNotification) -> dict[str, Any]:
+def list_all_tools(send_request: SendRequest, notify: SendNotification) -> dict[str, Any]:
     """Return `{"tools": […]}` from all pages (MCP, Lifecycle and Listing Tools), and the server's `serverInfo` and
     `instructions` if it has them. Raises `NoAnswer`.
     """
@@ -76,7 +76,7 @@ def notification(method: str) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "method": method}
 
 
-def answers(message: Any, number: int) -> bool:
+def is_answer(message: Any, number: int) -> bool:
     """Return whether a message is the response to a request."""
     return (
         isinstance(message, dict)
@@ -103,7 +103,7 @@ class _Child:
                 message = json.loads(line)
             except ValueError:
                 continue
-            if answers(message, self.number):
+            if is_answer(message, self.number):
                 return dict(message)
         raise NoAnswer(f"it ended before its response to {method}")
 
@@ -127,7 +127,7 @@ def main(command: str) -> int:
     with subprocess.Popen(["/bin/sh", "-c", command], stdin=pipe, stdout=pipe, text=True) as process:
         child = _Child(process)
         try:
-            sys.stdout.write(json.dumps(list_tools(child.request, child.notify)))
+            sys.stdout.write(json.dumps(list_all_tools(child.request, child.notify)))
         except NoAnswer as error:
             if child.number > 1:
                 sys.stderr.write(f"The MCP server returned no tools: {error}.\n")

@@ -39,7 +39,7 @@ def adopt(made: Reassessment, *, by: User | None) -> int:
         record_adopted(run, made, rows)
         recompute(run, [row.trial_id for row in rows])
         judges = made.kind == Reassessment.Kind.JUDGE
-        audit.record(
+        audit.append_event(
             run.project,
             by,
             "run.judge-adopt" if judges else "run.grade-adopt",

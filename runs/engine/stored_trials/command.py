@@ -10,7 +10,7 @@ from evalhub.lib.numbers import counted, money
 from runs.engine.stored_trials.adopting import adopt
 from runs.engine.stored_trials.reassessed import comparisons
 from runs.engine.stored_trials.reassessing import request_reassessment, run_reassessment
-from runs.engine.stored_trials.reassessment_plan import plan_of, ready_rubric
+from runs.engine.stored_trials.reassessment_plan import estimate_reassessment, ready_rubric
 from runs.errors import RequestError
 from runs.models import Run
 from scenarios.commands import FAILED, EvalhubCommand, Refused, Result, acting_user
@@ -37,7 +37,7 @@ class ReassessCommand(EvalhubCommand):
 
     def _assess(self, run: Run, options: dict[str, Any]) -> Result:
         rubric = options.get("rubric") or ""
-        plan = plan_of(run, self.kind, ready_rubric(rubric))
+        plan = estimate_reassessment(run, self.kind, ready_rubric(rubric))
         cost = "unknown" if plan.cost_usd is None else money(plan.cost_usd)
         text = f"{counted(plan.trials, 'trial')}, {counted(plan.calls, 'judge call')}, estimated cost {cost}."
         blind = [

@@ -22,7 +22,7 @@ from runs.models.run import RunState
 from runs.models.trial import TrialState
 from runs.results.counting import MISREAD_BY
 from runs.results.diagnosis_thresholds import cut_offs
-from runs.results.files.artifacts import FileUnavailable
+from runs.results.files.artifacts import StoredFileUnavailable
 from runs.results.rollups import write_rollups
 
 PROBLEM = "An old recipe reported failed commands as successes, so tool use is not available. Run it again."
@@ -107,7 +107,7 @@ def _printed_stream(trial: Trial) -> bool:
         return False
     try:
         return _STREAM.search(content_of(kept)) is not None
-    except FileUnavailable:
+    except StoredFileUnavailable:
         return False
 
 

@@ -23,7 +23,7 @@ from evaluators.grading.evaluate import (
 )
 from evaluators.grading.evidence import Evidence
 from evaluators.grading.gates.base_gate import NOT_RUN
-from evaluators.grading.judges.rubric import DEFAULT_THRESHOLD, JudgeCriteria, Rubric
+from evaluators.grading.judges.rubric import DEFAULT_THRESHOLD, JudgeCriteria, RubricCriteria
 from evaluators.model import Complete, Score, Usage, Workspace
 from runs.compare.recompute import outcome_of
 from runs.db.disk import CannotStore, cannot_store, check_room_for_commands
@@ -31,14 +31,13 @@ from runs.db.retry import retry_when_lost
 from runs.db.statements import storable
 from runs.db.transactions import write_transaction
 from runs.engine.context import RunContext, load_run
-from runs.engine.judge_rule import inform
-from runs.engine.judges import judge_of, judge_target
+from runs.engine.judges import inform, judge_target, make_judge
 from runs.engine.proof_agents import JudgeBudget
 from runs.engine.stored_trials.reassessment_plan import (
     KEPT_WORKSPACE,
     assessable,
+    estimate_reassessment,
     need_workspace,
-    plan_of,
     ready_rubric,
     without_workspace,
 )
@@ -50,7 +49,7 @@ from runs.launch.selection import check_judge
 from runs.models import JudgingRecord, ReassessedTrial, Reassessment, Run, Trial
 from runs.models.run_options import RunOptions
 from runs.models.trial import scores_json
-from runs.results.files.artifacts import FileUnavailable, opened
+from runs.results.files.artifacts import StoredFileUnavailable, opened
 from runs.results.files.kept_workspace import UNREADABLE, kept_files
 from runs.review.calibrations import calibrated_versions
 from runs.targets.versions import definition_hash
@@ -82,7 +81,7 @@ def request_reassessment(
     if max_usd is not None and not 0 < max_usd < 1_000_000:
         raise RequestError("The budget must be more than 0 dollars.")
     check_judge(run.project, RunOptions(judge_model=judge_model.strip()))
-    plan = plan_of(run, kind, chosen)
+    plan = estimate_reassessment(run, kind, chosen)
     if not plan.trials:
         raise RequestError(f"Run {run.pk} has no trials with a stored transcript.")
     if kind == Reassessment.Kind.JUDGE and not plan.calls:
@@ -101,7 +100,9 @@ def request_reassessment(
         )
     )
     judges = kind == Reassessment.Kind.JUDGE
-    audit.record(run.project, known, "run.judge-again" if judges else "run.grade-again", f"run {run.pk}")
+    audit.append_event(
+        run.project, known, "run.judge-again" if judges else "run.grade-again", f"run {run.pk}"
+    )
     if wakes:
         wakeups.reassess(made.pk)
     return made
@@ -178,7 +179,7 @@ class _Unlimited(JudgeBudget):
 def _judge(made: Reassessment, context: RunContext) -> JudgeBudget:
     changes = {"judge": True, **({"judge_model": made.judge_model} if made.judge_model else {})}
     options = context.options.model_copy(update=changes)
-    ask: Complete = judge_of(context.run, context.target, options, context.variables)
+    ask: Complete = make_judge(context.run, context.target, options, context.variables)
     return JudgeBudget(ask, made.max_usd) if made.max_usd else _Unlimited(ask, float("inf"))
 
 
@@ -234,7 +235,7 @@ def _judged(
 def _judge_criteria(made: Reassessment, criteria: Criteria) -> JudgeCriteria | None:
     if made.rubric is None:
         return criteria.judge
-    rubric = Rubric.model_validate(made.rubric)
+    rubric = RubricCriteria.model_validate(made.rubric)
     if criteria.judge is not None and criteria.judge.enabled:
         return criteria.judge.model_copy(update={"rubric": rubric})
     return JudgeCriteria(rubric=rubric, pass_threshold=DEFAULT_THRESHOLD)
@@ -246,7 +247,7 @@ def _graded(made: Reassessment, trial: Trial, context: RunContext) -> Reassessed
     reason = ""
     try:
         files, reason = _workspace_files(trial)
-    except FileUnavailable as error:
+    except StoredFileUnavailable as error:
         files, reason = None, str(error)
     except UNREADABLE:
         files, reason = None, "The stored workspace is damaged."

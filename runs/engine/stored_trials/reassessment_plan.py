@@ -11,7 +11,7 @@ from django.db.models import Avg, Exists, OuterRef, QuerySet
 from evaluators.grading.criteria import Criteria
 from evaluators.grading.gates import Gate
 from evaluators.grading.judges.ready_rubrics import PREFIX, READY
-from evaluators.grading.judges.rubric import Rubric
+from evaluators.grading.judges.rubric import RubricCriteria
 from runs.compare.recompute import LAYERS as SCORED
 from runs.errors import RequestError
 from runs.models import Artifact, JudgingRecord, Reassessment, Run, Trial
@@ -43,7 +43,7 @@ class ReassessmentPlan:
     """Trials that can't be graded again; they keep their stored scores."""
 
 
-def ready_rubric(name: str) -> Rubric | None:
+def ready_rubric(name: str) -> RubricCriteria | None:
     """Return a shipped rubric; None for an empty name. Raises `RequestError` for an unknown one."""
     if not name:
         return None
@@ -60,7 +60,7 @@ def assessable(run: Run) -> QuerySet[Trial]:
     return trials.filter(transcript__isnull=False).order_by("position", "pk")
 
 
-def plan_of(run: Run, kind: str, rubric: Rubric | None = None) -> ReassessmentPlan:
+def estimate_reassessment(run: Run, kind: str, rubric: RubricCriteria | None = None) -> ReassessmentPlan:
     """Return the number of trials and calls, and the estimated cost. Three queries."""
     trials = assessable(run)
     if kind == Reassessment.Kind.GRADE:
@@ -111,7 +111,7 @@ def _named(gate: Gate) -> str:
     return f"{gate.type} {about}".strip()
 
 
-def _calls(criteria: Criteria, rubric: Rubric | None) -> int:
+def _calls(criteria: Criteria, rubric: RubricCriteria | None) -> int:
     own = criteria.judge
     asks = sum(evaluator.asks_model for evaluator in criteria.evaluators)
     if own is not None and own.enabled:

@@ -10,14 +10,14 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 
 from evalhub.teams.models import Project
-from evaluators.grading.assertions import tool_calls
+from evaluators.grading.assertions import calls_of_transcript
 from evaluators.model import Transcript
 from evaluators.patterns import pattern_budget
 from evaluators.tool_use.attempts import attempts
-from evaluators.tool_use.diagnosis import Thresholds, diagnose, messages_of
+from evaluators.tool_use.diagnosis import Thresholds, diagnose, error_messages
 from evaluators.tool_use.interaction import RULES_VERSION, Interaction, analyse
 from evaluators.tool_use.interaction import scores as interaction_scores
-from evaluators.tool_use.recorded_calls import RecordedCall, read_record
+from evaluators.tool_use.recorded_calls import RecordedCall, read_call_record
 from evaluators.tool_use.tool import Tool
 from evaluators.tool_use.waste import waste_scores
 from runs.db import statements
@@ -38,7 +38,7 @@ from runs.models.run import Trigger
 from runs.models.trial import TrialState, command_row, json_of, scores_json, transcript_row
 from runs.results.counting import decided_by
 from runs.results.diagnosis_thresholds import cut_offs
-from runs.results.files.artifacts import FileUnavailable
+from runs.results.files.artifacts import StoredFileUnavailable
 from runs.results.rollups import write_rollups
 from runs.results.search.search_index import index_trials
 from scenarios.models import SESSIONS
@@ -50,7 +50,7 @@ MISREAD = "misread"
 """Metrics of a trial that an old recipe reported (`old_recipes`), under this name."""
 
 
-def runs_behind(project: Project | None = None) -> QuerySet[Run]:
+def runs_to_recount(project: Project | None = None) -> QuerySet[Run]:
     """Return the closed runs whose commands are counted by older rules, oldest first."""
     return closed_runs_behind(RECOUNTED, RULES_VERSION, project)
 
@@ -66,7 +66,7 @@ def recount(
     One transaction for each batch of trials and one for the rollups and comparisons of a run, so that an interruption
     loses at most a batch. Outcomes and composites stay as recorded.
     """
-    keys = list(runs_behind(project).values_list("pk", flat=True))
+    keys = list(runs_to_recount(project).values_list("pk", flat=True))
     return recompute_runs(keys, lambda run: _recount_run(run, batch, batch_done), progress)
 
 
@@ -143,8 +143,8 @@ def _record(trial: Trial) -> tuple[RecordedCall, ...] | None:
     if kept is None:
         return None
     try:
-        return read_record(content_of(kept))
-    except (FileUnavailable, ValueError):
+        return read_call_record(content_of(kept))
+    except (StoredFileUnavailable, ValueError):
         return None
 
 
@@ -180,7 +180,7 @@ def store_interaction(
     others = [row for row in trial.scores if row["layer"] != LAYER]
     completed = [row for row in trial.scores if row["layer"] == LAYER and row["name"] == COMPLETED]
     trial.scores = [*scores_json(tuple(found)), *completed, *others]
-    messages = messages_of(transcript, interaction)
+    messages = error_messages(transcript, interaction)
     trial.detail = {
         **trial.detail,
         "interaction": {**interaction.as_json(), **about},
@@ -189,7 +189,7 @@ def store_interaction(
             diagnose(interaction, limits, messages, failed=bool(trial.outcome) and not passed)
         ),
         "messages": json_of(dict(islice(messages.items(), MOST_MESSAGES))),
-        **({"tools_called": [call.name for call in tool_calls(transcript)]} if is_anew else {}),
+        **({"tools_called": [call.name for call in calls_of_transcript(transcript)]} if is_anew else {}),
     }
     trial.save(update_fields=["scores", "detail"])
     CommandRecord.objects.filter(trial=trial).delete()

@@ -37,7 +37,7 @@ from runs.models.price import prices_of
 from runs.models.run import Trigger
 from runs.models.trial import TrialState, json_of
 from runs.results.rollups import write_rollups
-from runs.results.run_tokens import sum_tokens
+from runs.results.trial_costs import sum_tokens
 from runs.targets.pricing import price_lookup
 from runs.targets.providers.prices import REPORTED, litellm_price, price_source, without_cache
 from runs.targets.providers.registry import MODELS
@@ -62,7 +62,7 @@ class NewCost(NamedTuple):
     """The session as read again, with its usage; None if that stays as stored."""
 
 
-def runs_behind(project: Project | None = None) -> QuerySet[Run]:
+def runs_to_reprice(project: Project | None = None) -> QuerySet[Run]:
     """Return the closed runs whose costs were computed by older rules, oldest first."""
     return closed_runs_behind(REPRICED, COST_RULES, project)
 
@@ -78,7 +78,7 @@ def reprice(
     One transaction for each batch of trials, with the run's sums, and one for the rollups and comparisons of a run,
     so that an interruption loses at most a batch.
     """
-    keys = list(runs_behind(project).values_list("pk", flat=True))
+    keys = list(runs_to_reprice(project).values_list("pk", flat=True))
     return recompute_runs(keys, lambda run: _reprice_run(run, batch, batch_done), progress)
 
 

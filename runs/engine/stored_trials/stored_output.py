@@ -9,7 +9,7 @@ from evaluators.transcripts import UnreadableTranscript, parse
 from evaluators.transcripts.cut import with_cut_ends
 from evaluators.transcripts.sessions.sub_agents import MAIN, SUB_AGENT, with_sub_agents
 from runs.models import Artifact, Run, Trial
-from runs.results.files.artifacts import FileUnavailable, opened
+from runs.results.files.artifacts import StoredFileUnavailable, opened
 
 AGENTS = frozenset(("codex", "claude_code", "opencode"))
 """Kinds of targets whose raw output is read again, by the reader of the same name."""
@@ -30,7 +30,7 @@ def read_stored(run: Run, trial: Trial, parser: str) -> Transcript | None:
         read = parse(parser, content["transcript"], content.get("events"))
         read = with_sub_agents(read, parser, content)
         return with_cut_ends(read) if trial.timed_out else read
-    except (FileUnavailable, UnreadableTranscript):
+    except (StoredFileUnavailable, UnreadableTranscript):
         return None
 
 

@@ -22,7 +22,7 @@ from evaluators.tool_use.launchers import (
     interpreter_name,
     program_name,
 )
-from evaluators.tool_use.recorded_calls import RecordedCall, read_record
+from evaluators.tool_use.recorded_calls import RecordedCall, read_call_record
 from evaluators.tool_use.tool import Tool
 from runs.engine.context import RunContext
 from runs.engine.task import Task
@@ -187,7 +187,7 @@ def with_record(recording: Recording, record: ToolRecord, secrets: tuple[str, ..
 def recorded_calls(recording: Recording) -> tuple[RecordedCall, ...] | None:
     """Return the executions of the tool, None if it was not recorded."""
     content = recording.logs.get(RECORD)
-    return None if content is None else read_record(content)
+    return None if content is None else read_call_record(content)
 
 
 def recording_problem(containment: Containment) -> str:

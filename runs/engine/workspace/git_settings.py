@@ -169,7 +169,7 @@ class GitSettings:
         return path if root == self.workspace.path else posixpath.join("$LLM_TOOL_TEST_RESULTS_DIR", path)
 
 
-def sentence_of(named: Sequence[str]) -> str:
+def warn_of_removed(named: Sequence[str]) -> str:
     """Return a warning of what was removed."""
     return (
         "The agent added Git settings that execute something; removed before gates: "

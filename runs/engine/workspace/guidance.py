@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from evaluators.model import Transcript
-from evaluators.tool_use.exposure import Document, Exposure, estimated_tokens, opened_paths, quotes
+from evaluators.tool_use.exposure import ExposedDocument, Exposure, estimated_tokens, opened_paths, quotes
 from runs.targets.providers.options import NO_COPY, ResolvedTarget
 from scenarios.guidance import INSTRUCTIONS, Guidance, copies_for
 
@@ -42,7 +42,7 @@ def exposure(
     `reads` is the file that the agent loads, empty if unknown; `laid` are the copies under that name; `sent` is
     whether the documents were in the prompt.
     """
-    texts = [Document(file.path, file.content.decode("utf-8", "replace")) for file in documents]
+    texts = [ExposedDocument(file.path, file.content.decode("utf-8", "replace")) for file in documents]
     paths = [*(file.path for file in documents), *(file.path for file in laid)]
     instructions = [path for path in paths if path.rpartition("/")[2] in (*INSTRUCTIONS, reads)]
     reached = sent or not reads or not instructions or any(path.endswith(reads) for path in instructions)

@@ -13,7 +13,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from evaluators.grading.judges.rubric import Rubric
+from evaluators.grading.judges.rubric import RubricCriteria
 from evaluators.model import Json
 from scenarios.formats.parsed import FixtureFile
 from scenarios.formats.problems import ScenarioFileError
@@ -37,13 +37,13 @@ class Command:
 
 
 @dataclass(frozen=True)
-class Judging:
+class JudgingFiles:
     """What the scenarios of an upload name to judge with."""
 
     files: frozenset[str] = frozenset()
     """Eval files, prompts and files of expected messages, as paths in the bundle."""
     scripts: frozenset[Command] = frozenset()
-    rubrics: tuple[Rubric, ...] = ()
+    rubrics: tuple[RubricCriteria, ...] = ()
 
 
 def named_by_judging(contents: Iterable[Json]) -> tuple[frozenset[str], frozenset[Command]]:
@@ -63,7 +63,7 @@ def named_by_judging(contents: Iterable[Json]) -> tuple[frozenset[str], frozense
     )
 
 
-def commands_of(definition: Json, folder: str) -> tuple[Command, ...]:
+def commands_of_target(definition: Json, folder: str) -> tuple[Command, ...]:
     """Return everything that a target's definition may name in a bundle, from a folder and its own `cwd`."""
     texts = [text for value in _mappings(definition) for text in _texts(value)]
     given = definition.get("cwd") if isinstance(definition, dict) else None
@@ -78,7 +78,7 @@ def _texts(value: Mapping[str, Json]) -> Iterator[str]:
 
 def judging_files(
     files: Sequence[FixtureFile],
-    judging: Judging,
+    judging: JudgingFiles,
     *,
     folder: str,
     given: Iterable[str],
@@ -120,7 +120,7 @@ def may_be_rubric(file: FixtureFile) -> bool:
     )
 
 
-def rubric_files(files: Iterable[FixtureFile], rubrics: Iterable[Rubric]) -> frozenset[str]:
+def rubric_files(files: Iterable[FixtureFile], rubrics: Iterable[RubricCriteria]) -> frozenset[str]:
     """Return the paths of the files that state the criteria of one of the rubrics."""
     asked = {tuple(one.id for one in rubric.criteria) for rubric in rubrics}
     return frozenset(file.path for file in files if may_be_rubric(file) and _criteria_of(file) in asked)

@@ -10,8 +10,8 @@ from pathlib import Path
 from evaluators.model import Json
 from evaluators.redaction import mask_values, mask_values_in_bytes
 from runs.engine.workspace.trial_folder import TrialFolder
-from runs.results.files.artifacts import Kept, keep
-from runs.results.files.changed_lines import LONGEST, changed_lines
+from runs.results.files.artifacts import StoredFile, keep_content
+from runs.results.files.kept_workspace import LONGEST, changed_lines
 from runs.results.files.workspace_archive import KINDS, ChangedFile, archive, changed_files, is_gits_own
 from runs.sandbox.safe_paths import read_beneath
 from runs.sandbox.safe_walk import is_empty
@@ -27,12 +27,12 @@ MOST_LEFT_OUT = 100
 class KeptFiles:
     """The stored files and the changes of the workspace."""
 
-    rows: tuple[Kept, ...] = ()
+    rows: tuple[StoredFile, ...] = ()
     workspace: dict[str, Json] = field(default_factory=dict)
     """The changes of the workspace, for the trial's detail; empty without one."""
 
 
-def keep_files(
+def keep_trial_files(
     recording: Recording,
     folder: TrialFolder | None,
     secrets: tuple[str, ...] = (),
@@ -44,13 +44,15 @@ def keep_files(
     """
     kept = []
     if recording.raw:
-        kept.append(keep("transcript", recording.raw))
+        kept.append(keep_content("transcript", recording.raw))
     if recording.events:
-        kept.append(keep("events", recording.events, "application/jsonl"))
+        kept.append(keep_content("events", recording.events, "application/jsonl"))
     if recording.stderr:
-        kept.append(keep("stderr", recording.stderr.encode("utf-8", "replace")))
+        kept.append(keep_content("stderr", recording.stderr.encode("utf-8", "replace")))
     workspace = _keep_workspace(folder, secrets, start) if folder is not None else KeptFiles()
-    masked = (keep(name, mask_values_in_bytes(content, secrets)) for name, content in recording.logs.items())
+    masked = (
+        keep_content(name, mask_values_in_bytes(content, secrets)) for name, content in recording.logs.items()
+    )
     return KeptFiles((*kept, *workspace.rows, *masked), workspace.workspace)
 
 
@@ -59,7 +61,7 @@ def _keep_workspace(folder: TrialFolder, secrets: tuple[str, ...], start: Sequen
         # An empty workspace is recorded as such, unlike files deleted since.
         return KeptFiles(workspace=_changes(folder, start, secrets) | {"empty": True})
     packed = archive(folder.workspace, secrets=secrets)
-    row = keep("workspace", packed.content, "application/gzip")
+    row = keep_content("workspace", packed.content, "application/gzip")
     return KeptFiles((row,), _changes(folder, start, secrets, packed.left_out))
 
 

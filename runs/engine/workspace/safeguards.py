@@ -32,8 +32,8 @@ class Tampering:
         """Return a sentence for each kind."""
         return [
             *filter(None, [self.protected.sentence]),
-            *([watched_files.sentence_of(self.executed)] if self.executed else []),
-            *([git_settings.sentence_of(self.git)] if self.git else []),
+            *([watched_files.warn_of_changed(self.executed)] if self.executed else []),
+            *([git_settings.warn_of_removed(self.git)] if self.git else []),
         ]
 
     def as_json(self) -> dict[str, Json]:

@@ -28,7 +28,7 @@ def trial_variables(
     return dict(zip(OF_TRIALS, values, strict=True))
 
 
-def refuse_missing(env: Mapping[str, str], variables: Mapping[str, str]) -> None:
+def refuse_missing_variables(env: Mapping[str, str], variables: Mapping[str, str]) -> None:
     """Raise `ProviderError` (kind `configuration`) if `target.env` names a variable that the project doesn't have."""
     for name, variable in named_variables(env):
         if variable not in variables:

@@ -14,7 +14,7 @@ from runs.engine.workspace.work_area import own_area
 from runs.engine.workspace.workspace import fill, fresh_folder
 from runs.errors import ProviderError
 from runs.sandbox.safe_paths import write_beneath
-from runs.sandbox.safe_walk import remove
+from runs.sandbox.safe_walk import remove_tree
 from scenarios.formats.parsed import FixtureFile
 
 logger = logging.getLogger(__name__)
@@ -113,7 +113,7 @@ def trial_folder(
 
 def _remove(base: Path, folder: TrialFolder) -> None:
     try:
-        remove(base, folder.workspace, folder.scratch)
+        remove_tree(base, folder.workspace, folder.scratch)
     except OSError as error:
         # The trial has its result; the next process that works here retries.
         logger.warning("%s was not removed: %s", base, error)

@@ -130,7 +130,7 @@ class WatchedFiles:
             return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def sentence_of(changed: Sequence[str]) -> str:
+def warn_of_changed(changed: Sequence[str]) -> str:
     """Return a warning of changed files."""
     return (
         f"Gates executed files that the agent changed: {list_names(changed, MOST_NAMED)}. "

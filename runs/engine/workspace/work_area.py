@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 from socket import gethostname
 
-from runs.sandbox.safe_walk import remove
+from runs.sandbox.safe_walk import remove_tree
 
 logger = logging.getLogger(__name__)
 
@@ -97,7 +97,7 @@ def _may_be_left(area: Path) -> bool:
 def _clear(area: Path) -> None:
     """Remove a locked area, and its lock last."""
     try:
-        remove(area)
+        remove_tree(area)
         _lock_of(area).unlink(missing_ok=True)
     except OSError as error:
         # No trial depends on it; the log shows what uses the disk.

@@ -13,9 +13,9 @@ from django.db.models import Model
 
 from evaluators.model import Judging
 from runs.db import statements
-from runs.engine.trial_result import columns, judging_row, total_cost
+from runs.engine.trial_result import columns_of_result, judging_row, total_cost
 from runs.exchange.demo_data.catalogue import SCENARIOS, TAGS, TARGETS
-from runs.exchange.demo_data.sessions import Session
+from runs.exchange.demo_data.sessions import DemoSession
 from runs.exchange.demo_data.story import Chapter, difficulties
 from runs.exchange.demo_data.trials import DemoTrial, demo_trial
 from runs.models import Artifact, CommandRecord, JudgingRecord, SearchEntry, TranscriptRecord, Trial
@@ -116,7 +116,7 @@ def _trial(run: Mapping[str, Any], at: int, trial: DemoTrial) -> dict[str, Any]:
     """Return the trial's row as execution would store it."""
     times = {"started": run["started"], "finished": run["finished"]}
     place = {"index": at // SCENARIOS, "position": at, "starts": 1}
-    return {**statements.blank(Trial), **columns(trial.result), **place, **times}
+    return {**statements.blank(Trial), **columns_of_result(trial.result), **place, **times}
 
 
 def _parts(trials: Sequence[DemoTrial], *, created: datetime) -> Iterator[PreparedRows]:
@@ -134,7 +134,7 @@ def _parts(trials: Sequence[DemoTrial], *, created: datetime) -> Iterator[Prepar
     yield _rows(Artifact, artifacts)
 
 
-def _transcript(session: Session) -> dict[str, Any]:
+def _transcript(session: DemoSession) -> dict[str, Any]:
     return {"source": "events", "data": session.packed, "events": session.events}
 
 

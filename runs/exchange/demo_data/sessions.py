@@ -17,7 +17,7 @@ from evaluators.tool_use.tool import Tool
 from runs.exchange.demo_data.catalogue import PASSED, TOOLS, UNCHANGED, UNWRITTEN, WRONG, DemoTool
 from runs.models import TranscriptRecord
 from runs.models.trial import command_row, json_of
-from runs.results.files.artifacts import Kept, keep
+from runs.results.files.artifacts import StoredFile, keep_content
 from runs.results.search.search_index import entry
 
 VARIANTS = 6
@@ -28,7 +28,7 @@ _UNKNOWN_FLAG = "error: unexpected argument '{}' found\n\n  tip: a similar argum
 
 
 @dataclass(frozen=True)
-class Session:
+class DemoSession:
     """A transcript with derived values, computed once for all trials that share it."""
 
     transcript: Transcript
@@ -41,7 +41,7 @@ class Session:
     diagnosis: Json
     attempts: Json
     answer: str
-    kept: Kept
+    kept: StoredFile
     commands: tuple[dict[str, Any], ...]
     """Rows of the tool's commands, without their trial."""
     texts: dict[str, Any]
@@ -51,7 +51,7 @@ class Session:
 
 
 @cache
-def session(tool: int, place: int, failures: int, course: str, variant: int) -> Session:
+def make_session(tool: int, place: int, failures: int, course: str, variant: int) -> DemoSession:
     """Return a scenario's session that begins with `failures` failed commands and ends as `course` says."""
     tested = TOOLS[tool]
     rng = Random(f"{tool} {place} {failures} {course} {variant}")  # noqa: S311 (no secret)
@@ -61,7 +61,7 @@ def session(tool: int, place: int, failures: int, course: str, variant: int) -> 
     transcript = Transcript(events=events, source="events", answer=answer)
     evidence = Evidence(transcript, tool=Tool(binary=tested.binary), exit_code=0)
     interaction = evidence.interaction
-    return Session(
+    return DemoSession(
         transcript=transcript,
         packed=TranscriptRecord.pack(transcript),
         events=len(events),
@@ -71,7 +71,7 @@ def session(tool: int, place: int, failures: int, course: str, variant: int) -> 
         diagnosis=json_of(diagnose(interaction, failed=course != PASSED)),
         attempts=json_of(attempts(transcript, interaction.commands)),
         answer=answer,
-        kept=keep(
+        kept=keep_content(
             "transcript", "\n".join(event.command or str(event.output or "") for event in events).encode()
         ),
         commands=tuple(command_row(0, each) for each in interaction.commands),

@@ -41,7 +41,7 @@ PIN_EVERY = 96
 
 
 @dataclass(frozen=True)
-class Stage:
+class DemoRows:
     """Rows that the runs refer to, indexed as in chapters."""
 
     project: Project
@@ -53,7 +53,7 @@ class Stage:
     targets: list[Target]
 
 
-def make_stage(project: Project, *, by: User | None) -> Stage:
+def make_stage(project: Project, *, by: User | None) -> DemoRows:
     """Store suites in two versions, guidance in eight, and targets, each once."""
     uploads: dict[tuple[int, int], Imported] = {}
     guidance: dict[tuple[int, int], Guidance] = {}
@@ -73,7 +73,7 @@ def make_stage(project: Project, *, by: User | None) -> Stage:
         ]
         for stored in uploads.values()
     }
-    return Stage(project, uploads, guidance, scenarios, _targets(project, by))
+    return DemoRows(project, uploads, guidance, scenarios, _targets(project, by))
 
 
 def _targets(project: Project, by: User | None) -> list[Target]:
@@ -86,7 +86,7 @@ def _targets(project: Project, by: User | None) -> list[Target]:
 
 
 def make_runs(
-    stage: Stage,
+    stage: DemoRows,
     *,
     runs: int,
     trials: int,
@@ -134,7 +134,7 @@ def _without_collecting() -> Iterator[None]:
             gc.enable()
 
 
-def _store_run(stage: Stage, prepared: PreparedRun, by: User | None) -> None:
+def _store_run(stage: DemoRows, prepared: PreparedRun, by: User | None) -> None:
     run = _run(stage, prepared, by)
     _store_trials(run, stage.scenarios[run.suite_version_id], prepared)
     _store_parts(run, prepared)
@@ -144,7 +144,7 @@ def _store_run(stage: Stage, prepared: PreparedRun, by: User | None) -> None:
         set_baseline(run, by=by)
 
 
-def _run(stage: Stage, prepared: PreparedRun, by: User | None) -> Run:
+def _run(stage: DemoRows, prepared: PreparedRun, by: User | None) -> Run:
     chapter = prepared.chapter
     stored = stage.uploads[chapter.tool, chapter.version]
     guidance = stage.guidance[chapter.tool, chapter.guidance]

@@ -24,7 +24,7 @@ from runs.exchange.demo_data.catalogue import (
     WRONG,
     DemoTool,
 )
-from runs.exchange.demo_data.sessions import VARIANTS, Session, session
+from runs.exchange.demo_data.sessions import VARIANTS, DemoSession, make_session
 from runs.exchange.demo_data.story import Chapter, chance
 
 ERROR_SHARE = 0.015
@@ -40,7 +40,7 @@ class DemoTrial:
     """A trial's result and its shared session."""
 
     result: TrialResult
-    session: Session | None
+    session: DemoSession | None
     judging: Judging | None = None
 
 
@@ -52,7 +52,7 @@ def demo_trial(chapter: Chapter, place: int, difficulty: float, rng: Random) -> 
     passed = rng.random() < chance(chapter.skill, difficulty)
     failures = min(5, int(rng.expovariate(1.2 if passed else 0.5)))
     course = PASSED if passed else rng.choice((UNWRITTEN, WRONG, UNCHANGED))
-    played = session(chapter.tool, place, failures, course, rng.randrange(VARIANTS))
+    played = make_session(chapter.tool, place, failures, course, rng.randrange(VARIANTS))
     judging = _judging(passed, failures, played.facts, rng)
     scores = (*played.scores, *_gates(TOOLS[chapter.tool], place, course), *_judge(judging))
     verdict = outcome(scores)

@@ -23,10 +23,10 @@ def jsonl(run: Run) -> Iterator[str]:
     """Yield a line for each finished trial, in the order of the suite. Secrets are redacted."""
     trials = run.trial_set.filter(state=TrialState.FINISHED).select_related("scenario", "scenario_version")
     for trial in trials.prefetch_related("judgings", "transcript"):
-        yield json.dumps(redact_json(record(run, trial)), ensure_ascii=False) + "\n"
+        yield json.dumps(redact_json(trial_record(run, trial)), ensure_ascii=False) + "\n"
 
 
-def record(run: Run, trial: Trial) -> dict[str, Json]:
+def trial_record(run: Run, trial: Trial) -> dict[str, Json]:
     """Return one trial's record; keys without a value are left out."""
     content = trial.scenario_version.content
     aggregate = _score(trial.scores, "evaluators", AGGREGATE)

@@ -15,7 +15,7 @@ from evalhub.lib.numbers import counted
 from evaluators.grading.evaluator import LAYER as EVALUATORS
 from evaluators.grading.scores.weighted_score import NAME as AGGREGATE
 from evaluators.statistics import verdict_sentences
-from evaluators.statistics.comparability import named
+from evaluators.statistics.comparability import name_incomparable
 from evaluators.statistics.measure_change import ChangeVerdict
 from runs.compare.old_side import old_side_words, pooled_words, since_words
 from runs.compare.stored_changes import change_from_json
@@ -39,7 +39,7 @@ MOST_TRIALS = 60
 """Most trials listed; the page lists all."""
 
 
-def summary(
+def summary_lines(
     document: Mapping[str, Any], *, width: int | None = None, colour: bool = False, details: bool = False
 ) -> str:
     """Return a run's summary: a line per trial, reasons of failures, totals.
@@ -56,13 +56,13 @@ def summary(
         legacy_windows=False,
     )
     run = document["run"]
-    console.rule(escape(reference(run)), align="left", style="dim")
+    console.rule(escape(name_run(run)), align="left", style="dim")
     console.print(_trials(document["trials"], details=details))
     if len(document["trials"]) < run["trials"]:
         console.print(Text(f"  … {run['trials'] - len(document['trials'])} more trials", style="dim"))
     if run["error"]:
         console.print(Text(f"  The run did not start: {run['error']}", style="yellow"))
-    console.print(Text("  " + totals(run)))
+    console.print(Text("  " + describe_totals(run)))
     for line in verdict_lines(run):
         console.print(Text(f"  {line}", style=VERDICT_STYLES.get(run["verdict"], "")))
     if run["release_rule"]:
@@ -72,7 +72,7 @@ def summary(
             keys = broken_first(run, run[name])
             line = f"  {word}, compared with run {run['baseline']} ({len(keys)}): {', '.join(keys)}"
             console.print(Text(line, style=style))
-    if changed := named({key: tuple(why) for key, why in run["not_comparable"].items()}):
+    if changed := name_incomparable({key: tuple(why) for key, why in run["not_comparable"].items()}):
         console.print(Text(f"  ! {changed}", style="yellow"))
     tampered = [tampered_sentence(run["tampered"])] if run["tampered"] else []
     for warning in (*tampered, *run["warnings"], *run["cost_notes"]):
@@ -118,7 +118,7 @@ def broken_first(run: Mapping[str, Any], keys: Sequence[str]) -> list[str]:
     return sorted(keys, key=lambda key: key not in named)
 
 
-def reference(run: Mapping[str, Any]) -> str:
+def name_run(run: Mapping[str, Any]) -> str:
     """Return one line with the run's number, suite and target."""
     parts = [f"{run['suite']} v{run['suite_version']}", f"on {run['target']}"]
     parts += [run["model"]] if run["model"] else []
@@ -189,7 +189,7 @@ def _judge(trial: Mapping[str, Any]) -> str:
     return f"judge {sum(scores) / len(scores):.2f}" if scores else ""
 
 
-def totals(run: Mapping[str, Any]) -> str:
+def describe_totals(run: Mapping[str, Any]) -> str:
     """Return a run's totals in one line, with its times."""
     parts = [f"{run['passed']}/{run['trials']} passed"]
     parts += [f"{run[name]} {name}" for name in ("failed", "errors", "cancelled") if run[name]]

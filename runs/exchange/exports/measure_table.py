@@ -16,7 +16,7 @@ WIDTH = 120
 COLUMNS = ("Measure", "A", "B", "Difference", "95 % interval", "n", "Verdict")
 
 
-def measure_table(measures: Sequence[MeasureChange]) -> str:
+def plain_measure_table(measures: Sequence[MeasureChange]) -> str:
     """Return each measure's change on a line."""
     table = Table(*COLUMNS, box=None, pad_edge=False)
     for each in measures:

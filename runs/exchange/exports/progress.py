@@ -94,7 +94,7 @@ def _clock(seconds: float) -> str:
     return f"{minutes} min {rest} s" if minutes else f"{rest} s"
 
 
-class Progress:
+class ProgressDisplay:
     """Follows a launch from `__enter__` to `__exit__`; call `update` every few tenths of a second."""
 
     def __init__(

@@ -34,7 +34,7 @@ from runs.exchange.imports.archived_runs import (
 )
 from runs.models import Run, Trial
 from runs.models.run import OPEN
-from runs.results.files.artifacts import FileUnavailable, opened
+from runs.results.files.artifacts import StoredFileUnavailable, opened
 from scenarios.bundle_limits import MAX_ARCHIVE_BYTES, MAX_FILE_BYTES
 from scenarios.hashing import blob_hash
 from scenarios.models import SuiteVersion
@@ -177,7 +177,7 @@ def _artifact(writer: _Writer, artifact: ArchivedArtifact) -> ArchivedArtifact:
     try:
         with opened(artifact.sha256) as file:
             content: bytes = file.read()
-    except FileUnavailable:
+    except StoredFileUnavailable:
         return artifact
     content = _redacted(content)
     sha256 = hashlib.sha256(content).hexdigest()

@@ -6,7 +6,7 @@ from typing import cast
 
 import msgspec
 
-from evaluators.grading.suite_result import Baseline, CaseResult, SuiteRun, TrialResult, trial_result
+from evaluators.grading.suite_result import CaseResult, CaseTrial, EarlierResult, SuiteRun, trial_result
 from evaluators.model import Json, Outcome, Score
 from evaluators.redaction import redact_json, redact_patterns
 from runs.compare.comparison import incomparable, passes
@@ -54,12 +54,12 @@ def _endpoint(run: Run) -> str:
     return endpoint or run.target.name
 
 
-def _baseline(run: Run) -> Baseline | None:
+def _baseline(run: Run) -> EarlierResult | None:
     if filed := run.options.get("baseline_file"):
-        return Baseline(filed["run_id"], filed["passed"])
+        return EarlierResult(filed["run_id"], filed["passed"])
     if run.baseline is None:
         return None
-    return Baseline(
+    return EarlierResult(
         run.baseline.imported_id or run.baseline.shown_id,
         passes(run.baseline.pk),
         incomparable(run.baseline, run),
@@ -87,7 +87,7 @@ def _case(key: str, trials: list[Trial]) -> CaseResult:
     return CaseResult(key, description, tuple(case_facts(trial) for trial in ordered))
 
 
-def case_facts(trial: Trial) -> TrialResult:
+def case_facts(trial: Trial) -> CaseTrial:
     """Return one trial's contract fields; texts are redacted."""
     return trial_result(
         cast(Outcome, trial.outcome),

@@ -17,16 +17,16 @@ from django.db.models import Count
 from evalhub.lib.numbers import counted, money, percent
 from evaluators.redaction import redact_patterns
 from evaluators.statistics import verdict_sentences
-from evaluators.statistics.comparability import Reasons, sentence
+from evaluators.statistics.comparability import Reasons, describe_incomparable
 from evaluators.statistics.measure_change import MeasureChange, Scale
 from evaluators.statistics.regression import overall
 from runs.compare.comparison import incomparable
 from runs.compare.lost_scenarios import (
     LostScenario,
+    changes_of_run,
     failing_scenarios,
     lost_keys,
     lost_scenarios,
-    stored_scenario_changes,
 )
 from runs.compare.measure_changes import HEADLINE, PASS, compare_run_measures
 from runs.compare.old_side import old_side_words, since_words
@@ -88,7 +88,7 @@ def run_summary(run: Run, transcripts: Transcripts | None = None) -> str:
         lines += _scenarios("Failing scenarios", failing, count, transcripts)
         return _text([*lines, *_foot(run)])
     changes = stored_changes(run.pk)
-    keys = lost_keys(stored_scenario_changes(run.pk))
+    keys = lost_keys(changes_of_run(run.pk))
     compared = Compared(
         run.baseline.pk,
         _headline(changes),
@@ -129,7 +129,7 @@ def _compared_summary(run: Run, compared: Compared, transcripts: Transcripts | N
         lines.append(f"Nothing to compare with run {compared.base}: no scenario has results in both runs.")
     if compared.not_comparable:
         keys = ", ".join(code(key) for key in list(compared.not_comparable)[:MOST_WARNINGS])
-        lines.append(f"{sentence(list(compared.not_comparable.values()))} ({keys}).")
+        lines.append(f"{describe_incomparable(list(compared.not_comparable.values()))} ({keys}).")
     lines += _scenarios("Scenarios that pass less often", compared.lost, compared.lost_count, transcripts)
     return _text([*lines, *_foot(run)])
 

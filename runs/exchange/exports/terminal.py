@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from evaluators.grading.suite_summary import WIDTH, suite_summary
-from runs.exchange.exports.console import MOST_TRIALS, reference, summary
+from runs.exchange.exports.console import MOST_TRIALS, name_run, summary_lines
 from runs.exchange.exports.suite_result import suite_run
 from runs.models import Run
 
@@ -40,7 +40,7 @@ def printed(digest: Mapping[str, Any], terminal: Terminal, *, details: bool = Fa
     """Return a run's digest as text, lines ended by newlines; `details` as in `summary`."""
     run = digest["run"]
     if run["format"] != "tool_forge":
-        return summary(digest, width=terminal.width, colour=terminal.colour, details=details)
+        return summary_lines(digest, width=terminal.width, colour=terminal.colour, details=details)
     stored = Run.objects.select_related("suite", "suite_version", "target").get(pk=run["id"])
     text = suite_summary(
         suite_run(stored), width=terminal.width or WIDTH, coloured=terminal.colour, most=MOST_TRIALS
@@ -58,4 +58,4 @@ def _further(run: Mapping[str, Any]) -> Iterator[str]:
         yield run["release_rule"]["sentence"]
     summarised = (run["fingerprint"].get("staleness") or {}).get("warnings") or []
     yield from (f"⚠ {warning}" for warning in run["warnings"] if warning not in summarised)
-    yield reference(run)
+    yield name_run(run)

@@ -13,7 +13,7 @@ from evalhub.web.forms import FileForm
 from runs.errors import RequestError
 from runs.exchange.exports.exports import EXPORTS, exported
 from runs.exchange.imports.import_results import import_results
-from runs.results.find_run import find_run
+from runs.results.find_run import find_shown_run
 from scenarios.formats.problems import ScenarioFileError
 
 
@@ -23,7 +23,7 @@ def run_download(request: ProjectRequest, pk: int, name: str) -> HttpResponse:
     """Send a run in one of the export formats."""
     if name not in EXPORTS:
         raise Http404
-    run, export = find_run(request, pk), EXPORTS[name]
+    run, export = find_shown_run(request, pk), EXPORTS[name]
     charset = "" if export.is_archive else "; charset=utf-8"
     response = HttpResponse(exported(run.pk, name), content_type=f"{export.media_type}{charset}")
     response["Content-Disposition"] = f'attachment; filename="run-{run.pk}.{export.ending}"'

@@ -62,7 +62,7 @@ from scenarios.storing import keep_guidance
 Members = Mapping[str, bytes]
 
 
-def read_archive(members: Members, file: str) -> list[Archived]:
+def read_run_archive(members: Members, file: str) -> list[Archived]:
     """Return the runs of an archive with their trials; none if it is another program's. Raises `RequestError`."""
     if MANIFEST not in members:
         return []
@@ -256,5 +256,5 @@ def _kept(artifact: ArchivedArtifact, members: Members) -> dict[str, Any]:
             raise RequestError(
                 f"The artifact {artifact.name} of the archive is damaged. Export the run again."
             )
-        artifacts.keep(artifact.name, content, artifact.media_type)
+        artifacts.keep_content(artifact.name, content, artifact.media_type)
     return msgspec.to_builtins(artifact)  # type: ignore[no-any-return]  # a struct becomes a dictionary

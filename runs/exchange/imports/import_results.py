@@ -12,7 +12,7 @@ from django.db import transaction
 from evalhub.teams import audit
 from evalhub.teams.models import Project
 from runs.errors import RequestError
-from runs.exchange.imports.import_archive import Members, read_archive, store_archived
+from runs.exchange.imports.import_archive import Members, read_run_archive, store_archived
 from runs.exchange.imports.merged_shards import Archived, merge_shards
 from runs.exchange.imports.store_results import store_results, stored_run
 from runs.exchange.results_files.importers import read_results
@@ -76,7 +76,7 @@ def archive_in(content: bytes, file: str) -> ReadArchive | None:
     except ScenarioFileError:
         # Such as a log of Inspect; the readers of results say what it is, or what is wrong with it.
         return None
-    runs = read_archive(members, file)
+    runs = read_run_archive(members, file)
     return ReadArchive(runs, members) if runs else None
 
 
@@ -96,5 +96,7 @@ def _store(
         launch = Launch.objects.create(project=project, by=by, trigger=Trigger.IMPORT, request={"file": file})
         for each in fresh:
             found[each.run.uuid] = store_archived(launch, each, members, sha256, by)
-        audit.record(project, by, "results.import", file, runs=[run.pk for run in found.values() if run])
+        audit.append_event(
+            project, by, "results.import", file, runs=[run.pk for run in found.values() if run]
+        )
     return tuple(run for run in found.values() if run)

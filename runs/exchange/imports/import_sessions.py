@@ -19,26 +19,60 @@ from evaluators.grading.criteria import Criteria
 from evaluators.patterns import PatternError
 from evaluators.redaction import redact_patterns
 from evaluators.tool_use.attempts import attempts
-from evaluators.tool_use.diagnosis import diagnose, messages_of
+from evaluators.tool_use.diagnosis import diagnose, error_messages
 from evaluators.tool_use.help_pages import HelpPage, parse_help
 from evaluators.tool_use.interaction import metrics, scores
 from evaluators.tool_use.tool import Tool
 from evaluators.tool_use.tool_commands import make_matcher
+from evaluators.transcripts.sessions.copies import Known
 from evaluators.transcripts.sessions.kept import KeptSession
-from evaluators.transcripts.sessions.session import moment_of
+from evaluators.transcripts.sessions.session import Trail, moment_of
 from runs.db import statements
 from runs.errors import RequestError
+from runs.exchange.imports.session_files import ReadSessions
 from runs.models import CommandRecord, ImportedSession, Launch, Run, Target, ToolHelp, TranscriptRecord, Trial
 from runs.models.run import RunState, Trigger
 from runs.models.target import IMPORTED
 from runs.models.trial import TrialState, command_row, json_of, scores_json, transcript_row
 from runs.results.rollups import write_rollups
-from runs.results.run_tokens import sum_tokens
 from runs.results.search.search_index import BATCH, index_trials
+from runs.results.trial_costs import sum_tokens
 from scenarios.formats.parsed import ParsedSuite
 from scenarios.imports import slug_of, store_suite
 from scenarios.models import SESSIONS, ScenarioVersion, Suite
 from scenarios.spec import ScenarioSpec
+
+
+def counted_once(read: ReadSessions, project: Project, tool: Tool) -> ReadSessions:
+    """Leave out calls that count in another session, and compare failed calls with the tool's help."""
+    known = _known(project, tool, read.sessions, read.trails)
+    return read.without_copies(known).with_flags(help_pages(project, tool))
+
+
+def _known(
+    project: Project, tool: Tool, sessions: Sequence[KeptSession], trails: Sequence[Trail]
+) -> dict[str, Known]:
+    """Return the calls that stored sessions with the same history have, by the id of the session that is read."""
+    pairs = list(zip(sessions, trails, strict=True))
+    roots = {each.root for each in sessions if each.root}
+    origins = {origin for trail in trails for origin in trail.forked_from}
+    if not roots and not origins:
+        return {}
+    related = Q(session_id__in=origins) | Q(trial__detail__session__root__in=roots)
+    stored = ImportedSession.objects.filter(related, suite__project=project, suite__slug=suite_slug(tool))
+    rows = list(stored.values_list("session_id", "trial__detail__session"))
+    found: dict[str, Known] = {}
+    for own, trail in pairs:
+        others = [
+            about
+            for id, about in rows
+            if id != own.id and (id in trail.forked_from or (own.root and about.get("root") == own.root))
+        ]
+        calls = frozenset(key for about in others for key in about.get("copies", ()))
+        if calls:
+            found[own.id] = Known(calls, str(others[0].get("file", "")))
+    return found
+
 
 KEY = "sessions"
 """The key of the suite's only scenario, and the name of the target."""
@@ -125,7 +159,7 @@ def store_sessions(
     _store_trials(run, version, found.to_store)
     run.save(update_fields=sum_tokens(run))
     write_rollups(run, is_new=True)
-    audit.record(project, by, "sessions.import", tool.binary, run=run.pk, sessions=run.trials)
+    audit.append_event(project, by, "sessions.import", tool.binary, run=run.pk, sessions=run.trials)
     return run, found
 
 
@@ -235,7 +269,7 @@ def _row(run: Run, version: ScenarioVersion, session: KeptSession, position: int
     own = (score for score in scores(interaction) if score.name != "completed")
     measured = (*own, *session.wasted)
     usage = session.transcript.usage
-    messages = messages_of(session.transcript, interaction)
+    messages = error_messages(session.transcript, interaction)
     return Trial(
         run=run,
         scenario_version=version,

@@ -17,7 +17,7 @@ from evalhub.teams import audit
 from evalhub.teams.models import Project
 from runs.models import CommandRecord, Run, Trial
 from runs.results.rollups import write_rollups
-from runs.results.run_tokens import sum_tokens
+from runs.results.trial_costs import sum_tokens
 from scenarios.models import SESSIONS
 
 BACKUPS = (
@@ -72,5 +72,5 @@ def remove_from(run: int, *, by: User | None) -> int:
         locked.trials = locked.trial_set.count()
         locked.save(update_fields=["trials", *sum_tokens(locked)])
         write_rollups(locked)
-        audit.record(locked.project, by, "sessions.remove", f"run {run}", sessions=len(keys))
+        audit.append_event(locked.project, by, "sessions.remove", f"run {run}", sessions=len(keys))
     return len(keys)

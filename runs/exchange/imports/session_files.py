@@ -17,8 +17,8 @@ from evaluators.tool_use.flag_confusion import confusions
 from evaluators.tool_use.help_pages import HelpPage
 from evaluators.tool_use.tool import Tool
 from evaluators.transcripts.sessions import IMPORTERS, UnreadableSession, parse_session_file
-from evaluators.transcripts.sessions.copies import Known, Traced, sentences, without_copies
-from evaluators.transcripts.sessions.kept import KeptSession, keep
+from evaluators.transcripts.sessions.copies import Known, Traced, describe_copies, without_copies
+from evaluators.transcripts.sessions.kept import KeptSession, keep_session
 from evaluators.transcripts.sessions.session import Trail
 
 ENDINGS = (".jsonl", ".json")
@@ -49,7 +49,9 @@ class ReadSessions:
             sha256 = _hash(file)
             agent, sessions, problems = parse_session_file(file, IMPORTERS)
             for session in sessions:
-                read = keep(session, tool, agent=agent, sha256=sha256, file=Path(name).name, whole=whole)
+                read = keep_session(
+                    session, tool, agent=agent, sha256=sha256, file=Path(name).name, whole=whole
+                )
                 self.help |= read.help
                 if read.kept.commands:
                     self.sessions.append(read.kept)
@@ -72,7 +74,7 @@ class ReadSessions:
         pairs = zip(self.sessions, self.trails, strict=True)
         traced = [Traced(kept, trail, known.get(kept.id, Known())) for kept, trail in pairs]
         counted = without_copies(traced)
-        self.problems += [each for own in counted for each in sentences(own.kept.file, own)]
+        self.problems += [each for own in counted for each in describe_copies(own.kept.file, own)]
         kept = [
             (own.kept, trail) for own, trail in zip(counted, self.trails, strict=True) if own.kept.commands
         ]

@@ -12,12 +12,12 @@ from django.utils import timezone
 
 from evalhub.teams import audit
 from evalhub.teams.models import Project
-from evaluators.grading.assertions import tool_calls
+from evaluators.grading.assertions import calls_of_transcript
 from evaluators.grading.costs import usage_parts
 from evaluators.grading.criteria import Criteria
 from evaluators.patterns import pattern_budget
 from evaluators.tool_use.attempts import attempts
-from evaluators.tool_use.diagnosis import diagnose, messages_of
+from evaluators.tool_use.diagnosis import diagnose, error_messages
 from evaluators.tool_use.interaction import Interaction, analyse, scores
 from evaluators.tool_use.waste import waste_scores
 from runs.compare import comparison
@@ -59,7 +59,7 @@ def store_results(
     runs = tuple(
         stored or _store(launch, each, sha256, version) for stored, each in zip(known, parsed, strict=True)
     )
-    audit.record(project, by, "results.import", file, runs=[run.pk for run in runs])
+    audit.append_event(project, by, "results.import", file, runs=[run.pk for run in runs])
     return runs
 
 
@@ -276,9 +276,9 @@ def _detail(trial: ExternalTrial, interaction: Interaction | None) -> dict[str, 
     warned = {"warnings": list(trial.warnings)} if trial.warnings else {}
     if trial.transcript is None or interaction is None:
         return {"tools_called": list(trial.tools_called), **warned}
-    messages = messages_of(trial.transcript, interaction)
+    messages = error_messages(trial.transcript, interaction)
     return {
-        "tools_called": [call.name for call in tool_calls(trial.transcript)],
+        "tools_called": [call.name for call in calls_of_transcript(trial.transcript)],
         "interaction": interaction.as_json(),
         "attempts": json_of(attempts(trial.transcript, interaction.commands)),
         "diagnosis": json_of(diagnose(interaction, messages=messages, failed=trial.outcome != "pass")),

@@ -11,9 +11,9 @@ from runs.exchange.results_files.values import (
     ExternalRun,
     ExternalTrial,
     ResultsFile,
-    decoded,
-    format_of,
-    key_of,
+    decode_storable_json,
+    format_of_suite,
+    key_of_text,
     list_of,
     moment_of,
     number_of,
@@ -30,7 +30,7 @@ def read(given: ResultsFile) -> tuple[ExternalRun, ...]:
     records: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
     bad: list[int] = []
     for number, line in enumerate(given.text.splitlines(), start=1):
-        value = decoded(line)
+        value = decode_storable_json(line)
         if isinstance(value, dict) and value.get("eval_id"):
             names = suite_name(value.get("dataset"), file), str(value.get("target") or "imported")
             place = (*names, str(value.get("run_id") or ""))
@@ -42,7 +42,7 @@ def read(given: ResultsFile) -> tuple[ExternalRun, ...]:
     return tuple(
         ExternalRun(
             suite,
-            format_of(own[0].get("suite_format"), "agentv"),
+            format_of_suite(own[0].get("suite_format"), "agentv"),
             target,
             tuple(_record(each) for each in own),
             external_id=run_id,
@@ -81,7 +81,7 @@ def _record(value: dict[str, Any]) -> ExternalTrial:
         "detail": {"hits": hits, "misses": misses, "reasoning": value.get("reasoning") or ""},
     }
     return ExternalTrial(
-        key=key_of(value["eval_id"]),
+        key=key_of_text(value["eval_id"]),
         outcome=outcome,
         prompt=str(request.get("question") or ""),
         answer=str(value.get("candidate_answer") or ""),

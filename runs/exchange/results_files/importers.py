@@ -5,23 +5,50 @@ To read another program's results, write a module with `read` and add a line; se
 
 from __future__ import annotations
 
+import io
+import os
+import zipfile
+from pathlib import Path
+
 from evaluators.tool_use.recognised_files import advice_for, recognised_archive, recognised_results
 from runs.errors import RequestError
 from runs.exchange.results_files import agentv, llm_tool_test, promptfoo, tool_forge
-from runs.exchange.results_files.values import ExternalRun, Importer, ResultsFile
+from runs.exchange.results_files.llm_tool_test import FIXTURE, READ
+from runs.exchange.results_files.values import ExternalRun, ResultsFile, ResultsImporter
 from scenarios.archives import is_archive, member_names, read_members
 
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+"""The time of every entry: the same results give the same archive, which is imported once."""
+
+
+def packed(folder: Path) -> bytes:
+    """Return the files of results below a folder as zip, without links; empty for none."""
+    buffer, found = io.BytesIO(), 0
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for place, folders, names in os.walk(folder):
+            folders.sort()
+            if FIXTURE in folders and "artifacts" in folders:
+                folders.remove(FIXTURE)  # The agent's files, not results.
+            for path in (Path(place, name) for name in sorted(names) if name in READ):
+                if path.is_file() and not path.is_symlink():
+                    # A run's folder keeps its name, by which results.jsonl refers to it.
+                    inside = Path(folder.resolve().name) / path.relative_to(folder)
+                    archive.writestr(zipfile.ZipInfo(inside.as_posix(), _EPOCH), path.read_bytes())
+                    found += 1
+    return buffer.getvalue() if found else b""
+
+
 IMPORTERS = (
-    Importer("tool-forge", "an EvalSuiteResult (JSON with `cases`)", tool_forge.read),
-    Importer(
+    ResultsImporter("tool-forge", "an EvalSuiteResult (JSON with `cases`)", tool_forge.read),
+    ResultsImporter(
         "promptfoo", "promptfoo's output (JSON with `results`, or JSON lines with `testIdx`)", promptfoo.read
     ),
-    Importer(
+    ResultsImporter(
         "llm-tool-test",
         "llm-tool-test's results.jsonl (JSON lines with `scenario_id`) or its results folder as zip",
         llm_tool_test.read,
     ),
-    Importer("AgentV", "AgentV's results (JSON lines with `eval_id`)", agentv.read),
+    ResultsImporter("AgentV", "AgentV's results (JSON lines with `eval_id`)", agentv.read),
 )
 """The known programs; the first that finds runs in a file reads it."""
 

@@ -22,8 +22,8 @@ from runs.exchange.results_files.values import (
     ExternalTrial,
     ResultsFile,
     count_of,
-    decoded,
-    key_of,
+    decode_storable_json,
+    key_of_text,
     list_of,
     moment_of,
     number_of,
@@ -96,7 +96,7 @@ def _results(file: str, text: str, warnings: list[str]) -> Iterator[dict[str, An
     bad, dry = list[int](), 0
     found = list[dict[str, Any]]()
     for number, line in enumerate(text.splitlines(), start=1):
-        value = decoded(line)
+        value = decode_storable_json(line)
         if isinstance(value, dict) and value.get("scenario_id"):
             is_dry = str(value.get("outcome")).lower().startswith("dry")
             dry += is_dry
@@ -119,13 +119,13 @@ def _folders(members: Mapping[str, bytes], warnings: list[str]) -> Iterator[_Rec
     order = {folder: number for number, folder in enumerate(listed)}
     paths = [each for each in members if PurePosixPath(each).name == RUN]
     for path in sorted(paths, key=lambda each: (order.get(_run_folder(each).name, len(order)), each)):
-        values = decoded(decode_text(members[path], "replace"))
+        values = decode_storable_json(decode_text(members[path], "replace"))
         if not isinstance(values, dict) or not values.get("scenario_id"):
             warnings.append(f"{path}: not a run of llm-tool-test; skipped.")
             continue
         folder = _run_folder(path)
         values = {**listed.get(folder.name, {}), **values}
-        metrics = decoded(decode_text(members.get(str(folder / METRICS), b""), "replace"))
+        metrics = decode_storable_json(decode_text(members.get(str(folder / METRICS), b""), "replace"))
         transcript = _transcript(members, folder, str(values.get("tool")), warnings)
         yield _Record(values, object_of(metrics) or object_of(values.get("metrics")), transcript)
 
@@ -184,7 +184,7 @@ def _trial(record: _Record) -> ExternalTrial:
     timed_out = values.get("timed_out") is True
     transcript = record.transcript
     return ExternalTrial(
-        key=key_of(values["scenario_id"]),
+        key=key_of_text(values["scenario_id"]),
         outcome=outcome,
         answer=str(values.get("answer") or (transcript.answer if transcript else "")),
         seconds=seconds,

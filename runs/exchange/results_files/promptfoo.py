@@ -7,15 +7,15 @@ from collections.abc import Iterator
 from typing import Any
 
 from evaluators.model import Usage, plausible_cost
-from runs.exchange.results_files.promptfoo_tests import scenario_keys
+from runs.exchange.results_files.promptfoo_tests import keys_of_rows
 from runs.exchange.results_files.values import (
     LONGEST_NAME,
     ExternalRun,
     ExternalTrial,
     ResultsFile,
     count_of,
-    decoded,
-    key_of,
+    decode_storable_json,
+    key_of_text,
     list_of,
     moment_of,
     number_of,
@@ -53,14 +53,14 @@ def _rows_of_lines(given: ResultsFile) -> list[Any]:
     if given.value is not None:
         return [given.value]
     lines = [line for line in given.text.splitlines() if line.strip()]
-    if not lines or not _is_row(decoded(lines[0])):
+    if not lines or not _is_row(decode_storable_json(lines[0])):
         return []
-    return [decoded(line) for line in lines]
+    return [decode_storable_json(line) for line in lines]
 
 
 def _runs(rows: list[dict[str, Any]], *, skipped: int, **shared: Any) -> tuple[ExternalRun, ...]:
     by_provider: dict[str, list[tuple[dict[str, Any], str]]] = {}
-    for row, key in zip(rows, scenario_keys(rows), strict=True):
+    for row, key in zip(rows, keys_of_rows(rows), strict=True):
         provider = object_of(row.get("provider"))
         name = str(provider.get("label") or provider.get("id") or row.get("provider") or "imported")
         by_provider.setdefault(name, []).append((row, key))
@@ -158,7 +158,7 @@ def _trial(row: dict[str, Any], key: str) -> ExternalTrial:
     parts = (_part(each) for each in list_of(grading.get("componentResults")) if isinstance(each, dict))
     output = object_of(row.get("response")).get("output")
     return ExternalTrial(
-        key=key_of(key),
+        key=key_of_text(key),
         outcome=outcome,
         prompt=str(prompt.get("raw") or ""),
         answer=output if isinstance(output, str) else json.dumps(output) if output is not None else "",

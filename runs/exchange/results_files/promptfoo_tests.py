@@ -20,7 +20,7 @@ _PARTS = ("description", "vars", "assert", "threshold", "options")
 """What a test consists of."""
 
 
-def scenario_keys(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+def keys_of_rows(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return each row's scenario: its test's description or number, with variables and prompt if they tell it apart."""
     tests = [_test(row) for row in rows]
     prompts = [_prompt(row) for row in rows]

@@ -13,8 +13,8 @@ from runs.exchange.results_files.values import (
     ExternalTrial,
     ResultsFile,
     count_of,
-    format_of,
-    key_of,
+    format_of_suite,
+    key_of_text,
     list_of,
     moment_of,
     number_of,
@@ -38,7 +38,7 @@ def _suite_result(value: dict[str, Any], file: str) -> ExternalRun:
     own = object_of(value.get("evalhub"))
     return ExternalRun(
         suite=suite_name(own.get("suite") or value.get("toolName"), file),
-        format=format_of(own.get("format"), "tool_forge"),
+        format=format_of_suite(own.get("format"), "tool_forge"),
         target=str(own.get("target") or value.get("agentEndpoint") or "imported"),
         model=str(own.get("model") or "")[:LONGEST_NAME],
         trials=tuple(_in_turn([_case(case, object_of(own.get("scenarios"))) for case in cases])),
@@ -98,7 +98,7 @@ def _trial(
         "detail": detail,
     }
     return ExternalTrial(
-        key=key_of(case["id"]),
+        key=key_of_text(case["id"]),
         outcome=outcome,
         description=str(case.get("description") or ""),
         seconds=number_of(result.get("durationMs"), 1000),

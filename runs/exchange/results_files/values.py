@@ -97,11 +97,11 @@ class ResultsFile:
     @cached_property
     def value(self) -> Any:
         """The file as JSON; None if it isn't."""
-        return decoded(self.text)
+        return decode_storable_json(self.text)
 
 
 @dataclass(frozen=True)
-class Importer:
+class ResultsImporter:
     """A program whose results can be imported."""
 
     name: str
@@ -111,7 +111,7 @@ class Importer:
     """Return a file's runs; none if it is another program's. Raises `RequestError` if it is broken."""
 
 
-def decoded(text: str) -> Any:
+def decode_storable_json(text: str) -> Any:
     """Return JSON that every database can store; None if the text isn't JSON."""
     try:
         return json.loads(storable_json(json.loads(text)))
@@ -132,12 +132,12 @@ def suite_name(value: Any, file: str) -> str:
     return (str(value or "") or file.rsplit("/", 1)[-1].split(".")[0] or "results")[:LONGEST_NAME]
 
 
-def format_of(value: Any, other: str) -> str:
+def format_of_suite(value: Any, other: str) -> str:
     """Return the format of a suite, if it is one that evalhub reads; else the other one."""
     return value if value in SUITE_FORMATS else other
 
 
-def key_of(value: Any) -> str:
+def key_of_text(value: Any) -> str:
     key = str(value)
     if len(key) > LONGEST_NAME:
         raise RequestError(

@@ -16,12 +16,12 @@ from pydantic_core import PydanticCustomError
 
 from evalhub.teams import audit
 from evalhub.teams.access import Access
-from evalhub.teams.priorities import RAISED_BY_OTHERS, Priority, priority_named
-from evalhub.web.rest.request_body import storable_json
+from evalhub.teams.models import RAISED_BY_OTHERS, Priority, priority_named
+from evalhub.web.rest.request_body import validate_json
 from evaluators.model import Json
 from runs.compare.baselines import LAST_PASS, check_choice
 from runs.errors import RequestError
-from runs.launch.given_guidance import LONGEST_NAME, Document, keep_document, lay
+from runs.launch.given_guidance import LONGEST_NAME, GivenDocument, keep_document, place_document
 from runs.launch.new_run_page.run_choices import RunChoices
 from runs.launch.request import Request
 from runs.launch.source_files import registry_from
@@ -42,7 +42,7 @@ NUMBER = {
 SHORTEST_SECONDS, LONGEST_SECONDS = 0.001, 86_400
 
 
-def words(text: str) -> tuple[str, ...]:
+def unique_words(text: str) -> tuple[str, ...]:
     """Return the unique entries of a comma-separated list."""
     return tuple(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))
 
@@ -65,7 +65,7 @@ class JsonField(forms.CharField):
         if not text:
             return None
         try:
-            return storable_json(json.loads(text))
+            return validate_json(json.loads(text))
         except PydanticCustomError as error:
             raise forms.ValidationError(error.message()) from error
         except (ValueError, RecursionError) as error:
@@ -264,7 +264,7 @@ class RunForm(forms.Form):
         baselines: Sequence[tuple[str, str]] = (),
     ) -> None:
         super().__init__(data, files)
-        self.given_document: Document | None = None
+        self.given_document: GivenDocument | None = None
         self.laid: Guidance | None = None
         most = Priority.HIGH if access and access.may("prioritize") else Priority.NORMAL
         names = [each.label for each in Priority if each <= most]
@@ -316,7 +316,7 @@ class RunForm(forms.Form):
             found.append(default)
         return found[::-1]
 
-    def _edited(self, suite: int, given: dict[str, Any]) -> Document | None:
+    def _edited(self, suite: int, given: dict[str, Any]) -> GivenDocument | None:
         """Return the document whose text was changed in place; None for an unchanged one."""
         base = edited_guidance(self._offer, suite, given.get("edit", ""))
         path, text = given.get("document_path", ""), given.get("document_text", "").replace("\r\n", "\n")
@@ -326,7 +326,7 @@ class RunForm(forms.Form):
         before = {each["path"]: each["content"].strip() for each in base.files}
         if before.get(path) == text.strip():
             return None
-        return Document(posixpath.basename(path) or "AGENTS.md", text.encode(), path, base)
+        return GivenDocument(posixpath.basename(path) or "AGENTS.md", text.encode(), path, base)
 
     def clean(self) -> dict[str, Any]:
         given = super().clean() or self.cleaned_data
@@ -364,12 +364,12 @@ class RunForm(forms.Form):
                 "document", f"The file is larger than {MAX_FILE_BYTES:,} bytes. Choose another one."
             )
             return
-        self._lay(version, Document(str(file.name), file.read(), path))
+        self._lay(version, GivenDocument(str(file.name), file.read(), path))
 
-    def _lay(self, version: SuiteVersion, document: Document) -> None:
+    def _lay(self, version: SuiteVersion, document: GivenDocument) -> None:
         self.given_document = document
         try:
-            laid = lay(version, document)
+            laid = place_document(version, document)
         except Unplaced as error:
             field = "document_path" if document.path else "document"
             self.add_error(field, f"{error} Enter its path in the workspace under “Path of the document”.")
@@ -394,7 +394,7 @@ class RunForm(forms.Form):
         self.laid, new = keep_document(self.version, self.given_document, by=by)
         if new:
             suite = self.version.suite
-            audit.record(suite.project, by, "guidance.create", self.laid, suite=suite.slug)
+            audit.append_event(suite.project, by, "guidance.create", self.laid, suite=suite.slug)
 
     @property
     def version(self) -> SuiteVersion:
@@ -408,10 +408,12 @@ class RunForm(forms.Form):
         return Request(
             suite_versions=[self.version],
             targets=list(dict.fromkeys(given["targets"])),
-            models=words(given["models"]),
+            models=unique_words(given["models"]),
             guidance=guidance,
             selection=Selection(
-                tags=(given["tags"],) if given["tags"] else (), tier=given["tier"], only=words(given["only"])
+                tags=(given["tags"],) if given["tags"] else (),
+                tier=given["tier"],
+                only=unique_words(given["only"]),
             ),
             options=RunOptions(
                 trials=given["trials"],
@@ -423,6 +425,6 @@ class RunForm(forms.Form):
             tool_version=given["tool_version"],
             branch=given["branch"],
             commit=given["commit"],
-            tags=words(given["run_tags"]),
+            tags=unique_words(given["run_tags"]),
             priority=priority_named(given["priority"] or Priority.NORMAL.label),
         )

@@ -18,9 +18,8 @@ from django.utils.datastructures import MultiValueDict
 from django.views.decorators.http import require_http_methods
 
 from evalhub.teams.access import Access
-from evalhub.teams.models import Project
+from evalhub.teams.models import Priority, Project
 from evalhub.teams.pages import ProjectRequest, project_page
-from evalhub.teams.priorities import Priority
 from evalhub.web.paging import key_of
 from runs.compare.baselines import LAST_PASS
 from runs.compare.measure_changes import smallest_of_pass_rate

@@ -32,7 +32,7 @@ class Command(EvalhubCommand):
             raise Refused(f"There is no run {options['id']}. The runs page lists all runs.", id="run/unknown")
         if not cancel_run(run.pk):
             raise Refused(f"Run {run.pk} has already finished.", id="run/over")
-        audit.record(run.project, acting_user(), "run.cancel", run)
+        audit.append_event(run.project, acting_user(), "run.cancel", run)
         # The lease of a process that was killed has to end first.
         end = time.monotonic() + settings.LEASE_SECONDS + 10 * POLL_SECONDS
         while _is_open(run) and time.monotonic() < end:

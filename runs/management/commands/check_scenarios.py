@@ -12,12 +12,12 @@ from evalhub.lib.numbers import counted
 from evalhub.teams.access import DEFAULT_PROJECT
 from evalhub.teams.models import Project
 from runs.db.disk import DiskFull
-from runs.engine.proof_agents import Setting
+from runs.engine.proof_agents import ProofSetting
 from runs.errors import ProviderError, RequestError
 from runs.exchange.exports.proofs import proof_lines, seals_json
 from runs.results.seals import ScenarioSeal
 from runs.sandbox.worker_settings import containment, variables_of
-from runs.suites.prove import Scenario, prove
+from runs.suites.prove import ProvedScenario, prove
 from runs.targets.definitions import hints_of_file
 from runs.targets.providers.prices import litellm_price
 from scenarios.bundles import read_path
@@ -145,7 +145,7 @@ def prove_parsed(suite: ParsedSuite) -> Iterator[ScenarioSeal]:
     Raises `RequestError` and `ProviderError` for a worker's wrong settings, and `DiskFull`.
     """
     project = Project(slug=DEFAULT_PROJECT)
-    setting = Setting(
+    setting = ProofSetting(
         SuiteVersion(suite=Suite(project=project), config=dict(suite.settings)),
         containment(),
         variables_of(project),
@@ -154,4 +154,4 @@ def prove_parsed(suite: ParsedSuite) -> Iterator[ScenarioSeal]:
     )
     for spec in suite.scenarios:
         files = suite.fixtures.get(spec.worker_fixture, ())
-        yield prove(Scenario(spec, partial(tuple, files), suite.solutions.get(spec.key)), setting)
+        yield prove(ProvedScenario(spec, partial(tuple, files), suite.solutions.get(spec.key)), setting)

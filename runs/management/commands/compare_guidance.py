@@ -8,7 +8,7 @@ from typing import Any
 from evalhub.teams.models import Project
 from runs.compare.guidance.guidance_comparison import compare_chosen, comparison_json
 from runs.compare.guidance.guidance_runs import settings_of
-from runs.exchange.exports.measure_table import measure_table
+from runs.exchange.exports.measure_table import plain_measure_table
 from scenarios.commands import EvalhubCommand, Refused, Result, add_project_argument, chosen_project
 from scenarios.models import Guidance
 
@@ -39,7 +39,7 @@ class Command(EvalhubCommand):
         measures = [*compared.headline, *compared.others]
         verdict = compared.verdict.label if compared.verdict else "No verdict"
         text = f"{verdict}: {after} compared with {before} on {chosen.setting.label}.\n"
-        return Result(f"{text}{chosen.sentence}\n\n{measure_table(measures)}", document)
+        return Result(f"{text}{chosen.sentence}\n\n{plain_measure_table(measures)}", document)
 
 
 def _pair(project: Project, options: dict[str, Any]) -> tuple[Guidance, Guidance]:

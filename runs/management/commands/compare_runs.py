@@ -7,17 +7,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evaluators.statistics import verdict_sentences
-from evaluators.statistics.comparability import named
+from evaluators.statistics.comparability import name_incomparable
 from evaluators.statistics.measure_change import MeasureChange
-from runs.compare.compared_with_first import ComparedRun, compared_with_first
 from runs.compare.comparison import comparison_between
 from runs.compare.first_divergences import divergences_json
 from runs.compare.measure_changes import RunComparison
-from runs.compare.side_by_side import MOST_COMPARED
+from runs.compare.side_by_side import MOST_COMPARED, ComparedRun, compared_with_first
 from runs.compare.stored_changes import change_json
 from runs.errors import NotWritable
 from runs.exchange.exports.files import write_summary
-from runs.exchange.exports.measure_table import measure_table
+from runs.exchange.exports.measure_table import plain_measure_table
 from runs.exchange.exports.regression_rule import RULES, has_regressed
 from runs.exchange.exports.summary_markdown import comparison_summary
 from runs.models import Run
@@ -135,7 +134,7 @@ def _text(each: ComparedRun, document: dict[str, Any]) -> str:
     ]
     if compared.pass_rate:
         lines.append(verdict_sentences.explanation(_deciding(compared)))
-    if changed := named({key: tuple(why) for key, why in document["not_comparable"].items()}):
+    if changed := name_incomparable({key: tuple(why) for key, why in document["not_comparable"].items()}):
         lines.append(changed)
     lines += [f"{word}: {', '.join(document[name])}" for name, word in FLIPS.items() if document[name]]
     if each.divergences.sentence:
@@ -145,7 +144,7 @@ def _text(each: ComparedRun, document: dict[str, Any]) -> str:
     if each.pooled:
         lines.append(f"With further trials of runs {', '.join(map(str, each.pooled))}.")
     measures = [*compared.headline, *compared.others]
-    return "\n".join(lines) + ("\n\n" + measure_table(measures) if measures else "")
+    return "\n".join(lines) + ("\n\n" + plain_measure_table(measures) if measures else "")
 
 
 def _deciding(compared: RunComparison) -> MeasureChange:

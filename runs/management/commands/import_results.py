@@ -15,7 +15,7 @@ from runs.exchange.exports.files import check_summary_file, write_summary
 from runs.exchange.exports.regression_rule import has_regressed, why_not_measured
 from runs.exchange.exports.summary_markdown import RELATED, run_summary
 from runs.exchange.imports.import_results import import_merged, import_results
-from runs.exchange.results_files.folders import packed
+from runs.exchange.results_files.importers import packed
 from runs.exchange.results_files.llm_tool_test import READ
 from runs.models import Run
 from scenarios.commands import (

@@ -9,8 +9,7 @@ from typing import Any
 from evalhub.lib.numbers import counted
 from runs.errors import RequestError
 from runs.exchange.exports.sessions import session_lines, sessions_document
-from runs.exchange.imports.import_sessions import session_tool, sort_sessions, store_sessions
-from runs.exchange.imports.known_copies import counted_once
+from runs.exchange.imports.import_sessions import counted_once, session_tool, sort_sessions, store_sessions
 from runs.exchange.imports.session_files import read_paths
 from scenarios.commands import (
     EvalhubCommand,

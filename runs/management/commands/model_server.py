@@ -11,7 +11,7 @@ from typing import IO, Any
 
 from evalhub.web.commands import port_number
 from runs.targets.model_server.script import read_script
-from runs.targets.model_server.server import LOOPBACK, ScriptPlayer, SeenRequest, serving
+from runs.targets.model_server.server import LOOPBACK, ScriptPlayer, SeenRequest, serve_models
 from scenarios.commands import EvalhubCommand, Refused, Result, read_bytes
 
 
@@ -37,7 +37,7 @@ class Command(EvalhubCommand):
             if options["record"]:
                 player.record = _recorder(stack.enter_context(_opened(options["record"])))
             try:
-                url = stack.enter_context(serving(player, options["port"]))
+                url = stack.enter_context(serve_models(player, options["port"]))
             except OSError as error:
                 raise Refused(
                     f"Port {options['port']} on {LOOPBACK} can't be used: {error.strerror}. Choose another --port.",

@@ -12,9 +12,8 @@ from django.utils import timezone
 
 from evalhub.lib.numbers import counted, file_size
 from evalhub.web.commands import number_of_days
-from runs.results.files.artifacts import reason_of, store_errors
-from runs.results.files.retention import Pruned, prune_files, prune_runs
-from runs.results.files.space import FILES, space_taken
+from runs.results.files.artifacts import store_error_reason, store_errors
+from runs.results.files.retention import FILES, Pruned, prune_files, prune_runs, space_taken
 from scenarios.commands import EvalhubCommand, Refused, Result, acting_user
 
 MOST_TABLES = 12
@@ -53,7 +52,7 @@ class Command(EvalhubCommand):
             done += prune_files(dry_run=dry_run, let_go=before if dry_run else None)
         except store_errors() as error:
             raise Refused(
-                f"The unused files could not be deleted: {reason_of(error)}. Check EVALHUB_STORE, and prune again.",
+                f"The unused files could not be deleted: {store_error_reason(error)}. Check EVALHUB_STORE, and prune again.",
                 id="prune/failed",
             ) from error
         verb = "Would delete" if dry_run else "Deleted"

@@ -15,10 +15,9 @@ from pydantic import ValidationError
 
 from evalhub.lib.numbers import counted
 from evalhub.teams.management.commands.signin_link import port_in_use
-from evalhub.teams.models import Project
-from evalhub.teams.priorities import priority_named
+from evalhub.teams.models import Project, priority_named
 from evaluators.statistics.error_shares import PASS_RATE_SHARE
-from evaluators.statistics.permutation_power import Level
+from evaluators.statistics.permutation_power import RateTestLevel
 from evaluators.statistics.power import can_reach
 from runs.compare.release_rule import MET
 from runs.engine import run_here, wait
@@ -38,7 +37,7 @@ from runs.exchange.exports.files import (
     write_transcripts,
 )
 from runs.exchange.exports.github import broken_scenarios, scenario_files, write_outputs
-from runs.exchange.exports.progress import Progress
+from runs.exchange.exports.progress import ProgressDisplay
 from runs.exchange.exports.regression_rule import (
     VERDICT,
     has_regressed_as_printed,
@@ -129,7 +128,7 @@ class Command(EvalhubCommand):
             if not options["fail_on_regression"]:
                 continue
             trials = [max(each.trials, most)] * scenarios
-            level = Level(PASS_RATE_SHARE)
+            level = RateTestLevel(PASS_RATE_SHARE)
             if rule_for(suite.format, rule) == VERDICT and not can_reach(trials, trials, level):
                 self.stderr.write(
                     f"{suite.slug}: {counted(scenarios, 'scenario')} with {counted(trials[0], 'trial')} each"
@@ -197,12 +196,12 @@ class Command(EvalhubCommand):
     def _follow(self, launch: Launch, options: dict[str, Any]) -> None:
         """Run the launch here or wait for workers, and show the progress on stderr."""
         ended = _writer(options["output_dir"])
-        progress: AbstractContextManager[Progress | None] = nullcontext()
+        progress: AbstractContextManager[ProgressDisplay | None] = nullcontext()
         if not options["quiet"]:
             for run in launch.runs.select_related("suite_version__suite", "target").order_by("pk"):
                 self._note(_address(run))
             terminal, verbose = self.stderr.isatty(), options["verbose"]
-            progress = Progress(launch, self._note, terminal=terminal, verbose=verbose)
+            progress = ProgressDisplay(launch, self._note, terminal=terminal, verbose=verbose)
         with progress as shown:
             polled = shown.update if shown else None
             if options["now"]:

@@ -37,7 +37,7 @@ class Command(EvalhubCommand):
         except RequestError as error:
             raise Refused(str(error), id=error.id) from error
         project.save(update_fields=["seed_manifest"])
-        audit.record(project, acting_user(), "project.seed-manifest", file or "none")
+        audit.append_event(project, acting_user(), "project.seed-manifest", file or "none")
         done = f"Stored {file} as" if file else "Removed"
         text = f"{done} the seed manifest of {project.name}."
         return Result(text, {"project": project.slug, "seed_manifest": project.seed_manifest})

@@ -35,7 +35,7 @@ RENEW_SECONDS = 1800
 
 
 @dataclass(frozen=True)
-class Kept:
+class StoredFile:
     """A stored file's values for its `Artifact` row."""
 
     name: str
@@ -44,7 +44,7 @@ class Kept:
     media_type: str
 
 
-class FileUnavailable(Exception):
+class StoredFileUnavailable(Exception):
     """This server can't read a stored file; the message is a sentence."""
 
     id = "artifact/unavailable"
@@ -58,7 +58,7 @@ class StoreAway(CannotStore):
     def remains(self) -> str:
         """Store an empty content; return why that fails, empty if it works."""
         try:
-            store().save(name_of(hashlib.sha256().hexdigest()), ContentFile(b""))
+            open_file_store().save(name_of(hashlib.sha256().hexdigest()), ContentFile(b""))
         except store_errors() as error:
             return str(store_away(error))
         return ""
@@ -66,12 +66,12 @@ class StoreAway(CannotStore):
 
 def store_away(error: Exception) -> StoreAway:
     """Return a `StoreAway` for one of `store_errors()`; without addresses, because strangers read it in health."""
-    code = refusal(error)
+    code = refusal_code(error)
     what = f"refuses files: {code}" if code else f"can't be reached: {type(_cause(error)).__name__}"
     return StoreAway(f"The file store {what}. {STORE_ADVICE}")
 
 
-def reason_of(error: Exception) -> str:
+def store_error_reason(error: Exception) -> str:
     """Return the text of one of `store_errors()`, without a full stop."""
     return str(_cause(error)).rstrip(".")
 
@@ -82,7 +82,7 @@ def _cause(error: Exception) -> Exception:
     return last if isinstance(last, Exception) else error
 
 
-def refusal(error: Exception) -> str:
+def refusal_code(error: Exception) -> str:
     """Return the code of a bucket's answer, empty for other errors."""
     answer = getattr(error, "response", None)
     return str(answer.get("Error", {}).get("Code", "")) if isinstance(answer, dict) else ""
@@ -120,7 +120,7 @@ class LocalStore(FileSystemStorage):
         return name
 
 
-def store() -> Storage:
+def open_file_store() -> Storage:
     """Return the file store."""
     return storages["artifacts"]
 
@@ -130,7 +130,7 @@ def name_of(sha256: str) -> str:
     return f"{sha256[:2]}/{sha256}"
 
 
-def keep(name: str, content: bytes, media_type: str = "text/plain") -> Kept:
+def keep_content(name: str, content: bytes, media_type: str = "text/plain") -> StoredFile:
     """Store a content once and return its row's values. Raises `StoreAway` for a bucket, `OSError` for a folder."""
     sha256 = hashlib.sha256(content).hexdigest()
     for pause in PAUSES:
@@ -141,15 +141,15 @@ def keep(name: str, content: bytes, media_type: str = "text/plain") -> Kept:
             time.sleep(pause)
     else:
         _keep(name_of(sha256), content)
-    return Kept(name, sha256, len(content), media_type)
+    return StoredFile(name, sha256, len(content), media_type)
 
 
 def _keep(name: str, content: bytes) -> None:
     try:
         if not _is_fresh(name):
-            store().save(name, ContentFile(content))
+            open_file_store().save(name, ContentFile(content))
     except store_errors() as error:
-        if isinstance(store(), LocalStore):
+        if isinstance(open_file_store(), LocalStore):
             raise
         logger.warning("file store: %s", error)
         raise store_away(error) from error
@@ -157,7 +157,7 @@ def _keep(name: str, content: bytes) -> None:
 
 def _is_fresh(name: str) -> bool:
     """Return whether the content exists and is too new for `prune`."""
-    kept = store()
+    kept = open_file_store()
     if not kept.exists(name):
         return False
     try:
@@ -169,7 +169,7 @@ def _is_fresh(name: str) -> bool:
 def folders() -> list[str]:
     """Return the store's folders, none if it is empty."""
     try:
-        found = store().listdir("")[0]
+        found = open_file_store().listdir("")[0]
     except FileNotFoundError:
         return []
     return [folder for folder in found if re.fullmatch(r"[0-9a-f]{2}", folder)]
@@ -186,23 +186,23 @@ def open_kept(sha256: str) -> File[Any]:
     """Return a stored file, open for reading; the caller closes it. Raises `FileUnavailable`."""
     try:
         with ExitStack() as on_error:
-            file: File[Any] = on_error.enter_context(store().open(name_of(sha256), "rb"))
+            file: File[Any] = on_error.enter_context(open_file_store().open(name_of(sha256), "rb"))
             # S3 sends the content only when it is asked for, which may fail where opening did not.
             file.file  # noqa: B018
             on_error.pop_all()
             return file
     except store_errors() as error:
-        if is_missing(error):
-            raise FileUnavailable(
+        if is_missing_file(error):
+            raise StoredFileUnavailable(
                 "Its file is not on this server. Let web and workers share one store (`EVALHUB_STORE`), "
                 "or restore it from a backup."
             ) from error
-        raise FileUnavailable(
-            f"The file store cannot be read: {reason_of(error)}. Check EVALHUB_STORE."
+        raise StoredFileUnavailable(
+            f"The file store cannot be read: {store_error_reason(error)}. Check EVALHUB_STORE."
         ) from error
 
 
-def is_missing(error: Exception) -> bool:
+def is_missing_file(error: Exception) -> bool:
     """Return whether a store's error says that it has no such file."""
     # An S3 store whose object is removed after it was opened answers with 404.
     answer = getattr(error, "response", {}).get("ResponseMetadata", {})

@@ -15,7 +15,7 @@ from pathlib import Path
 from django.conf import settings
 from django.db import connection
 
-from runs.results.files.artifacts import folders, reason_of, store, store_errors
+from runs.results.files.artifacts import folders, open_file_store, store_error_reason, store_errors
 
 DATABASE_FILE = "evalhub.sqlite3"
 DUMP_FILE = "evalhub.dump"
@@ -68,7 +68,7 @@ def _copy_files(folder: Path) -> list[int]:
         copied = [_copy_file(name, folder / "artifacts") for name in _kept_names()]
     except store_errors() as error:
         raise BackupFailed(
-            f"{folder}: the files could not be copied: {reason_of(error)}. Check free space and permissions."
+            f"{folder}: the files could not be copied: {store_error_reason(error)}. Check free space and permissions."
         ) from error
     return [size for size in copied if size is not None]
 
@@ -85,7 +85,9 @@ def _write_secret(path: Path) -> None:
 def _kept_names() -> Iterator[str]:
     for folder in folders():
         # Names that are not hashes belong to files still being written; no row refers to them.
-        yield from (f"{folder}/{name}" for name in store().listdir(folder)[1] if HASH.fullmatch(name))
+        yield from (
+            f"{folder}/{name}" for name in open_file_store().listdir(folder)[1] if HASH.fullmatch(name)
+        )
 
 
 def _dump_postgresql(target: Path) -> None:
@@ -141,7 +143,7 @@ def _copy_file(name: str, root: Path) -> int | None:
     target.parent.mkdir(parents=True, exist_ok=True)
     part = target.with_suffix(f".{os.getpid()}")
     try:
-        with store().open(name, "rb") as source, part.open("wb") as copy:
+        with open_file_store().open(name, "rb") as source, part.open("wb") as copy:
             shutil.copyfileobj(source, copy)
         part.replace(target)
     finally:

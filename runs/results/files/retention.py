@@ -9,15 +9,51 @@ from datetime import datetime
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.db import transaction
-from django.db.models import Count, QuerySet, Sum
+from django.db import OperationalError, connection, transaction
+from django.db.models import Count, Max, QuerySet, Sum
 from django.db.models.functions import Length
 
 from evalhub.teams import audit
 from evalhub.teams.models import Project
 from runs.models import Artifact, Run, TranscriptRecord
 from runs.models.run import OPEN
-from runs.results.files.artifacts import folders, is_missing, store, store_errors
+from runs.results.files.artifacts import folders, is_missing_file, open_file_store, store_errors
+
+_SIZES = {
+    "postgresql": (
+        "SELECT relname, pg_total_relation_size(oid) FROM pg_class "
+        "WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace"
+    ),
+    # Indexes have pages of their own.
+    "sqlite": (
+        "SELECT named.tbl_name, SUM(pages.pgsize) FROM dbstat AS pages "
+        "JOIN sqlite_master AS named ON named.name = pages.name WHERE pages.aggregate = TRUE GROUP BY named.tbl_name"
+    ),
+}
+FILES = "stored files"
+
+
+def space_taken() -> dict[str, int]:
+    """Return the bytes of each table with its indexes, and of the stored files under `FILES`; the largest first.
+
+    No tables where SQLite was built without its statistics. Reads all of an SQLite database.
+    """
+    sizes = {FILES: stored_bytes()}
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute(_SIZES[connection.vendor])
+            sizes |= {name: int(size) for name, size in cursor.fetchall()}
+    except OperationalError as error:
+        if "no such table: dbstat" not in str(error):
+            raise
+    return dict(sorted(sizes.items(), key=lambda each: (-each[1], each[0])))
+
+
+def stored_bytes() -> int:
+    """Return the bytes of the files that trials name; equal content is stored once. One query."""
+    contents = Artifact.objects.order_by().values("sha256").annotate(bytes=Max("size"))
+    return contents.aggregate(total=Sum("bytes"))["total"] or 0
+
 
 RUNS_AT_ONCE = 50
 """Runs per transaction, so that writers never wait long."""
@@ -66,7 +102,9 @@ def _prune_project(project: Project, before: datetime, by: User | None, *, dry_r
             done += _prune_some(list(still.values_list("pk", flat=True)), dry_run=dry_run)
             if done.runs and not dry_run:
                 # Updated with each part: a prune that is killed has its line, too.
-                event = event or audit.record(project, by, "retention.prune", f"before {before:%Y-%m-%d}")
+                event = event or audit.append_event(
+                    project, by, "retention.prune", f"before {before:%Y-%m-%d}"
+                )
                 event.detail = {
                     "runs": done.runs,
                     "transcripts": done.transcripts,
@@ -103,7 +141,7 @@ def unreferenced(now: float, let_go: datetime | None = None) -> Iterator[str]:
 
     Rows of runs prunable as of `let_go` don't count. Raises one of `store_errors()`.
     """
-    kept = store()
+    kept = open_file_store()
     for folder in sorted(folders()):
         # A folder has few enough names for one query.
         # As a range, because no database finds a prefix by a plain index.
@@ -120,10 +158,10 @@ def unreferenced(now: float, let_go: datetime | None = None) -> Iterator[str]:
 def _is_old(name: str, now: float) -> bool:
     """Return whether a listed file is too old to still get its row; False if it is gone."""
     try:
-        return now - store().get_modified_time(name).timestamp() > YOUNGEST_SECONDS
+        return now - open_file_store().get_modified_time(name).timestamp() > YOUNGEST_SECONDS
     except store_errors() as error:
         # A worker renamed its temporary file, or another `prune` was faster.
-        if is_missing(error):
+        if is_missing_file(error):
             return False
         raise
 
@@ -135,7 +173,7 @@ def prune_files(*, dry_run: bool, let_go: datetime | None = None) -> Pruned:
     """
     done = Pruned()
     for name in unreferenced(time.time(), let_go):
-        done += Pruned(files=1, bytes=store().size(name))
+        done += Pruned(files=1, bytes=open_file_store().size(name))
         if not dry_run:
-            store().delete(name)
+            open_file_store().delete(name)
     return done

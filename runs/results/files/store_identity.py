@@ -14,7 +14,14 @@ from django.utils import timezone
 
 from runs.db.disk import storage_guard
 from runs.models import Worker
-from runs.results.files.artifacts import LocalStore, reason_of, refusal, store, store_away, store_errors
+from runs.results.files.artifacts import (
+    LocalStore,
+    open_file_store,
+    refusal_code,
+    store_away,
+    store_error_reason,
+    store_errors,
+)
 
 NAME = "store-id"
 _TAKEN = ("PreconditionFailed", "ConditionalRequestConflict")
@@ -45,7 +52,7 @@ def watched_store_id() -> str:
         return store_id()
     except store_errors() as error:
         # A bucket that refuses the id may still take files.
-        if not isinstance(store(), LocalStore) and not refusal(error):
+        if not isinstance(open_file_store(), LocalStore) and not refusal_code(error):
             storage_guard.note(store_away(error))
         return ""
 
@@ -58,7 +65,7 @@ def store_problems() -> list[str]:
     try:
         own = store_id()
     except store_errors() as error:
-        return [f"The file store cannot be read: {reason_of(error)}. Check EVALHUB_STORE."]
+        return [f"The file store cannot be read: {store_error_reason(error)}. Check EVALHUB_STORE."]
     return [
         f"Worker {name} stores files elsewhere: set EVALHUB_STORE or share the data directory."
         for name, other in reported.items()
@@ -75,14 +82,14 @@ def store_problems_if_known() -> list[str]:
 
 
 def _read() -> str:
-    with store().open(NAME, "rb") as file:
+    with open_file_store().open(NAME, "rb") as file:
         content: bytes = file.read(LONGEST)
     return content.decode("ascii", "replace").strip()
 
 
 def _create(content: bytes) -> None:
     """Write the id unless there is one already."""
-    kept = store()
+    kept = open_file_store()
     if isinstance(kept, LocalStore):
         kept.create(NAME, content)
     else:

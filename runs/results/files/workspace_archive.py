@@ -41,7 +41,7 @@ class ChangedFile:
 
 
 @dataclass(frozen=True)
-class Archive:
+class WorkspaceArchive:
     """A workspace as a compressed tar file, and the files left out."""
 
     content: bytes
@@ -77,7 +77,7 @@ def archive(
     max_file_bytes: int = MAX_FILE_BYTES,
     max_bytes: int = MAX_ARCHIVE_BYTES,
     secrets: tuple[str, ...] = (),
-) -> Archive:
+) -> WorkspaceArchive:
     """Return the regular files of a workspace as tar.gz, these values masked in them and in their paths.
 
     Files over the size limits are listed instead.
@@ -99,7 +99,7 @@ def archive(
             entry.size = len(content)
             entry.mode = 0o755 if state.st_mode & stat.S_IXUSR else 0o644
             tar.addfile(entry, io.BytesIO(content))
-    return Archive(buffer.getvalue(), tuple(left_out))
+    return WorkspaceArchive(buffer.getvalue(), tuple(left_out))
 
 
 class _MaskedNames:

@@ -11,16 +11,16 @@ from pydantic import BeforeValidator, Field
 from evalhub.lib.timestamps import moment
 from evalhub.teams import audit
 from evalhub.teams.bearer import ApiRequest, Bearer
-from evalhub.teams.priorities import RAISED_BY_OTHERS, Priority, priority_named
-from evalhub.web.rest.errors import ApiError, answers, not_found
-from evalhub.web.rest.pages import Cursor, PageOut, page_of, shown
-from evalhub.web.rest.request_body import JsonValue, Key, Name, RequestBody, Text, storable_json
+from evalhub.teams.models import RAISED_BY_OTHERS, Priority, priority_named
+from evalhub.web.rest.errors import ApiError, declare_answers, not_found
+from evalhub.web.rest.pages import Cursor, PageOut, page_of, show_page
+from evalhub.web.rest.request_body import JsonValue, Key, Name, RequestBody, Text, validate_json
 from runs.compare.baselines import check_choice
 from runs.engine.recording import cancel_run
 from runs.engine.retrying import RetryKind, retry_trials
 from runs.errors import RequestError
 from runs.exchange.exports.document import run_document, run_json
-from runs.launch.inputs import newest_version
+from runs.launch.inputs import find_newest_version
 from runs.launch.request import Request, request_runs
 from runs.launch.source_files import registry_from
 from runs.models import Launch, Run
@@ -96,7 +96,7 @@ class RunsIn(RequestBody):
     """Values of {{snapshot:…}}."""
     registry: JsonValue = None
     """The current tools: a list, or an MCP server's answer to tools/list."""
-    tool_descriptions: Annotated[ToolDescriptions | None, BeforeValidator(storable_json)] = None
+    tool_descriptions: Annotated[ToolDescriptions | None, BeforeValidator(validate_json)] = None
     """Texts in place of those of the MCP server under test: instructions, and descriptions of tools and arguments."""
     snapshot_url: Address = ""
     """An address that a worker reads for the snapshot just before the run, in place of `snapshot`."""
@@ -134,7 +134,7 @@ class Expand(RequestBody):
     expand: Literal["", "trials"] = ""
 
 
-@router.post("/runs", auth=Bearer("run"), response=answers(LaunchedOut, status=202))
+@router.post("/runs", auth=Bearer("run"), response=declare_answers(LaunchedOut, status=202))
 def create_runs(request: ApiRequest, given: RunsIn) -> Status[dict[str, Any]]:
     """Start runs of stored suites on stored targets; workers execute them."""
     if priority_named(given.priority) > Priority.NORMAL and not request.access.may("prioritize"):
@@ -146,14 +146,16 @@ def create_runs(request: ApiRequest, given: RunsIn) -> Status[dict[str, Any]]:
     return Status(202, {"launch": launch.pk, "runs": runs})
 
 
-@router.get("/runs", auth=Bearer(), response=answers(PageOut[RunRowOut]))
+@router.get("/runs", auth=Bearer(), response=declare_answers(PageOut[RunRowOut]))
 def list_runs(request: ApiRequest, filters: Query[RunFilters]) -> dict[str, Any]:
     """List the runs that match, newest first."""
     before = str(filters.cursor or "")
-    return shown(request, page_of_runs(request.access.project, filters.filters(), before, size=filters.limit))
+    return show_page(
+        request, page_of_runs(request.access.project, filters.filters(), before, size=filters.limit)
+    )
 
 
-@router.get("/runs/{run_id}", auth=Bearer(), response=answers(RunDocumentOut), exclude_unset=True)
+@router.get("/runs/{run_id}", auth=Bearer(), response=declare_answers(RunDocumentOut), exclude_unset=True)
 def get_run(request: ApiRequest, run_id: Path[Key], query: Query[Expand]) -> dict[str, Any]:
     """Get one run; with `expand=trials` also its trials, with the scores of every layer."""
     run = find_run(request, run_id)
@@ -167,7 +169,7 @@ class TagsIn(RequestBody):
     was: Names | None = None
 
 
-@router.patch("/runs/{run_id}", auth=Bearer("run"), response=answers(RunOut))
+@router.patch("/runs/{run_id}", auth=Bearer("run"), response=declare_answers(RunOut))
 def change_run(request: ApiRequest, run_id: Path[Key], given: TagsIn) -> dict[str, Any]:
     """Change a run's tags. With `was`, tags that somebody changed in between are refused."""
     run = find_run(request, run_id)
@@ -175,13 +177,13 @@ def change_run(request: ApiRequest, run_id: Path[Key], given: TagsIn) -> dict[st
     return run_json(find_run(request, run_id))
 
 
-@router.post("/runs/{run_id}/cancel", auth=Bearer("run"), response=answers(RunOut))
+@router.post("/runs/{run_id}/cancel", auth=Bearer("run"), response=declare_answers(RunOut))
 def cancel(request: ApiRequest, run_id: Path[Key]) -> dict[str, Any]:
     """Cancel a run: queued trials at once, running ones within seconds. Finished trials are kept."""
     run = find_run(request, run_id)
     if not cancel_run(run.pk):
         raise ApiError(422, f"Run {run.pk} has already finished.", id="run/over")
-    audit.record(request.access.project, request.access.user, "run.cancel", run)
+    audit.append_event(request.access.project, request.access.user, "run.cancel", run)
     return run_json(find_run(request, run_id))
 
 
@@ -190,26 +192,26 @@ def _again(request: ApiRequest, run_id: int, kind: RetryKind) -> Status[dict[str
     return Status(202, run_json(find_run(request, run_id)))
 
 
-@router.post("/runs/{run_id}/retry", auth=Bearer("run"), response=answers(RunOut, status=202))
+@router.post("/runs/{run_id}/retry", auth=Bearer("run"), response=declare_answers(RunOut, status=202))
 def retry(request: ApiRequest, run_id: Path[Key]) -> Status[dict[str, Any]]:
     """Run a closed run's trials with errors again, in the same run. Their earlier attempts are kept."""
     return _again(request, run_id, RetryKind.RETRY)
 
 
-@router.post("/runs/{run_id}/resume", auth=Bearer("run"), response=answers(RunOut, status=202))
+@router.post("/runs/{run_id}/resume", auth=Bearer("run"), response=declare_answers(RunOut, status=202))
 def resume(request: ApiRequest, run_id: Path[Key]) -> Status[dict[str, Any]]:
     """Run a closed run's cancelled trials, in the same run."""
     return _again(request, run_id, RetryKind.RESUME)
 
 
-@router.get("/launches", auth=Bearer(), response=answers(PageOut[LaunchOut]), tags=["launches"])
+@router.get("/launches", auth=Bearer(), response=declare_answers(PageOut[LaunchOut]), tags=["launches"])
 def list_launches(request: ApiRequest, cursor: Query[Cursor]) -> dict[str, Any]:
     """List launches, newest first."""
     launches = Launch.objects.select_related("by").filter(project=request.access.project)
     return page_of(request, launches, cursor, _launches)
 
 
-@router.get("/launches/{launch_id}", auth=Bearer(), response=answers(LaunchOut), tags=["launches"])
+@router.get("/launches/{launch_id}", auth=Bearer(), response=declare_answers(LaunchOut), tags=["launches"])
 def get_launch(request: ApiRequest, launch_id: Path[Key]) -> dict[str, Any]:
     """Get one launch and its runs."""
     launches = Launch.objects.select_related("by").filter(project=request.access.project, pk=launch_id)
@@ -273,7 +275,7 @@ def _version(request: ApiRequest, choice: SuiteChoice | str) -> SuiteVersion:
     if isinstance(choice, str):
         choice = SuiteChoice(slug=choice)
     if choice.version is None:
-        return newest_version(request.access.project, choice.slug)
+        return find_newest_version(request.access.project, choice.slug)
     rows = SuiteVersion.objects.select_related("suite").filter(suite__project=request.access.project)
     version = rows.filter(suite__slug=choice.slug, number=choice.version).first()
     if version is None:

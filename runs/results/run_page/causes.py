@@ -16,7 +16,7 @@ from runs.errors import RequestError
 from runs.launch.separation import Separation, request_separation, separation_of
 from runs.models import Run
 from runs.models.run import Trigger
-from runs.results.find_run import find_run
+from runs.results.find_run import find_shown_run
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ def shown_causes(run: Run) -> ShownCauses | None:
 @project_page("run")
 def run_separate(request: ProjectRequest, pk: int) -> HttpResponse:
     """Queue the runs that set a regression's causes apart."""
-    run = find_run(request, pk)
+    run = find_shown_run(request, pk)
     try:
         runs = request_separation(run.pk, by=request.user, trigger=Trigger.WEB)
         messages.success(request, f"Queued {len(runs)} runs. This page says which cause they point at.")

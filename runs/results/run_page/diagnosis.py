@@ -17,7 +17,7 @@ from evaluators.tool_use.diagnosis import ERRING, RETRIES, threshold_sentence
 from runs.errors import RequestError
 from runs.models import Run
 from runs.results.digests import Digest
-from runs.results.find_run import find_run
+from runs.results.find_run import find_shown_run
 from runs.review.diagnosis_reviews import NO_REVIEW, Precision, precisions, review_finding
 
 COLUMNS = (
@@ -75,7 +75,7 @@ def _rows(findings: list[ShownFinding]) -> Iterator[tuple[Cell, ...]]:
 @project_page("review")
 def diagnosis_review(request: ProjectRequest, pk: int, pattern: str) -> HttpResponse:
     """Store whether a finding is right."""
-    run, word = find_run(request, pk), request.POST.get("word", "")
+    run, word = find_shown_run(request, pk), request.POST.get("word", "")
     if word not in _WORDS:
         messages.error(request, "Choose right or wrong.")
     else:

@@ -21,12 +21,12 @@ from runs.results.counting import (
     compared_by,
     counting_of,
     counts_alike,
+    ends_texts,
     takes_reported,
 )
-from runs.results.ends import ends_texts
 from runs.results.layer_totals import GateKind, LayerTotals
 from runs.results.measures import CRITERION, INTERACTION, REPORTED, unit_of
-from runs.results.repeated_statements import Statement
+from runs.results.repeated_statements import RepeatedStatement
 from runs.results.rollups import COMPLETED, FALSE_DONE, so_far
 from runs.results.run_trials import RunTrials
 
@@ -71,8 +71,8 @@ class Layers:
     """Scores of an answer, the weighted mean first."""
     judge: Mean | None
     criteria: list[Mean]
-    issues: list[Statement]
-    highlights: list[Statement]
+    issues: list[RepeatedStatement]
+    highlights: list[RepeatedStatement]
     judged: int
     contradictory: list[int]
     """Trials with a judging whose total contradicts its weighted criteria."""

@@ -6,17 +6,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from evalhub.lib.numbers import counted
-from evaluators.statistics.looks import Decision
+from evaluators.statistics.looks import LookDecision
 from evaluators.statistics.verdict_sentences import p_text
 from runs.compare.looks import StoredLook, looks_of
 from runs.models import Run
 from runs.models.run_options import RunOptions
 
 LABELS = {
-    Decision.GO_ON: "Undecided",
-    Decision.DECIDED: "Decided",
-    Decision.FUTILE: "Stopped: little hope of a verdict",
-    Decision.LIMIT: "Stopped at the limit",
+    LookDecision.GO_ON: "Undecided",
+    LookDecision.DECIDED: "Decided",
+    LookDecision.FUTILE: "Stopped: little hope of a verdict",
+    LookDecision.LIMIT: "Stopped at the limit",
 }
 MOST_NAMED = 5
 """Scenarios that a row names."""

@@ -17,7 +17,7 @@ from evaluators.grading.judges.ready_rubrics import READY
 from runs.engine.stored_trials.adopting import adopt
 from runs.engine.stored_trials.reassessed import comparisons
 from runs.engine.stored_trials.reassessing import request_reassessment
-from runs.engine.stored_trials.reassessment_plan import plan_of
+from runs.engine.stored_trials.reassessment_plan import estimate_reassessment
 from runs.errors import RequestError
 from runs.models import Reassessment, Run, Target
 from runs.targets.providers.registry import JUDGES
@@ -62,7 +62,7 @@ def reassess_run(request: ProjectRequest, pk: int) -> HttpResponse:
         "judges": Target.objects.filter(project=project, accepted=True, provider__in=JUDGES)
         .order_by("name")
         .values_list("name", flat=True),
-        "plans": [(kind.label, plan_of(run, kind)) for kind in Reassessment.Kind],
+        "plans": [(kind.label, estimate_reassessment(run, kind)) for kind in Reassessment.Kind],
         "found": comparisons(run),
         "may_run": request.access.may("run"),
         "may_review": request.access.may("review"),

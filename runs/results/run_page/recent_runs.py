@@ -10,7 +10,7 @@ from typing import NamedTuple
 from django.utils.safestring import SafeString
 
 from evalhub.lib import numbers
-from evalhub.web.column_chart import Column, columns
+from evalhub.web.column_chart import Column, draw_columns
 from evaluators.statistics.descriptive import Z_95
 from runs.results.rates import Rate
 from runs.results.run_list import RowBaseline, RunRow, Spread
@@ -101,7 +101,7 @@ def _figure(
     end = end or numbers.round_end(1.1 * max(known if baseline is None else [*known, baseline]))
     newest = drawn[-1].value
     now = numbers.UNMEASURED if newest is None else show(newest)
-    return Figure(title, now, columns(drawn, end=end, baseline=baseline, show=show))
+    return Figure(title, now, draw_columns(drawn, end=end, baseline=baseline, show=show))
 
 
 def _percent(share: float) -> str:

@@ -52,7 +52,7 @@ def save_view(
         project=project, owner=owner, name=name, defaults={"query": query, "is_default": is_default}
     )
     if for_team:
-        audit.record(project, by, "view.save", name, query=query, default=is_default)
+        audit.append_event(project, by, "view.save", name, query=query, default=is_default)
     return view
 
 
@@ -60,5 +60,5 @@ def save_view(
 def delete_view(view: SavedView, *, by: User) -> None:
     """Delete a view."""
     if view.owner_id is None:
-        audit.record(view.project, by, "view.delete", view.name)
+        audit.append_event(view.project, by, "view.delete", view.name)
     view.delete()

@@ -194,7 +194,7 @@ def facets(rows: list[ScenarioRow]) -> Facets:
     return Facets(len(rows), (Facet("", "All", len(rows)), *(chip for chip in counted if chip.n)))
 
 
-def chosen(rows: list[ScenarioRow], show: str) -> list[ScenarioRow]:
+def choose_rows(rows: list[ScenarioRow], show: str) -> list[ScenarioRow]:
     """Return a chip's rows; all for an unknown chip."""
     return [row for row in rows if FACETS[show][3](row)] if show in FACETS else rows
 

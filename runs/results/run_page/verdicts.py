@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from evaluators.grading.suite_result import compare_passes
-from evaluators.statistics.comparability import Reasons, sentence
+from evaluators.statistics.comparability import Reasons, describe_incomparable
 from runs.compare.comparison import passed_of
-from runs.compare.differences import Difference, fingerprint_differences
+from runs.compare.differences import FingerprintDifference, fingerprint_differences
 from runs.models import Baseline, Run
 from runs.results.run_page.scenarios import ScenarioRow
 from runs.results.run_trials import RunTrials
@@ -45,7 +45,7 @@ class AgainstBaseline:
     """A run's changes from its baseline."""
 
     changed: tuple[ChangedScenario, ...]
-    differences: tuple[Difference, ...]
+    differences: tuple[FingerprintDifference, ...]
     regressions: int
     new_passes: int
     unmeasured: int
@@ -101,7 +101,7 @@ def against_baseline(
         regressions=len(verdicts["regressed"]),
         new_passes=len(verdicts["improved"]),
         unmeasured=len(unmeasured),
-        not_comparable=sentence(list(compared.not_comparable.values())),
+        not_comparable=describe_incomparable(list(compared.not_comparable.values())),
     )
 
 

@@ -44,7 +44,7 @@ from runs.labels import waiting_message
 from runs.models import Alert, Baseline, Run, Trial
 from runs.models.run import RunState, Trigger
 from runs.results.digests import Digest, DigestedTrial
-from runs.results.find_run import find_run
+from runs.results.find_run import find_shown_run
 from runs.results.outcome_history import recent_runs
 from runs.results.progress import counted_from, is_due, progress_of, seen
 from runs.results.rates import rates_of
@@ -56,7 +56,7 @@ from runs.results.run_page.looks import shown_looks
 from runs.results.run_page.rerun_links import partial_rerun_links, rerun_query
 from runs.results.run_page.scenarios import (
     ScenarioRow,
-    chosen,
+    choose_rows,
     columns_of,
     facets,
     part_of,
@@ -68,7 +68,7 @@ from runs.results.run_page.variance import variance_bars
 from runs.results.run_page.verdicts import against_baseline, pins_of
 from runs.results.run_trials import RunTrials, trials_of
 from runs.results.seals import passing_without_agent
-from runs.results.tool_surfaces import surface_hash, surfaces_of
+from runs.results.usage import surface_hash, surfaces_of
 from runs.review.judging_facts import uncalibrated_judges
 from runs.workers.holds import holder_of, is_abandoned
 from runs.workers.worker_registry import workers_online
@@ -81,7 +81,7 @@ MOST_SESSIONS = 100
 @project_page()
 def run_detail(request: ProjectRequest, pk: int) -> HttpResponseBase:
     """Show a run in three layers, or its progress."""
-    run = find_run(request, pk)
+    run = find_shown_run(request, pk)
     failing = _failing(request, run)
     target = request.htmx.target if request.htmx else None
     if target == "failing" and failing:
@@ -158,7 +158,7 @@ def _csv(
     request: ProjectRequest, run: Run, read: RunTrials, rows: list[ScenarioRow]
 ) -> StreamingHttpResponse | None:
     """Return the scenarios of the selected chip, the subcommands or the diagnosis, if the address asks for their CSV."""
-    shown = chosen(rows, request.GET.get("show", ""))
+    shown = choose_rows(rows, request.GET.get("show", ""))
     tables = {
         "scenarios": lambda: scenario_table(run, shown),
         "subcommands": lambda: subcommand_table(run, subcommands(run, read)),
@@ -209,14 +209,14 @@ def _shown(request: HttpRequest, rows: list[ScenarioRow]) -> dict[str, Any]:
     """Return the requested page of scenarios."""
     show, opened = request.GET.get("show", ""), request.GET.get("open", "")
     begin = key_of(request.GET.get("from", "")) or 0
-    part = part_of(chosen(rows, show), begin, opened)
+    part = part_of(choose_rows(rows, show), begin, opened)
     shown = {"rows": part.rows, "following": part.following, "columns": columns_of(rows)}
     return {**shown, "begin": begin, "show": show, "open": opened}
 
 
 @require_POST
 @project_page("triage")
-def compare_again(request: ProjectRequest, pk: int) -> HttpResponse:
+def compare_run_again(request: ProjectRequest, pk: int) -> HttpResponse:
     """Compare a finished run again with what is its line, or its baseline, now."""
     run = Run.objects.select_related("project").filter(project=request.access.project, pk=pk).first()
     if run is None:
@@ -224,7 +224,7 @@ def compare_again(request: ProjectRequest, pk: int) -> HttpResponse:
     if run.state == RunState.FINISHED:
         with transaction.atomic():
             compare_with_baseline(run)
-            audit.record(run.project, request.user, "run.compare", run, verdict=run.verdict)
+            audit.append_event(run.project, request.user, "run.compare", run, verdict=run.verdict)
         messages.success(request, f"Compared run {run.pk} again.")
     return redirect(run.get_absolute_url())
 
@@ -236,7 +236,7 @@ def run_progress(request: ProjectRequest, pk: int) -> HttpResponse:
 
     Polling gets the layers and trials too if they changed, and else the running trials alone.
     """
-    run = find_run(request, pk)
+    run = find_shown_run(request, pk)
     if run.is_open and request.htmx and "seen" in request.GET:
         return _live(request, run)
     context = {"run": run, **_progress(run)}
@@ -298,9 +298,9 @@ def _progress(run: Run, read: RunTrials | None = None) -> dict[str, Any]:
 @project_page("run")
 def run_cancel(request: ProjectRequest, pk: int) -> HttpResponse:
     """Cancel a run: queued trials at once, running ones within seconds."""
-    run = find_run(request, pk)
+    run = find_shown_run(request, pk)
     if cancel_run(run.pk):
-        audit.record(request.access.project, request.user, "run.cancel", run)
+        audit.append_event(request.access.project, request.user, "run.cancel", run)
         messages.success(request, f"Cancelling run {run.pk}. Finished trials are kept.")
     else:
         messages.error(request, f"Run {run.pk} has already finished.")
@@ -336,7 +336,7 @@ def short_trial(request: HttpRequest, pk: int) -> HttpResponse:
 @project_page("run")
 def run_retry(request: ProjectRequest, pk: int, again: str) -> HttpResponse:
     """Run the trials with errors, or the cancelled ones, again in the same run."""
-    run = find_run(request, pk)
+    run = find_shown_run(request, pk)
     try:
         trials = retry_trials(run, RetryKind(again), by=request.user)
         messages.success(request, f"{counted(trials, 'trial')} queued. Earlier attempts are kept.")
@@ -349,7 +349,7 @@ def run_retry(request: ProjectRequest, pk: int, again: str) -> HttpResponse:
 @project_page("triage")
 def baseline_set(request: ProjectRequest, pk: int) -> HttpResponse:
     """Make a run the baseline of its suite and target, or of a branch."""
-    run = find_run(request, pk)
+    run = find_shown_run(request, pk)
     branch = request.POST.get("branch", "").strip()
     try:
         if len(branch) > LONGEST_BRANCH or "\x00" in branch:
@@ -380,7 +380,7 @@ def baseline_unset(request: ProjectRequest, pk: int) -> HttpResponse:
 @project_page()
 def run_tools(request: ProjectRequest, pk: int) -> HttpResponse:
     """Show instructions and tools with their tokens."""
-    run = find_run(request, pk)
+    run = find_shown_run(request, pk)
     (surfaces,) = surfaces_of(run.project_id, [surface_hash(run)])
     baseline = run.baseline
     context = {

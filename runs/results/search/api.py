@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 
 from evalhub.lib.timestamps import moment
 from evalhub.teams.bearer import ApiRequest, Bearer
-from evalhub.web.rest.errors import answers
+from evalhub.web.rest.errors import declare_answers
 from evalhub.web.rest.request_body import Text
 from runs.results.search.named_search import TrialSearch, find_trials
 from runs.results.search.trial_search import MOST_CANDIDATES
@@ -62,7 +62,7 @@ class HitsOut(Schema):
     """Ranked matches; of a common word, only the newest are."""
 
 
-@router.get("/search", auth=Bearer(), response=answers(HitsOut))
+@router.get("/search", auth=Bearer(), response=declare_answers(HitsOut))
 def search(request: ApiRequest, parameters: Query[SearchParameters]) -> dict[str, Any]:
     """Search commands, first lines of outputs, judges' statements and answers of trials."""
     given = parameters.model_dump(exclude={"limit"})

@@ -89,7 +89,7 @@ class SearchResults:
         return not (self.runs or self.suites or self.scenarios or self.trial_count)
 
 
-def find(project: Project, filters: TrialSearch, page: int = 1) -> SearchResults:
+def find_matches(project: Project, filters: TrialSearch, page: int = 1) -> SearchResults:
     """Return the matches; scenarios by key and prompt of the newest version. At most eight queries."""
     text = filters.q
     if not text:

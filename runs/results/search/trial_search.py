@@ -91,7 +91,7 @@ class SearchFilters:
 
 
 @dataclass(frozen=True)
-class Passage:
+class MatchedPassage:
     """Where a trial matches best: a line of a column, cut around the first match."""
 
     column: str
@@ -110,7 +110,7 @@ class Passage:
 
 
 @dataclass(frozen=True)
-class Line:
+class SearchedLine:
     """One line of a column, and its words in lower case, each between two separators."""
 
     column: str
@@ -133,7 +133,7 @@ class FoundTrial:
     finished: datetime | None
     score: float
     """Higher is better; comparable within one search only."""
-    passage: Passage
+    passage: MatchedPassage
 
 
 def search_trials(project: Project, query: SearchQuery, filters: SearchFilters) -> list[FoundTrial]:
@@ -155,8 +155,10 @@ def search_trials(project: Project, query: SearchQuery, filters: SearchFilters) 
     return sorted(found, key=lambda trial: (-round(trial.score, 3), -trial.id))
 
 
-def _lines(row: Mapping[str, Any], columns: Sequence[str]) -> list[Line]:
-    return [Line(column, text, _words(text)) for column in columns for text in row[column].split("\n")]
+def _lines(row: Mapping[str, Any], columns: Sequence[str]) -> list[SearchedLine]:
+    return [
+        SearchedLine(column, text, _words(text)) for column in columns for text in row[column].split("\n")
+    ]
 
 
 def _words(text: str) -> str:
@@ -164,7 +166,7 @@ def _words(text: str) -> str:
     return "".join(f"\x1f{word}\x1f" for word in _WORD.findall(text.lower()))
 
 
-def _found(row: Mapping[str, Any], query: SearchQuery, lines: Sequence[Line]) -> FoundTrial:
+def _found(row: Mapping[str, Any], query: SearchQuery, lines: Sequence[SearchedLine]) -> FoundTrial:
     return FoundTrial(
         id=row["pk"],
         run=row["trial__run"],
@@ -241,7 +243,7 @@ _TABLES = {
 }
 
 
-def _score(query: SearchQuery, lines: Sequence[Line]) -> float:
+def _score(query: SearchQuery, lines: Sequence[SearchedLine]) -> float:
     """Return how well an entry matches: each term by its saturated count in each column, times the column's weight."""
     needles = [term.needle for term in query.terms]
     score = 0.0
@@ -253,12 +255,12 @@ def _score(query: SearchQuery, lines: Sequence[Line]) -> float:
     return score
 
 
-def _passage(query: SearchQuery, lines: Sequence[Line]) -> Passage:
+def _passage(query: SearchQuery, lines: Sequence[SearchedLine]) -> MatchedPassage:
     """Return the line with the most terms, those of weightier columns first."""
     needles = [term.needle for term in query.terms]
     best = max(lines, key=lambda line: sum(needle in line.words for needle in needles))
     patterns = [term.pattern() for term in query.terms]
-    return Passage(best.column, tuple(_marked(_around(best.text, patterns), patterns)))
+    return MatchedPassage(best.column, tuple(_marked(_around(best.text, patterns), patterns)))
 
 
 def _around(line: str, patterns: Sequence[re.Pattern[str]]) -> str:

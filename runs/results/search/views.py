@@ -10,7 +10,14 @@ from evalhub.teams.pages import ProjectRequest, project_page
 from evalhub.web.csv_export import chosen_table
 from runs.results.run_filters import OUTCOMES, STATES
 from runs.results.search.named_search import TrialSearch
-from runs.results.search.search_page import MOST, PLACES, find, page_links, search_choices, search_table
+from runs.results.search.search_page import (
+    MOST,
+    PLACES,
+    find_matches,
+    page_links,
+    search_choices,
+    search_table,
+)
 from runs.results.search.trial_search import MOST_CANDIDATES
 
 MOST_PAGES = MOST_CANDIDATES // MOST
@@ -18,14 +25,14 @@ MOST_PAGES = MOST_CANDIDATES // MOST
 
 @require_safe
 @project_page()
-def search(request: ProjectRequest) -> HttpResponseBase:
+def show_search(request: ProjectRequest) -> HttpResponseBase:
     """Show the project's suites, scenarios, runs and trials that contain a text."""
     project, filters = request.access.project, TrialSearch.of(request.GET)
     if table := chosen_table(request, {"trials": lambda: search_table(project, filters)}):
         return table
     number = request.GET.get("page", "")
     page = min(max(int(number), 1), MOST_PAGES) if number.isascii() and number.isdecimal() else 1
-    results = find(project, filters, page)
+    results = find_matches(project, filters, page)
     previous, following = page_links(filters, page, results.trial_count)
     context = {
         "filters": filters,

@@ -7,7 +7,7 @@ from itertools import zip_longest
 from typing import NamedTuple
 
 from evaluators.tool_use.command_alignment import align, command_key
-from runs.results.trial_page.steps import Step
+from runs.results.trial_page.steps import TimelineStep
 from runs.results.trial_page.timeline import address
 
 
@@ -43,12 +43,12 @@ class CommandPair(NamedTuple):
         return keys[0] != keys[1]
 
 
-def done_commands(steps: Sequence[Step]) -> list[DoneCommand]:
+def done_commands(steps: Sequence[TimelineStep]) -> list[DoneCommand]:
     """Return the calls of a trial: each command of the tool, and the other calls."""
     return list(_done(steps))
 
 
-def _done(steps: Sequence[Step]) -> Iterator[DoneCommand]:
+def _done(steps: Sequence[TimelineStep]) -> Iterator[DoneCommand]:
     for at, step in enumerate(steps):
         place = address(at, step.number, None)
         for own in step.own:

@@ -10,15 +10,15 @@ from ninja import Path, Query, Router, Schema
 from pydantic import BaseModel, Field
 
 from evalhub.teams.bearer import ApiRequest, Bearer
-from evalhub.web.rest.errors import REFUSALS, ApiError, ErrorOut, answers, not_found
+from evalhub.web.rest.errors import REFUSALS, ApiError, ErrorOut, declare_answers, not_found
 from evalhub.web.rest.pages import Cursor, PageOut, page_of
 from evalhub.web.rest.request_body import Key, Text
 from evaluators.model import Transcript
 from evaluators.redaction import redact_json
-from runs.exchange.exports.document import scores_json, trial_facts, trial_json
+from runs.exchange.exports.document import gates_and_scores_json, trial_facts, trial_json
 from runs.models import Artifact, CommandRecord, TranscriptRecord, Trial
 from runs.models.trial import json_of
-from runs.results.files.artifacts import FileUnavailable, open_kept
+from runs.results.files.artifacts import StoredFileUnavailable, open_kept
 from runs.results.lookup import find_run, find_trial
 from runs.results.schemas import AttemptOut, TrialOut, TrialRowOut, TrialScoresOut, UsageOut
 from runs.review.judging_facts import waiting_round
@@ -96,7 +96,7 @@ class CommandsOut(Schema):
     items: list[CommandOut]
 
 
-@router.get("/runs/{run_id}/trials", auth=Bearer(), response=answers(PageOut[TrialRowOut]))
+@router.get("/runs/{run_id}/trials", auth=Bearer(), response=declare_answers(PageOut[TrialRowOut]))
 def list_trials(request: ApiRequest, run_id: Path[Key], filters: Query[TrialFilters]) -> dict[str, Any]:
     """List a run's trials, last queued first."""
     trials = Trial.objects.select_related("scenario").filter(run=find_run(request, run_id))
@@ -119,7 +119,7 @@ def _rows(trials: Sequence[Trial]) -> list[dict[str, Any]]:
     ]
 
 
-@router.get("/trials/{trial_id}", auth=Bearer(), response=answers(TrialOut))
+@router.get("/trials/{trial_id}", auth=Bearer(), response=declare_answers(TrialOut))
 def get_trial(request: ApiRequest, trial_id: Path[Key], query: Query[JudgeQuery]) -> dict[str, Any]:
     """Get one trial with the scores of every layer.
 
@@ -132,11 +132,11 @@ def get_trial(request: ApiRequest, trial_id: Path[Key], query: Query[JudgeQuery]
     return _without_judge(document, _why_hidden(trial, query))
 
 
-@router.get("/trials/{trial_id}/scores", auth=Bearer(), response=answers(TrialScoresOut))
+@router.get("/trials/{trial_id}/scores", auth=Bearer(), response=declare_answers(TrialScoresOut))
 def get_scores(request: ApiRequest, trial_id: Path[Key], query: Query[JudgeQuery]) -> Any:
     """Get a trial's scores, by layer; without the judge's while it waits for a label in a review round."""
     trial = find_trial(request, trial_id)
-    return _without_judge(redact_json(scores_json(trial.scores)), _why_hidden(trial, query))
+    return _without_judge(redact_json(gates_and_scores_json(trial.scores)), _why_hidden(trial, query))
 
 
 def _why_hidden(trial: Trial, query: JudgeQuery) -> str:
@@ -160,14 +160,14 @@ def _without_judge(document: dict[str, Any], why: str) -> dict[str, Any]:
     return {**document, **hidden, "scores": scores, "judge_hidden": why}
 
 
-@router.get("/trials/{trial_id}/commands", auth=Bearer(), response=answers(CommandsOut))
+@router.get("/trials/{trial_id}/commands", auth=Bearer(), response=declare_answers(CommandsOut))
 def list_commands(request: ApiRequest, trial_id: Path[Key]) -> dict[str, Any]:
     """List the commands of the tool under test, in order."""
     rows = CommandRecord.objects.filter(trial=find_trial(request, trial_id))
     return {"items": redact_json(list(rows.values(*CommandOut.model_fields)))}
 
 
-@router.get("/trials/{trial_id}/transcript", auth=Bearer(), response=answers(TranscriptOut))
+@router.get("/trials/{trial_id}/transcript", auth=Bearer(), response=declare_answers(TranscriptOut))
 def get_transcript(request: ApiRequest, trial_id: Path[Key], query: Query[Events]) -> Any:
     """Get a trial's transcript, redacted; page through many events with `start` and `limit`."""
     record = TranscriptRecord.objects.filter(trial=find_trial(request, trial_id)).first()
@@ -190,7 +190,7 @@ def _transcript(transcript: Transcript, query: Events) -> dict[str, Any]:
     }
 
 
-@router.get("/trials/{trial_id}/artifacts", auth=Bearer(), response=answers(ArtifactsOut))
+@router.get("/trials/{trial_id}/artifacts", auth=Bearer(), response=declare_answers(ArtifactsOut))
 def list_artifacts(request: ApiRequest, trial_id: Path[Key]) -> dict[str, Any]:
     """List a trial's stored files."""
     rows = Artifact.objects.filter(trial=find_trial(request, trial_id))
@@ -217,7 +217,7 @@ def download_artifact(request: ApiRequest, trial_id: Path[Key], artifact: Path[T
         raise not_found("artifact", artifact)
     try:
         content = open_kept(kept.sha256)
-    except FileUnavailable as error:
+    except StoredFileUnavailable as error:
         raise ApiError(404, str(error), id=error.id) from error
     return FileResponse(
         content,

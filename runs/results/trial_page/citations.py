@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from runs.results.trial_page.steps import Step
+from runs.results.trial_page.steps import TimelineStep
 from runs.results.trial_page.timeline import address
 
 MOST_CITED = 5
@@ -100,7 +100,7 @@ class Passage:
 class Citations:
     """Finds a trial's commands by gates and statements about them."""
 
-    steps: Sequence[Step]
+    steps: Sequence[TimelineStep]
     """All steps of the timeline."""
     start: int | None
     """First step of the part on the page; None if the page shows no part."""
@@ -178,7 +178,7 @@ class Citations:
         whole = [at for at, _, _ in self._calls if quotation in (self.steps[at].line, self.steps[at].typed)]
         return whole or [at for at, words, output in self._calls if quotation in words or quotation in output]
 
-    def _where(self, is_meant: Callable[[Step], bool]) -> list[int]:
+    def _where(self, is_meant: Callable[[TimelineStep], bool]) -> list[int]:
         return [at for at, _, _ in self._calls if is_meant(self.steps[at])]
 
     def _cited(self, label: str, found: Sequence[int], source: Sequence[int] = ()) -> Cited:
@@ -191,7 +191,7 @@ class Citations:
         return tuple(Citation(number, address(at, number, self.start)) for at, number in numbers)
 
 
-def _words(step: Step) -> str:
+def _words(step: TimelineStep) -> str:
     """Return a call's line as shown and as typed."""
     return f"{step.line}\n{step.typed}" if step.typed not in ("", step.line) else step.line
 

@@ -13,7 +13,7 @@ from django.db.models.fields.json import KeyTextTransform
 
 from evalhub.lib.numbers import counted
 from evalhub.teams.models import Project
-from runs.compare.differences import Difference, fingerprint_differences
+from runs.compare.differences import FingerprintDifference, fingerprint_differences
 from runs.models import CommandRecord, JudgingRecord, Trial
 from runs.results.counting import compared_by
 from runs.results.outcome_history import Strip
@@ -79,7 +79,7 @@ class TwoTrials:
         return self.base.trial.scenario_id == self.new.trial.scenario_id
 
     @cached_property
-    def differences(self) -> list[Difference]:
+    def differences(self) -> list[FingerprintDifference]:
         """Return the differences between the runs' fingerprints."""
         return fingerprint_differences(self.base.trial.run, self.new.trial.run)
 

@@ -18,7 +18,7 @@ LONGEST_INDENTED = 50_000
 
 
 @dataclass(frozen=True)
-class Step:
+class TimelineStep:
     """One line of the timeline: a call or a message."""
 
     number: int
@@ -63,7 +63,7 @@ class Step:
         return self.ours and not self.retry and not self.help
 
 
-def steps_of(transcript: Transcript | None, commands: Sequence[CommandRecord]) -> Iterator[Step]:
+def steps_of(transcript: Transcript | None, commands: Sequence[CommandRecord]) -> Iterator[TimelineStep]:
     """Yield a trial's steps in order, from the transcript's events and the tool's commands."""
     attempts = _attempts(commands)
     paired = {call.index: call for call in calls(transcript.events)} if transcript else {}
@@ -80,7 +80,9 @@ def steps_of(transcript: Transcript | None, commands: Sequence[CommandRecord]) -
             number += 1
             yield _call_step(number, paired[index], by_event.get(index, []), attempts)
         else:
-            yield Step(0, text=event.text or text_of(event.output), speaker=event.role or event.type)
+            yield TimelineStep(
+                0, text=event.text or readable_text(event.output), speaker=event.role or event.type
+            )
     for command in by_event.get(-1, []):
         number += 1
         yield replace(_command_step(number, command, attempts[command.n], None), without_event=True)
@@ -106,9 +108,11 @@ def _attempts(commands: Sequence[CommandRecord]) -> dict[int, tuple[int, int]]:
     return attempts
 
 
-def _command_step(number: int, command: CommandRecord, attempt: tuple[int, int], call: Call | None) -> Step:
+def _command_step(
+    number: int, command: CommandRecord, attempt: tuple[int, int], call: Call | None
+) -> TimelineStep:
     root, retry = attempt
-    return Step(
+    return TimelineStep(
         number,
         line=command.line,
         output="\n".join(filter(None, (stated_message(call) if call else "", _output(call)))),
@@ -129,14 +133,14 @@ def _command_step(number: int, command: CommandRecord, attempt: tuple[int, int],
 
 def _call_step(
     number: int, call: Call, own: list[CommandRecord], attempts: dict[int, tuple[int, int]]
-) -> Step:
+) -> TimelineStep:
     """Return a call's step; with several of the tool's commands in one line, a failed one represents it."""
     if own:
         command = next((each for each in own if each.failed), own[-1])
         step = _command_step(number, command, attempts[command.n], call)
         return step if len(own) == 1 else replace(step, line=_line(call.event), own=tuple(own))
     code = call.exit_code
-    return Step(
+    return TimelineStep(
         number,
         line=_line(call.event),
         output=_output(call),
@@ -150,7 +154,7 @@ def _call_step(
 def _line(event: Event) -> str:
     if event.command:
         return event.command
-    return f"{event.name or 'call'} {text_of(event.input)}".strip()
+    return f"{event.name or 'call'} {readable_text(event.input)}".strip()
 
 
 def _seconds(call: Call | None) -> float | None:
@@ -166,11 +170,11 @@ def _seconds(call: Call | None) -> float | None:
 def _output(call: Call | None) -> str:
     for event in (call.result, call.event) if call else ():
         if event is not None and (event.output is not None or (event.text and event.type != "tool_call")):
-            return text_of(event.output) if event.output is not None else str(event.text)
+            return readable_text(event.output) if event.output is not None else str(event.text)
     return ""
 
 
-def text_of(value: Any) -> str:
+def readable_text(value: Any) -> str:
     """Return a JSON value as readable text: strings unchanged, a command's streams concatenated."""
     if value is None:
         return ""

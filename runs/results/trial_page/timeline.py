@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from evaluators.model import Event, Transcript
 from evaluators.tool_use.calls import Call, calls
 from runs.models import CommandRecord
-from runs.results.trial_page.steps import Step, drawn, steps_of
+from runs.results.trial_page.steps import TimelineStep, drawn, steps_of
 
 AT_ONCE = 200
 """Steps on one page; the rest is loaded on demand."""
@@ -18,7 +18,7 @@ AT_ONCE = 200
 class StepGroup:
     """Attempts at the same subcommand, or a single step."""
 
-    steps: list[Step] = field(default_factory=list)
+    steps: list[TimelineStep] = field(default_factory=list)
 
     @property
     def is_attempts(self) -> bool:
@@ -53,7 +53,7 @@ class Timeline:
     steps: int
     next: int | None
     """First step of the next part; None at the end."""
-    every: Sequence[Step] = ()
+    every: Sequence[TimelineStep] = ()
     """All steps of the trial."""
 
     @property
@@ -101,7 +101,7 @@ def places(events: Sequence[Event]) -> dict[int, CallLocation]:
     }
 
 
-def _grouped(steps: Sequence[Step]) -> Iterator[StepGroup]:
+def _grouped(steps: Sequence[TimelineStep]) -> Iterator[StepGroup]:
     at = 0
     while at < len(steps):
         end = _end_of_attempts(steps, at)
@@ -109,7 +109,7 @@ def _grouped(steps: Sequence[Step]) -> Iterator[StepGroup]:
         at = end + 1
 
 
-def _end_of_attempts(steps: Sequence[Step], at: int) -> int:
+def _end_of_attempts(steps: Sequence[TimelineStep], at: int) -> int:
     """Return the last step of the attempts that begin here; only calls for help may come between."""
     root = steps[at].root
     end = at

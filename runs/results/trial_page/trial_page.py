@@ -14,7 +14,7 @@ from evalhub.teams.models import Project
 from evalhub.web.paging import LARGEST_KEY
 from evaluators.model import Transcript
 from evaluators.transcripts.traces import trace_summary
-from runs.compare.recompute import can_change
+from runs.compare.recompute import can_change_outcome
 from runs.models import (
     Artifact,
     CommandRecord,
@@ -25,19 +25,18 @@ from runs.models import (
     Trial,
     TrialAttempt,
 )
-from runs.results.counting import FEWEST_KNOWN, why_not_recorded
-from runs.results.ends import ends_texts
+from runs.results.counting import FEWEST_KNOWN, ends_texts, why_not_recorded
 from runs.results.failure_reasons import fail_reason
 from runs.results.layer_totals import DECIDING, EndTotals, is_single
 from runs.results.measures import CRITERION, INTERACTION, unit_of
 from runs.results.outcome_history import Sibling, Strip, strip_around
 from runs.results.rates import Rate
 from runs.results.trial_costs import token_parts, trial_warnings
-from runs.results.trial_page.steps import Step
+from runs.results.trial_page.steps import TimelineStep
 from runs.results.trial_page.timeline import Timeline, timeline
 from runs.results.trial_page.typical_values import Median, TypicalValues, typical_values
 from runs.review.calibrations import JudgeVersion
-from runs.review.judging_facts import Facts, with_facts
+from runs.review.judging_facts import JudgingFacts, with_facts
 from runs.review.overruling import checklists, takes_number, takes_verdict
 from runs.review.reviewing import reviews_of
 
@@ -99,7 +98,7 @@ class TrialPage:
     @cached_property
     def overrulable(self) -> list[tuple[str, str]]:
         """Return address and label of the scores and criteria that a person can overrule, the judge's first."""
-        if not can_change(self.trial):
+        if not can_change_outcome(self.trial):
             return []
         rows = [
             (n, row)
@@ -213,7 +212,7 @@ class TrialPage:
         return "rules" not in self.interaction or self.ends.known >= FEWEST_KNOWN
 
     @cached_property
-    def answer_start(self) -> Step | None:
+    def answer_start(self) -> TimelineStep | None:
         """Return the message with which the answer begins; None if the last messages are not the answer."""
         answer, end = "".join(self.trial.answer.split()), ""
         for step in reversed(self.timeline.every):
@@ -324,7 +323,7 @@ def _overrules(trial: Trial) -> list[Overrule]:
 RELATED = ("run__suite", "run__target", "run__guidance", "scenario", "scenario_version", "transcript")
 
 
-def find_trial(project: Project, pk: int) -> Trial | None:
+def find_shown_trial(project: Project, pk: int) -> Trial | None:
     """Return a project's trial, or None. One query."""
     return trials_by_key(project, [pk]).get(pk)
 
@@ -350,7 +349,7 @@ def trial_page(trial: Trial, start: int = 0) -> TrialPage:
     commands = list(CommandRecord.objects.filter(trial=trial))
     strip, siblings, baseline = strip_around(trial)
     judgings = list(with_facts(JudgingRecord.objects.filter(trial=trial), trial.run.project))
-    facts = [Facts(each) for each in judgings]
+    facts = [JudgingFacts(each) for each in judgings]
     unsure = [
         JudgeVersion(each.model, each.rubric) for each, own in zip(judgings, facts, strict=True) if own.unsure
     ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from csp.constants import HEADER
+from csp.utils import build_policy
 from django.http import FileResponse, Http404, HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.http import content_disposition_header
@@ -12,23 +14,62 @@ from evalhub.web.csv_export import chosen_table
 from evalhub.web.errors import error_page
 from evalhub.web.paging import key_of
 from evaluators.redaction import redact_patterns
+from evaluators.transcripts.asciicast import RecordingStep, cast_lines, recording_steps
 from runs.models import Artifact, Trial
 from runs.results.drafts import draft_scenarios
-from runs.results.files.artifacts import FileUnavailable, open_kept, opened
+from runs.results.files.artifacts import StoredFileUnavailable, open_kept, opened
 from runs.results.files.kept_workspace import UNREADABLE, kept_file
 from runs.results.run_page.rerun_links import rerun_query
 from runs.results.trial_page.citations import Citations
 from runs.results.trial_page.side_by_side import two_trials
 from runs.results.trial_page.tables import aligned_table, command_table, gate_table, measured_table
-from runs.results.trial_page.trial_page import find_trial, trial_page
+from runs.results.trial_page.trial_page import find_shown_trial, trial_page
 from runs.results.trial_page.workspace_changes import ARTIFACT as WORKSPACE
 from runs.results.trial_page.workspace_changes import workspace_changes
+
+WASM = {"script-src": ["'wasm-unsafe-eval'"]}
+"""The player's terminal is WebAssembly; no other page may compile any."""
+
+
+def _replayed(request: ProjectRequest, pk: int) -> tuple[Trial, list[RecordingStep]]:
+    trial = find_shown_trial(request.access.project, pk)
+    record = getattr(trial, "transcript", None)
+    if trial is None or record is None:
+        raise Http404
+    return trial, recording_steps(record.unpack())
+
+
+@require_safe
+@project_page()
+def trial_replay(request: ProjectRequest, pk: int) -> HttpResponseBase:
+    """Play a trial's calls, one after the other."""
+    trial, found = _replayed(request, pk)
+    failed = next((place for place, step in enumerate(found) if step.failed), None)
+    response = render(
+        request, "results/trial/replay.html", {"trial": trial, "steps": found, "first_failure": failed}
+    )
+    response.headers[HEADER] = build_policy(update=WASM)
+    return response
+
+
+@require_safe
+@project_page()
+def trial_cast(request: ProjectRequest, pk: int) -> HttpResponse:
+    """Send the recording as asciicast v2."""
+    trial, found = _replayed(request, pk)
+    title = f"{trial.scenario.key}, trial {trial.pk}"
+    began = int(trial.started.timestamp()) if trial.started else None
+    response = HttpResponse("".join(cast_lines(found, title, began)), content_type="application/x-asciicast")
+    response["Content-Disposition"] = f'attachment; filename="trial-{trial.pk}.cast"'
+    response["X-Content-Type-Options"] = "nosniff"
+    return response
+
 
 PARTS = ("commands", "messages", "files", "raw")
 
 
 def _trial(request: ProjectRequest, pk: int) -> Trial:
-    trial = find_trial(request.access.project, pk)
+    trial = find_shown_trial(request.access.project, pk)
     if trial is None:
         raise Http404
     return trial
@@ -70,7 +111,7 @@ def artifact(request: ProjectRequest, pk: int, name: str) -> HttpResponseBase:
     kept = get_object_or_404(Artifact, trial=_trial(request, pk), name=name)
     try:
         file = open_kept(kept.sha256)
-    except FileUnavailable as error:
+    except StoredFileUnavailable as error:
         return error_page(404, "This file cannot be downloaded", str(error), error.id)
     response = FileResponse(file, as_attachment=True, filename=f"trial-{pk}-{kept.name}")
     response["Content-Type"] = "application/octet-stream"
@@ -85,7 +126,7 @@ def workspace_file(request: ProjectRequest, pk: int, number: int) -> HttpRespons
     try:
         with opened(kept.sha256) as archive:
             found = kept_file(archive, number)
-    except FileUnavailable as error:
+    except StoredFileUnavailable as error:
         return error_page(404, "This file cannot be downloaded", str(error), error.id)
     except UNREADABLE as error:
         raise Http404 from error
@@ -158,7 +199,7 @@ def trial_against(request: ProjectRequest, pk: int, base: int) -> HttpResponseBa
 def trial_against_any(request: ProjectRequest, pk: int) -> HttpResponseBase:
     """Lead to the comparison of a trial with the one whose number is given."""
     trial, number = _trial(request, pk), request.GET.get("base", "").strip()
-    base = find_trial(request.access.project, key_of(number) or 0)
+    base = find_shown_trial(request.access.project, key_of(number) or 0)
     if base is None or base == trial:
         reason = "That is the same trial." if base else f"There is no trial “{number[:20]}” in this project."
         sentence = f"{reason} Enter another trial's number, as on its page."

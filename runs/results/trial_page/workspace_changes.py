@@ -13,9 +13,8 @@ from django.db.models import Case, F, QuerySet, When
 from evalhub.web.sanitize import visible
 from evaluators.redaction import redact_patterns
 from runs.models import Artifact, Trial
-from runs.results.files.artifacts import FileUnavailable, opened
-from runs.results.files.changed_lines import LONGEST, text_of
-from runs.results.files.kept_workspace import UNREADABLE, KeptFile, kept_files
+from runs.results.files.artifacts import StoredFileUnavailable, opened
+from runs.results.files.kept_workspace import LONGEST, UNREADABLE, KeptFile, kept_files, text_of_file
 from runs.results.files.workspace_archive import Change, is_gits_own
 from scenarios.formats.parsed import FixtureFile
 from scenarios.guidance import overlay
@@ -92,7 +91,7 @@ def workspace_changes(trial: Trial, artifacts: list[Artifact]) -> WorkspaceChang
     start = {file.path: file.content for file in _start(trial) if file.path not in left_out}
     try:
         every = sorted(_changes(kept, start), key=lambda change: change.path)
-    except FileUnavailable as error:
+    except StoredFileUnavailable as error:
         return WorkspaceChanges(problem=str(error))
     except UNREADABLE:
         return WorkspaceChanges(problem=GONE)
@@ -200,7 +199,7 @@ def _change(
 
 def _difference(before: bytes, after: bytes) -> tuple[TextDifference | None, str]:
     """Return the difference between two contents, or why it is not shown."""
-    texts = [text_of(content) for content in (before, after)]
+    texts = [text_of_file(content) for content in (before, after)]
     if None in texts:
         return None, NO_TEXT
     difference = text_difference(*(lines_of(_shown(text)) for text in texts if text is not None))

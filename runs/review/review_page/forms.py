@@ -8,7 +8,7 @@ from django import forms
 
 from evalhub.web.forms import SentenceForm
 from evalhub.web.paging import LARGEST_KEY
-from runs.models.judging import Word
+from runs.models.judging import ReviewWord
 from runs.models.review import Right
 from runs.review.reviewing import POLARITIES
 from runs.review.statement_groups import Reference
@@ -27,7 +27,7 @@ class NoteForm(SentenceForm):
 class StatementForm(NoteForm):
     """An opinion of one or several statements."""
 
-    word = forms.ChoiceField(choices=Word.choices)
+    word = forms.ChoiceField(choices=ReviewWord.choices)
     refs = forms.CharField(max_length=20_000)
 
     def clean_refs(self) -> list[Reference]:

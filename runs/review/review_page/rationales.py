@@ -12,7 +12,7 @@ from evalhub.teams.models import Project
 from evalhub.web.csv_export import Table
 from runs.compare.default_suite import newest_judged_suite
 from runs.models import JudgingRecord, Run
-from runs.review.statement_groups import Read, StatementGroup, grouped, read_content
+from runs.review.statement_groups import Read, StatementGroup, group_statements, read_content
 from scenarios.models import Suite
 
 MOST_RUNS = 50
@@ -22,7 +22,7 @@ MOST_STATEMENTS = 40
 
 
 @dataclass(frozen=True)
-class Reading:
+class RationaleFilters:
     """Judges' statements on the runs with one tool and guidance version."""
 
     tool: str
@@ -43,7 +43,7 @@ class Rationales:
     suite: Suite | None
     criterion: str
     criteria: list[str]
-    readings: list[Reading]
+    readings: list[RationaleFilters]
 
 
 def rationales_of(project: Project, slug: str, criterion: str) -> Rationales:
@@ -82,17 +82,17 @@ def _judgings(runs: list[int]) -> dict[int, list[Read]]:
 
 def _reading(
     tool: str, guidance: str, runs: list[int], judgings: dict[int, list[Read]], criterion: str
-) -> Reading:
+) -> RationaleFilters:
     own = [each for run in runs for each in judgings.get(run, ())]
     scores = [content.criteria[criterion] for _, _, content in own if criterion in content.criteria]
     if criterion:
         own = [each for each in own if criterion in each[2].criteria]
-    groups = grouped(own, criterion)
+    groups = group_statements(own, criterion)
     sides = {"Reasons": "criterion", "Issues": "negative", "Highlights": "positive"}
     by_heading = {name: [each for each in groups if each.polarity == side] for name, side in sides.items()}
     if not by_heading["Reasons"]:
         del by_heading["Reasons"]
-    return Reading(
+    return RationaleFilters(
         tool,
         guidance,
         len(runs),
@@ -105,7 +105,7 @@ def _reading(
 COLUMNS = ("tool_version", "guidance", "runs", "judgings", "kind", "statement", "times", "trials")
 
 
-def review_table(slug: str, readings: Iterable[Reading]) -> Table:
+def review_table(slug: str, readings: Iterable[RationaleFilters]) -> Table:
     """Return every statement of the judges; `trials` are the numbers of those with it."""
     rows = (
         (

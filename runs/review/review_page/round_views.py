@@ -13,11 +13,11 @@ from django.views.decorators.http import require_POST, require_safe
 from evalhub.teams.pages import ProjectRequest, project_page
 from runs.errors import RequestError
 from runs.models import ReviewRound, RoundItem
-from runs.review.calibrations import JudgeVersion, calibration_of, drifts, repeated_judgings, versions_of
+from runs.review.calibrations import JudgeVersion, calibration_of, drifts, judge_versions, repeated_judgings
 from runs.review.group_assignments import member_named
 from runs.review.review_page.forms import ANSWERS, LabelForm, RoundForm
-from runs.review.review_page.views import members_of, suites_of
-from runs.review.review_rounds import assign, decide, draw, next_item, rounds_of
+from runs.review.review_page.views import names_of_members, suites_of
+from runs.review.review_rounds import assign, decide_item, draw, next_item, rounds_of
 
 MOST_VERSIONS = 4
 """Judge versions shown at once; the newest suffices for most, the others have their own address."""
@@ -28,7 +28,7 @@ MOST_VERSIONS = 4
 def calibration(request: ProjectRequest) -> HttpResponse:
     """Compare judge versions with people's labels."""
     project = request.access.project
-    versions = versions_of(project)
+    versions = judge_versions(project)
     chosen = JudgeVersion.of(request.GET.get("judge", ""))
     shown = [chosen] if chosen in versions else versions[:MOST_VERSIONS]
     repeated = repeated_judgings(project)
@@ -92,7 +92,7 @@ def round_detail(request: ProjectRequest, pk: int) -> HttpResponse:
         "item": item and next((each for each in items if each.pk == item.pk), None),
         "decided": [each for each in items if each.at],
         "waiting": [each for each in items if not each.at],
-        "members": members_of(request),
+        "members": names_of_members(request),
         "may_review": may_review,
     }
     return render(request, "review/reviews/round.html", context)
@@ -112,7 +112,9 @@ def item_decide(request: ProjectRequest, pk: int) -> HttpResponse:
         if not form.is_valid():
             raise RequestError(form.sentence or "Choose pass, fail or unclear.")
         answer = ANSWERS[form.cleaned_data["answer"]]
-        decide(item, passed=answer, criteria=form.criteria(), note=form.cleaned_data["note"], by=request.user)
+        decide_item(
+            item, passed=answer, criteria=form.criteria(), note=form.cleaned_data["note"], by=request.user
+        )
     except RequestError as error:
         messages.error(request, str(error))
     return redirect("round-detail", request.access.project.slug, item.round_id)

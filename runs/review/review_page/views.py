@@ -17,14 +17,14 @@ from evalhub.web.csv_export import csv_response, wants_csv
 from runs.errors import RequestError
 from runs.models import JudgingRecord, Overrule, Trial
 from runs.models.review import Right
-from runs.review.calibrations import versions_of
+from runs.review.calibrations import judge_versions
 from runs.review.group_assignments import assign_group, member_named
 from runs.review.judge_and_gates import CELLS, MOST_SHOWN, judge_and_gates
 from runs.review.overruling import overrule, undo
 from runs.review.review_page.forms import AssignForm, OverruleForm, ResolutionForm, StatementForm
 from runs.review.review_page.rationales import rationales_of, review_table
 from runs.review.review_rounds import rounds_of
-from runs.review.reviewing import resolve, review, reviews_of
+from runs.review.reviewing import record_who_was_right, review, reviews_of
 from runs.review.statement_groups import QueueFilters, review_queue
 from scenarios.models import Suite
 
@@ -36,7 +36,7 @@ def suites_of(request: ProjectRequest) -> list[tuple[str, str]]:
     return list(Suite.objects.filter(project=request.access.project).values_list("slug", "name"))
 
 
-def members_of(request: ProjectRequest) -> list[str]:
+def names_of_members(request: ProjectRequest) -> list[str]:
     """Return the names of the project's members. One query."""
     rows = request.access.project.memberships.order_by("user__username")
     return list(rows.values_list("user__username", flat=True))
@@ -55,7 +55,7 @@ def reviews(request: ProjectRequest) -> HttpResponseBase:
     """List judges' statements on the newest runs, grouped by similar wording."""
     project, filters = request.access.project, QueueFilters.of(request.GET)
     groups, choices = review_queue(project, filters, request.user)
-    members = members_of(request)
+    members = names_of_members(request)
     context = {
         "tab": "reviews",
         "groups": groups[:MOST_GROUPS],
@@ -65,7 +65,7 @@ def reviews(request: ProjectRequest) -> HttpResponseBase:
         "filters": filters,
         "choices": choices,
         "suites": suites_of(request),
-        "judges": [(each.value, str(each)) for each in versions_of(project)],
+        "judges": [(each.value, str(each)) for each in judge_versions(project)],
         "members": members,
         "assignees": ["mine", "nobody", *members],
         "rounds": rounds_of(project).filter(items__at=None)[:5],
@@ -201,7 +201,9 @@ def trial_resolve(request: ProjectRequest, pk: int) -> HttpResponse:
     try:
         if not form.is_valid():
             raise RequestError("Choose who was right.")
-        resolve(trial, right=form.cleaned_data["right"], note=form.cleaned_data["note"], by=request.user)
+        record_who_was_right(
+            trial, right=form.cleaned_data["right"], note=form.cleaned_data["note"], by=request.user
+        )
         messages.success(request, f"Resolved trial {pk}: {Right(form.cleaned_data['right']).label.lower()}.")
     except RequestError as error:
         messages.error(request, str(error))

@@ -63,7 +63,7 @@ def listen() -> int:
     raise OSError(number, os.strerror(number))
 
 
-def send(descriptor: int, listener: int) -> None:
+def send_listener(descriptor: int, listener: int) -> None:
     """Send the listener over a socket. Raises `OSError`."""
     # Importing `socket` takes a third of this program's time.
     data = ctypes.create_string_buffer(b"x")
@@ -83,7 +83,7 @@ def main(descriptor: int, command: list[str]) -> None:
     """Send the listener over the socket, then execute the command."""
     try:
         listener = listen()
-        send(descriptor, listener)
+        send_listener(descriptor, listener)
     except OSError as error:
         sys.exit(f"The tool can't be recorded: {error.strerror}")
     os.close(listener)

@@ -32,7 +32,7 @@ def read(pid: int, name: str, size: int = LONGEST_ARGUMENTS, at: int | None = No
         os.close(descriptor)
 
 
-def link(pid: int, name: str) -> str:
+def read_link(pid: int, name: str) -> str:
     """Return where a link of a process leads, as the process sees it; empty if it can't be read."""
     try:
         return os.readlink(f"/proc/{pid}/{name}")
@@ -48,7 +48,7 @@ def status(pid: int, name: str) -> int:
     return int(found[1])
 
 
-def arguments(pid: int, most: int = LONGEST_ARGUMENTS) -> list[str]:
+def read_arguments(pid: int, most: int = LONGEST_ARGUMENTS) -> list[str]:
     """Return a process's arguments, cut to so many bytes. Raises `OSError`."""
     return os.fsdecode(read(pid, "cmdline", most)).rstrip("\0").split("\0")
 
@@ -56,7 +56,7 @@ def arguments(pid: int, most: int = LONGEST_ARGUMENTS) -> list[str]:
 def image_of(pid: int) -> tuple[str, bytes]:
     """Return what changes when a process executes a program: the program's path and the arguments."""
     try:
-        return link(pid, "exe"), read(pid, "cmdline", SHOWN_ARGUMENTS)
+        return read_link(pid, "exe"), read(pid, "cmdline", SHOWN_ARGUMENTS)
     except OSError:
         return "", b""
 
@@ -69,7 +69,7 @@ def executed_path(pid: int) -> str:
         at = dict(struct.iter_unpack("II", vector[: len(vector) // 8 * 8]))[_AT_EXECFN]
     path = os.fsdecode(read(pid, "mem", 4096 - at % 4096, at).split(b"\0", 1)[0])
     if path.startswith("/dev/fd/"):  # fexecve
-        return link(pid, "fd/" + path.split("/")[3])
+        return read_link(pid, "fd/" + path.split("/")[3])
     return path
 
 
@@ -86,12 +86,12 @@ def open_inside(pid: int, path: str) -> int:
     return int(found)
 
 
-def describe(pid: int, writable: tuple[str, ...], known: frozenset[str]) -> dict[str, Any]:
+def describe_process(pid: int, writable: tuple[str, ...], known: frozenset[str]) -> dict[str, Any]:
     """Return a process as JSON: its program and arguments, and the script that it runs. Raises `OSError`.
 
     `writable` are folders where the sandbox can write, `known` the files that were in them at the start.
     """
-    argv, exe = arguments(pid, SHOWN_ARGUMENTS), link(pid, "exe")
+    argv, exe = read_arguments(pid, SHOWN_ARGUMENTS), read_link(pid, "exe")
     found: dict[str, Any] = {"pid": pid, "argv": argv[:64], "exe": exe}
     at, is_module = script_of(argv, exe)
     if at:
@@ -106,7 +106,7 @@ def describe(pid: int, writable: tuple[str, ...], known: frozenset[str]) -> dict
 
 def _script_path(pid: int, word: str, *, is_module: bool) -> str:
     """Return the path of a script; of a module, that of its file in the working folder, else its name."""
-    cwd = link(pid, "cwd") or "/"
+    cwd = read_link(pid, "cwd") or "/"
     if not is_module:
         return os.path.normpath(os.path.join(cwd, word))
     module = module_of(word)

@@ -19,7 +19,7 @@ Content = tuple[int, str]
 """Size and hash."""
 
 
-class Tool:
+class WantedProgram:
     """The program under test: its name, and where it may lie as the sandbox sees it."""
 
     def __init__(self, name: str, places: list[str], *, by_name: bool) -> None:

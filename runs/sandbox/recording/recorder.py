@@ -32,15 +32,15 @@ sys.path.insert(0, os.path.abspath(__file__).rsplit("/runs/", 1)[0])
 
 from runs.sandbox.recording.processes import (
     MOST_PARENTS,
-    arguments,
-    describe,
+    describe_process,
     executed_path,
     image_of,
     libc,
-    link,
+    read_arguments,
+    read_link,
     status,
 )
-from runs.sandbox.recording.recognition import Tool
+from runs.sandbox.recording.recognition import WantedProgram
 
 _RECEIVE, _SEND, _CONTINUE_FLAG = 0xC0502100, 0xC0182101, 1
 _SEIZE, _CONT, _LISTEN, _DETACH, _GET_MESSAGE = 0x4206, 7, 0x4208, 17, 0x4201
@@ -76,7 +76,7 @@ class Recorder:
     """Answers questions and follows the tool's processes."""
 
     def __init__(self, settings: dict[str, Any], output: int) -> None:
-        self.tool = Tool(settings["name"], settings["places"], by_name=settings["by_name"])
+        self.tool = WantedProgram(settings["name"], settings["places"], by_name=settings["by_name"])
         self.worker = settings["worker"]
         self.sandbox = settings["sandbox"]
         """The program around the agent's first process."""
@@ -143,7 +143,7 @@ class Recorder:
 
     def described(self, pid: int) -> dict[str, Any] | None:
         try:
-            return describe(pid, self.writable, self.known)
+            return describe_process(pid, self.writable, self.known)
         except OSError:
             return None
 
@@ -186,7 +186,12 @@ class Recorder:
         if pid in self.live:  # the tool executes another program
             return True
         try:
-            path, argv, exe, cwd = executed_path(pid), arguments(pid), link(pid, "exe"), link(pid, "cwd")
+            path, argv, exe, cwd = (
+                executed_path(pid),
+                read_arguments(pid),
+                read_link(pid, "exe"),
+                read_link(pid, "cwd"),
+            )
             how = self.tool.matches(pid, path, argv, exe, cwd)
             if not how or self.count >= MOST_CALLS:
                 return False
@@ -221,7 +226,7 @@ class Recorder:
         while parent > 1 and parent != self.worker and len(pids) < _MOST_ANCESTORS:
             pids.append(parent)
             parent = status(parent, "PPid")
-        while pids and link(pids[-1], "exe").rsplit("/", 1)[-1] == self.sandbox:
+        while pids and read_link(pids[-1], "exe").rsplit("/", 1)[-1] == self.sandbox:
             parent = pids.pop()
         within = next((self.live[each]["n"] for each in pids if each in self.live), None)
         shown = pids if len(pids) <= 2 * MOST_PARENTS else [*pids[:MOST_PARENTS], *pids[-MOST_PARENTS:]]
@@ -230,7 +235,7 @@ class Recorder:
     def ended(self, pid: int, code: int | None, at: float) -> None:
         if call := self.live.pop(pid, None):
             # A process that is ending has given back its program.
-            if not link(self.first.pop(pid), "exe") and code == -signal.SIGKILL:
+            if not read_link(self.first.pop(pid), "exe") and code == -signal.SIGKILL:
                 code = None
             call["seconds"] = round(max(0.0, at - call["start"]), 4)
             call["exit"] = code if code is not None and code >= 0 else None
@@ -262,7 +267,7 @@ def _known_files(workspace: str, inside: str) -> frozenset[str]:
     return frozenset(found)
 
 
-def record(settings: dict[str, Any], given: int, output: int) -> None:
+def record_processes(settings: dict[str, Any], given: int, output: int) -> None:
     """Receive the listener over the socket `given`, then record until its last process has ended."""
     recorder = Recorder(settings, output)
     with socket.socket(fileno=given) as from_launcher:
@@ -284,7 +289,7 @@ def main(descriptor: int) -> None:
             if not (pid := os.fork()):
                 asking.close()
                 os.setsid()
-                record(json.loads(message), given[0], given[1])
+                record_processes(json.loads(message), given[0], given[1])
                 os._exit(0)
             for each in given:
                 os.close(each)

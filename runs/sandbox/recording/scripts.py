@@ -11,7 +11,7 @@ _LOADER = re.compile(r"ld(?:-linux|-musl)?[\w.-]*\.so[\d.]*")
 _MANY_NAMES = ("busybox", "toybox")
 
 
-class Options:
+class InterpreterOptions:
     """How an interpreter's options lead to its script."""
 
     def __init__(
@@ -29,9 +29,9 @@ class Options:
         """Long options whose value is code."""
 
 
-_PYTHON = Options("c", "WXQ", "m", "--check-hash-based-pycs")
-_SHELLS = Options("cs", "oO", longs="--rcfile --init-file")
-_NODE = Options(
+_PYTHON = InterpreterOptions("c", "WXQ", "m", "--check-hash-based-pycs")
+_SHELLS = InterpreterOptions("cs", "oO", longs="--rcfile --init-file")
+_NODE = InterpreterOptions(
     "ep",
     "rC",
     longs="--require --import --loader --experimental-loader --env-file --conditions --title --input-type",
@@ -41,17 +41,17 @@ _INTERPRETERS = {
     "python": _PYTHON,
     "pypy": _PYTHON,
     "node": _NODE,
-    "bun": Options("ep", "r", longs="--preload --cwd --config", codes="--eval --print"),
-    "deno": Options(longs="--config --import-map --lock --env-file"),
-    "ruby": Options("e", "ICE"),
-    "perl": Options("eE", "I"),
-    "php": Options("r", "dc"),
-    "lua": Options("e", "l"),
+    "bun": InterpreterOptions("ep", "r", longs="--preload --cwd --config", codes="--eval --print"),
+    "deno": InterpreterOptions(longs="--config --import-map --lock --env-file"),
+    "ruby": InterpreterOptions("e", "ICE"),
+    "perl": InterpreterOptions("eE", "I"),
+    "php": InterpreterOptions("r", "dc"),
+    "lua": InterpreterOptions("e", "l"),
 }
 _SUBCOMMANDS = ("run",)
 
 
-def interpreter(argv: list[str], exe: str) -> Options | None:
+def interpreter(argv: list[str], exe: str) -> InterpreterOptions | None:
     """Return how a program that runs scripts reads its options; None for any other program."""
     name = exe.rsplit("/", 1)[-1]
     if name in _MANY_NAMES and argv:
@@ -59,7 +59,7 @@ def interpreter(argv: list[str], exe: str) -> Options | None:
     if _SHELL.fullmatch(name):
         return _SHELLS
     if _LOADER.fullmatch(name):
-        return Options()
+        return InterpreterOptions()
     return _INTERPRETERS.get(_VERSION.sub("", name).rstrip("-"))
 
 
@@ -96,7 +96,7 @@ def script_of(argv: list[str], exe: str) -> tuple[int, bool]:
     return 0, False
 
 
-def _behind_letters(word: str, options: Options) -> tuple[int, bool]:
+def _behind_letters(word: str, options: InterpreterOptions) -> tuple[int, bool]:
     """Return how many words one-letter options take, 0 if they bring code, and whether the last is a module."""
     for n, letter in enumerate(word[1:], 2):
         if letter in options.inline:

@@ -12,8 +12,7 @@ from evalhub.teams.models import Project
 from evalhub.web.csv_export import Cell, Table
 from evalhub.web.states import FORMATS
 from runs.models import Run
-from runs.results.address_filters import AddressFilters
-from runs.results.no_match import no_match
+from runs.results.address_filters import AddressFilters, no_match
 from runs.results.run_list import RunRow, rows
 from runs.results.run_rows import listed_runs
 from scenarios.models import Suite, SuiteEntry, SuiteVersion
@@ -75,7 +74,7 @@ class SuiteList:
         return no_match("suite", [(name, value, None) for name, value in filters.in_force])
 
 
-def suite_list(project: Project, filters: SuiteFilters) -> SuiteList:
+def list_suites_of_project(project: Project, filters: SuiteFilters) -> SuiteList:
     """Return a project's matching suites with their newest version and run. Six queries, one more with a text."""
     newest_version = SuiteVersion.objects.filter(suite=OuterRef("pk")).order_by("-number").values("pk")[:1]
     newest_run = Run.objects.filter(suite=OuterRef("pk")).order_by("-pk").values("pk")[:1]

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 from urllib.parse import urlencode
 
 from django.db.models import Count, OuterRef, Q, Subquery
 
 from evalhub.teams.models import Project
 from evalhub.web.chips import Chip
-from evalhub.web.states import FORMATS, look
+from evalhub.web.states import FORMATS, look_of_state
 from evaluators.grading.criteria import Criteria
 from evaluators.statistics.comparability import Standard
 from evaluators.statistics.scenario_classes import ScenarioClass
@@ -19,9 +20,67 @@ from runs.models import Target
 from runs.results.outcome_history import Strip, strips
 from runs.results.seals import ScenarioSeal, sealed, seals_of
 from runs.suites.suite_page.proofs import ShownProof, newest_target, shown_proof, targets_of
-from runs.suites.suite_page.suite_facts import SuiteFacts, entries_of, suite_facts
 from runs.suites.suite_page.versions import VersionChange, version_change
 from scenarios.models import Guidance, Scenario, Suite, SuiteEntry, SuiteVersion, Upload
+
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True)
+class Named:
+    """A named content and its hash."""
+
+    name: str
+    sha256: str
+
+
+@dataclass(frozen=True)
+class SuiteFacts:
+    """Unique values in the order of the scenarios."""
+
+    fixtures: tuple[Named, ...] = ()
+    """Fixtures of the workspaces."""
+    rubrics: tuple[Named, ...] = ()
+    """Rubrics of enabled judges."""
+    patterns: tuple[str, ...] = ()
+    """Patterns that match the tool's calls among commands."""
+    tools: tuple[str, ...] = ()
+    """Programs that are matched by name, without a pattern."""
+
+
+def entries_of(version: SuiteVersion) -> list[SuiteEntry]:
+    """Return a version's scenarios with the columns that `suite_facts` needs. One query."""
+    entries = version.entries.select_related(
+        "scenario_version__scenario", "scenario_version__fixture", "scenario_version__rubric"
+    )
+    # A fixture's archive is large and would be loaded again for every scenario.
+    heavy = ("fixture__archive", "fixture__files", "rubric__content")
+    return list(entries.defer(*(f"scenario_version__{each}" for each in heavy)))
+
+
+def suite_facts(entries: Sequence[SuiteEntry], criteria: Sequence[Criteria]) -> SuiteFacts:
+    """Return the facts of scenarios; `criteria` has theirs in the same order."""
+    pairs = [(each.scenario_version, own) for each, own in zip(entries, criteria, strict=True)]
+    tools = [own.tool for _, own in pairs if own.tool]
+    return SuiteFacts(
+        fixtures=_unique(
+            Named(str(version.content["fixture"]), version.fixture.sha256)
+            for version, _ in pairs
+            if version.fixture and version.content.get("fixture")
+        ),
+        rubrics=_unique(
+            Named(version.rubric.name, version.rubric.sha256)
+            for version, own in pairs
+            if version.rubric and own.judge and own.judge.enabled
+        ),
+        patterns=_unique(tool.command_pattern for tool in tools if tool.command_pattern),
+        tools=_unique(tool.title for tool in tools if (tool.binary or tool.mcp) and not tool.command_pattern),
+    )
+
+
+def _unique(values: Iterable[Value]) -> tuple[Value, ...]:
+    return tuple(dict.fromkeys(values))
+
 
 CLASSES = tuple(ScenarioClass)
 MOST_TAGS = 8
@@ -112,12 +171,12 @@ class SuitePage:
         choices = counts.most_common(MOST_TAGS) if name == "tag" else _ordered(name, counts)
         return [
             Chip(
-                look(value)[1].capitalize() if name == "show" else value,
+                look_of_state(value)[1].capitalize() if name == "show" else value,
                 n,
                 replace(shown, **{name: value}).query,
                 getattr(shown, name) == value,
                 "" if index else group,
-                look(value)[0] if name == "show" else "",
+                look_of_state(value)[0] if name == "show" else "",
             )
             for index, (value, n) in enumerate(choices)
         ]
@@ -150,7 +209,7 @@ def _ordered(name: str, counts: Counter[str]) -> list[tuple[str, int]]:
     return [(value, counts[value]) for value in values if counts[value]]
 
 
-def find_suite(project: Project, slug: str) -> Suite | None:
+def find_shown_suite(project: Project, slug: str) -> Suite | None:
     """Return a project's suite with its number of retired scenarios and its last upload's guidance. One query."""
     last = Upload.objects.filter(suite=OuterRef("pk")).order_by("-pk").values("guidance")[:1]
     retired = Count("scenarios", filter=Q(scenarios__retired=True))

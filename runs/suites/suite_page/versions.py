@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from django.db.models import Count
 
 from evaluators.statistics.comparability import Standard
-from scenarios.differences import Difference, contents_of, difference
+from scenarios.differences import SuiteDifference, compare_suites, contents_of
 from scenarios.models import Suite, SuiteVersion
 
 MOST = 30
@@ -22,7 +22,7 @@ class VersionChange:
     versions: Sequence[SuiteVersion]
     before: SuiteVersion | None = None
     after: SuiteVersion | None = None
-    difference: Difference | None = None
+    difference: SuiteDifference | None = None
     """None for the first version."""
     standards: Mapping[int, Mapping[str, Standard]] = field(default_factory=dict)
     """Those of both versions' scenarios, by version and key."""
@@ -36,7 +36,7 @@ def change_between(suite: Suite, before: str, after: str) -> VersionChange | Non
     if before == after or before not in found or after not in found:
         return None
     pair = found[before], found[after]
-    return VersionChange((), *pair, difference(*contents_of(*pair)))
+    return VersionChange((), *pair, compare_suites(*contents_of(*pair)))
 
 
 def version_change(suite: Suite, number: str = "", *, whole: bool = False) -> VersionChange:
@@ -55,4 +55,4 @@ def version_change(suite: Suite, number: str = "", *, whole: bool = False) -> Ve
         version.pk: {key: each.parts for key, each in own.items()}
         for version, own in zip((before, after), contents, strict=True)
     }
-    return VersionChange(versions[:MOST], before, after, difference(*contents), standards)
+    return VersionChange(versions[:MOST], before, after, compare_suites(*contents), standards)

@@ -17,7 +17,7 @@ from runs.suites.suite_page import proofs
 from runs.suites.suite_page import suite_list as lists
 from runs.suites.suite_page.forms import ReleaseRuleForm
 from runs.suites.suite_page.suite_list import suite_table
-from runs.suites.suite_page.suite_page import Shown, find_suite, suite_page
+from runs.suites.suite_page.suite_page import Shown, find_shown_suite, suite_page
 from runs.suites.suite_page.versions import change_between, version_change
 from scenarios.differences import fixture_differences
 from scenarios.formats.problems import Problem
@@ -34,7 +34,7 @@ MOST_DIFFERENCES = 20
 def suite_list(request: ProjectRequest) -> HttpResponseBase:
     """List the matching suites below the upload form."""
     filters = lists.SuiteFilters.of(without_csv(request.GET))
-    suites = lists.suite_list(request.access.project, filters)
+    suites = lists.list_suites_of_project(request.access.project, filters)
     if wants_csv(request):
         return csv_response(suite_table(request.access.project, suites.rows))
     context = {
@@ -48,7 +48,7 @@ def suite_list(request: ProjectRequest) -> HttpResponseBase:
 
 def find_suite_or_404(request: ProjectRequest, slug: str) -> Suite:
     """Return the project's suite. Raises `Http404`."""
-    suite = find_suite(request.access.project, slug)
+    suite = find_shown_suite(request.access.project, slug)
     if suite is None:
         raise Http404
     return suite

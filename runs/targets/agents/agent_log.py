@@ -12,7 +12,7 @@ from typing import Literal
 from evaluators.json_values import indented
 from evaluators.model import Json
 from evaluators.redaction import mask_values
-from runs.sandbox.capture import Capture
+from runs.sandbox.streams import Capture
 from runs.targets.providers.base import Invocation
 from runs.targets.providers.recent_lines import SplitLines
 

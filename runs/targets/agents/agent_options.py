@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from evaluators.transcripts.stream import VERSION, newer_version
-from runs.sandbox.path_use import Use
+from runs.sandbox.target_roots import Use
 from runs.targets.providers.options import RETRY_FIELDS, Options
 
 _CREDENTIAL = re.compile(r"(KEY|TOKEN|AUTH|CREDENTIALS?|_USE_[A-Z]+)(_|$)")

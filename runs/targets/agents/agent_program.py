@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runs.errors import ProviderError
-from runs.sandbox.path_use import Use
 from runs.sandbox.process import ProcessResult, run_process
 from runs.sandbox.profiles import AGENT
 from runs.sandbox.safe_walk import temporary_folders
 from runs.sandbox.streams import Sink
+from runs.sandbox.target_roots import Use
 from runs.targets.agents.agent_log import AgentLog, LogFormat, log_name
 from runs.targets.agents.agent_options import AgentFacts, AgentOptions
 from runs.targets.agents.session_end import Broken

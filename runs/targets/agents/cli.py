@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import replace
+import re
+import secrets
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from pydantic import AliasChoices, Field, field_validator
 
 from evaluators.model import Json
+from evaluators.redaction import mask_values
 from evaluators.transcripts import PARSERS
 from evaluators.transcripts.agent_streams import is_agent_stream
 from evaluators.transcripts.latest import CallsSoFar
 from runs.errors import ProviderError
-from runs.sandbox.path_use import Use
 from runs.sandbox.process import SHELL, ProcessResult, run_process
 from runs.sandbox.profiles import AGENT
-from runs.sandbox.safe_paths import read_beneath
+from runs.sandbox.safe_paths import read_beneath, remove_beneath
+from runs.sandbox.target_roots import Use
 from runs.targets.agents.cli_answer import read_answer
-from runs.targets.agents.cli_files import CliFiles, as_run
 from runs.targets.agents.command_template import TemplateValues, quote, render, uses
-from runs.targets.agents.known_programs import how_to_read
-from runs.targets.agents.program_lookup import advice, look_up, missing_word
+from runs.targets.agents.program_lookup import advise_on_program, how_to_read, look_up, missing_word
 from runs.targets.providers.base import Availability, Invocation, Recording
 from runs.targets.providers.healthcheck import (
     CommandHealthcheck,
@@ -37,6 +41,55 @@ from runs.targets.providers.recent_lines import WrittenLines
 
 if TYPE_CHECKING:  # runs.sandbox.sandbox imports this package
     from runs.sandbox.sandbox import Containment, Sandbox
+
+
+@dataclass(frozen=True)
+class CliFiles:
+    """Files that one invocation writes beside the workspace."""
+
+    scratch: Path
+    key: str
+    named: bool = True
+    """Whether the command knows these files; otherwise they are not read."""
+
+    @cached_property
+    def output(self) -> Path:
+        """Return the answer's path, under a fresh name."""
+        return self.scratch / output_name(self.key)
+
+    @cached_property
+    def events(self) -> Path:
+        """Return the path for structured events."""
+        return self.output.with_name(self.output.name.removesuffix(".json") + "-events.jsonl")
+
+    def read_events(self) -> bytes | None:
+        """Return the structured events, None if none were written."""
+        if not self.named:
+            return None
+        try:
+            return read_beneath(self.scratch, self.events.name, limit=64 << 20) or None
+        except OSError:
+            return None
+
+    def remove(self) -> None:
+        """Remove the files that the command wrote; the directory is removed later."""
+        if self.named:
+            for path in (self.output, self.events):
+                with suppress(OSError):
+                    remove_beneath(self.scratch, path.name)
+
+
+def as_run(cwd: str, command: str, values: Sequence[str]) -> str:
+    """Return the working folder and command, with these values masked, quoted or not."""
+    words = [quote(value)[1:-1] for value in values]
+    return mask_values(f"cwd={cwd} command={command}", (*words, *values))
+
+
+def output_name(key: str) -> str:
+    """Return a fresh name for the file of an answer, as the AgentV specification forms it."""
+    slug = re.sub(r"[^\w.-]+", "-", key)[:80] or "unknown"
+    return f"agentv-{slug}-{time.time_ns() // 1_000_000}-{secrets.token_hex(4)}.json"
+
 
 DEFAULT_SECONDS = 30.0
 _OWN_OUTPUT = "/dev/stdout"
@@ -221,7 +274,7 @@ class Cli:
         if missing := missing_word(result, self._options.command_template):
             raise ProviderError(
                 f"The target '{self._target.name}' cannot start: {result.summary}. "
-                f"{advice(missing, self._containment)}"
+                f"{advise_on_program(missing, self._containment)}"
             )
         if invocation.in_workspace or result.cancelled:
             return

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import AliasChoices, Field
 
-from runs.sandbox.path_use import Use
 from runs.sandbox.safe_paths import write_next_to_workspace
 from runs.sandbox.safe_walk import is_empty
+from runs.sandbox.target_roots import Use
 from runs.targets.agents.agent_options import AgentFacts, AgentOptions
 from runs.targets.agents.agent_program import AgentProgram
 from runs.targets.agents.agent_session import prompt_of, run_session

@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # runs.sandbox.sandbox imports this package
     from runs.sandbox.sandbox import Sandbox
 
 
-class Editor(Protocol):
+class BatchEditor(Protocol):
     """What a batch needs from an editor's provider."""
 
     def sandbox(self, invocation: Invocation, messages: Path) -> Sandbox: ...
@@ -40,7 +40,7 @@ class EditorBatches:
     """
 
     root: Path
-    editor: Editor
+    editor: BatchEditor
 
     def submit_batch(self, invocations: Mapping[str, Invocation]) -> str:
         """Write every request and submit all of them in one chat; the longest time limit applies to all."""
@@ -98,7 +98,9 @@ class EditorBatches:
         )
 
 
-def _written(editor: Editor, invocation: Invocation, root: Path, batch: str, sandbox: Sandbox) -> Exchange:
+def _written(
+    editor: BatchEditor, invocation: Invocation, root: Path, batch: str, sandbox: Sandbox
+) -> Exchange:
     exchange = Exchange.new(root, f"{batch}/messages")
     exchange.write(
         exchange.request, request_text(editor.prompt(invocation, sandbox), exchange, sandbox.inside)

@@ -13,7 +13,7 @@ from evaluators.model import Json
 from runs.errors import ProviderError
 from runs.sandbox.safe_paths import exists_beneath, make_folder_beneath, read_beneath, write_beneath
 from runs.sandbox.target_roots import AllowedPath
-from runs.targets.providers.preread import link
+from runs.targets.providers.preread import markdown_link
 
 LOOK_SECONDS = 0.1
 LONGEST_ANSWER = 16 << 20
@@ -128,7 +128,7 @@ def request_text(prompt: str, exchange: Exchange, inside: Callable[[Path], str])
 
 def batch_text(exchanges: Sequence[Exchange], inside: Callable[[Path], str]) -> str:
     """Return the document that contains many requests."""
-    listed = "\n".join(f"* {link(inside(exchange.request))}" for exchange in exchanges)
+    listed = "\n".join(f"* {markdown_link(inside(exchange.request))}" for exchange in exchanges)
     return (
         "[[ ## task ## ]]\n\n"
         "Carry out each of these requests by a subagent of its own, which reads nothing of the others:\n"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from evaluators.transcripts.endings import Ending, ending_of
+from evaluators.transcripts.endings import SessionEnd, ending_of
 from runs.targets.providers.base import ENDED_BY_SIGNAL, Recording
-from runs.targets.providers.failures import advice, describe
+from runs.targets.providers.failures import advise_on_failure, describe_failure
 from runs.targets.providers.retry import RequestFailure
 
 LONGEST = 500
@@ -31,13 +31,15 @@ def broken_by(recording: Recording) -> Broken | None:
     ending = ending_of(recording.parser, recording.raw)
     if failure := _service_failure(recording, ending):
         session = recording.program or "The session"
-        said = failure.message if _names_status(failure) else describe(failure)
-        sentence = f"{session} was cut off by its model's service: {said.rstrip('.')}. {advice(failure)}"
+        said = failure.message if _names_status(failure) else describe_failure(failure)
+        sentence = (
+            f"{session} was cut off by its model's service: {said.rstrip('.')}. {advise_on_failure(failure)}"
+        )
         return Broken("endpoint", sentence)
     return None if recording.was_stopped or not recording.program else _crash(recording, ending)
 
 
-def _service_failure(recording: Recording, ending: Ending | None) -> RequestFailure | None:
+def _service_failure(recording: Recording, ending: SessionEnd | None) -> RequestFailure | None:
     if ending is not None and ending.failure:
         return RequestFailure(ending.failure[:LONGEST], ending.status)
     if recording.service_failure and not (ending and ending.answered):
@@ -49,7 +51,7 @@ def _names_status(failure: RequestFailure) -> bool:
     return failure.status is None or str(failure.status) in failure.message
 
 
-def _crash(recording: Recording, ending: Ending | None) -> Broken | None:
+def _crash(recording: Recording, ending: SessionEnd | None) -> Broken | None:
     signal = ENDED_BY_SIGNAL.get(recording.exit_code) if recording.exit_code is not None else None
     if signal is not None:
         sentence = f"{recording.program} crashed: {signal.name} ended it, which evalhub didn't send."

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evaluators.transcripts.sessions.sub_agents import MAIN, SUB_AGENT
-from evaluators.transcripts.stream import Object, json_of, mapping, words
+from evaluators.transcripts.stream import Object, json_or_none, mapping, text_or_none
 from runs.errors import ProviderError
 from runs.sandbox.safe_paths import LeadsOutside, make_folder_beneath, read_beneath
 from runs.sandbox.safe_walk import files_beneath
@@ -105,11 +105,13 @@ def opencode_sessions(
         except ProviderError:
             return b""
         start = ended.stdout.find(b"{")
-        is_whole = ended.exit_code == 0 and start >= 0 and json_of(ended.stdout[start:]) is not None
+        is_whole = ended.exit_code == 0 and start >= 0 and json_or_none(ended.stdout[start:]) is not None
         return ended.stdout[start:] if is_whole else b""
 
-    parts = [mapping(mapping(json_of(line)).get("part")) for line in stream.splitlines() if b'"task"' in line]
-    own = words(mapping(json_of(stream.partition(b"\n")[0])).get("sessionID"))
+    parts = [
+        mapping(mapping(json_or_none(line)).get("part")) for line in stream.splitlines() if b'"task"' in line
+    ]
+    own = text_or_none(mapping(json_or_none(stream.partition(b"\n")[0])).get("sessionID"))
     main = export(own) if with_main and own else b""
     found = {
         MAIN: main,
@@ -128,7 +130,7 @@ def _plain(invocation: Invocation) -> Invocation:
 
 def _parts(export: bytes) -> Iterator[Object]:
     """Yield the parts of an exported session's messages."""
-    messages = mapping(json_of(export)).get("messages")
+    messages = mapping(json_or_none(export)).get("messages")
     for message in messages if isinstance(messages, list) else ():
         parts = mapping(message).get("parts")
         yield from map(mapping, parts if isinstance(parts, list) else ())
@@ -138,7 +140,7 @@ def _sub_sessions(parts: Iterable[Object]) -> list[str]:
     """Return the ids of the sessions that `task` calls started, in order."""
     found: dict[str, None] = {}
     for part in parts:
-        id = words(mapping(mapping(part.get("state")).get("metadata")).get("sessionId"))
+        id = text_or_none(mapping(mapping(part.get("state")).get("metadata")).get("sessionId"))
         if part.get("tool") == "task" and id:
             found[id] = None
     return list(found)[:MOST_SESSIONS]

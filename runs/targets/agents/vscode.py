@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 from pydantic import AliasChoices, Field
 
 from runs.errors import ProviderError
-from runs.sandbox.path_use import Use
-from runs.sandbox.target_roots import AllowedPath
+from runs.sandbox.target_roots import AllowedPath, Use
 from runs.targets.agents.agent_program import AgentProgram
 from runs.targets.agents.editor_batch import EditorBatches
 from runs.targets.agents.editor_exchange import Exchange, made_root, request_text, workspace_text

@@ -16,8 +16,8 @@ from runs.targets.language_models.batch_requests import (
     request_body,
     send_batch_request,
 )
-from runs.targets.language_models.chat import recording_of
-from runs.targets.language_models.completion import Answer, price_of_answer
+from runs.targets.language_models.chat import answer_as_recording
+from runs.targets.language_models.completion import ModelAnswer, price_of_answer
 from runs.targets.providers.access import ModelAccess
 from runs.targets.providers.base import BatchedAnswer, BatchProgress, Invocation
 from runs.targets.providers.prices import price_note
@@ -84,16 +84,16 @@ class MessageBatches:
         message = result.get("message")
         if result.get("type") != "succeeded" or not isinstance(message, dict):
             return BatchedAnswer(error=_refusal(result))
-        return BatchedAnswer(recording_of(self._read(message)))
+        return BatchedAnswer(answer_as_recording(self._read(message)))
 
-    def _read(self, message: Mapping[str, Json]) -> Answer:
+    def _read(self, message: Mapping[str, Json]) -> ModelAnswer:
         counted = usage_of(dict(message.get("usage") or {}))
         usage = counted if counted.input or counted.output else None
         cost, price = price_of_answer(self.access, usage, batch=True)
         parts = [part for part in message.get("content") or () if isinstance(part, dict)]
         text = "".join(str(part.get("text", "")) for part in parts if part.get("type") == "text")
         notes = (price_note(price),) if price else ()
-        return Answer(text, self.access.model, tuple(_calls(parts)), usage, cost, price, notes=notes)
+        return ModelAnswer(text, self.access.model, tuple(_calls(parts)), usage, cost, price, notes=notes)
 
 
 def _calls(parts: list[dict[str, Json]]) -> Iterator[ModelCall]:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from evaluators.model import Json
 from runs.errors import ProviderError
-from runs.targets.language_models.chat import messages_of
+from runs.targets.language_models.chat import chat_messages
 from runs.targets.language_models.completion import Asking, ModelFailed, tool_parameters
 from runs.targets.language_models.stub_chat import schemas_of
 from runs.targets.providers.access import ModelAccess
@@ -49,7 +49,7 @@ def request_body(litellm: Any, access: ModelAccess, invocation: Invocation) -> d
 
     # litellm inserts a dummy key and stops before sending.
     where = {name: value for name, value in access.connection.items() if name != "api_key"}
-    messages = [dict(message) for message in messages_of(invocation)]
+    messages = [dict(message) for message in chat_messages(invocation)]
     tools = tool_parameters(schemas_of(invocation.tools))
     asked_for: dict[str, Json] = {"model": access.model, "custom_llm_provider": access.provider}
     asked_for |= {"messages": messages, **where, **access.settings, **tools}

@@ -16,8 +16,8 @@ from runs.targets.language_models.batch_requests import (
     request_body,
     send_batch_request,
 )
-from runs.targets.language_models.chat import recording_of
-from runs.targets.language_models.completion import Answer, calls_of, price_of_answer, usage_of
+from runs.targets.language_models.chat import answer_as_recording
+from runs.targets.language_models.completion import ModelAnswer, calls_of, price_of_answer, usage_of_answer
 from runs.targets.providers.access import ModelAccess
 from runs.targets.providers.base import BatchedAnswer, Batching, BatchProgress, Invocation
 from runs.targets.providers.prices import price_note
@@ -88,12 +88,12 @@ class FileBatches:
         """Return the provider's own client, because litellm's batch client bypasses checked connections."""
         import openai
 
-        from runs.targets.language_models.litellm_outbound import session
+        from runs.targets.language_models.litellm_outbound import client_session
 
         has = self.access.connection
         common: dict[str, Any] = {
             "api_key": has.get("api_key"),
-            "http_client": session(),
+            "http_client": client_session(),
             "timeout": SECONDS,
             "max_retries": 0,
         }
@@ -134,19 +134,21 @@ class FileBatches:
         body = response.get("body") or {}
         if response.get("status_code") != 200 or not body.get("choices"):
             return BatchedAnswer(error=_refusal(row.get("error") or body.get("error"), response))
-        return BatchedAnswer(recording_of(self._read(body)))
+        return BatchedAnswer(answer_as_recording(self._read(body)))
 
-    def _read(self, body: Mapping[str, Json]) -> Answer:
+    def _read(self, body: Mapping[str, Json]) -> ModelAnswer:
         from litellm.types.utils import ModelResponse
 
         message = ModelResponse(**body)
         notes: list[str] = []
-        usage = usage_of(getattr(message, "usage", None))
+        usage = usage_of_answer(getattr(message, "usage", None))
         cost, price = price_of_answer(self.access, usage, batch=True)
         choice = message.choices[0].message
         calls = calls_of(choice.tool_calls or (), notes)
         notes += [price_note(price)] if price else []
-        return Answer(choice.content or "", self.access.model, calls, usage, cost, price, notes=tuple(notes))
+        return ModelAnswer(
+            choice.content or "", self.access.model, calls, usage, cost, price, notes=tuple(notes)
+        )
 
 
 def _reasons(batch: Any) -> str:

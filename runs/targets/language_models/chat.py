@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 
 from evaluators.grading.stub_loop import ModelCall
 from evaluators.model import Json
-from runs.targets.language_models.completion import Answer, Message
+from runs.targets.language_models.completion import Message, ModelAnswer
 from runs.targets.providers.base import Invocation, Recording
 
 _OWN_ROLES = frozenset(("user", "assistant"))
 
 
-def messages_of(invocation: Invocation) -> list[Message]:
+def chat_messages(invocation: Invocation) -> list[Message]:
     """Return a task as a chat: its conversation, else its prompt, with guidelines in the system message.
 
     Leading system messages become one. Later messages of other roles become the assistant's, with the role in
@@ -36,7 +36,7 @@ def _message(given: Json) -> Message:
     return {"role": "assistant", "content": f"@[{role.capitalize()}]:\n{content}"}
 
 
-def recording_of(answer: Answer) -> Recording:
+def answer_as_recording(answer: ModelAnswer) -> Recording:
     """Return a model's answer as a recording; tool calls become structured events."""
     return Recording(
         raw=answer.text.encode("utf-8", "replace"),

@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from evaluators.grading.costs import cost_of
+from evaluators.grading.costs import compute_cost
 from evaluators.grading.stub_loop import ModelCall
 from evaluators.model import Json, Price, Usage
 from runs.sandbox.outbound import AddressRefused
 from runs.targets.providers.access import ModelAccess
-from runs.targets.providers.failures import advice, describe, failure_of, refusal_in
+from runs.targets.providers.failures import advise_on_failure, describe_failure, failure_of, refusal_in
 from runs.targets.providers.prices import litellm_cost, litellm_price, price_note, project_price
 from runs.targets.providers.retry import RequestFailed, RequestFailure, with_retry
 from runs.targets.providers.waiting import Cancelled, TimeLimit, TimeLimitExceeded, within
@@ -24,7 +24,7 @@ Message = Mapping[str, Json]
 
 
 @dataclass(frozen=True)
-class Answer:
+class ModelAnswer:
     """A model's answer, its cost, and notes on its attempts."""
 
     text: str
@@ -117,7 +117,7 @@ class Asking:
             if refused := refusal_in(error):
                 raise AddressRefused(f"The target '{self.access.name}' can't be called: {refused}") from error
             self.last = failure_of(error, self.access.secrets)
-            self.notes.append(f"Attempt {self.attempts} failed: {describe(self.last)}.")
+            self.notes.append(f"Attempt {self.attempts} failed: {describe_failure(self.last)}.")
             if self.last.network and not self.repeats_lost:
                 raise OnlyOnce from error
             raise RequestFailed(self.last) from error
@@ -143,7 +143,9 @@ class Asking:
     def _failed(self, kind: str, why_no_more: str = "") -> ModelFailed:
         name, notes = self.access.name, tuple(self.notes)
         tries = f" after {self.attempts} attempts" if self.attempts > 1 else ""
-        last_failure = f" The last attempt failed: {describe(self.last)}." if self.last.message else ""
+        last_failure = (
+            f" The last attempt failed: {describe_failure(self.last)}." if self.last.message else ""
+        )
         if kind == "cancelled":
             sentence = f"The request to the model of '{name}' was stopped: the run was cancelled."
         elif kind == "timeout":
@@ -151,19 +153,19 @@ class Asking:
             sentence = f"The model of '{name}' did not answer within {limit}{tries}.{last_failure} Raise `timeout_seconds`."
         else:
             took = f" in {self.patience.passed:.1f} s" if why_no_more else ""
-            said = f"{describe(self.last)}.{why_no_more} {advice(self.last)}"
+            said = f"{describe_failure(self.last)}.{why_no_more} {advise_on_failure(self.last)}"
             sentence = f"The model of '{name}' did not answer{tries}{took}: {said}"
         return ModelFailed(sentence, kind=kind, failure=self.last, seconds=self.patience.passed, notes=notes)
 
 
-def ask(
+def ask_model(
     access: ModelAccess,
     messages: Sequence[Message],
     *,
     timeout_seconds: float,
     tools: Sequence[Mapping[str, Json]] = (),
     cancelled: Callable[[], bool] = lambda: False,
-) -> Answer:
+) -> ModelAnswer:
     """Ask a model and return its answer; the time limit covers all attempts.
 
     Raises `ModelFailed` and `AddressRefused`.
@@ -195,14 +197,14 @@ def tool_parameters(tools: Sequence[Mapping[str, Json]]) -> dict[str, Json]:
     return {"tools": list(tools), "_skip_mcp_handler": True} if tools else {}
 
 
-def _answer(access: ModelAccess, response: Any, asking: Asking) -> Answer:
+def _answer(access: ModelAccess, response: Any, asking: Asking) -> ModelAnswer:
     choice = response.choices[0]
-    usage = usage_of(getattr(response, "usage", None))
+    usage = usage_of_answer(getattr(response, "usage", None))
     cost, price = price_of_answer(access, usage, response=response)
     notes = list(asking.notes)
     if choice.finish_reason not in ("stop", "tool_calls", "function_call", None):
         notes.append(f"The model stopped because of '{choice.finish_reason}'.")
-    return Answer(
+    return ModelAnswer(
         text=choice.message.content or "",
         model=access.model,
         calls=calls_of(choice.message.tool_calls or (), notes),
@@ -215,7 +217,7 @@ def _answer(access: ModelAccess, response: Any, asking: Asking) -> Answer:
     )
 
 
-def usage_of(found: Any) -> Usage | None:
+def usage_of_answer(found: Any) -> Usage | None:
     """Return the tokens of an answer; None if nothing was counted, which litellm reports as zeros.
 
     litellm gives every provider's usage OpenAI's meaning: input includes the cache, output includes reasoning.
@@ -253,12 +255,12 @@ def price_of_answer(
         return None, None
     own = project_price(access.prices, access.model)
     if own is not None:
-        return cost_of(usage, own), own
+        return compute_cost(usage, own), own
     known = litellm_price(access.model, batch=batch)
     if known is None:
         return None, None
     cost = litellm_cost(response, access.model) if response is not None else None
-    return (cost_of(usage, known) if cost is None else cost), known
+    return (compute_cost(usage, known) if cost is None else cost), known
 
 
 def calls_of(found: Sequence[Any], notes: list[str]) -> tuple[ModelCall, ...]:

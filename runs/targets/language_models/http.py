@@ -12,7 +12,7 @@ from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field
 
 from evaluators.model import Json
 from evaluators.transcripts import chat
-from evaluators.transcripts.paths import placed, steps
+from evaluators.transcripts.paths import parse_path, place_item
 from evaluators.transcripts.reading import UnreadableTranscript
 from runs.errors import ProviderError
 from runs.targets.providers.base import Availability, Invocation, Recording
@@ -27,7 +27,7 @@ ACCEPTED = "application/json, text/event-stream;q=0.9, text/plain;q=0.8"
 
 
 def _path(value: str) -> str:
-    steps(value)
+    parse_path(value)
     return value
 
 
@@ -141,11 +141,11 @@ class Http:
 
     def _request(self, invocation: Invocation) -> dict[str, Json]:
         options = self._options
-        fields = placed(options.body, options.input_field, invocation.prompt)
+        fields = place_item(options.body, options.input_field, invocation.prompt)
         if options.session_field:
-            fields = placed(fields, options.session_field, str(uuid.uuid4()))
+            fields = place_item(fields, options.session_field, str(uuid.uuid4()))
         if options.stubs_field and invocation.stubs is not None:
-            fields = placed(fields, options.stubs_field, dict(invocation.stubs))
+            fields = place_item(fields, options.stubs_field, dict(invocation.stubs))
         headers = {"Accept": ACCEPTED}
         if options.api_key:
             headers["Authorization"] = f"Bearer {options.api_key}"

@@ -19,8 +19,8 @@ from evaluators.model import (
 from runs.errors import ProviderError
 from runs.sandbox.outbound import AddressRefused, Outbound
 from runs.targets.language_models.batches import batching_of
-from runs.targets.language_models.chat import messages_of, recording_of
-from runs.targets.language_models.completion import Answer, Message, ModelFailed, ask
+from runs.targets.language_models.chat import answer_as_recording, chat_messages
+from runs.targets.language_models.completion import Message, ModelAnswer, ModelFailed, ask_model
 from runs.targets.language_models.stub_chat import ToolSchema, chat_of, schemas_of
 from runs.targets.providers.access import ModelAccess, resolve_access
 from runs.targets.providers.base import Availability, Batching, Invocation, Recording
@@ -55,9 +55,9 @@ class LanguageModel:
         """Return the model's answer. Raises `ProviderError` (kind `endpoint`, or `timeout` without a workspace)."""
         access = self._reach(invocation)
         seconds = min(invocation.timeout_seconds, access.timeout_seconds or invocation.timeout_seconds)
-        messages = messages_of(invocation)
+        messages = chat_messages(invocation)
         try:
-            answer = ask(
+            answer = ask_model(
                 access,
                 messages,
                 timeout_seconds=seconds,
@@ -66,7 +66,7 @@ class LanguageModel:
             )
         except ModelFailed as error:
             return _failed(error, invocation, seconds)
-        return recording_of(answer)
+        return answer_as_recording(answer)
 
     @property
     def batching(self) -> Batching | str:
@@ -93,7 +93,7 @@ def complete_through_model(target: ResolvedTarget, outbound: Outbound) -> Comple
 
     def complete(request: CompletionRequest) -> Completion:
         try:
-            answer = ask(
+            answer = ask_model(
                 access, _judge_messages(request), timeout_seconds=access.timeout_seconds or JUDGE_SECONDS
             )
         except (ModelFailed, AddressRefused) as error:
@@ -125,13 +125,13 @@ class StubModel:
     tools: Sequence[ToolSchema]
     invocation: Invocation
     """Its guidelines, time limit (per turn) and cancellation apply; the prompt comes from the conversation."""
-    answers: list[Answer] = field(default_factory=list)
+    answers: list[ModelAnswer] = field(default_factory=list)
 
     def __call__(self, messages: Sequence[StubMessage]) -> ModelTurn:
         """Return the model's answer to the messages so far."""
         limit = self.invocation.timeout_seconds
         try:
-            answer = ask(
+            answer = ask_model(
                 self.access,
                 chat_of(messages, self.invocation.guidelines),
                 timeout_seconds=min(limit, self.access.timeout_seconds or limit),

@@ -58,7 +58,7 @@ def _transport(resolve: Resolve = resolve_host) -> _ByOutbound:
 
 
 @cache
-def session(resolve: Resolve = resolve_host) -> httpx.Client:
+def client_session(resolve: Resolve = resolve_host) -> httpx.Client:
     """Return this process's client for libraries that accept one; `calling` sets the addresses it may call."""
     return _SharedClient(
         transport=_transport(resolve), trust_env=False, timeout=None
@@ -70,7 +70,7 @@ def guard(litellm: Any, resolve: Resolve = resolve_host) -> None:
 
     OpenAI's and Azure's clients take litellm's `client_session`, all others are made with its `sync_transport`.
     """
-    shared = session(resolve)
+    shared = client_session(resolve)
     litellm.client_session = shared
     litellm.sync_transport = _transport(resolve)
     # litellm created these on import, before the checked transport existed.

@@ -14,7 +14,7 @@ from runs.errors import ProviderError
 
 
 @dataclass(frozen=True)
-class Service:
+class ModelService:
     """A service by litellm's prefix."""
 
     name: str
@@ -82,54 +82,60 @@ def _usual(name: str) -> str:
     return name.upper().replace("-", "_")
 
 
-def _all() -> Iterator[Service]:
+def _all() -> Iterator[ModelService]:
     for name in _WITH_USUAL_NAME.split():
-        yield Service(name, (f"{_usual(name)}_API_KEY",))
+        yield ModelService(name, (f"{_usual(name)}_API_KEY",))
     for name, keys in _WITH_OTHER_NAME.items():
-        yield Service(name, tuple(keys.split()))
+        yield ModelService(name, tuple(keys.split()))
     for name in _AT_ONES_OWN_ADDRESS.split():
         optional = name == "lm_studio"
-        yield Service(
+        yield ModelService(
             name, (f"{_usual(name)}_API_KEY",), is_optional=optional, address=f"{_usual(name)}_API_BASE"
         )
     for name in _ON_THE_WORKER.split():
         # litellm asks Ollama and Lemonade for a model's facts with the worker's key, wherever the target leads.
         asks = {"lemonade": ("LEMONADE_API_KEY",), "ollama": _OLLAMA, "ollama_chat": _OLLAMA}
         key = "OLLAMA_API_KEY" if name == "ollama_chat" else f"{_usual(name)}_API_KEY"
-        yield Service(name, (key,), is_optional=True, added=asks.get(name, ()))
+        yield ModelService(name, (key,), is_optional=True, added=asks.get(name, ()))
     for name in ("azure", "azure_text"):
-        yield Service(name, ("AZURE_API_KEY",), unchecked=_AZURE)
+        yield ModelService(name, ("AZURE_API_KEY",), unchecked=_AZURE)
     for name in ("bedrock", "bedrock_mantle"):
         further = ("BEDROCK_MANTLE_API_KEY",) if name == "bedrock_mantle" else ()
-        yield Service(name, ("AWS_ACCESS_KEY_ID",), reads_itself=True, added_without_key=(*_AWS, *further))
+        yield ModelService(
+            name, ("AWS_ACCESS_KEY_ID",), reads_itself=True, added_without_key=(*_AWS, *further)
+        )
     for name in ("sagemaker", "sagemaker_chat", "sagemaker_nova"):
-        yield Service(
+        yield ModelService(
             name, ("AWS_ACCESS_KEY_ID",), reads_itself=True, ignores_key=True, added_without_key=_AWS
         )
     for name in ("vertex_ai", "vertex_ai_beta"):
         key = "GOOGLE_APPLICATION_CREDENTIALS"
-        yield Service(name, (key,), reads_itself=True, ignores_key=True, added=_VERTEX)
+        yield ModelService(name, (key,), reads_itself=True, ignores_key=True, added=_VERTEX)
     for name in ("watsonx", "watsonx_text"):
-        yield Service(name, ("WATSONX_API_KEY", "WATSONX_APIKEY"), added=_WATSONX)
-    yield Service("cloudflare", ("CLOUDFLARE_API_KEY",), added=("CLOUDFLARE_ACCOUNT_ID",))
-    yield Service(
+        yield ModelService(name, ("WATSONX_API_KEY", "WATSONX_APIKEY"), added=_WATSONX)
+    yield ModelService("cloudflare", ("CLOUDFLARE_API_KEY",), added=("CLOUDFLARE_ACCOUNT_ID",))
+    yield ModelService(
         "databricks", ("DATABRICKS_API_KEY",), unchecked=("DATABRICKS_CLIENT_ID", "DATABRICKS_CLIENT_SECRET")
     )
-    yield Service("gigachat", ("GIGACHAT_API_KEY",), added=("GIGACHAT_ACCESS_TOKEN", "GIGACHAT_CREDENTIALS"))
-    yield Service("predibase", ("PREDIBASE_API_KEY",), added=("PREDIBASE_TENANT_ID",))
-    yield Service(
+    yield ModelService(
+        "gigachat", ("GIGACHAT_API_KEY",), added=("GIGACHAT_ACCESS_TOKEN", "GIGACHAT_CREDENTIALS")
+    )
+    yield ModelService("predibase", ("PREDIBASE_API_KEY",), added=("PREDIBASE_TENANT_ID",))
+    yield ModelService(
         "sap",
         ("SAP_API_KEY",),
         added=("AICORE_CLIENT_ID", "AICORE_CLIENT_SECRET", "AICORE_SERVICE_KEY", "VCAP_SERVICES"),
     )
-    yield Service("snowflake", ("SNOWFLAKE_API_KEY", "SNOWFLAKE_JWT"), added=("SNOWFLAKE_ACCOUNT_ID",))
+    yield ModelService("snowflake", ("SNOWFLAKE_API_KEY", "SNOWFLAKE_JWT"), added=("SNOWFLAKE_ACCOUNT_ID",))
 
 
-SERVICES: Mapping[str, Service] = {each.name: each for each in sorted(_all(), key=lambda each: each.name)}
+SERVICES: Mapping[str, ModelService] = {
+    each.name: each for each in sorted(_all(), key=lambda each: each.name)
+}
 """Every service by litellm's prefix."""
 
 
-def service_of(id: str) -> Service:
+def service_of(id: str) -> ModelService:
     """Return the service of a litellm id. Raises `ProviderError` (kind `configuration`) for an unknown prefix."""
     provider = id.partition("/")[0]
     if service := SERVICES.get(provider):

@@ -44,7 +44,7 @@ class Shell:
 
 
 @dataclass(frozen=True)
-class Conversation:
+class AskedConversation:
     """What a request says about its conversation."""
 
     asked: str
@@ -79,7 +79,7 @@ class Conversation:
         return re.sub(r"[^\w-]", "_", spelled, flags=re.ASCII), ""
 
 
-def read_conversation(body: dict[str, Any], session: str = "") -> Conversation:
+def read_conversation(body: dict[str, Any], session: str = "") -> AskedConversation:
     """Return the conversation of a request in any of the four formats; `session` is its name in the headers."""
     if "contents" in body:
         body = _of_contents(body)
@@ -94,7 +94,9 @@ def read_conversation(body: dict[str, Any], session: str = "") -> Conversation:
     spaces = {
         str(tool.get("name") or ""): _members(tool) for tool in tools if tool.get("type") == "namespace"
     }
-    return Conversation(asked, sum(map(_calls, messages)), _shell(tools), str(id or session), names, spaces)
+    return AskedConversation(
+        asked, sum(map(_calls, messages)), _shell(tools), str(id or session), names, spaces
+    )
 
 
 def _members(space: dict[str, Any]) -> tuple[str, ...]:
@@ -169,6 +171,6 @@ def _dicts(value: Any) -> list[dict[str, Any]]:
     return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
 
 
-def as_json(value: Any) -> str:
+def compact_json(value: Any) -> str:
     """Return compact JSON."""
     return json.dumps(value, separators=(",", ":"))

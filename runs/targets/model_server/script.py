@@ -15,7 +15,7 @@ Fault = Literal["cut", "nonsense", "silent"] | int
 """An HTTP status, a stream that breaks off, arguments that aren't JSON, or no answer at all."""
 
 
-class Turn(Mirror):
+class ScriptedTurn(Mirror):
     """One answer of the model: a shell command, a call of a tool or a text, after `times` faults of a kind."""
 
     command: str | None = Field(default=None, min_length=1)
@@ -23,7 +23,7 @@ class Turn(Mirror):
     """A tool by the agent's own name, or `SERVER/TOOL` of an MCP server."""
     arguments: dict[str, Json] = Field(default_factory=dict)
     text: str | None = None
-    also: list[Turn] = []
+    also: list[ScriptedTurn] = []
     """Further calls in the same answer, as models make them at once."""
     fault: Fault | None = None
     times: int = Field(default=1, ge=1)
@@ -46,11 +46,11 @@ class Turn(Mirror):
         return self
 
 
-class Session(Mirror):
+class ScriptedSession(Mirror):
     """The turns of the conversations whose question or instructions contain `when`; without it, of all others."""
 
     when: str = ""
-    turns: list[Turn] = Field(min_length=1)
+    turns: list[ScriptedTurn] = Field(min_length=1)
 
 
 class TokenCounts(Mirror):
@@ -84,8 +84,8 @@ class TokenCounts(Mirror):
 class ModelScript(Mirror):
     """Everything that a model server plays."""
 
-    turns: list[Turn] = []
-    sessions: list[Session] = []
+    turns: list[ScriptedTurn] = []
+    sessions: list[ScriptedSession] = []
     usage: TokenCounts = TokenCounts()
 
     @model_validator(mode="after")
@@ -94,7 +94,7 @@ class ModelScript(Mirror):
             raise ValueError("A script needs `turns`, a list of what the model does, or `sessions`")
         return self
 
-    def turns_for(self, asked: str) -> list[Turn]:
+    def turns_for(self, asked: str) -> list[ScriptedTurn]:
         """Return the turns of a conversation that asks this; none if no session fits."""
         fitting = (session.turns for session in self.sessions if session.when in asked)
         return next(fitting, self.turns)

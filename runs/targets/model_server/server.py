@@ -14,9 +14,9 @@ from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from runs.targets.model_server.conversation import Conversation, as_json, read_conversation
-from runs.targets.model_server.script import ModelScript, Turn
-from runs.targets.model_server.wire import STREAMED, WIRES, Reply, Wire, as_event
+from runs.targets.model_server.conversation import AskedConversation, compact_json, read_conversation
+from runs.targets.model_server.script import ModelScript, ScriptedTurn
+from runs.targets.model_server.wire import STREAMED, WIRES, ScriptedReply, Wire, as_event
 
 LOOPBACK = "127.0.0.1"
 NONSENSE = '{"command": ['
@@ -43,7 +43,7 @@ class SeenRequest:
     def as_json(self) -> str:
         """Return it as one line of JSON, without keys."""
         shown = {name: value for name, value in self.headers.items() if name not in _SECRET_HEADERS}
-        return as_json({"path": self.path, "headers": shown, "body": self.body})
+        return compact_json({"path": self.path, "headers": shown, "body": self.body})
 
 
 @dataclass
@@ -63,7 +63,7 @@ class ScriptPlayer:
             self.seen.append(request)
             self.record(request)
 
-    def turn(self, conversation: Conversation) -> tuple[Turn, bool] | None:
+    def turn(self, conversation: AskedConversation) -> tuple[ScriptedTurn, bool] | None:
         """Return the turn of a request and whether its fault is due; None if the script has none."""
         turns = self.script.turns_for(conversation.asked)
         if not turns:
@@ -71,7 +71,7 @@ class ScriptPlayer:
         if conversation.shell is None:
             # A title, a summary or a judgment: the last thing the model says.
             return next(
-                (turn for turn in reversed(turns) if turn.text is not None), Turn(text="Done.")
+                (turn for turn in reversed(turns) if turn.text is not None), ScriptedTurn(text="Done.")
             ), False
         number = _turns_passed(turns, conversation.passed)
         turn = turns[number] if number < len(turns) else _ended(turns[-1])
@@ -86,7 +86,7 @@ class ScriptPlayer:
         return turn, due
 
 
-def _turns_passed(turns: list[Turn], calls: int) -> int:
+def _turns_passed(turns: list[ScriptedTurn], calls: int) -> int:
     """Return how many turns made so many calls; faults without a turn of their own count as one."""
     passed = 0
     while calls > 0 and passed < len(turns):
@@ -95,9 +95,9 @@ def _turns_passed(turns: list[Turn], calls: int) -> int:
     return passed + max(0, calls)
 
 
-def _ended(last: Turn) -> Turn:
+def _ended(last: ScriptedTurn) -> ScriptedTurn:
     """Return the turn after the script's end."""
-    return last if last.command is last.tool is None else Turn(text="Done.")
+    return last if last.command is last.tool is None else ScriptedTurn(text="Done.")
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -136,7 +136,7 @@ class _Handler(BaseHTTPRequestHandler):
         return self._play(*found, conversation, wire, body)
 
     def _play(
-        self, turn: Turn, due: bool, conversation: Conversation, wire: Wire, body: dict[str, Any]
+        self, turn: ScriptedTurn, due: bool, conversation: AskedConversation, wire: Wire, body: dict[str, Any]
     ) -> None:
         fault = turn.fault if due else None
         if isinstance(fault, int):
@@ -155,17 +155,21 @@ class _Handler(BaseHTTPRequestHandler):
             return self._stream(wire, reply, cut=fault == "cut")
         return self._cut(b"") if fault == "cut" else self._send(200, wire.whole(reply))
 
-    def _reply(self, turn: Turn, conversation: Conversation, model: str, *, nonsense: bool) -> Reply:
-        reply = Reply(secrets.token_hex(8), model, turn.text or "", "", "{}", self.player.script.usage)
+    def _reply(
+        self, turn: ScriptedTurn, conversation: AskedConversation, model: str, *, nonsense: bool
+    ) -> ScriptedReply:
+        reply = ScriptedReply(
+            secrets.token_hex(8), model, turn.text or "", "", "{}", self.player.script.usage
+        )
         if conversation.shell is None or (turn.command is turn.tool is None and not nonsense):
             return reply
         name, namespace = conversation.spelled(turn.tool) if turn.tool else (conversation.shell.name, "")
         given = turn.arguments if turn.tool else conversation.shell.arguments(turn.command or "")
-        arguments = NONSENSE if nonsense else as_json(given)
+        arguments = NONSENSE if nonsense else compact_json(given)
         also = tuple(self._reply(each, conversation, model, nonsense=False) for each in turn.also)
         return replace(reply, text="", tool=name, namespace=namespace, arguments=arguments, also=also)
 
-    def _stream(self, wire: Wire, reply: Reply, *, cut: bool) -> None:
+    def _stream(self, wire: Wire, reply: ScriptedReply, *, cut: bool) -> None:
         events = [as_event(event) for event in wire.events(reply)]
         self.send_response(200)
         self.send_header("content-type", "text/event-stream")
@@ -201,7 +205,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(status, body, {"x-should-retry": again, **(headers or {})})
 
     def _send(self, status: int, value: dict[str, Any], headers: dict[str, str] | None = None) -> None:
-        content = as_json(value).encode()
+        content = compact_json(value).encode()
         self.send_response(status)
         for name, text in {"content-type": "application/json", **(headers or {})}.items():
             self.send_header(name, text)
@@ -224,7 +228,7 @@ class _Server(ThreadingHTTPServer):
 
 
 @contextmanager
-def serving(player: ScriptPlayer, port: int = 0) -> Iterator[str]:
+def serve_models(player: ScriptPlayer, port: int = 0) -> Iterator[str]:
     """Serve on loopback while the block runs; yield the address that targets take as `base_url`.
 
     Port 0 is any free port. Raises `OSError` if the port is taken.

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from runs.targets.model_server.conversation import as_json
+from runs.targets.model_server.conversation import compact_json
 from runs.targets.model_server.script import TokenCounts
 
 STREAMED = ":streamGenerateContent"
@@ -17,7 +17,7 @@ Event = tuple[str, dict[str, Any] | str]
 
 
 @dataclass(frozen=True)
-class Reply:
+class ScriptedReply:
     """One answer: a text, or a call of a tool with its arguments as JSON."""
 
     id: str
@@ -28,11 +28,11 @@ class Reply:
     usage: TokenCounts = field(default_factory=TokenCounts)
     namespace: str = ""
     """Of the tool, where the agent groups its tools."""
-    also: tuple[Reply, ...] = ()
+    also: tuple[ScriptedReply, ...] = ()
     """Further calls in the same answer."""
 
     @property
-    def parts(self) -> tuple[Reply, ...]:
+    def parts(self) -> tuple[ScriptedReply, ...]:
         """Return the answer's calls, or the only text."""
         return (self, *self.also)
 
@@ -41,11 +41,11 @@ class Reply:
 class Wire:
     """One format: an answer as a whole, and as events."""
 
-    whole: Callable[[Reply], dict[str, Any]]
-    events: Callable[[Reply], Iterator[Event]]
+    whole: Callable[[ScriptedReply], dict[str, Any]]
+    events: Callable[[ScriptedReply], Iterator[Event]]
 
 
-def _response(reply: Reply) -> dict[str, Any]:
+def _response(reply: ScriptedReply) -> dict[str, Any]:
     used = reply.usage
     usage = {
         "input_tokens": used.input_tokens,
@@ -61,7 +61,7 @@ def _response(reply: Reply) -> dict[str, Any]:
     return {**about, "status": "completed", "output": [*map(_item, reply.parts)], "usage": usage}
 
 
-def _item(reply: Reply) -> dict[str, Any]:
+def _item(reply: ScriptedReply) -> dict[str, Any]:
     if reply.tool:
         called = {"name": reply.tool, "arguments": reply.arguments, "call_id": f"call_{reply.id}"}
         called |= {"namespace": reply.namespace} if reply.namespace else {}
@@ -71,7 +71,7 @@ def _item(reply: Reply) -> dict[str, Any]:
     return {**message, "content": [part]}
 
 
-def _response_events(reply: Reply) -> Iterator[Event]:
+def _response_events(reply: ScriptedReply) -> Iterator[Event]:
     whole = _response(reply)
     steps: list[dict[str, Any]] = [
         {"type": "response.created", "response": {**whole, "status": "in_progress", "output": []}}
@@ -83,7 +83,7 @@ def _response_events(reply: Reply) -> Iterator[Event]:
         yield str(step["type"]), {**step, "sequence_number": number}
 
 
-def _item_steps(reply: Reply, index: int) -> list[dict[str, Any]]:
+def _item_steps(reply: ScriptedReply, index: int) -> list[dict[str, Any]]:
     item = _item(reply)
     place = {"output_index": index, "item_id": item["id"]}
     empty: dict[str, Any] = {"arguments": ""} if reply.tool else {"content": []}
@@ -105,7 +105,7 @@ def _item_steps(reply: Reply, index: int) -> list[dict[str, Any]]:
     return steps
 
 
-def _completion(reply: Reply) -> dict[str, Any]:
+def _completion(reply: ScriptedReply) -> dict[str, Any]:
     message: dict[str, Any] = {"role": "assistant", "content": reply.text or None}
     if reply.tool:
         message["tool_calls"] = [*map(_chat_call, reply.parts)]
@@ -113,7 +113,7 @@ def _completion(reply: Reply) -> dict[str, Any]:
     return {**_chat(reply, "chat.completion"), "choices": [choice], "usage": _chat_usage(reply)}
 
 
-def _completion_events(reply: Reply) -> Iterator[Event]:
+def _completion_events(reply: ScriptedReply) -> Iterator[Event]:
     delta: dict[str, Any] = {"role": "assistant", "content": reply.text or None}
     if reply.tool:
         delta["tool_calls"] = [{"index": n, **_chat_call(part)} for n, part in enumerate(reply.parts)]
@@ -124,16 +124,16 @@ def _completion_events(reply: Reply) -> Iterator[Event]:
     yield "", "[DONE]"
 
 
-def _chat(reply: Reply, kind: str) -> dict[str, Any]:
+def _chat(reply: ScriptedReply, kind: str) -> dict[str, Any]:
     return {"id": f"chatcmpl-{reply.id}", "object": kind, "created": 0, "model": reply.model}
 
 
-def _chat_call(reply: Reply) -> dict[str, Any]:
+def _chat_call(reply: ScriptedReply) -> dict[str, Any]:
     function = {"name": reply.tool, "arguments": reply.arguments}
     return {"id": f"call_{reply.id}", "type": "function", "function": function}
 
 
-def _chat_usage(reply: Reply) -> dict[str, Any]:
+def _chat_usage(reply: ScriptedReply) -> dict[str, Any]:
     used = reply.usage
     return {
         "prompt_tokens": used.input_tokens,
@@ -144,7 +144,7 @@ def _chat_usage(reply: Reply) -> dict[str, Any]:
     }
 
 
-def _message(reply: Reply, content: list[dict[str, Any]]) -> dict[str, Any]:
+def _message(reply: ScriptedReply, content: list[dict[str, Any]]) -> dict[str, Any]:
     used = reply.usage
     usage = {
         "input_tokens": used.fresh_tokens,
@@ -161,18 +161,18 @@ def _message(reply: Reply, content: list[dict[str, Any]]) -> dict[str, Any]:
     return {**about, "content": content, **reason, "usage": usage}
 
 
-def _whole_message(reply: Reply) -> dict[str, Any]:
+def _whole_message(reply: ScriptedReply) -> dict[str, Any]:
     if not reply.tool:
         return _message(reply, [{"type": "text", "text": reply.text}])
     # The whole form has decoded arguments, so nonsense can only be a text.
     return _message(reply, [{**_tool_use(part), "input": _decoded(part.arguments)} for part in reply.parts])
 
 
-def _tool_use(reply: Reply) -> dict[str, Any]:
+def _tool_use(reply: ScriptedReply) -> dict[str, Any]:
     return {"type": "tool_use", "id": f"toolu_{reply.id}", "name": reply.tool, "input": {}}
 
 
-def _message_events(reply: Reply) -> Iterator[Event]:
+def _message_events(reply: ScriptedReply) -> Iterator[Event]:
     end = _message(reply, [])
     reason = {"stop_reason": end["stop_reason"], "stop_sequence": None}
     start = {**end, "stop_reason": None, "usage": {**end["usage"], "output_tokens": 1}}
@@ -189,7 +189,7 @@ def _message_events(reply: Reply) -> Iterator[Event]:
     yield "message_stop", {"type": "message_stop"}
 
 
-def _generated(reply: Reply) -> dict[str, Any]:
+def _generated(reply: ScriptedReply) -> dict[str, Any]:
     """Return Gemini's answer, which a stream sends in one piece."""
     used = reply.usage
     called: dict[str, Any] = {"functionCall": {"name": reply.tool, "args": _decoded(reply.arguments)}}
@@ -210,7 +210,7 @@ def _generated(reply: Reply) -> dict[str, Any]:
     }
 
 
-def _generated_events(reply: Reply) -> Iterator[Event]:
+def _generated_events(reply: ScriptedReply) -> Iterator[Event]:
     yield "", _generated(reply)
 
 
@@ -225,7 +225,7 @@ def as_event(event: Event) -> bytes:
     """Return an event as it is sent."""
     name, data = event
     head = f"event: {name}\n" if name else ""
-    return f"{head}data: {data if isinstance(data, str) else as_json(data)}\n\n".encode()
+    return f"{head}data: {data if isinstance(data, str) else compact_json(data)}\n\n".encode()
 
 
 WIRES = {

@@ -18,7 +18,7 @@ from runs.targets.language_models.litellm import (
     LitellmOptions,
     ModelOptions,
 )
-from runs.targets.language_models.model_services import SERVICES, Service, service_of
+from runs.targets.language_models.model_services import SERVICES, ModelService, service_of
 from runs.targets.providers.options import ResolvedTarget
 from runs.targets.providers.retry import Backoff
 
@@ -158,7 +158,7 @@ def _refuse_unchecked(model: str, names: tuple[str, ...]) -> None:
         )
 
 
-def _refuse_without_address(options: LitellmOptions, service: Service) -> None:
+def _refuse_without_address(options: LitellmOptions, service: ModelService) -> None:
     if service.address and not (options.base_url or os.environ.get(service.address)):
         raise ProviderError(
             f"The model '{options.model}' has no address: '{service.name}' is a server of your own. Give the target a "

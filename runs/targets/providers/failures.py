@@ -49,7 +49,7 @@ def refusal_in(error: BaseException) -> AddressRefused | None:
     return next((each for each in _chain(error) if isinstance(each, AddressRefused)), None)
 
 
-def advice(failure: RequestFailure) -> str:
+def advise_on_failure(failure: RequestFailure) -> str:
     """Return what to do about a failure, as a sentence."""
     if failure.status is None:
         return "Check the target's address and that it can be reached from the worker."
@@ -58,7 +58,7 @@ def advice(failure: RequestFailure) -> str:
     return _ADVICE.get(failure.status, _ADVICE[400])
 
 
-def describe(failure: RequestFailure) -> str:
+def describe_failure(failure: RequestFailure) -> str:
     """Return a failure as part of a sentence."""
     status = f"HTTP {failure.status}: " if failure.status is not None else ""
     return f"{status}{failure.message}".rstrip(".")

@@ -13,7 +13,7 @@ from runs.sandbox.process import ProcessResult, run_process
 from runs.sandbox.profiles import AGENT
 from runs.sandbox.safe_walk import temporary_folders
 from runs.targets.agents.command_template import TemplateValues, refuse_unsupported, render
-from runs.targets.providers.options import Settings
+from runs.targets.providers.options import TargetModel
 
 if TYPE_CHECKING:  # runs.sandbox.sandbox imports this package
     from runs.sandbox.sandbox import Containment
@@ -28,7 +28,7 @@ def _require_text(template: str) -> str:
 Template = Annotated[str, AfterValidator(_require_text)]
 
 
-class HttpHealthcheck(Settings):
+class HttpHealthcheck(TargetModel):
     """An address that must answer 2xx."""
 
     type: Literal["http"]
@@ -36,7 +36,7 @@ class HttpHealthcheck(Settings):
     timeout_seconds: float | None = Field(default=None, gt=0)
 
 
-class CommandHealthcheck(Settings):
+class CommandHealthcheck(TargetModel):
     """A command that must end with exit code 0."""
 
     type: Literal["command"]

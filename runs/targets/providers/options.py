@@ -12,7 +12,7 @@ from pydantic import AfterValidator, AliasChoices, BaseModel, BeforeValidator, C
 from evaluators.model import Json, Price
 from evaluators.patterns import compile_pattern
 from runs.labels import MOST_LABELS, RULE, is_label
-from runs.sandbox.path_use import Use
+from runs.sandbox.target_roots import Use
 
 _ROUTING = frozenset(
     ("judge_target", "workers", "labels", "provider_batching", "guidance_file", "command_pattern")
@@ -50,7 +50,7 @@ def spellings_given(fields: Mapping[str, Json]) -> dict[str, str]:
     return {snake_case(key): key for key in keys}
 
 
-class Settings(BaseModel):
+class TargetModel(BaseModel):
     """Base of the models in a targets file: immutable; an unknown field is an error."""
 
     model_config = ConfigDict(
@@ -102,7 +102,7 @@ def _pattern(pattern: str | None) -> str | None:
     return pattern
 
 
-class Retry(Settings):
+class Retry(TargetModel):
     """How to retry requests; None is the default (AgentV, Provider Retry Configuration)."""
 
     max_retries: int | None = None
@@ -117,7 +117,7 @@ def _retry_spellings(*names: str) -> AliasChoices:
     return AliasChoices(*names, *(f"retry_{name}" for name in names))
 
 
-class Options(Settings):
+class Options(TargetModel):
     """Fields of every target; each kind adds its own. Other spellings are aliases; the first one present wins."""
 
     secret_fields: ClassVar[frozenset[str]] = frozenset()
@@ -231,6 +231,6 @@ def _config_name(name: str) -> str:
 def _config_value(name: str, value: Json) -> Json:
     if name.endswith("_seconds"):
         return int(value * 1000)
-    if isinstance(value, Settings):
+    if isinstance(value, TargetModel):
         return value.as_config()
     return list(value) if isinstance(value, tuple) else value

@@ -25,12 +25,12 @@ def preread_prompt(
     return "\n\n".join([*listed, *rule, f"{_QUERY}\n\n{question.strip()}"]).strip()
 
 
-def link(path: str) -> str:
+def markdown_link(path: str) -> str:
     """Return a Markdown link to a file of this machine."""
     place = PurePosixPath(path)
     return f"[{place.name}]({place.as_uri()})"
 
 
 def _listed(what: str, paths: Sequence[str]) -> str:
-    links = [f"* {link(path)}" for path in dict.fromkeys(paths)]
+    links = [f"* {markdown_link(path)}" for path in dict.fromkeys(paths)]
     return "\n".join([f"The {what} are:", *links]) if links else ""

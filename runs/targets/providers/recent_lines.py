@@ -8,8 +8,8 @@ from pathlib import Path
 from threading import Lock
 from typing import Literal
 
-from runs.sandbox.capture import Capture
 from runs.sandbox.safe_paths import open_beneath
+from runs.sandbox.streams import Capture
 
 LONGEST_LINE = 1 << 20
 """Bytes of a line; a longer one loses its middle."""

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, ClassVar
 from evaluators.model import Complete, Completion, CompletionError, CompletionRequest, Json
 from evaluators.transcripts import UnreadableTranscript, parse
 from runs.errors import ProviderError
-from runs.sandbox.path_use import Use
 from runs.sandbox.safe_paths import read_beneath
-from runs.sandbox.target_roots import AllowedPath, PathRefused
+from runs.sandbox.target_roots import AllowedPath, PathRefused, Use
 from runs.targets.providers.base import Availability, Invocation, Recording
 from runs.targets.providers.options import PROGRAM_FIELDS, RETRY_FIELDS, Options, ResolvedTarget
 

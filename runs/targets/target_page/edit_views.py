@@ -32,13 +32,13 @@ from runs.targets.target_page.target_form import (
     initial_of,
     kind_of,
 )
-from runs.targets.target_page.views import find_target
+from runs.targets.target_page.views import find_shown_target
 from scenarios.formats.problems import ScenarioFileError
 from scenarios.quoting import Quoted, quoted
 
 
 @dataclass
-class Editor:
+class TargetEditor:
     """The editor of a target: its form or its YAML, and the result of a try."""
 
     request: ProjectRequest
@@ -127,7 +127,7 @@ class Editor:
                 messages.success(self.request, f"Saved {target.name}. New runs use this version.")
             else:
                 accepted = accepts_at_once(self.request.access)
-                target = edits.create(self.request.access.project, text, by=by, accepted=accepted)
+                target = edits.add_target(self.request.access.project, text, by=by, accepted=accepted)
                 what = "New runs can use it" if accepted else "An admin needs to accept it"
                 messages.success(self.request, f"Added {target.name}. {what}.")
         except ScenarioFileError as error:
@@ -177,18 +177,18 @@ def target_new(request: ProjectRequest) -> HttpResponse:
     if request.method != "POST" and "try" not in request.GET and not kind and "view" not in request.GET:
         return render(request, "targets/targets/target_new.html", {"kinds": KINDS})
     entry = {"name": "", "provider": kind or "cli", **SAMPLES.get(kind, {})}
-    return _edited(request, Editor(request, None), entry)
+    return _edited(request, TargetEditor(request, None), entry)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @project_page("manage")
 def target_edit(request: ProjectRequest, pk: int) -> HttpResponse:
     """Edit a target as a form or as its entry in a targets file."""
-    target = find_target(request, pk)
-    return _edited(request, Editor(request, target), target.definition)
+    target = find_shown_target(request, pk)
+    return _edited(request, TargetEditor(request, target), target.definition)
 
 
-def _edited(request: ProjectRequest, editor: Editor, entry: dict[str, Json]) -> HttpResponse:
+def _edited(request: ProjectRequest, editor: TargetEditor, entry: dict[str, Json]) -> HttpResponse:
     if request.method != "POST":
         if (key := request.GET.get("try", "")).isdecimal():
             editor.tried = get_object_or_404(TargetTry, project=request.access.project, pk=int(key))

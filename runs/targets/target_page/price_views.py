@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Any
 
+from django import forms
 from django.contrib import messages
 from django.db import IntegrityError, transaction
 from django.http import HttpResponse, HttpResponseBase
@@ -11,11 +13,44 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
 from evalhub.teams import audit
+from evalhub.teams.models import Project
 from evalhub.teams.pages import ProjectRequest, project_page
 from evalhub.web.csv_export import Table, csv_response, wants_csv
 from runs.models import ModelPrice
 from runs.models.price import OPTIONAL_RATES
-from runs.targets.target_page.forms import PriceForm
+
+
+class PriceForm(forms.Form):
+    """A model's price from a date, in US dollars per million tokens."""
+
+    model = forms.CharField(max_length=200)
+    input_per_million = forms.FloatField(
+        min_value=0, error_messages={"invalid": "Enter a number, such as 2.50."}
+    )
+    output_per_million = forms.FloatField(
+        min_value=0, error_messages={"invalid": "Enter a number, such as 10."}
+    )
+    cache_read_per_million = forms.FloatField(
+        min_value=0, required=False, error_messages={"invalid": "Enter a number, such as 0.25."}
+    )
+    cache_write_per_million = forms.FloatField(
+        min_value=0, required=False, error_messages={"invalid": "Enter a number, such as 3.75."}
+    )
+    cache_write_1h_per_million = forms.FloatField(
+        min_value=0, required=False, error_messages={"invalid": "Enter a number, such as 6."}
+    )
+    reasoning_per_million = forms.FloatField(
+        min_value=0, required=False, error_messages={"invalid": "Enter a number, such as 10."}
+    )
+    since = forms.DateField(
+        initial=date.today,
+        widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"),
+        error_messages={"invalid": "Enter a date as YYYY-MM-DD, such as 2026-11-30."},
+    )
+
+    def save(self, project: Project) -> ModelPrice:
+        """Store the price. Raises IntegrityError if the model has a price from that date."""
+        return ModelPrice.objects.create(project=project, **self.cleaned_data)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -31,7 +66,7 @@ def price_list(request: ProjectRequest) -> HttpResponseBase:
         try:
             with transaction.atomic():
                 price = form.save(request.access.project)
-                audit.record(request.access.project, request.user, "price.add", price)
+                audit.append_event(request.access.project, request.user, "price.add", price)
         except IntegrityError:
             form.add_error(
                 "since",
@@ -64,7 +99,7 @@ def _show(request: ProjectRequest, form: PriceForm, *, status: int = 200) -> Htt
 def price_remove(request: ProjectRequest, pk: int) -> HttpResponse:
     """Remove a price; stored costs of trials stay."""
     price = get_object_or_404(ModelPrice, project=request.access.project, pk=pk)
-    audit.record(request.access.project, request.user, "price.remove", price)
+    audit.append_event(request.access.project, request.user, "price.remove", price)
     price.delete()
     messages.success(request, f"Removed the price of {price.model}.")
     return redirect("price-list", request.access.project.slug)

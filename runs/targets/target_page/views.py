@@ -45,7 +45,7 @@ class ImportedTargets:
         return 422 if self.problems else 200
 
 
-def find_target(request: ProjectRequest, pk: int) -> Target:
+def find_shown_target(request: ProjectRequest, pk: int) -> Target:
     """Return the project's target. Raises `Http404`."""
     return get_object_or_404(Target.objects.select_related("project"), project=request.access.project, pk=pk)
 
@@ -132,9 +132,9 @@ def suite_targets(request: ProjectRequest, suite: str) -> HttpResponse:
 @project_page("manage")
 def target_accept(request: ProjectRequest, pk: int) -> HttpResponse:
     """Accept a proposed target."""
-    target = find_target(request, pk)
+    target = find_shown_target(request, pk)
     try:
-        edits.accept(target, by=request.user)
+        edits.accept_target(target, by=request.user)
         messages.success(request, f"Accepted {target.name}. Runs can use it now.")
     except RequestError as error:
         messages.error(request, str(error))
@@ -145,9 +145,9 @@ def target_accept(request: ProjectRequest, pk: int) -> HttpResponse:
 @project_page("manage")
 def target_remove(request: ProjectRequest, pk: int) -> HttpResponse:
     """Delete an unused target, or reject a proposed one."""
-    target = find_target(request, pk)
+    target = find_shown_target(request, pk)
     try:
-        edits.remove(target, by=request.user)
+        edits.remove_target(target, by=request.user)
         messages.success(request, f"{target.name} is {'removed' if target.accepted else 'rejected'}.")
     except RequestError as error:
         messages.error(request, str(error))
@@ -158,7 +158,7 @@ def target_remove(request: ProjectRequest, pk: int) -> HttpResponse:
 @project_page(to_post="run")
 def target_check(request: ProjectRequest, pk: int) -> HttpResponse:
     """Check a target on a worker and show the result; htmx polls until it arrives."""
-    target = find_target(request, pk)
+    target = find_shown_target(request, pk)
     if request.method == "POST":
         request_check(target, by=request.user)
     if not request.htmx:

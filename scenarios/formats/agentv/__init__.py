@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from evaluators.model import Json
 from scenarios.formats.parsed import ParsedSuite
-from scenarios.formats.positions import Document
+from scenarios.formats.positions import PositionedDocument
 from scenarios.formats.problems import Problem
 from scenarios.formats.upload import TARGETS_FILES, Format, Parsed, UploadedFiles
 
@@ -29,7 +29,7 @@ def _is_case(value: Json) -> bool:
     return isinstance(value, dict) and "id" in value and "input_messages" in value
 
 
-def parse(upload: UploadedFiles, documents: Sequence[Document]) -> Parsed:
+def parse(upload: UploadedFiles, documents: Sequence[PositionedDocument]) -> Parsed:
     """Parse each eval file as one suite."""
     # Imported here and below because importing takes longer than parsing.
     from scenarios.formats.agentv.eval_files import read_file
@@ -48,7 +48,7 @@ def parse(upload: UploadedFiles, documents: Sequence[Document]) -> Parsed:
     return Parsed(suites=tuple(suites))
 
 
-def _names(documents: Sequence[Document], upload: UploadedFiles) -> dict[str, str]:
+def _names(documents: Sequence[PositionedDocument], upload: UploadedFiles) -> dict[str, str]:
     """Name each suite after its file, with the path if two files share a name."""
     if len(upload.files) == 1:
         return {document.file: upload.name for document in documents}
@@ -60,7 +60,7 @@ def _names(documents: Sequence[Document], upload: UploadedFiles) -> dict[str, st
     }
 
 
-def _same_names(suites: Sequence[ParsedSuite], documents: Sequence[Document]) -> list[Problem]:
+def _same_names(suites: Sequence[ParsedSuite], documents: Sequence[PositionedDocument]) -> list[Problem]:
     counts = Counter(suite.name for suite in suites)
     if len(suites) != len(documents):
         return []
@@ -76,12 +76,12 @@ def _same_names(suites: Sequence[ParsedSuite], documents: Sequence[Document]) ->
     ]
 
 
-def fixture_folders(upload: UploadedFiles, documents: Sequence[Document]) -> frozenset[str]:
+def fixture_folders(upload: UploadedFiles, documents: Sequence[PositionedDocument]) -> frozenset[str]:
     """Return none: files of an eval file are not in the workspace."""
     return frozenset()
 
 
-def companions(document: Document) -> tuple[str, ...]:
+def companions(document: PositionedDocument) -> tuple[str, ...]:
     """Return the paths that an eval file references, to read a single file."""
     from scenarios.formats.agentv.eval_files import sidecar
     from scenarios.formats.agentv.guideline_settings import ABOVE, BESIDE

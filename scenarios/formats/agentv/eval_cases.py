@@ -13,7 +13,7 @@ from evaluators.model import Json
 from scenarios.formats.agentv.eval_file_context import EvalFileContext
 from scenarios.formats.agentv.eval_models import EvalCaseFile, EvalFile, Execution
 from scenarios.formats.agentv.evaluator_reader import ALIASES, EvaluatorReader, with_unique_names
-from scenarios.formats.agentv.messages import ReadMessages, chat, prompt, read_messages, text_of
+from scenarios.formats.agentv.messages import ReadMessages, chat, message_as_text, prompt, read_messages
 from scenarios.formats.positions import Location
 from scenarios.formats.problems import Problem
 from scenarios.formats.validation import kind, validate
@@ -135,7 +135,7 @@ def _criteria(
 ) -> Criteria:
     own = (case.execution or Execution()).threshold
     threshold = own if own is not None else defaults.execution.threshold
-    answers = [text for turn in expected.turns if (text := text_of(turn))]
+    answers = [text for turn in expected.turns if (text := message_as_text(turn))]
     return Criteria(
         threshold=1.0 if threshold is None else threshold,
         expected_outcome=(case.expected_outcome or "").strip(),
@@ -185,7 +185,7 @@ def _nothing_to_judge_by(
     at: Location,
 ) -> list[Problem]:
     judges = [one for one in found if isinstance(one, LlmJudge) and not one.prompt]
-    if not judges or case.expected_outcome or any(text_of(turn) for turn in expected.turns):
+    if not judges or case.expected_outcome or any(message_as_text(turn) for turn in expected.turns):
         return []
     if any(isinstance(one, ChecklistJudge) for one in found):
         return []

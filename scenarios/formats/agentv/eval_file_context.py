@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from evaluators.tool_use.guidelines import DEFAULT_PATTERNS, is_guideline
-from scenarios.formats.positions import Document, Location
+from scenarios.formats.positions import Location, PositionedDocument
 from scenarios.formats.problems import Problem
 from scenarios.formats.upload import UploadedFiles, inside
 
@@ -16,7 +16,7 @@ from scenarios.formats.upload import UploadedFiles, inside
 class EvalFileContext:
     """One eval file with its upload and guideline patterns."""
 
-    document: Document
+    document: PositionedDocument
     upload: UploadedFiles
     patterns: tuple[str, ...] = DEFAULT_PATTERNS
     pattern_folder: str = ""

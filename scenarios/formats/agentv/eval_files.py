@@ -14,7 +14,7 @@ from scenarios.formats.agentv.eval_models import EvalFile
 from scenarios.formats.agentv.evaluator_reader import EvaluatorReader
 from scenarios.formats.agentv.guideline_settings import find_targets, read_patterns
 from scenarios.formats.parsed import Fixture, FixtureFile, ParsedSuite
-from scenarios.formats.positions import Document, Location
+from scenarios.formats.positions import Location, PositionedDocument
 from scenarios.formats.problems import Problem, ScenarioFileError
 from scenarios.formats.upload import UploadedFiles, is_targets_file
 from scenarios.formats.validation import kind, validate
@@ -26,7 +26,7 @@ BUNDLE = "files"
 
 
 def read_file(
-    document: Document, upload: UploadedFiles, evals: frozenset[str], fallback: str
+    document: PositionedDocument, upload: UploadedFiles, evals: frozenset[str], fallback: str
 ) -> tuple[ParsedSuite | None, list[Problem]]:
     """Return the suite of an eval file and all its problems.
 
@@ -86,7 +86,7 @@ def _read_defaults(
 
 
 def _defaults_with_evaluators(
-    context: EvalFileContext, found: EvalFile | None, value: Json, document: Document
+    context: EvalFileContext, found: EvalFile | None, value: Json, document: PositionedDocument
 ) -> tuple[SuiteDefaults, list[Problem]]:
     """Return the defaults with the evaluators of a document, even an invalid one."""
     execution = value.get("execution") if isinstance(value, dict) else None
@@ -111,7 +111,7 @@ def _read_dataset_defaults(
     return suite, values, (), [*problems, *more]
 
 
-def _repeated_ids(readings: Sequence[EvalCaseReading], document: Document) -> list[Problem]:
+def _repeated_ids(readings: Sequence[EvalCaseReading], document: PositionedDocument) -> list[Problem]:
     first: dict[str, int] = {}
     problems = []
     for spec in (reading.spec for reading in readings):
@@ -123,7 +123,7 @@ def _repeated_ids(readings: Sequence[EvalCaseReading], document: Document) -> li
     return problems
 
 
-def _duplicate_case(spec: ScenarioSpec, line: int, document: Document) -> Problem:
+def _duplicate_case(spec: ScenarioSpec, line: int, document: PositionedDocument) -> Problem:
     return Problem(
         file=document.file,
         line=spec.line,

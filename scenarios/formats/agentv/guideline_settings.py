@@ -9,7 +9,7 @@ from evaluators.tool_use.guidelines import DEFAULT_PATTERNS, BadGlob, matcher
 from evaluators.transcripts.text_encoding import decode_text
 from scenarios.formats.agentv.eval_file_context import folders_above
 from scenarios.formats.agentv.eval_models import GuidelineSettings
-from scenarios.formats.positions import Document
+from scenarios.formats.positions import PositionedDocument
 from scenarios.formats.problems import Problem, ScenarioFileError
 from scenarios.formats.secrets import secret_problems
 from scenarios.formats.upload import TARGETS_FILES, UploadedFiles, find_targets_file
@@ -71,7 +71,7 @@ def _read(upload: UploadedFiles, path: str) -> tuple[Sequence[str] | None, list[
     return good, [*problems, *bad.values()]
 
 
-def _bad_globs(patterns: Sequence[str], document: Document) -> dict[int, Problem]:
+def _bad_globs(patterns: Sequence[str], document: PositionedDocument) -> dict[int, Problem]:
     """Return the problems of invalid patterns by index."""
     problems = {}
     for index, pattern in enumerate(patterns):

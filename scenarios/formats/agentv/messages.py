@@ -16,7 +16,7 @@ from scenarios.formats.validation import kind
 
 
 @dataclass(frozen=True)
-class Segment:
+class MessageSegment:
     """One part of a message."""
 
     text: str = ""
@@ -28,11 +28,11 @@ class Segment:
 
 
 @dataclass(frozen=True)
-class Turn:
+class SegmentedMessage:
     """One message in segments."""
 
     role: str
-    segments: tuple[Segment, ...] = ()
+    segments: tuple[MessageSegment, ...] = ()
 
 
 @dataclass
@@ -40,7 +40,7 @@ class ReadMessages:
     """Messages as written in the case, and in segments."""
 
     messages: list[Message] = field(default_factory=list)
-    turns: list[Turn] = field(default_factory=list)
+    turns: list[SegmentedMessage] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
 
     @property
@@ -53,7 +53,7 @@ class ReadMessages:
         """The unique paths of guideline files."""
         return tuple(dict.fromkeys(one.path for one in self._segments() if one.guideline))
 
-    def _segments(self) -> Iterator[Segment]:
+    def _segments(self) -> Iterator[MessageSegment]:
         return (segment for turn in self.turns for segment in turn.segments)
 
 
@@ -68,21 +68,21 @@ def read_messages(found: Sequence[MessageFile], context: EvalFileContext, at: Lo
         if calls and message.role != "assistant":
             read.problems.append(_calls_of_others(context, here, message.role))
         read.messages.append(Message(role=message.role, content=parts, tool_calls=calls))
-        read.turns.append(Turn(message.role, tuple(segments)))
+        read.turns.append(SegmentedMessage(message.role, tuple(segments)))
     return read
 
 
 def _content(
     value: Json, context: EvalFileContext, at: Location
-) -> tuple[Json, list[Segment], list[Problem]]:
+) -> tuple[Json, list[MessageSegment], list[Problem]]:
     if value is None or isinstance(value, str):
-        return value, [Segment(value.strip())] if value and value.strip() else [], []
+        return value, [MessageSegment(value.strip())] if value and value.strip() else [], []
     if not isinstance(value, list):
         what = f"The content of a message must be text or a list of parts, not {kind(value)}."
         fix = "Write the text, or parts such as '- type: text' with 'value:'."
         return None, [], [context.document.problem(at, what, fix=fix, id="format/wrong-type")]
     parts: list[Json] = []
-    segments: list[Segment] = []
+    segments: list[MessageSegment] = []
     problems: list[Problem] = []
     for index, item in enumerate(value):
         part, segment, found = _part(item, context, (*at, index))
@@ -92,7 +92,9 @@ def _content(
     return parts, segments, problems
 
 
-def _part(item: Json, context: EvalFileContext, at: Location) -> tuple[Json, Segment | None, list[Problem]]:
+def _part(
+    item: Json, context: EvalFileContext, at: Location
+) -> tuple[Json, MessageSegment | None, list[Problem]]:
     if isinstance(item, str):
         item = {"type": "text", "value": item}
     if not isinstance(item, dict):
@@ -113,11 +115,13 @@ def _part(item: Json, context: EvalFileContext, at: Location) -> tuple[Json, Seg
     return _text(value) if item["type"] == "text" else _file(value, context, (*at, "value"))
 
 
-def _text(value: str) -> tuple[Json, Segment, list[Problem]]:
-    return {"type": "text", "value": value}, Segment(value.strip()), []
+def _text(value: str) -> tuple[Json, MessageSegment, list[Problem]]:
+    return {"type": "text", "value": value}, MessageSegment(value.strip()), []
 
 
-def _file(name: str, context: EvalFileContext, at: Location) -> tuple[Json, Segment | None, list[Problem]]:
+def _file(
+    name: str, context: EvalFileContext, at: Location
+) -> tuple[Json, MessageSegment | None, list[Problem]]:
     path = context.find_file(name)
     if path is None:
         return {"type": "file", "value": name}, None, [context.missing(at, name)]
@@ -125,7 +129,7 @@ def _file(name: str, context: EvalFileContext, at: Location) -> tuple[Json, Segm
     part = {"type": "file", "value": name, "path": path}
     text, problems = file_text(context, path, at)
     shown = name.replace("\\", "/").lstrip("/")
-    return part, Segment(text, path, shown, context.is_guideline(path)), problems
+    return part, MessageSegment(text, path, shown, context.is_guideline(path)), problems
 
 
 def file_text(context: EvalFileContext, path: str, at: Location) -> tuple[str, list[Problem]]:
@@ -153,7 +157,7 @@ def _calls_of_others(context: EvalFileContext, at: Location, role: str) -> Probl
 _ROLES = {"system": "System", "user": "User", "assistant": "Assistant", "tool": "Tool"}
 
 
-def prompt(turns: Sequence[Turn], *, embed: bool) -> str:
+def prompt(turns: Sequence[SegmentedMessage], *, embed: bool) -> str:
     """Return messages as one text; `embed` includes the content of files instead of their names.
 
     Several messages are marked with their roles. Guidelines are excluded because they belong to the run.
@@ -165,7 +169,7 @@ def prompt(turns: Sequence[Turn], *, embed: bool) -> str:
     return "\n\n".join(f"@[{_ROLES[role]}]:\n{text}" for role, text in shown if text)
 
 
-def chat(turns: Sequence[Turn]) -> tuple[Json, ...]:
+def chat(turns: Sequence[SegmentedMessage]) -> tuple[Json, ...]:
     """Return the role and text of each message of a conversation; nothing for a single question."""
     if not _is_conversation(turns):
         return ()
@@ -173,22 +177,22 @@ def chat(turns: Sequence[Turn]) -> tuple[Json, ...]:
     return tuple({"role": role, "content": text} for role, text in shown if text)
 
 
-def text_of(turn: Turn) -> str:
+def message_as_text(turn: SegmentedMessage) -> str:
     """Return a message as text with the content of its files."""
     return "\n\n".join(segment.text.strip() for segment in turn.segments if segment.text.strip())
 
 
-def _is_conversation(turns: Sequence[Turn]) -> bool:
+def _is_conversation(turns: Sequence[SegmentedMessage]) -> bool:
     visible = [turn for turn in turns if any(not segment.guideline for segment in turn.segments)]
     return len(visible) > 1 or any(turn.role in ("assistant", "tool") for turn in turns)
 
 
-def _turn_text(turn: Turn, *, embed: bool, marked: bool) -> str:
+def _turn_text(turn: SegmentedMessage, *, embed: bool, marked: bool) -> str:
     texts = (_segment_text(segment, embed=embed, marked=marked) for segment in turn.segments)
     return "\n\n".join(text for text in texts if text)
 
 
-def _segment_text(segment: Segment, *, embed: bool, marked: bool) -> str:
+def _segment_text(segment: MessageSegment, *, embed: bool, marked: bool) -> str:
     if not segment.path:
         return segment.text
     if segment.guideline:

@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from evaluators.model import Json
 from scenarios.formats.llm_tool_test.config_file import FILE_NAME, FIXTURE_FOLDERS, read_settings
 from scenarios.formats.llm_tool_test.fixture_paths import candidates, contains_file, find_folder, is_outside
-from scenarios.formats.llm_tool_test.scenario_reader import Reading, read_scenario
+from scenarios.formats.llm_tool_test.scenario_reader import ReadScenario, read_scenario
 from scenarios.formats.parsed import Fixture, ParsedSuite
-from scenarios.formats.positions import Document
+from scenarios.formats.positions import PositionedDocument
 from scenarios.formats.problems import Problem
 from scenarios.formats.upload import (
     TARGETS_FILES,
@@ -39,7 +39,7 @@ def matches(path: str, value: Json) -> bool:
     return (bool(own) and len(own | shared) > 1) or len(shared) > 2 or {"task", "gates"} <= shared
 
 
-def parse(upload: UploadedFiles, documents: Sequence[Document]) -> Parsed:
+def parse(upload: UploadedFiles, documents: Sequence[PositionedDocument]) -> Parsed:
     """Parse all scenarios of an upload as one suite with the upload's name."""
     settings, problems = read_settings(upload)
     readings = [read_scenario(document, upload, settings) for document in documents]
@@ -68,7 +68,7 @@ def parse(upload: UploadedFiles, documents: Sequence[Document]) -> Parsed:
     return Parsed(suites=(suite,))
 
 
-def fixture_folders(upload: UploadedFiles, documents: Sequence[Document]) -> frozenset[str]:
+def fixture_folders(upload: UploadedFiles, documents: Sequence[PositionedDocument]) -> frozenset[str]:
     """Return the folders used as fixtures, ignoring scenarios inside a fixture."""
     settings, _ = read_settings(upload)
     found: set[str] = set()
@@ -82,7 +82,7 @@ def fixture_folders(upload: UploadedFiles, documents: Sequence[Document]) -> fro
     return frozenset(found)
 
 
-def companions(document: Document) -> tuple[str, ...]:
+def companions(document: PositionedDocument) -> tuple[str, ...]:
     """Return the paths that a scenario references, to read a single file."""
     value = document.value if isinstance(document.value, dict) else {}
     judge = (
@@ -98,8 +98,8 @@ def companions(document: Document) -> tuple[str, ...]:
     return tuple(named)
 
 
-def _repeated_names(readings: Sequence[Reading]) -> list[Problem]:
-    first: dict[str, Document] = {}
+def _repeated_names(readings: Sequence[ReadScenario]) -> list[Problem]:
+    first: dict[str, PositionedDocument] = {}
     problems = []
     for reading in readings:
         if reading.spec is None:
@@ -110,7 +110,7 @@ def _repeated_names(readings: Sequence[Reading]) -> list[Problem]:
     return problems
 
 
-def _duplicate_scenario(reading: Reading, earlier: Document) -> Problem:
+def _duplicate_scenario(reading: ReadScenario, earlier: PositionedDocument) -> Problem:
     name = reading.spec.key if reading.spec else ""
     return reading.document.problem(
         ("name",),
@@ -120,7 +120,7 @@ def _duplicate_scenario(reading: Reading, earlier: Document) -> Problem:
     )
 
 
-def _fixture_names(readings: Sequence[Reading]) -> Mapping[str, str]:
+def _fixture_names(readings: Sequence[ReadScenario]) -> Mapping[str, str]:
     """Return fixture names by folder: as written in scenarios, with the path if two folders share a name."""
     names: dict[str, str] = {}
     for reading in readings:

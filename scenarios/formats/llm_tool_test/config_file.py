@@ -10,14 +10,19 @@ from evaluators.model import Json
 from evaluators.patterns import PatternError, compile_pattern
 from evaluators.tool_use.tool import Tool
 from scenarios.formats.llm_tool_test.rates import RateOf, rate_hints
-from scenarios.formats.llm_tool_test.scenario_models import GitConfig, ProtectedChanged, SettingsFile, Target
-from scenarios.formats.positions import Document, Location
+from scenarios.formats.llm_tool_test.scenario_models import (
+    GitConfig,
+    ProtectedChanged,
+    SettingsFile,
+    TargetModel,
+)
+from scenarios.formats.positions import Location, PositionedDocument
 from scenarios.formats.problems import Problem, ScenarioFileError
 from scenarios.formats.secrets import is_credential
 from scenarios.formats.toml_text import read_toml
 from scenarios.formats.upload import UploadedFiles
 from scenarios.formats.validation import validate
-from scenarios.tool_files import problems_of
+from scenarios.tool_files import tool_file_problems
 from scenarios.tool_variables import named_in_headers, named_variables
 
 FILE_NAME = "llm-tool-test-config.toml"
@@ -26,10 +31,10 @@ FIXTURE_FOLDERS = ("llm-test-fixtures", "fixtures")
 
 
 @dataclass(frozen=True)
-class Settings:
+class UploadSettings:
     """The settings of an upload, or the defaults."""
 
-    target: Target | None = None
+    target: TargetModel | None = None
     fixture_folders: tuple[str, ...] = FIXTURE_FOLDERS
     protected: tuple[str, ...] | None = None
     hidden: tuple[str, ...] = ()
@@ -39,18 +44,18 @@ class Settings:
     """Tools, profiles and prices, for `ParsedSuite.settings`."""
 
 
-def read_settings(upload: UploadedFiles) -> tuple[Settings, list[Problem]]:
+def read_settings(upload: UploadedFiles) -> tuple[UploadSettings, list[Problem]]:
     """Read the settings file nearest to the root of an upload."""
     path = _settings_path(upload.files)
     if not path:
-        return Settings(), []
+        return UploadSettings(), []
     try:
         document = read_toml(upload.files[path], path)
     except ScenarioFileError as error:
-        return Settings(), list(error.problems)
+        return UploadSettings(), list(error.problems)
     found, problems = validate(SettingsFile, document.value, document)
     if found is None:
-        return Settings(), problems
+        return UploadSettings(), problems
     if found.target:
         problems += target_problems(found.target, document, ("target",), upload.variables)
     problems += rate_hints(found, document)
@@ -78,7 +83,7 @@ def _settings_path(files: Mapping[str, bytes]) -> str:
 
 
 def target_problems(
-    target: Target, document: Document, at: Location, variables: frozenset[str] | None = None
+    target: TargetModel, document: PositionedDocument, at: Location, variables: frozenset[str] | None = None
 ) -> list[Problem]:
     """Return the problems and lints of a tool's pattern and environment; `variables` as in `UploadedFiles`."""
     problems = [*_variable_problems(target.env, named_variables, document, (*at, "env"), variables)]
@@ -87,7 +92,7 @@ def target_problems(
         problems += _variable_problems(target.mcp.headers, named_in_headers, document, place, variables)
     problems += [
         document.problem((*at, "files"), sentence, fix="Fix the path.", id="format/tool-file-outside")
-        for sentence in problems_of(target.files)
+        for sentence in tool_file_problems(target.files)
     ]
     if target.mcp and (target.binary.strip() or target.command_pattern.strip()):
         what = "The tool under test is either an MCP server or a program."
@@ -101,7 +106,7 @@ def target_problems(
 def _variable_problems(
     values: Mapping[str, str],
     named: Callable[[Mapping[str, str]], Iterable[tuple[str, str]]],
-    document: Document,
+    document: PositionedDocument,
     at: Location,
     variables: frozenset[str] | None,
 ) -> Iterator[Problem]:
@@ -134,7 +139,7 @@ def _reference(name: str, value: str) -> str:
     return f"${{{{ {name.upper().replace('-', '_')} }}}}"
 
 
-def _pattern_problems(pattern: str, document: Document, at: Location) -> list[Problem]:
+def _pattern_problems(pattern: str, document: PositionedDocument, at: Location) -> list[Problem]:
     try:
         compile_pattern(pattern)
     except PatternError as error:
@@ -149,14 +154,14 @@ def _pattern_problems(pattern: str, document: Document, at: Location) -> list[Pr
     return []
 
 
-def _settings(found: SettingsFile) -> Settings:
+def _settings(found: SettingsFile) -> UploadSettings:
     own = (found.fixtures_path.strip("/"),) if found.fixtures_path.strip("./") else ()
     kept = {
         name: {key: entry.model_dump(mode="json", exclude_none=True) for key, entry in entries.items()}
         for name, entries in (("tools", found.tools), ("profiles", found.profiles), ("models", found.models))
         if entries
     }
-    return Settings(
+    return UploadSettings(
         target=found.target,
         fixture_folders=(*own, *FIXTURE_FOLDERS),
         protected=None if found.protected is None else tuple(found.protected),
@@ -167,16 +172,21 @@ def _settings(found: SettingsFile) -> Settings:
     )
 
 
-def pattern_problems(patterns: Sequence[str], document: Document, at: Location) -> list[Problem]:
+def pattern_problems(patterns: Sequence[str], document: PositionedDocument, at: Location) -> list[Problem]:
     """Return the problems of patterns for files of the workspace."""
     return [
         document.problem(at, sentence, fix="Fix the path.", id="format/file-outside")
-        for sentence in problems_of(patterns)
+        for sentence in tool_file_problems(patterns)
     ]
 
 
 def read_tool(
-    own: Target | None, document: Document, upload: UploadedFiles, settings: Settings, *, from_config: bool
+    own: TargetModel | None,
+    document: PositionedDocument,
+    upload: UploadedFiles,
+    settings: UploadSettings,
+    *,
+    from_config: bool,
 ) -> tuple[Tool | None, list[Problem]]:
     """Return the tool of a scenario, or None without one.
 
@@ -187,7 +197,7 @@ def read_tool(
     if from_config and settings.target is None:
         return None, [_no_settings(document)]
     problems = target_problems(own, document, ("target",), upload.variables) if own else []
-    target = own or settings.target or Target()
+    target = own or settings.target or TargetModel()
     if target.mcp:
         return Tool(**target.model_dump()), problems
     pattern = target.command_pattern or _shared_pattern(target, settings)
@@ -196,14 +206,14 @@ def read_tool(
     return Tool(**target.model_dump(exclude={"command_pattern"}), command_pattern=pattern), problems
 
 
-def _shared_pattern(target: Target, settings: Settings) -> str:
+def _shared_pattern(target: TargetModel, settings: UploadSettings) -> str:
     shared = settings.target
     if shared is None or (shared.binary and target.binary and shared.binary != target.binary):
         return ""
     return shared.command_pattern
 
 
-def _no_settings(document: Document) -> Problem:
+def _no_settings(document: PositionedDocument) -> Problem:
     return document.problem(
         ("target",),
         f"The upload has no {FILE_NAME} with a [target] table.",

@@ -10,7 +10,7 @@ import yaml
 from evaluators.grading.gates import GATES, Gate
 from evaluators.grading.gates.legacy_gates import replacement_gate
 from evaluators.model import Json
-from scenarios.formats.positions import Document, Location
+from scenarios.formats.positions import Location, PositionedDocument
 from scenarios.formats.problems import Problem
 from scenarios.formats.validation import did_you_mean, kind, validate
 
@@ -23,7 +23,7 @@ _SPELLED = {"timeout_seconds": "timeout_secs"}
 
 
 def read_gates(
-    items: Sequence[Json], document: Document, at: Location, *, binary: str = ""
+    items: Sequence[Json], document: PositionedDocument, at: Location, *, binary: str = ""
 ) -> tuple[tuple[Gate, ...], list[Problem]]:
     """Return the valid gates in order, and the problems of the others.
 
@@ -40,7 +40,7 @@ def read_gates(
 
 
 def _read_gate(
-    item: Json, document: Document, at: Location, binary: str
+    item: Json, document: PositionedDocument, at: Location, binary: str
 ) -> tuple[Gate | None, list[Problem]]:
     if not isinstance(item, dict):
         what = f"A gate must be a mapping with a 'type', not {kind(item)}."
@@ -65,7 +65,7 @@ def _with_field_names(item: dict[str, Json]) -> dict[str, Json]:
     return {fields.get(key, key): value for key, value in item.items()}
 
 
-def _no_such_gate(item: dict[str, Json], document: Document, at: Location, binary: str) -> Problem:
+def _no_such_gate(item: dict[str, Json], document: PositionedDocument, at: Location, binary: str) -> Problem:
     name = item["type"]
     if not isinstance(name, str):
         what = f"The type of a gate must be text, not {kind(name)}."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from scenarios.formats.llm_tool_test.scenario_models import SettingsFile
-from scenarios.formats.positions import Document
+from scenarios.formats.positions import PositionedDocument
 from scenarios.formats.problems import Problem
 
 RateOf = Callable[[str, str], float | None]
@@ -19,7 +19,9 @@ _ABOUT = (300, 3000)
 ID = "format/rate-per-million"
 
 
-def rate_hints(found: SettingsFile, document: Document, rate_of: RateOf | None = None) -> Iterator[Problem]:
+def rate_hints(
+    found: SettingsFile, document: PositionedDocument, rate_of: RateOf | None = None
+) -> Iterator[Problem]:
     """Yield a hint for each rate that is about a thousand times a known one, without known ones for impossible rates."""
     for model, rates in found.models.items():
         for direction, impossible in ABOVE_ALL.items():

@@ -7,11 +7,11 @@ from collections import Counter
 from dataclasses import replace
 
 from evaluators.grading.judges.ready_rubrics import PREFIX, READY
-from evaluators.grading.judges.rubric import Criterion, JudgeCriteria, Rubric
+from evaluators.grading.judges.rubric import Criterion, JudgeCriteria, RubricCriteria
 from evaluators.model import Json
 from scenarios.formats.llm_tool_test.fixture_paths import find_file
 from scenarios.formats.llm_tool_test.scenario_models import Judge, RubricFile
-from scenarios.formats.positions import Document, Location
+from scenarios.formats.positions import Location, PositionedDocument
 from scenarios.formats.problems import Problem, ScenarioFileError
 from scenarios.formats.upload import UploadedFiles
 from scenarios.formats.validation import kind, validate
@@ -21,7 +21,7 @@ AT: Location = ("evaluation", "judge")
 
 
 def read_judge(
-    judge: Judge, document: Document, upload: UploadedFiles, fixture_folders: tuple[str, ...]
+    judge: Judge, document: PositionedDocument, upload: UploadedFiles, fixture_folders: tuple[str, ...]
 ) -> tuple[JudgeCriteria | None, list[Problem]]:
     """Return the judge's criteria and all problems; for a disabled judge they are lints."""
     rubric, problems = _read_rubric(judge.rubric, document, upload, fixture_folders)
@@ -36,8 +36,8 @@ def read_judge(
 
 
 def _read_rubric(
-    value: Json, document: Document, upload: UploadedFiles, fixture_folders: tuple[str, ...]
-) -> tuple[Rubric | None, list[Problem]]:
+    value: Json, document: PositionedDocument, upload: UploadedFiles, fixture_folders: tuple[str, ...]
+) -> tuple[RubricCriteria | None, list[Problem]]:
     at = (*AT, "rubric")
     if isinstance(value, dict):
         return _rubric(value, document, at, name="")
@@ -58,13 +58,13 @@ def _read_rubric(
     return _rubric(found.value, found, (), name=path)
 
 
-def _missing(document: Document, key: str, value: str) -> Problem:
+def _missing(document: PositionedDocument, key: str, value: str) -> Problem:
     return document.problem(
         AT, f"The judge has no '{key}'.", fix=f"Add '{key}:' with {value}.", id="format/missing-field"
     )
 
 
-def _not_found(document: Document, at: Location, value: str) -> Problem:
+def _not_found(document: PositionedDocument, at: Location, value: str) -> Problem:
     return document.problem(
         at,
         f"The file '{value}' is not in the upload.",
@@ -74,18 +74,18 @@ def _not_found(document: Document, at: Location, value: str) -> Problem:
 
 
 def _rubric(
-    value: Json, document: Document, at: Location, *, name: str
-) -> tuple[Rubric | None, list[Problem]]:
+    value: Json, document: PositionedDocument, at: Location, *, name: str
+) -> tuple[RubricCriteria | None, list[Problem]]:
     found, problems = validate(RubricFile, value, document, at)
     if found is None:
         return None, problems
     problems += _repeated(found, document, at) + _unbalanced(found, document, at)
     criteria = tuple(Criterion(**entry.model_dump()) for entry in found.criteria)
     fields = tuple(found.output.require_fields)
-    return Rubric(name=found.name or name, criteria=criteria, require_fields=fields), problems
+    return RubricCriteria(name=found.name or name, criteria=criteria, require_fields=fields), problems
 
 
-def _repeated(found: RubricFile, document: Document, at: Location) -> list[Problem]:
+def _repeated(found: RubricFile, document: PositionedDocument, at: Location) -> list[Problem]:
     counts = Counter(entry.id for entry in found.criteria)
     first = {entry.id: index for index, entry in reversed(list(enumerate(found.criteria)))}
     return [
@@ -100,7 +100,7 @@ def _repeated(found: RubricFile, document: Document, at: Location) -> list[Probl
     ]
 
 
-def _unbalanced(found: RubricFile, document: Document, at: Location) -> list[Problem]:
+def _unbalanced(found: RubricFile, document: PositionedDocument, at: Location) -> list[Problem]:
     total = math.fsum(entry.weight for entry in found.criteria)
     if total == 0:
         what, fix = "All criteria have weight 0.", "Give at least one criterion a weight."

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from evaluators.grading.criteria import Criteria
 from scenarios.formats.llm_tool_test.scenario_models import ScenarioFile
-from scenarios.formats.positions import Document, Location
+from scenarios.formats.positions import Location, PositionedDocument
 from scenarios.formats.problems import Problem
 
 FILL_IN = "FILL-IN"
 """Marks what a person still has to write in a drafted scenario."""
 
 
-def lints(found: ScenarioFile, criteria: Criteria, document: Document) -> list[Problem]:
+def lints(found: ScenarioFile, criteria: Criteria, document: PositionedDocument) -> list[Problem]:
     """Return the lints of a valid scenario."""
     return [
         *_vacuous(found, document),
@@ -23,11 +23,11 @@ def lints(found: ScenarioFile, criteria: Criteria, document: Document) -> list[P
     ]
 
 
-def _lint(document: Document, at: Location, what: str, fix: str, id: str) -> Problem:
+def _lint(document: PositionedDocument, at: Location, what: str, fix: str, id: str) -> Problem:
     return document.problem(at, what, fix=fix, id=id, lint=True)
 
 
-def _vacuous(found: ScenarioFile, document: Document) -> list[Problem]:
+def _vacuous(found: ScenarioFile, document: PositionedDocument) -> list[Problem]:
     judge = found.evaluation.judge
     if found.evaluation.gates or found.gates or (judge and judge.enabled):
         return []
@@ -35,7 +35,7 @@ def _vacuous(found: ScenarioFile, document: Document) -> list[Problem]:
     return [_lint(document, ("evaluation",), what, "Add a gate or a judge.", "format/vacuous")]
 
 
-def _to_fill_in(found: ScenarioFile, document: Document) -> list[Problem]:
+def _to_fill_in(found: ScenarioFile, document: PositionedDocument) -> list[Problem]:
     """Return the parts of a drafted scenario that a person still has to write."""
     places: list[tuple[Location, object]] = [(("task", "prompt"), found.task.prompt)]
     key: Location = ("evaluation", "gates") if found.evaluation.gates is not None else ("gates",)
@@ -54,7 +54,7 @@ def _to_fill_in(found: ScenarioFile, document: Document) -> list[Problem]:
     ]
 
 
-def _without_tool(criteria: Criteria, document: Document) -> list[Problem]:
+def _without_tool(criteria: Criteria, document: PositionedDocument) -> list[Problem]:
     if criteria.tool is not None:
         return []
     what = "Without a tool, interaction metrics need an agent that reports tool calls."
@@ -62,7 +62,7 @@ def _without_tool(criteria: Criteria, document: Document) -> list[Problem]:
     return [_lint(document, ("target",), what, fix, "format/no-tool")]
 
 
-def _repeated_evaluators(found: ScenarioFile, document: Document) -> list[Problem]:
+def _repeated_evaluators(found: ScenarioFile, document: PositionedDocument) -> list[Problem]:
     names = [script.name for script in found.scripts.evaluators]
     return [
         _lint(
@@ -77,14 +77,14 @@ def _repeated_evaluators(found: ScenarioFile, document: Document) -> list[Proble
     ]
 
 
-def _empty_matrix(found: ScenarioFile, document: Document) -> list[Problem]:
+def _empty_matrix(found: ScenarioFile, document: PositionedDocument) -> list[Problem]:
     if found.tool_matrix is None or found.tool_matrix:
         return []
     what = "The tool_matrix is empty, so it runs nothing."
     return [_lint(document, ("tool_matrix",), what, "Name a tool or remove the key.", "format/empty-matrix")]
 
 
-def _no_composite(criteria: Criteria, document: Document) -> list[Problem]:
+def _no_composite(criteria: Criteria, document: PositionedDocument) -> list[Problem]:
     weights = criteria.composite
     if weights is None or any(weights.model_dump().values()):
         return []

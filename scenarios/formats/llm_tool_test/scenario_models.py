@@ -69,7 +69,7 @@ class McpTarget(Mirror):
         return self
 
 
-class Target(Mirror):
+class TargetModel(Mirror):
     """The tool under test: `target:` of a scenario and `[target]` of the settings."""
 
     binary: str = ""
@@ -81,7 +81,7 @@ class Target(Mirror):
     mcp: McpTarget | None = None
 
 
-class Task(Mirror):
+class TaskModel(Mirror):
     prompt: Text
 
 
@@ -126,7 +126,7 @@ class Weights(Mirror):
     interaction_weight: Weight = CompositeWeights().interaction_weight
 
 
-class Evaluation(Mirror):
+class EvaluationModel(Mirror):
     gates: list[Any] | None = None
     judge: Judge | None = None
     composite: Weights | None = None
@@ -153,11 +153,11 @@ class ScenarioFile(Mirror):
     name: Key
     description: str = ""
     template_folder: str = ""
-    target: Target | None = None
-    task: Annotated[Task, BeforeValidator(_prompt_alone)]
+    target: TargetModel | None = None
+    task: Annotated[TaskModel, BeforeValidator(_prompt_alone)]
     setup: Setup = Setup()
     scripts: Scripts = Scripts()
-    evaluation: Evaluation = Evaluation()
+    evaluation: EvaluationModel = EvaluationModel()
     gates: list[Any] | None = None
     """An alias of `evaluation.gates`."""
     tool_matrix: list[MatrixEntryFile] | None = None
@@ -219,7 +219,7 @@ class ModelSettings(Mirror):
 class SettingsFile(Mirror):
     """`llm-tool-test-config.toml`."""
 
-    target: Target | None = None
+    target: TargetModel | None = None
     tools: dict[str, ToolSettings] = Field(default_factory=dict)
     profiles: dict[str, ProfileSettings] = Field(default_factory=dict)
     models: dict[str, ModelSettings] = Field(default_factory=dict)

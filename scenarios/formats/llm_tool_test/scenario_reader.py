@@ -10,18 +10,18 @@ from evaluators.grading.gates.informing_scripts import EvaluatorScript
 from evaluators.grading.gates.protected_gate import ProtectedUnchanged
 from evaluators.grading.judges.rubric import JudgeCriteria
 from evaluators.model import Json
-from scenarios.formats.llm_tool_test.config_file import Settings, pattern_problems, read_tool
+from scenarios.formats.llm_tool_test.config_file import UploadSettings, pattern_problems, read_tool
 from scenarios.formats.llm_tool_test.fixture_paths import contains_file, find_folder, is_outside
 from scenarios.formats.llm_tool_test.gate_reader import read_gates
 from scenarios.formats.llm_tool_test.rubric_reader import read_judge
 from scenarios.formats.llm_tool_test.scenario_lints import lints
 from scenarios.formats.llm_tool_test.scenario_models import ScenarioFile
 from scenarios.formats.llm_tool_test.unprotected_files import unprotected_lints
-from scenarios.formats.positions import Document, Location
+from scenarios.formats.positions import Location, PositionedDocument
 from scenarios.formats.problems import Problem
 from scenarios.formats.upload import UploadedFiles
 from scenarios.formats.validation import validate, without_wrong_parts
-from scenarios.spec import Cost, Limits, MatrixEntry, PostScript, ScenarioSpec
+from scenarios.spec import Cost, MatrixEntry, PostScript, ScenarioSpec, TrialLimits
 
 _STAND_INS: dict[Location, Json] = {
     ("name",): "?",
@@ -32,10 +32,10 @@ _STAND_INS: dict[Location, Json] = {
 
 
 @dataclass
-class Reading:
+class ReadScenario:
     """One translated file. Without a `spec`, the problems say why."""
 
-    document: Document
+    document: PositionedDocument
     spec: ScenarioSpec | None = None
     fixture_folder: str | None = None
     """The fixture's folder in the upload."""
@@ -44,11 +44,13 @@ class Reading:
     problems: list[Problem] = field(default_factory=list)
 
 
-def read_scenario(document: Document, upload: UploadedFiles, settings: Settings) -> Reading:
+def read_scenario(
+    document: PositionedDocument, upload: UploadedFiles, settings: UploadSettings
+) -> ReadScenario:
     """Translate one document, with all its problems."""
     value, from_config = _plain(document.value)
     found, problems = validate(ScenarioFile, value, document)
-    reading = Reading(document, problems=problems)
+    reading = ReadScenario(document, problems=problems)
     # The valid parts of a broken file are read too, to report all problems at once.
     rest = found or without_wrong_parts(ScenarioFile, value, _STAND_INS)
     if rest is None:
@@ -80,7 +82,9 @@ def _without_empty(value: Json) -> Json:
     return value
 
 
-def _find_fixture(reading: Reading, found: ScenarioFile, upload: UploadedFiles, settings: Settings) -> None:
+def _find_fixture(
+    reading: ReadScenario, found: ScenarioFile, upload: UploadedFiles, settings: UploadSettings
+) -> None:
     name = found.template_folder.rstrip("/")
     if not name.strip():
         return
@@ -96,7 +100,7 @@ def _find_fixture(reading: Reading, found: ScenarioFile, upload: UploadedFiles, 
         reading.fixture_folder, reading.template = folder, name
 
 
-def _outside(document: Document, name: str) -> Problem:
+def _outside(document: PositionedDocument, name: str) -> Problem:
     return document.problem(
         ("template_folder",),
         f"'{name}' is outside the upload.",
@@ -105,7 +109,7 @@ def _outside(document: Document, name: str) -> Problem:
     )
 
 
-def _missing(document: Document, name: str) -> Problem:
+def _missing(document: PositionedDocument, name: str) -> Problem:
     return document.problem(
         ("template_folder",),
         f"The upload has no folder '{name}' with files.",
@@ -114,7 +118,7 @@ def _missing(document: Document, name: str) -> Problem:
     )
 
 
-def _contains_scenario(document: Document, name: str) -> Problem:
+def _contains_scenario(document: PositionedDocument, name: str) -> Problem:
     return document.problem(
         ("template_folder",),
         f"The folder '{name}' contains the scenario file, so the agent could read its gates.",
@@ -124,7 +128,12 @@ def _contains_scenario(document: Document, name: str) -> Problem:
 
 
 def _criteria(
-    reading: Reading, found: ScenarioFile, upload: UploadedFiles, settings: Settings, *, from_config: bool
+    reading: ReadScenario,
+    found: ScenarioFile,
+    upload: UploadedFiles,
+    settings: UploadSettings,
+    *,
+    from_config: bool,
 ) -> Criteria:
     tool, problems = read_tool(found.target, reading.document, upload, settings, from_config=from_config)
     reading.problems += problems
@@ -143,13 +152,13 @@ def _criteria(
     )
 
 
-def _protected_gate(found: ScenarioFile, settings: Settings) -> tuple[Gate, ...]:
+def _protected_gate(found: ScenarioFile, settings: UploadSettings) -> tuple[Gate, ...]:
     """Return the gate that makes a change of protected files a failure; nothing where it is a warning."""
     chosen = found.protected_changed or settings.protected_changed
     return (ProtectedUnchanged(),) if chosen == "fail" else ()
 
 
-def _gates(reading: Reading, found: ScenarioFile, binary: str) -> tuple[Gate, ...]:
+def _gates(reading: ReadScenario, found: ScenarioFile, binary: str) -> tuple[Gate, ...]:
     inner, outer = found.evaluation.gates, found.gates
     if inner is not None and outer is not None:
         what = "Gates are in both 'gates' and 'evaluation.gates'."
@@ -164,7 +173,7 @@ def _gates(reading: Reading, found: ScenarioFile, binary: str) -> tuple[Gate, ..
 
 
 def _judge(
-    reading: Reading, found: ScenarioFile, upload: UploadedFiles, settings: Settings
+    reading: ReadScenario, found: ScenarioFile, upload: UploadedFiles, settings: UploadSettings
 ) -> JudgeCriteria | None:
     if found.evaluation.judge is None:
         return None
@@ -185,7 +194,9 @@ def _evaluators(found: ScenarioFile) -> list[EvaluatorScript]:
     ]
 
 
-def _spec(found: ScenarioFile, criteria: Criteria, document: Document, settings: Settings) -> ScenarioSpec:
+def _spec(
+    found: ScenarioFile, criteria: Criteria, document: PositionedDocument, settings: UploadSettings
+) -> ScenarioSpec:
     return ScenarioSpec(
         key=found.name,
         description=found.description,
@@ -195,7 +206,7 @@ def _spec(found: ScenarioFile, criteria: Criteria, document: Document, settings:
             PostScript(command=script.command, timeout_seconds=script.timeout_secs, network=script.network)
             for script in found.scripts.post
         ),
-        limits=Limits(timeout_seconds=found.run.timeout_secs, max_turns=found.run.max_turns),
+        limits=TrialLimits(timeout_seconds=found.run.timeout_secs, max_turns=found.run.max_turns),
         tags=tuple(dict.fromkeys(found.tags)),
         tier=found.tier,
         cost=Cost(max_usd=found.cost.max_usd, cache=found.cost.cache),

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from evaluators.tool_use.executed_files import find_executed
 from scenarios.formats.parsed import Fixture
-from scenarios.formats.positions import Document
+from scenarios.formats.positions import PositionedDocument
 from scenarios.formats.problems import Problem
 from scenarios.spec import ScenarioSpec
 from scenarios.tool_files import is_tool_file
@@ -16,7 +16,7 @@ _MOST_OF_FOLDER = 2
 """Files of a folder that are named one by one."""
 
 
-def unprotected_lints(spec: ScenarioSpec, fixture: Fixture, document: Document) -> list[Problem]:
+def unprotected_lints(spec: ScenarioSpec, fixture: Fixture, document: PositionedDocument) -> list[Problem]:
     """Return the lint of a scenario that doesn't say whether the files that its gates execute are the task."""
     if spec.criteria.protected is not None:
         return []

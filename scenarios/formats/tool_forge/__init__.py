@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from evaluators.model import Json
 from scenarios.formats.parsed import ParsedSuite
-from scenarios.formats.positions import Document
+from scenarios.formats.positions import PositionedDocument
 from scenarios.formats.problems import Problem
 from scenarios.formats.tool_forge.suite_naming import suite_names, tier_in_name
 from scenarios.formats.upload import Format, Parsed, UploadedFiles
@@ -37,7 +37,7 @@ def _is_case(item: Json) -> bool:
     return "message" in item["input"] or bool(_CASE_KEYS & item.keys())
 
 
-def parse(upload: UploadedFiles, documents: Sequence[Document]) -> Parsed:
+def parse(upload: UploadedFiles, documents: Sequence[PositionedDocument]) -> Parsed:
     """Parse each eval file as one suite."""
     # Imported here because importing takes longer than parsing.
     from scenarios.formats.tool_forge.case_files import read_file
@@ -55,12 +55,12 @@ def parse(upload: UploadedFiles, documents: Sequence[Document]) -> Parsed:
     return Parsed(suites=tuple(suites))
 
 
-def fixture_folders(upload: UploadedFiles, documents: Sequence[Document]) -> frozenset[str]:
+def fixture_folders(upload: UploadedFiles, documents: Sequence[PositionedDocument]) -> frozenset[str]:
     """Return none: cases have no workspace."""
     return frozenset()
 
 
-def companions(document: Document) -> tuple[str, ...]:
+def companions(document: PositionedDocument) -> tuple[str, ...]:
     """Return the paths of the seed manifest, to read a single file."""
     from scenarios.formats.tool_forge.seed_manifest import PLACES
 

@@ -9,7 +9,7 @@ from evaluators.grading.assertions.expect import Expect
 from evaluators.model import Json
 from evaluators.statistics.staleness import HASH_DIGITS, is_placeholder
 from scenarios.formats.parsed import ParsedSuite
-from scenarios.formats.positions import Document, Location
+from scenarios.formats.positions import Location, PositionedDocument
 from scenarios.formats.problems import Problem
 from scenarios.formats.tool_forge import GROUPS, NAME
 from scenarios.formats.tool_forge.case_models import Envelope, PerturbationFile
@@ -35,7 +35,9 @@ class _Cases:
         return [value["id"] for value in values if isinstance(value.get("id"), str)]
 
 
-def read_file(document: Document, upload: UploadedFiles, name: str) -> tuple[ParsedSuite, list[Problem]]:
+def read_file(
+    document: PositionedDocument, upload: UploadedFiles, name: str
+) -> tuple[ParsedSuite, list[Problem]]:
     """Read one eval file as the suite `name`; return it with all problems and lints."""
     cases = _cases_of(document)
     seed = find_seed(upload, document.file)
@@ -64,7 +66,7 @@ def read_file(document: Document, upload: UploadedFiles, name: str) -> tuple[Par
     return suite, problems
 
 
-def _cases_of(document: Document) -> _Cases:
+def _cases_of(document: PositionedDocument) -> _Cases:
     value = document.value
     if isinstance(value, list):
         return _listed(document, None, value, ())
@@ -82,7 +84,9 @@ def _cases_of(document: Document) -> _Cases:
     return cases
 
 
-def _listed(document: Document, metadata: dict[str, Json] | None, cases: list[Json], at: Location) -> _Cases:
+def _listed(
+    document: PositionedDocument, metadata: dict[str, Json] | None, cases: list[Json], at: Location
+) -> _Cases:
     found = _Cases(metadata, [((*at, index), case, None) for index, case in enumerate(cases)])
     if not cases:
         what = "The file has no cases."
@@ -91,7 +95,7 @@ def _listed(document: Document, metadata: dict[str, Json] | None, cases: list[Js
     return found
 
 
-def _placeholders(document: Document, metadata: dict[str, Json] | None) -> list[Problem]:
+def _placeholders(document: PositionedDocument, metadata: dict[str, Json] | None) -> list[Problem]:
     return [
         document.problem(
             ("metadata", key),
@@ -105,7 +109,7 @@ def _placeholders(document: Document, metadata: dict[str, Json] | None) -> list[
     ]
 
 
-def _perturbations(document: Document, value: dict[str, Json]) -> _Cases:
+def _perturbations(document: PositionedDocument, value: dict[str, Json]) -> _Cases:
     found, problems = validate(PerturbationFile, value, document)
     if found is None:
         return _Cases(problems=problems)
@@ -119,7 +123,7 @@ def _perturbations(document: Document, value: dict[str, Json]) -> _Cases:
     return cases
 
 
-def _add_group(document: Document, cases: _Cases, group: str, items: Json, implied: Expect) -> None:
+def _add_group(document: PositionedDocument, cases: _Cases, group: str, items: Json, implied: Expect) -> None:
     at: Location = (group, "cases") if isinstance(items, dict) else (group,)
     listed = items.get("cases") if isinstance(items, dict) else items
     if listed is None:
@@ -133,7 +137,7 @@ def _add_group(document: Document, cases: _Cases, group: str, items: Json, impli
     cases.items += [((*at, index), case, implied) for index, case in enumerate(listed)]
 
 
-def _repeated_ids(document: Document, cases: _Cases, readings: list[CaseReading]) -> list[Problem]:
+def _repeated_ids(document: PositionedDocument, cases: _Cases, readings: list[CaseReading]) -> list[Problem]:
     first: dict[str, Location] = {}
     problems = []
     for (at, _, _), reading in zip(cases.items, readings, strict=True):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from evaluators.grading.assertions.expect import NO_TOOLS, WITHOUT_VALUE, Expect
 from evaluators.grading.template_tokens import other_tokens_in, tokens_in
-from scenarios.formats.positions import Document, Location
+from scenarios.formats.positions import Location, PositionedDocument
 from scenarios.formats.problems import Problem
 from scenarios.formats.tool_forge.case_models import CaseFile
 
@@ -20,7 +20,7 @@ class Linted:
     expect: Expect
     tier: str
     has_seed: bool
-    document: Document
+    document: PositionedDocument
     at: Location
 
     def lint(self, at: Location, what: str, fix: str, id: str) -> Problem:

@@ -7,21 +7,21 @@ from dataclasses import dataclass, field, replace
 from evaluators.grading.assertions.expect import Expect
 from evaluators.grading.criteria import Criteria
 from evaluators.model import Json
-from scenarios.formats.positions import Document, Location
+from scenarios.formats.positions import Location, PositionedDocument
 from scenarios.formats.problems import Problem
 from scenarios.formats.tool_forge.case_lints import Linted, lints
 from scenarios.formats.tool_forge.case_models import CaseFile
 from scenarios.formats.tool_forge.expect_reader import ReadExpect, read_expect
 from scenarios.formats.tool_forge.third_case_format import is_third_format, translate
 from scenarios.formats.validation import kind, validate
-from scenarios.spec import Limits, ScenarioSpec
+from scenarios.spec import ScenarioSpec, TrialLimits
 
 
 @dataclass(frozen=True)
 class CaseContext:
     """The location of a case, and settings shared by its group."""
 
-    document: Document
+    document: PositionedDocument
     at: Location
     tier: str
     has_seed: bool
@@ -114,7 +114,7 @@ def _spec(case: CaseFile, expect: Expect, context: CaseContext) -> ScenarioSpec:
         key=case.id,
         description=case.description,
         prompt=case.input.message,
-        limits=Limits(max_turns=case.maxTurns),
+        limits=TrialLimits(max_turns=case.maxTurns),
         tags=tuple(dict.fromkeys(tag for tag in (context.tier, case.difficulty) if tag)),
         criteria=Criteria(expect=expect),
         stubs=case.stubs,

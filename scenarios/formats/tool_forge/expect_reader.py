@@ -10,7 +10,7 @@ from evaluators.grading.template_tokens import tokens_in
 from evaluators.js_text import string_of
 from evaluators.model import Json
 from evaluators.patterns import PatternError, compile_pattern
-from scenarios.formats.positions import Document, Location
+from scenarios.formats.positions import Location, PositionedDocument
 from scenarios.formats.problems import Problem
 from scenarios.formats.tool_forge.case_models import ExpectFile, ParamFile
 from scenarios.formats.tool_forge.expect_shapes import Shaper
@@ -33,7 +33,9 @@ class ReadExpect:
     problems: tuple[Problem, ...] = ()
 
 
-def read_expect(value: dict[str, Json], document: Document, at: Location, *, strict: bool) -> ReadExpect:
+def read_expect(
+    value: dict[str, Json], document: PositionedDocument, at: Location, *, strict: bool
+) -> ReadExpect:
     """Translate an `expect`. Unknown keys are lints, or errors if `strict`."""
     shaper = Shaper(document, at)
     shaped = shaper.shape(value)
@@ -57,12 +59,12 @@ def _unknown(problem: Problem, *, strict: bool) -> Problem:
     return replace(problem, lint=not strict)
 
 
-def _bad_patterns(found: ExpectFile, document: Document, at: Location) -> Iterator[Problem]:
+def _bad_patterns(found: ExpectFile, document: PositionedDocument, at: Location) -> Iterator[Problem]:
     for index, pattern in enumerate(found.responseMatches or ()):
         yield from _bad_pattern(pattern, document, (*at, "responseMatches", index))
 
 
-def _bad_pattern(pattern: str, document: Document, at: Location) -> Iterator[Problem]:
+def _bad_pattern(pattern: str, document: PositionedDocument, at: Location) -> Iterator[Problem]:
     try:
         compile_pattern(pattern, javascript=True)
     except PatternError as error:
@@ -70,7 +72,7 @@ def _bad_pattern(pattern: str, document: Document, at: Location) -> Iterator[Pro
 
 
 def _bad_params(
-    found: ExpectFile, shaped: dict[str, Json], document: Document, at: Location
+    found: ExpectFile, shaped: dict[str, Json], document: PositionedDocument, at: Location
 ) -> Iterator[Problem]:
     for index, param in enumerate(found.toolParams or ()):
         here = (*at, "toolParams", index)
@@ -86,7 +88,7 @@ def _bad_params(
         yield from _bad_param_value(param, document, (*here, "value"))
 
 
-def _bad_param_value(param: ParamFile, document: Document, at: Location) -> Iterator[Problem]:
+def _bad_param_value(param: ParamFile, document: PositionedDocument, at: Location) -> Iterator[Problem]:
     if param.assertion in WITHOUT_VALUE:
         return
     if param.assertion == "oneOf" and not isinstance(param.value, list):

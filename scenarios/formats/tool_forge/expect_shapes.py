@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from evaluators.js_text import string_of
 from evaluators.model import Json
-from scenarios.formats.positions import Document, Location
+from scenarios.formats.positions import Location, PositionedDocument
 from scenarios.formats.problems import Problem
 
 _NAMES = ("toolsCalled", "toolsNotCalled", "responseMatches")
@@ -20,7 +20,7 @@ _SCALAR = (str, int, float, bool)
 class Shaper:
     """Converts one `expect`; `lints` lists the conversions."""
 
-    document: Document
+    document: PositionedDocument
     at: Location
     lints: list[Problem] = field(default_factory=list)
 

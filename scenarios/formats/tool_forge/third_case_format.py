@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from evaluators.grading.assertions.expect import Expect, ToolParam
 from evaluators.js_text import string_of
 from evaluators.model import Json
-from scenarios.formats.positions import Document, Location
+from scenarios.formats.positions import Location, PositionedDocument
 from scenarios.formats.problems import Problem
 from scenarios.formats.tool_forge.case_models import CaseFile, CheckFile
 from scenarios.formats.validation import validate
@@ -29,7 +29,7 @@ def is_third_format(case: CaseFile) -> bool:
     )
 
 
-def translate(case: CaseFile, document: Document, at: Location, *, strict: bool) -> Translation:
+def translate(case: CaseFile, document: PositionedDocument, at: Location, *, strict: bool) -> Translation:
     """Return the assertions of a case in the third format."""
     what = "The case has no 'expect', so expectedTool, expectedArgs and checks are used as assertions."
     fix = "Write them as 'expect', which other runners also read."
@@ -72,7 +72,7 @@ def _arguments(case: CaseFile, tools: tuple[str, ...]) -> Iterator[tuple[str, st
 
 
 def _argument(
-    check: CheckFile, tools: tuple[str, ...], document: Document, at: Location
+    check: CheckFile, tools: tuple[str, ...], document: PositionedDocument, at: Location
 ) -> tuple[list[ToolParam], list[Problem]]:
     tool = check.tool or (tools[0] if tools else None)
     if tool is not None and check.arg is not None:
@@ -85,7 +85,7 @@ def _argument(
 
 
 def _not_checked(
-    case: CaseFile, tools: tuple[str, ...], document: Document, at: Location
+    case: CaseFile, tools: tuple[str, ...], document: PositionedDocument, at: Location
 ) -> Iterator[Problem]:
     if case.label:
         what = "The label rates a reference answer, so it is stored and not checked."

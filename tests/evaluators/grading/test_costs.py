@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evaluators.grading.costs import NO_RATE, UNKNOWN_COUNT, TrialCost, compute, cost_of, cost_sentences
+from evaluators.grading.costs import NO_RATE, UNKNOWN_COUNT, TrialCost, compute, compute_cost, cost_sentences
 from evaluators.model import MOST_TOKENS, Price, Usage, total_usage
 
 PRICE = Price(
@@ -23,13 +23,13 @@ USAGE = Usage(
 
 def test_every_part_has_its_rate():
     fresh, read, written, for_hour = 0.3, 0.18, 0.75, 0.6
-    assert cost_of(USAGE, PRICE) == pytest.approx(fresh + read + written + for_hour + 0.9 + 0.8)
+    assert compute_cost(USAGE, PRICE) == pytest.approx(fresh + read + written + for_hour + 0.9 + 0.8)
 
 
 def test_parts_without_a_rate_cost_as_much_as_others():
-    assert cost_of(USAGE, Price("m", 3.0, 15.0)) == pytest.approx(3.0 + 1.5)
+    assert compute_cost(USAGE, Price("m", 3.0, 15.0)) == pytest.approx(3.0 + 1.5)
     only_writes = Price("m", 3.0, 15.0, cache_write_per_million=4.0)
-    assert cost_of(USAGE, only_writes) == pytest.approx(0.7 * 3.0 + 0.3 * 4.0 + 1.5)
+    assert compute_cost(USAGE, only_writes) == pytest.approx(0.7 * 3.0 + 0.3 * 4.0 + 1.5)
 
 
 def test_parts_never_exceed_their_whole():

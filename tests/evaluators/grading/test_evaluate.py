@@ -5,7 +5,7 @@ import pytest
 from evaluators.grading.criteria import CompositeWeights, Criteria
 from evaluators.grading.evaluate import composite, evaluate, outcome
 from evaluators.grading.gates.file_gates import FileExists
-from evaluators.grading.judges.rubric import Criterion, JudgeCriteria, Rubric
+from evaluators.grading.judges.rubric import Criterion, JudgeCriteria, RubricCriteria
 from evaluators.model import CommandResult, CompletionError, Outcome, Score
 from evaluators.tool_use.tool import Tool
 from tests.evaluators.agentv_samples import CASE
@@ -86,7 +86,7 @@ def test_weights_of_nothing_give_no_composite() -> None:
     assert composite(CompositeWeights(gate_weight=0), (PASSED,), "pass") == (None, {})
 
 
-JUDGE = JudgeCriteria(rubric=Rubric(criteria=(Criterion(id="a", weight=1),)), pass_threshold=0.5)
+JUDGE = JudgeCriteria(rubric=RubricCriteria(criteria=(Criterion(id="a", weight=1),)), pass_threshold=0.5)
 ANSWER = '{"scores": {"a": 0.5}, "weighted_score": 0.5, "confidence": 1, "issues": [], "highlights": []}'
 
 

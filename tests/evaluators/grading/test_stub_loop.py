@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from evaluators.grading.assertions import tool_calls
+from evaluators.grading.assertions import calls_of_transcript
 from evaluators.grading.stub_loop import MAX_TURNS, ModelCall, ModelTurn, StubMessage, run_stubs
 from evaluators.model import Usage
 
@@ -51,7 +51,7 @@ def test_a_missing_stub_is_reported_to_the_model():
     done = run_stubs("m", STUBS, model)
     assert done.missing_stubs == ("gone", "gone")
     assert json.loads(model.asked[1][-1].text) == {"error": 'no stub for "gone"'}
-    assert [call.success for call in tool_calls(done.transcript)] == [False, False]
+    assert [call.success for call in calls_of_transcript(done.transcript)] == [False, False]
 
 
 def test_a_stub_may_be_any_value():
@@ -72,7 +72,7 @@ def test_it_stops_after_max_turns(given, turns):
 def test_calls_are_kept_in_order_over_turns_with_their_answers():
     again = ModelCall("get_weather", {"city": "Rome"}, "tc_1")
     done = run_stubs("m", STUBS, Model(ModelTurn("", (WEATHER,)), ModelTurn("", (again,)), ModelTurn("x")))
-    calls = tool_calls(done.transcript)
+    calls = calls_of_transcript(done.transcript)
     assert [call.params["city"] for call in calls] == ["Paris", "Rome"]
     assert [call.success for call in calls] == [True, True]
 

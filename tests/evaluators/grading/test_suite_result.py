@@ -5,19 +5,19 @@ from evaluators.grading.criteria import Criteria
 from evaluators.grading.evaluate import evaluate
 from evaluators.grading.evidence import Evidence
 from evaluators.grading.suite_result import (
-    Baseline,
     CaseResult,
+    CaseTrial,
     Comparison,
+    EarlierResult,
     SuiteRun,
-    TrialResult,
     compare_passes,
     suite_result,
     trial_result,
 )
 from evaluators.model import Score, Transcript
 
-PASSED = TrialResult("pass", 1.25, "", 6, 0, ("get_weather",), 142, cost_usd=0.016)
-FAILED = TrialResult(
+PASSED = CaseTrial("pass", 1.25, "", 6, 0, ("get_weather",), 142, cost_usd=0.016)
+FAILED = CaseTrial(
     "fail",
     2.1,
     "responseContains: expected 'Tokyo' in response but not found",
@@ -28,7 +28,7 @@ FAILED = TrialResult(
     ("{{snapshot:prices.current}}",),
     cost_usd=0.016,
 )
-DOWN = TrialResult("error", 0.5, "connection refused")
+DOWN = CaseTrial("error", 0.5, "connection refused")
 
 
 def case(*trials, id="a", description=""):
@@ -59,7 +59,7 @@ def test_it_is_the_contracts_sample_field_by_field():
         description_hash="cdf9a68519a5",
         registry_size=2,
         eval_file_hash="0123456789ab",
-        baseline=Baseline("r1", {"gs-get-weather-001": False, "gs-get-weather-002": True}),
+        baseline=EarlierResult("r1", {"gs-get-weather-001": False, "gs-get-weather-002": True}),
     )
     assert found == {
         "runId": "r2",
@@ -135,7 +135,7 @@ def test_an_unreachable_endpoint_is_marked_infrastructure():
 
 
 def test_an_endpoint_that_is_down_is_listed_as_a_regression():
-    found = result(case(DOWN), baseline=Baseline("r1", {"a": True}))
+    found = result(case(DOWN), baseline=EarlierResult("r1", {"a": True}))
     assert found["regressions"] == ["a"]
 
 
@@ -168,9 +168,9 @@ def test_the_first_failed_trial_represents_the_case():
 
 
 def test_details_list_later_failures_and_vacuous_passes():
-    (entry,) = result(case(TrialResult("pass", vacuous=True)))["cases"]
+    (entry,) = result(case(CaseTrial("pass", vacuous=True)))["cases"]
     assert entry["details"]["vacuous"] is True
-    (entry,) = result(case(TrialResult("fail", all_failures=("a: x", "b: y"))))["cases"]
+    (entry,) = result(case(CaseTrial("fail", all_failures=("a: x", "b: y"))))["cases"]
     assert entry["details"]["allFailures"] == ["a: x", "b: y"]
 
 
@@ -178,7 +178,7 @@ def test_details_list_later_failures_and_vacuous_passes():
     ("trials", "cost"),
     [
         ((PASSED, PASSED), 0.032),
-        ((PASSED, TrialResult("pass")), None),
+        ((PASSED, CaseTrial("pass")), None),
         ((PASSED, DOWN), 0.016),
         ((DOWN,), None),
     ],
@@ -212,7 +212,7 @@ def test_a_trial_has_the_result_of_its_verdict():
     found = trial_result(
         done.outcome, done.scores, tools_called=["a"], answer="Paris", seconds=1.5, cost_usd=0.1
     )
-    assert found == TrialResult(
+    assert found == CaseTrial(
         "fail",
         1.5,
         "responseContains: expected 'Tokyo' in response but not found",
@@ -250,7 +250,7 @@ def test_a_trial_with_an_error_has_a_reason():
     [((1.0, 2.0), 1500, 1500), ((1.0, None), 1000, 1000), ((None, None), None, None), ((0.0,), 0, 0)],
 )
 def test_an_unknown_time_is_null(seconds, milliseconds, total):
-    found = result(case(*(TrialResult("pass", each) for each in seconds)))
+    found = result(case(*(CaseTrial("pass", each) for each in seconds)))
     (entry,) = found["cases"]
     assert (entry["durationMs"], found["summary"]["totalDurationMs"]) == (milliseconds, total)
     each = [trial["durationMs"] for trial in entry["details"].get("trials", ())]

@@ -3,7 +3,7 @@ import re
 import pytest
 from rich.cells import cell_len
 
-from evaluators.grading.suite_result import Baseline, CaseResult, SuiteRun, TrialResult
+from evaluators.grading.suite_result import CaseResult, CaseTrial, EarlierResult, SuiteRun
 from evaluators.grading.suite_summary import suite_summary
 
 pytestmark = pytest.mark.spec("tool-forge", "Summary for the console")
@@ -43,9 +43,7 @@ def run(*cases, **changes):
 
 
 def case(id="a", description="", milliseconds=0, error=""):
-    return CaseResult(
-        id, description, (TrialResult("fail" if error else "pass", milliseconds / 1000, error),)
-    )
+    return CaseResult(id, description, (CaseTrial("fail" if error else "pass", milliseconds / 1000, error),))
 
 
 def weather(**changes):
@@ -100,7 +98,7 @@ def test_ids_and_errors_are_never_cut():
 
 @pytest.mark.spec("tool-forge", "Regressions and new passes against a baseline")
 def test_regressions_are_printed_with_the_other_changes():
-    baseline = Baseline("r1", {"a": True, "b": False, "gone": True})
+    baseline = EarlierResult("r1", {"a": True, "b": False, "gone": True})
     text = suite_summary(run(case("a", error="x: y"), case("b"), case("new"), baseline=baseline))
     assert "  REGRESSIONS against r1 (1): a\n" in text
     assert "  New passes against r1 (1): b\n" in text
@@ -109,14 +107,14 @@ def test_regressions_are_printed_with_the_other_changes():
 
 
 def test_an_endpoint_that_is_down_is_reported():
-    down = CaseResult("a", "", (TrialResult("error", 0, "refused"),))
+    down = CaseResult("a", "", (CaseTrial("error", 0, "refused"),))
     assert "    → agent error: refused\n" in suite_summary(run(down))
 
 
 @pytest.mark.spec("tool-forge", "Skipped values come with a warning")
 def test_skipped_values_are_shown_below_their_case():
     skipped = "responseContains: '{{seed:a}}' was skipped: {{seed:a}} unresolved."
-    trial = TrialResult("pass", 0, assertions_skipped=1, warnings=(skipped,), vacuous=True)
+    trial = CaseTrial("pass", 0, assertions_skipped=1, warnings=(skipped,), vacuous=True)
     lines = suite_summary(run(CaseResult("a", "", (trial,)), case("b"))).splitlines()
     assert lines[2:4] == [f"    ⚠ {skipped}", "    ⚠ Nothing was asserted, so it passed as vacuous."]
     assert lines[4].startswith("  ✓ b")
@@ -134,7 +132,7 @@ def test_of_many_cases_those_that_passed_are_only_counted():
 
 
 def test_an_unknown_time_is_not_zero():
-    untimed = CaseResult("b", "", (TrialResult("pass"),))
+    untimed = CaseResult("b", "", (CaseTrial("pass"),))
     lines = suite_summary(run(case("a", "d", 12), untimed)).splitlines()
     assert lines[1].endswith("  12ms")
     assert lines[2].endswith("  ·")

@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 
 from evaluators.grading.template_tokens import (
     Resolved,
-    Sources,
+    TokenSources,
     other_tokens_in,
-    resolve,
     resolve_items,
+    resolve_tokens,
     tokens_in,
 )
 from evaluators.js_text import string_of
@@ -28,7 +28,7 @@ SEED = {
     "with-hyphen": ["x"],
 }
 SNAPSHOT = {"prices": {"AAPL": {"current": 178.50}}}
-SOURCES = Sources(SEED, SNAPSHOT)
+SOURCES = TokenSources(SEED, SNAPSHOT)
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ SOURCES = Sources(SEED, SNAPSHOT)
 )
 @pytest.mark.spec("tool-forge", "Paths with dots and indexes")
 def test_it_replaces_tokens(value, text):
-    assert resolve(value, SOURCES) == Resolved(text)
+    assert resolve_tokens(value, SOURCES) == Resolved(text)
 
 
 @pytest.mark.parametrize(
@@ -71,26 +71,26 @@ def test_it_replaces_tokens(value, text):
 )
 @pytest.mark.spec("tool-forge", "Missing and null are unresolved")
 def test_a_token_without_a_value_is_unresolved(token):
-    assert resolve(token, SOURCES) == Resolved(None, (token,))
+    assert resolve_tokens(token, SOURCES) == Resolved(None, (token,))
 
 
 def test_one_unresolved_token_makes_the_value_unresolved():
-    found = resolve("{{seed:zero}} {{seed:x}} {{snapshot:y}}", SOURCES)
+    found = resolve_tokens("{{seed:zero}} {{seed:x}} {{snapshot:y}}", SOURCES)
     assert found == Resolved(None, ("{{seed:x}}", "{{snapshot:y}}"))
 
 
 @pytest.mark.spec("tool-forge", "Without a snapshot its tokens are unresolved")
 def test_without_a_source_its_tokens_are_unresolved():
-    assert resolve("{{snapshot:prices}}", Sources(SEED)).text is None
+    assert resolve_tokens("{{snapshot:prices}}", TokenSources(SEED)).text is None
 
 
 def test_a_list_may_be_the_root():
-    assert resolve("{{seed:[1]}}", Sources(["a", "b"])).text == "b"
+    assert resolve_tokens("{{seed:[1]}}", TokenSources(["a", "b"])).text == "b"
 
 
 def test_inserted_values_are_not_searched_for_tokens():
-    sources = Sources({"a": "{{seed:b}}", "b": "deep"})
-    assert resolve("{{seed:a}}", sources).text == "{{seed:b}}"
+    sources = TokenSources({"a": "{{seed:b}}", "b": "deep"})
+    assert resolve_tokens("{{seed:a}}", sources).text == "{{seed:b}}"
 
 
 def test_a_single_token_resolves_to_a_list():
@@ -119,17 +119,19 @@ def test_every_leaf_can_be_reached_by_its_path(steps, leaf):
             value, path = [None] * step + [value], f"[{step}]{path}"
         else:
             value, path = {step: value}, f".{step}{path}"
-    assert resolve(f"{{{{seed:{path.removeprefix('.')}}}}}", Sources(value)).text == string_of(leaf)
+    assert resolve_tokens(f"{{{{seed:{path.removeprefix('.')}}}}}", TokenSources(value)).text == string_of(
+        leaf
+    )
 
 
 @CALM
 @given(st.text(), st.text())
 def test_it_takes_any_text(value, path):
-    resolve(value, SOURCES)
-    resolve(f"{{{{seed:{path}}}}}", SOURCES)
+    resolve_tokens(value, SOURCES)
+    resolve_tokens(f"{{{{seed:{path}}}}}", SOURCES)
 
 
 @CALM
 @given(st.text(st.characters(exclude_characters="{}")))
 def test_a_text_without_braces_stays_as_it_is(value):
-    assert resolve(value, SOURCES) == Resolved(value)
+    assert resolve_tokens(value, SOURCES) == Resolved(value)

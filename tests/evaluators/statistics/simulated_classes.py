@@ -13,8 +13,8 @@ from evaluators.statistics.scenario_classes import (
     BROKEN_SHARE,
     SOLID_RATE,
     ScenarioClass,
+    class_probability,
     classify,
-    evidence_of,
 )
 
 SCENARIOS = 20_000
@@ -48,7 +48,7 @@ def _outcomes(rng: np.random.Generator, rate: float, trials: int) -> list[str]:
 
 def _called(rng: np.random.Generator, rate: float, trials: int, kind: ScenarioClass, scenarios: int) -> float:
     drawn = [_outcomes(rng, rate, trials) for _ in range(scenarios)]
-    return sum(classify(each) is kind and evidence_of(each).is_enough for each in drawn) / scenarios
+    return sum(classify(each) is kind and class_probability(each).is_enough for each in drawn) / scenarios
 
 
 def classified(trials: int, scenarios: int = SCENARIOS) -> Classified:
@@ -57,7 +57,7 @@ def classified(trials: int, scenarios: int = SCENARIOS) -> Classified:
     right: dict[bool, list[bool]] = {True: [], False: []}
     for rate in rng.beta(0.5, 0.5, scenarios):
         outcomes = _outcomes(rng, rate, trials)
-        right[evidence_of(outcomes).is_enough].append(classify(outcomes) is _range_of(rate))
+        right[class_probability(outcomes).is_enough].append(classify(outcomes) is _range_of(rate))
     return Classified(
         len(right[True]) / scenarios,
         float(np.mean(right[True])),

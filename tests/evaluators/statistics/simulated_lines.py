@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from evaluators.statistics.line import FEWEST_RUNS, Runs, compare_with_line
-from evaluators.statistics.line_members import Decision, PastRun, members_after
+from evaluators.statistics.line_members import AlertDecision, LineRun, members_after
 from evaluators.statistics.measure_change import ChangeVerdict, MeasureRule, Sample
 from evaluators.statistics.regression import compare_headline, overall
 from tests.evaluators.statistics.simulated_runs import HEADLINE, simulated_run
@@ -188,22 +188,22 @@ BEFORE_DROP, AFTER_DROP, STABLE = 12, 8, 30
 
 def history_of(
     rng: np.random.Generator, shifts: Sequence[float], scenarios: int, trials: int, drift: float
-) -> list[PastRun]:
+) -> list[LineRun]:
     """Return a history's runs with their verdicts, each compared with the line that those before it leave.
 
     Takes each run's change of all true pass rates. A run has a commit of its own, so none is pooled.
     """
     rates = rng.beta(2.4, 0.6, scenarios)
     samples: list[dict[str, Sample]] = []
-    past: list[PastRun] = []
+    past: list[LineRun] = []
     for key, shift in enumerate(shifts):
         passes = rng.binomial(trials, np.clip(rates + rng.normal(0, drift) + shift, 0.0, 1.0))
         new = {f"s{place}": Sample(trials, each / trials) for place, each in enumerate(passes.tolist())}
         line = members_after(past).newest
         verdict = _against(HEADLINE[0], [samples[each] for each in line], new)
         samples.append(new)
-        decision = Decision.OPEN if verdict == "regressed" else None
-        past.append(PastRun(key, verdict, decision, float(key)))
+        decision = AlertDecision.OPEN if verdict == "regressed" else None
+        past.append(LineRun(key, verdict, decision, float(key)))
     return past
 
 

@@ -12,8 +12,8 @@ import numpy as np
 
 from evaluators.statistics.error_shares import ONE_LOOK
 from evaluators.statistics.looks import (
-    Decision,
-    decide,
+    LookDecision,
+    decide_look,
     information,
     look_sizes,
     planned_levels,
@@ -105,12 +105,12 @@ def looked_at(
         assert state is not None
         fractions.append((state.fraction, state.table_fraction))
         levels = planned_levels(fractions)
-        look = decide(state, levels, is_last=size == sizes[-1])
-        if look.decision is not Decision.GO_ON:
+        look = decide_look(state, levels, is_last=size == sizes[-1])
+        if look.decision is not LookDecision.GO_ON:
             break
         running = [int(key) for key in look.undecided]
     verdict = overall(compare_headline([(PASS, before.samples, after.samples)], levels))
-    assert (verdict in CHANGED) == (look.decision is Decision.DECIDED)
+    assert (verdict in CHANGED) == (look.decision is LookDecision.DECIDED)
     return verdict, int(after.n.sum() + (0 if plan.baseline else before.n.sum()))
 
 
@@ -171,10 +171,10 @@ def unplanned_alarms(
             most = looks * trials if until_decided else 0
             state = state_of(before.samples, after.samples, PASS.smallest, most, is_paired=True)
             assert state is not None
-            look = decide(state, levels, is_last=not until_decided)
-            if look.decision is Decision.DECIDED:
+            look = decide_look(state, levels, is_last=not until_decided)
+            if look.decision is LookDecision.DECIDED:
                 alarms += 1
-            if look.decision in (Decision.DECIDED, Decision.FUTILE):
+            if look.decision in (LookDecision.DECIDED, LookDecision.FUTILE):
                 break
             if until_decided:
                 running = [int(key) for key in look.undecided]

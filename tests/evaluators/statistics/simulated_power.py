@@ -11,7 +11,7 @@ import numpy as np
 
 from evaluators.statistics.error_shares import PASS_RATE_SHARE
 from evaluators.statistics.measure_change import ChangeVerdict, MeasureChange, MeasureRule, Sample
-from evaluators.statistics.permutation_power import Level
+from evaluators.statistics.permutation_power import RateTestLevel
 from evaluators.statistics.power import RELIABLE, detectable, expected_rates
 from evaluators.statistics.regression import compare_headline, compare_measures, overall
 from tests.evaluators.statistics.simulated_runs import HEADLINE, samples_of
@@ -119,7 +119,7 @@ def planned_and_found(
         rates = rng.uniform(*span, scenarios)
         known = expected_rates(rng.binomial(5 * trials, rates).tolist(), [5 * trials] * scenarios)
         arms = [trials] * scenarios
-        change = detectable(known, arms, arms, Level(PASS_RATE_SHARE, PASS.smallest))
+        change = detectable(known, arms, arms, RateTestLevel(PASS_RATE_SHARE, PASS.smallest))
         if change is None or change > rates.mean():
             continue
         plans += 1

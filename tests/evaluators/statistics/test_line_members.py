@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from evaluators.statistics.line_members import Decision, PastRun, members_after
+from evaluators.statistics.line_members import AlertDecision, LineRun, members_after
 
 
-def runs(*verdicts: str, first: int = 1, **changes: object) -> list[PastRun]:
+def runs(*verdicts: str, first: int = 1, **changes: object) -> list[LineRun]:
     """Return runs numbered from `first` that closed in the second of their number; a regression's alert is open."""
     return [
-        PastRun(key, verdict, Decision.OPEN if verdict == "regressed" else None, float(key), **changes)
+        LineRun(key, verdict, AlertDecision.OPEN if verdict == "regressed" else None, float(key), **changes)
         for key, verdict in enumerate(verdicts, first)
     ]
 
 
-def decided(run: PastRun, decision: Decision, at: float) -> PastRun:
-    return PastRun(run.key, run.verdict, decision, run.finished, at)
+def decided(run: LineRun, decision: AlertDecision, at: float) -> LineRun:
+    return LineRun(run.key, run.verdict, decision, run.finished, at)
 
 
 STEADY = runs(*[""] * 6)
@@ -42,9 +42,9 @@ def test_three_good_runs_in_a_row_join_with_the_regression():
 @pytest.mark.parametrize(
     ("decision", "line"),
     [
-        (Decision.ACCEPTED, [8, 7]),
-        (Decision.REJECTED, [8, 7, 6, 5, 4, 3, 2, 1]),
-        (Decision.FIXED, [6, 5, 4, 3, 2, 1]),
+        (AlertDecision.ACCEPTED, [8, 7]),
+        (AlertDecision.REJECTED, [8, 7, 6, 5, 4, 3, 2, 1]),
+        (AlertDecision.FIXED, [6, 5, 4, 3, 2, 1]),
     ],
 )
 def test_a_decision_ends_the_freeze(decision, line):
@@ -52,7 +52,7 @@ def test_a_decision_ends_the_freeze(decision, line):
     found = members_after([*STEADY, decided(bad, decision, 8.5), after])
     # The second one's own alert is open, so it waits.
     assert found.since == 8
-    quiet = PastRun(8, "regressed", None, 8.0)
+    quiet = LineRun(8, "regressed", None, 8.0)
     found = members_after([*STEADY, decided(bad, decision, 8.5), quiet])
     assert (found.newest, found.since) == (line, None)
 
@@ -60,9 +60,9 @@ def test_a_decision_ends_the_freeze(decision, line):
 def test_runs_after_a_decision_are_judged_by_the_line_that_it_left():
     (bad,) = runs("regressed", first=7)
     later = runs("no_evidence", "equivalent", first=8)
-    found = members_after([*STEADY, decided(bad, Decision.ACCEPTED, 7.5), *later])
+    found = members_after([*STEADY, decided(bad, AlertDecision.ACCEPTED, 7.5), *later])
     assert found.newest == [9, 8, 7]
-    found = members_after([*STEADY, decided(bad, Decision.FIXED, 7.5), *later])
+    found = members_after([*STEADY, decided(bad, AlertDecision.FIXED, 7.5), *later])
     assert found.newest == [9, 8, 6, 5, 4, 3, 2, 1]
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from evaluators.statistics.error_shares import ONE_LOOK
 from evaluators.statistics.looks import (
-    Decision,
-    decide,
+    LookDecision,
+    decide_look,
     levels_of,
     look_sizes,
     planned_levels,
@@ -74,27 +74,27 @@ def test_looks_are_spaced_evenly(first, most, sizes):
 def looked(before, after, most=12, *, is_last=False, is_paired=True):
     state = state_of(before, after, 0.05, most, is_paired=is_paired)
     assert state is not None
-    return decide(state, planned_levels([(state.fraction, state.table_fraction)]), is_last=is_last)
+    return decide_look(state, planned_levels([(state.fraction, state.table_fraction)]), is_last=is_last)
 
 
 def test_a_broken_scenario_gets_trials_before_those_without_a_change():
     found = looked(side(6, 6, 6, 6, 6, 5), side(6, 6, 6, 2, 6, 5))
-    assert (found.decision, found.undecided) == (Decision.GO_ON, ("3",))
+    assert (found.decision, found.undecided) == (LookDecision.GO_ON, ("3",))
 
 
 def test_every_scenario_gets_trials_while_the_pass_rate_may_change():
     found = looked(side(6, 6, 6, 6, 6, 6), side(5, 5, 5, 5, 6, 5))
-    assert (found.decision, len(found.undecided)) == (Decision.GO_ON, 6)
+    assert (found.decision, len(found.undecided)) == (LookDecision.GO_ON, 6)
 
 
 def test_without_any_difference_half_of_the_trials_are_enough():
-    assert looked(side(6, 6, 5), side(6, 6, 5)).decision is Decision.FUTILE
-    assert looked(side(6, 6, 5), side(6, 6, 5), most=24).decision is Decision.GO_ON
+    assert looked(side(6, 6, 5), side(6, 6, 5)).decision is LookDecision.FUTILE
+    assert looked(side(6, 6, 5), side(6, 6, 5), most=24).decision is LookDecision.GO_ON
 
 
 def test_a_large_drop_is_decided_and_the_last_look_is_the_limit():
-    assert looked(side(*[6] * 8), side(*[0] * 8)).decision is Decision.DECIDED
-    assert looked(side(6, 6, 6), side(5, 5, 6), is_last=True).decision is Decision.LIMIT
+    assert looked(side(*[6] * 8), side(*[0] * 8)).decision is LookDecision.DECIDED
+    assert looked(side(6, 6, 6), side(5, 5, 6), is_last=True).decision is LookDecision.LIMIT
 
 
 def test_the_information_of_a_fixed_baseline_counts():

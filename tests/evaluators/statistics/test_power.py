@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from evaluators.statistics.permutation_power import Counts, Level, boschloo_power, found_share
+from evaluators.statistics.permutation_power import RateTestLevel, TrialCounts, boschloo_power, found_share
 from evaluators.statistics.power import (
     can_reach,
     detectable,
@@ -25,8 +25,8 @@ from tests.evaluators.statistics.simulated_power import (
     score_found,
 )
 
-VERDICT = Level(0.03, 0.05)
-CONFIRMATION = Level(0.05, one_sided=True)
+VERDICT = RateTestLevel(0.03, 0.05)
+CONFIRMATION = RateTestLevel(0.05, one_sided=True)
 
 
 def counted_share(rates, later, before, after, level, repeats=1_000):
@@ -146,11 +146,11 @@ def test_the_power_of_one_scenario_is_exact():
     from scipy.stats import binom
 
     expected = sum(binom.pmf(a, 6, 0.9) * binom.pmf(b, 5, 0.3) for a, b in chances)
-    assert boschloo_power(0.9, 0.3, 6, 5, Level(0.05)) == pytest.approx(expected)
+    assert boschloo_power(0.9, 0.3, 6, 5, RateTestLevel(0.05)) == pytest.approx(expected)
 
 
 def test_drawn_power_is_the_same_each_time():
-    counts = Counts((3, 3), (3, 3))
+    counts = TrialCounts((3, 3), (3, 3))
     assert found_share((0.9, 0.8), (0.2, 0.1), counts, VERDICT) == found_share(
         (0.9, 0.8), (0.2, 0.1), counts, VERDICT
     )

@@ -10,8 +10,8 @@ from evaluators.statistics.scenario_classes import (
     LEAST_PROBABILITY,
     SOLID_RATE,
     beta_cdf,
+    class_probability,
     classify,
-    evidence_of,
 )
 from tests.evaluators.statistics.simulated_classes import classified
 
@@ -71,7 +71,7 @@ def test_the_posterior_is_that_of_scipy(rate):
     ],
 )
 def test_a_class_says_what_it_rests_on(trials, text):
-    assert evidence_of([NAMES[each] for each in trials]).text == text
+    assert class_probability([NAMES[each] for each in trials]).text == text
 
 
 @pytest.mark.simulation

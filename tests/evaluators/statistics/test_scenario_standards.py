@@ -1,6 +1,12 @@
 import pytest
 
-from evaluators.statistics.comparability import Standard, comparability, named, not_comparable, sentence
+from evaluators.statistics.comparability import (
+    Standard,
+    comparability,
+    describe_incomparable,
+    name_incomparable,
+    not_comparable,
+)
 
 ONE = Standard("t", "g", "j", "r")
 
@@ -39,10 +45,10 @@ def test_only_scenarios_that_both_have_are_named():
     ],
 )
 def test_one_line_says_how_many_and_why(reasons, expected):
-    assert sentence(reasons) == expected
+    assert describe_incomparable(reasons) == expected
 
 
 def test_the_scenarios_can_be_named_with_it():
-    assert named({}) == ""
-    found = named({"a": ("gates",), "b": ("gates",)})
+    assert name_incomparable({}) == ""
+    found = name_incomparable({"a": ("gates",), "b": ("gates",)})
     assert found == "2 scenarios not comparable, changed: a (gates), b (gates)"

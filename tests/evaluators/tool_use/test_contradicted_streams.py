@@ -8,7 +8,7 @@ import pytest
 
 from evaluators.model import Event, Transcript
 from evaluators.tool_use.interaction import analyse
-from evaluators.tool_use.recorded_calls import read_record
+from evaluators.tool_use.recorded_calls import read_call_record
 from evaluators.tool_use.tool import Tool
 
 
@@ -52,7 +52,7 @@ CASES = {
 
 @pytest.mark.parametrize(("stated", "ran", "unrecorded"), CASES.values(), ids=CASES)
 def test_they_are_counted(stated: list[tuple[str, int | None]], ran: list[str], unrecorded: int) -> None:
-    calls = read_record(record(*ran))
+    calls = read_call_record(record(*ran))
     assert len(calls) == len(ran)
     found = analyse(stream(*stated), Tool(binary="t"), completed=True, record=calls)
     assert found.unrecorded == unrecorded

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from evaluators.model import Command, Event, Transcript
-from evaluators.tool_use.diagnosis import Thresholds, diagnose, messages_of, threshold_sentence
+from evaluators.tool_use.diagnosis import Thresholds, diagnose, error_messages, threshold_sentence
 from evaluators.tool_use.interaction import Interaction, Subcommand
 
 pytestmark = pytest.mark.spec("llm-tool-test", "Low errors and low help: clear docs, and the five patterns")
@@ -116,7 +116,7 @@ def test_a_missing_script_blames_no_docs_and_is_quoted(line: str, message: str, 
     metrics = interaction(
         error_rate=1.0, error_count=1, total_commands=1, commands=(command,), source="events"
     )
-    messages = messages_of(Transcript(events=(event, failed)), metrics)
+    messages = error_messages(Transcript(events=(event, failed)), metrics)
     (finding,) = diagnose(metrics, messages=messages)
     assert finding.pattern == pattern
     assert f"`{line}`: {message}" in finding.evidence

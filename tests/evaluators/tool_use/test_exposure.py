@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from evaluators.model import Event, Transcript
-from evaluators.tool_use.exposure import Document, estimated_tokens, opened_paths, quotes
+from evaluators.tool_use.exposure import ExposedDocument, estimated_tokens, opened_paths, quotes
 from tests.shell_events import shell
 
-GUIDE = Document(
+GUIDE = ExposedDocument(
     "AGENTS.md",
     "# Tasks\n\nExport with `taskmgr export --format json FILE`.\n"
     "Never delete the store without a backup of it.\n- short line\n```\ntaskmgr sync --all\n```\n",

@@ -17,7 +17,7 @@ from evaluators.tool_use.flag_confusion import argument_confusions
 from evaluators.tool_use.interaction import Interaction, analyse, scores
 from evaluators.tool_use.mcp_arguments import argument_problems
 from evaluators.tool_use.mcp_calls import mark_calls, refused_calls
-from evaluators.tool_use.mcp_record import RecordedCall, read_record
+from evaluators.tool_use.mcp_record import RecordedRequest, read_mcp_record
 from evaluators.tool_use.mcp_surface import McpSurface, surface_of
 from evaluators.tool_use.tool import McpServer, Tool
 from evaluators.transcripts import parse
@@ -97,7 +97,7 @@ RECORD = lines(
 
 
 def test_the_record_is_the_authority_where_events_lack_calls():
-    found = analysed(Transcript(text="done", source="transcript"), record=read_record(RECORD))
+    found = analysed(Transcript(text="done", source="transcript"), record=read_mcp_record(RECORD))
     assert pairs(found) == [
         ("search", ""),
         ("create", "arguments"),
@@ -113,8 +113,8 @@ def test_the_record_is_the_authority_where_events_lack_calls():
 
 def test_recorded_calls_are_not_counted_twice():
     record = [
-        RecordedCall("search", {"query": "milk"}, ended=True),
-        RecordedCall("create", {"x": 1}, ended=True),
+        RecordedRequest("search", {"query": "milk"}, ended=True),
+        RecordedRequest("create", {"x": 1}, ended=True),
     ]
     found = analysed(stream("opencode"), record=record)
     assert [command.subcommand for command in found.commands].count("search") == 1
@@ -122,7 +122,7 @@ def test_recorded_calls_are_not_counted_twice():
 
 
 def test_a_success_that_the_record_lacks_is_unknown_and_counted():
-    record = [RecordedCall("search", {"query": "milk"}, ended=True)]
+    record = [RecordedRequest("search", {"query": "milk"}, ended=True)]
     found = analysed(stream("opencode"), record=record)
     successes = [command for command in found.commands if command.exit_code == 0 and not command.help]
     assert [command.subcommand for command in successes] == ["search"]
@@ -142,7 +142,7 @@ def searches(queries: Iterable[int]) -> Transcript:
 
 @given(st.lists(st.integers(0, 3), max_size=8), st.lists(st.integers(0, 3), max_size=8))
 def test_a_call_takes_the_first_record_with_its_arguments_else_of_its_tool(asked, recorded):
-    record = [RecordedCall("search", {"query": query}, failure=f"{n}") for n, query in enumerate(recorded)]
+    record = [RecordedRequest("search", {"query": query}, failure=f"{n}") for n, query in enumerate(recorded)]
     marked = mark_calls(searches(asked), SERVER, None, record)
     left, expected = dict(enumerate(recorded)), []
     for query in asked:
@@ -157,7 +157,7 @@ def test_a_call_takes_the_first_record_with_its_arguments_else_of_its_tool(asked
 @pytest.mark.parametrize("recorded", [[-1] * 5_000, range(-5_000, 0), range(5_000, 0, -1)])
 def test_many_calls_with_many_records_take_linear_time(recorded):
     def mark(number):
-        record = [RecordedCall("search", {"query": query}, ended=True) for query in recorded[:number]]
+        record = [RecordedRequest("search", {"query": query}, ended=True) for query in recorded[:number]]
         mark_calls(searches(range(number)), SERVER, SURFACE, record)
 
     assert_linear_time(mark, 1_250, 5_000)
@@ -199,7 +199,7 @@ def test_agents_spellings_lead_to_the_servers_names():
 
 
 def test_half_of_a_surrogate_pair_in_the_record_is_replaced():
-    record = read_record(lines(("search", {"query": "a\ud800b", "\udfff": 1}, {"result": {}})))
+    record = read_mcp_record(lines(("search", {"query": "a\ud800b", "\udfff": 1}, {"result": {}})))
     (command,) = analysed(Transcript(), record=record).commands
     assert command.line == 'search {"?":1,"query":"a?b"}'
 
@@ -209,12 +209,12 @@ def test_half_of_a_surrogate_pair_in_the_record_is_replaced():
 def test_impossible_times_in_the_record_are_none(seconds):
     asked = f'{{"number": 1, "time": {seconds}, "request": {{"method": "tools/call", "params": {{"name": "x"}}}}}}'
     answered = f'{{"number": 1, "seconds": {seconds}, "response": {{"result": {{}}}}}}'
-    (call,) = read_record(f"{asked}\n{answered}\n".encode())
+    (call,) = read_mcp_record(f"{asked}\n{answered}\n".encode())
     assert (call.started, call.seconds) == (0.0, 0.0)
 
 
 def test_argument_keys_are_compared_with_the_schema():
-    record = read_record(
+    record = read_mcp_record(
         lines(
             ("create", {"titel": "a"}, {"result": {"isError": True}}),
             ("create", {"title": "a", "color": "green", "zzz": 1}, {"result": {"isError": True}}),

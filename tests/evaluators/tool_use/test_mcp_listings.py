@@ -12,7 +12,7 @@ from evaluators.tool_use.attempts import call_message
 from evaluators.tool_use.calls import calls
 from evaluators.tool_use.interaction import analyse
 from evaluators.tool_use.mcp_calls import mark_calls
-from evaluators.tool_use.mcp_record import listings, read_record
+from evaluators.tool_use.mcp_record import listings, read_mcp_record
 from evaluators.tool_use.mcp_surface import encoded, join_surfaces, surface_of
 from evaluators.tool_use.tool import McpServer, Tool
 
@@ -52,7 +52,7 @@ class Record:
 
 def found(record: Record, *events: Event) -> list[tuple[str, str]]:
     marked = mark_calls(
-        Transcript(events=events, source="stream"), SERVER, BEFORE, read_record(record.content)
+        Transcript(events=events, source="stream"), SERVER, BEFORE, read_mcp_record(record.content)
     )
     return [
         (each.subcommand or "", each.failure)
@@ -122,7 +122,7 @@ ENDS = {
 def test_a_result_that_breaks_the_output_schema_is_the_servers_fault(result, words):
     seen = set()
     for end in ENDS.values():
-        record = read_record(Record().list(SHAPE).call("shape", {"content": [], **result}).content)
+        record = read_mcp_record(Record().list(SHAPE).call("shape", {"content": [], **result}).content)
         events = (Event("tool_call", "1", "mcp__nasty__shape", input={}), end)
         marked = mark_calls(Transcript(events=events, source="stream"), SERVER, None, record)
         (command,) = analyse(marked, Tool(mcp=SERVER), completed=True).commands

@@ -11,7 +11,7 @@ from evaluators.grading.gates.mcp_gates import McpCalled
 from evaluators.model import Event, Transcript
 from evaluators.tool_use.interaction import Interaction, analyse
 from evaluators.tool_use.mcp_calls import mark_calls, refused_calls
-from evaluators.tool_use.mcp_record import read_record
+from evaluators.tool_use.mcp_record import read_mcp_record
 from evaluators.tool_use.mcp_surface import surface_of
 from evaluators.tool_use.tool import McpServer, Tool
 from evaluators.transcripts import parse
@@ -33,7 +33,7 @@ def session(case: str, agent: str, server: str, *, stderr: str = "") -> tuple[Tr
     listings = [json.loads(line) for line in content.splitlines() if b'"tools": [' in line]
     surface = surface_of(server, listings[0]["response"]["result"])
     transcript = parse(AGENTS[agent], (FILES / case / f"{agent}.stream.jsonl").read_bytes())
-    record = (*read_record(content), *refused_calls(stderr, tool))
+    record = (*read_mcp_record(content), *refused_calls(stderr, tool))
     marked = mark_calls(transcript, tool, surface, record)
     return marked, analyse(marked, Tool(mcp=tool), completed=True)
 
@@ -87,7 +87,7 @@ def test_calls_that_were_denied_are_not_run():
         Event("tool_call", "2", "mcp__notes__put", input={"a": 1}),
         ran,
     )
-    record = read_record(
+    record = read_mcp_record(
         b'{"number": 1, "request": {"method": "tools/call", "params": {"name": "put", "arguments": {"a": 1}}}}\n'
         b'{"number": 1, "response": {"result": {"isError": true}}}\n'
     )
@@ -98,8 +98,8 @@ def test_calls_that_were_denied_are_not_run():
 
 def test_a_call_that_evalhubs_time_limit_cut_is_unknown():
     content = b'{"number": 1, "request": {"method": "tools/call", "params": {"name": "put"}}}\n'
-    assert [(call.ended, call.failure) for call in read_record(content, was_cut=True)] == [(False, "")]
-    assert [(call.ended, call.failure) for call in read_record(content)] == [(True, "protocol")]
+    assert [(call.ended, call.failure) for call in read_mcp_record(content, was_cut=True)] == [(False, "")]
+    assert [(call.ended, call.failure) for call in read_mcp_record(content)] == [(True, "protocol")]
 
 
 def test_an_empty_record_says_that_nothing_was_called():

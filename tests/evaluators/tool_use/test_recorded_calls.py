@@ -6,24 +6,30 @@ import pytest
 
 from evaluators.model import Event, Transcript
 from evaluators.tool_use.interaction import Interaction, analyse
-from evaluators.tool_use.recorded_calls import Caller, Process, RecordedCall, origin_of, read_record
+from evaluators.tool_use.recorded_calls import (
+    Caller,
+    CallingProcess,
+    RecordedCall,
+    origin_of,
+    read_call_record,
+)
 from evaluators.tool_use.tool import Tool
 
-CLAUDE = Process(2, ("claude", "-p"), "/opt/node_modules/@anthropic-ai/claude-code/bin/claude")
-CODEX = Process(2, ("codex", "exec"), "/opt/bin/codex")
-AGENT_SCRIPT = Process(2, ("sh", "agent.sh"), "/usr/bin/dash", "/workspace/agent.sh")
-TEMPLATE = Process(1, ("/bin/sh", "-c", "sh agent.sh 'Do it' | tee log"), "/usr/bin/dash")
+CLAUDE = CallingProcess(2, ("claude", "-p"), "/opt/node_modules/@anthropic-ai/claude-code/bin/claude")
+CODEX = CallingProcess(2, ("codex", "exec"), "/opt/bin/codex")
+AGENT_SCRIPT = CallingProcess(2, ("sh", "agent.sh"), "/usr/bin/dash", "/workspace/agent.sh")
+TEMPLATE = CallingProcess(1, ("/bin/sh", "-c", "sh agent.sh 'Do it' | tee log"), "/usr/bin/dash")
 
 
-def bash(line: str, pid: int = 9) -> Process:
-    return Process(pid, ("/bin/bash", "-c", line), "/usr/bin/bash")
+def bash(line: str, pid: int = 9) -> CallingProcess:
+    return CallingProcess(pid, ("/bin/bash", "-c", line), "/usr/bin/bash")
 
 
-def program(*argv: str, script: str = "", written: bool = False, exe: str = "") -> Process:
-    return Process(10, argv, exe or f"/usr/bin/{argv[0]}", script, written)
+def program(*argv: str, script: str = "", written: bool = False, exe: str = "") -> CallingProcess:
+    return CallingProcess(10, argv, exe or f"/usr/bin/{argv[0]}", script, written)
 
 
-def call(*chain: Process, argv: tuple[str, ...] = ("mt", "add"), **fields: object) -> RecordedCall:
+def call(*chain: CallingProcess, argv: tuple[str, ...] = ("mt", "add"), **fields: object) -> RecordedCall:
     given = {"n": 1, "how": "file", "path": "/usr/bin/mt", "argv": argv, "start": 0.0, "exit": 0, **fields}
     return RecordedCall(asker=chain[0], parents=chain[1:], **given)  # type: ignore[arg-type]
 
@@ -65,7 +71,7 @@ def call(*chain: Process, argv: tuple[str, ...] = ("mt", "add"), **fields: objec
             id="a shell of Claude Code",
         ),
         pytest.param(
-            (Process(9, ("/bin/sh", "-c", "mt add"), "/usr/bin/dash"), CLAUDE), "a hook", id="a hook"
+            (CallingProcess(9, ("/bin/sh", "-c", "mt add"), "/usr/bin/dash"), CLAUDE), "a hook", id="a hook"
         ),
         pytest.param((CLAUDE,), "claude", id="Claude Code for itself"),
         pytest.param((AGENT_SCRIPT, TEMPLATE), "model", id="a script that is the agent"),
@@ -76,11 +82,13 @@ def call(*chain: Process, argv: tuple[str, ...] = ("mt", "add"), **fields: objec
             (bash("mt add"), CODEX, AGENT_SCRIPT, TEMPLATE), "model", id="a shell of an agent in a script"
         ),
         pytest.param(
-            (Process(1, ("/bin/sh", "-c", "mt add"), "/usr/bin/dash"),), "model", id="the template alone"
+            (CallingProcess(1, ("/bin/sh", "-c", "mt add"), "/usr/bin/dash"),),
+            "model",
+            id="the template alone",
         ),
     ],
 )
-def test_a_call_has_an_origin(chain: tuple[Process, ...], expected: str) -> None:
+def test_a_call_has_an_origin(chain: tuple[CallingProcess, ...], expected: str) -> None:
     found = origin_of(call(*chain))
     assert (found.program or found.caller.value) == expected
 
@@ -193,4 +201,4 @@ def test_equal_commands_are_matched_in_order() -> None:
 def test_a_record_is_read_in_the_order_of_starts() -> None:
     lines = [{"n": n, "how": "file", "path": "mt", "argv": ["mt"], "start": -float(n)} for n in (1, 2)]
     content = "".join(f"{json.dumps(line)}\n" for line in lines).encode()
-    assert [one.n for one in read_record(content)] == [2, 1]
+    assert [one.n for one in read_call_record(content)] == [2, 1]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluators.tool_use.recorded_calls import HOOK, Caller, origins_of, read_record
+from evaluators.tool_use.recorded_calls import HOOK, Caller, origins_of, read_call_record
 
 FOLDER = Path(__file__).parents[2] / "files/recorded"
 AGENTS = ("claude_code", "codex", "opencode")
@@ -15,7 +15,7 @@ OWN = ("own", "quoted", "pipe", "loop", "launchers", "inline", "written", "backg
 
 def callers(name: str) -> list[tuple[str, str, str]]:
     """Return who made each call, by which program, and the first word that the tool was told."""
-    calls = origins_of(read_record((FOLDER / f"{name}.jsonl").read_bytes()))
+    calls = origins_of(read_call_record((FOLDER / f"{name}.jsonl").read_bytes()))
     return [(str(origin.caller), origin.program, (*call.argv[1:], "")[0]) for call, origin in calls]
 
 

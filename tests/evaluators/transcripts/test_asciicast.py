@@ -3,12 +3,12 @@ from __future__ import annotations
 import json
 
 from evaluators.model import Event, Transcript
-from evaluators.transcripts.asciicast import cast_lines, steps
+from evaluators.transcripts.asciicast import cast_lines, recording_steps
 from tests.shell_events import shell
 
 
 def events_of(*events: Event) -> tuple[list[list[object]], list[bool]]:
-    found = steps(Transcript(events=events, source="events"))
+    found = recording_steps(Transcript(events=events, source="events"))
     lines = list(cast_lines(found, "create, trial 1", 1700000000))
     header = json.loads(lines[0])
     assert (header["version"], header["title"], header["timestamp"]) == (2, "create, trial 1", 1700000000)
@@ -37,7 +37,7 @@ def test_times_never_run_backwards() -> None:
     first = Event("tool_call", "1", "bash", "ls", timestamp="2026-11-01T10:00:10Z")
     second = Event("tool_call", "2", "bash", "pwd", timestamp="2026-11-01T10:00:00Z")
     third = Event("tool_call", "3", "bash", "id", timestamp="no time")
-    times = [step.at for step in steps(Transcript(events=(first, second, third)))]
+    times = [step.at for step in recording_steps(Transcript(events=(first, second, third)))]
     assert times == sorted(times)
 
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from evaluators.grading.assertions import ToolCall, tool_calls
+from evaluators.grading.assertions import ToolCall, calls_of_transcript
 from evaluators.model import Event, Usage
 from evaluators.transcripts import UnreadableTranscript, chat, parse
-from evaluators.transcripts.paths import MISSING, at, placed
+from evaluators.transcripts.paths import MISSING, at, place_item
 from tests.linear_time import assert_linear_time
 
 WEATHER = {"city": "Oslo"}
@@ -57,7 +57,7 @@ def test_plain_text_is_an_answer():
     ids=["params", "args", "input", "JSON", "function", "tool"],
 )
 def test_it_finds_the_calls(key, call):
-    assert tool_calls(read({"response": "", key: [call]})) == (ToolCall("w", WEATHER),)
+    assert calls_of_transcript(read({"response": "", key: [call]})) == (ToolCall("w", WEATHER),)
 
 
 RESPONSES = {
@@ -81,11 +81,14 @@ MESSAGES = {
 )
 def test_it_finds_the_calls_among_the_parts_of_an_answer(value):
     found = read(value)
-    assert (tool_calls(found), found.answer) == ((ToolCall("w", WEATHER),), "hi")
+    assert (calls_of_transcript(found), found.answer) == ((ToolCall("w", WEATHER),), "hi")
 
 
 def test_calls_may_be_names_only():
-    assert tool_calls(read({"text": "", "toolsCalled": ["a", "b"]})) == (ToolCall("a"), ToolCall("b"))
+    assert calls_of_transcript(read({"text": "", "toolsCalled": ["a", "b"]})) == (
+        ToolCall("a"),
+        ToolCall("b"),
+    )
 
 
 @pytest.mark.parametrize(
@@ -105,12 +108,12 @@ def test_calls_may_be_names_only():
     ids=json.dumps,
 )
 def test_it_knows_whether_a_call_succeeded(fields, success):
-    (call,) = tool_calls(read({"response": "", "toolCalls": [{"name": "w", **fields}]}))
+    (call,) = calls_of_transcript(read({"response": "", "toolCalls": [{"name": "w", **fields}]}))
     assert call.success is success
 
 
 def test_it_takes_the_time_of_each_call():
-    (call,) = tool_calls(read({"response": "", "toolCalls": [{"name": "w", "durationMs": 12.5}]}))
+    (call,) = calls_of_transcript(read({"response": "", "toolCalls": [{"name": "w", "durationMs": 12.5}]}))
     assert call.seconds == 0.0125
 
 
@@ -140,7 +143,7 @@ def test_omitted_values_are_unknown():
 def test_given_paths_come_before_the_known_names():
     value = {"response": "no", "data": {"say": "hi", "used": ["w"]}, "toolCalls": ["no"]}
     found = read(value, text_at="data.say", calls_at="data.used")
-    assert (found.answer, tool_calls(found)) == ("hi", (ToolCall("w"),))
+    assert (found.answer, calls_of_transcript(found)) == ("hi", (ToolCall("w"),))
 
 
 def test_a_given_path_that_leads_nowhere_leaves_the_known_names():
@@ -224,7 +227,7 @@ def piece(**function: str) -> dict[str, Any]:
 )  # fmt: skip
 def test_it_puts_a_stream_together(raw, answer, calls):
     found = parse("chat", raw)
-    assert (found.answer, tool_calls(found)) == (answer, calls)
+    assert (found.answer, calls_of_transcript(found)) == (answer, calls)
 
 
 RESPONSES_STREAM = (
@@ -251,7 +254,7 @@ MESSAGES_STREAM = (
 @pytest.mark.parametrize("events", [RESPONSES_STREAM, MESSAGES_STREAM], ids=["Responses", "Messages"])
 def test_it_puts_the_streams_of_model_providers_together(events):
     found = parse("chat", stream(*events))
-    assert (found.answer, tool_calls(found)) == ("cold", (ToolCall("w", WEATHER),))
+    assert (found.answer, calls_of_transcript(found)) == ("cold", (ToolCall("w", WEATHER),))
     assert found.usage == Usage(3, 0)
 
 
@@ -270,7 +273,7 @@ def test_many_calls_and_results_are_put_together_in_linear_time():
         return stream(*asked, *named, *[{"type": "tool_result", "name": "w", "success": True} for _ in many])
 
     def put_together(given):
-        assert all(call.success for call in tool_calls(parse("chat", given)))
+        assert all(call.success for call in calls_of_transcript(parse("chat", given)))
 
     assert_linear_time(put_together, events(5_000), events(20_000))
 
@@ -282,7 +285,7 @@ def test_the_pieces_of_a_call_are_put_together_in_linear_time():
         return stream(piece(name="w", arguments='"'), *middle, piece(arguments='"'))
 
     def put_together(given):
-        (call,) = tool_calls(parse("chat", given))
+        (call,) = calls_of_transcript(parse("chat", given))
         assert call.name == "w"
 
     assert_linear_time(put_together, pieces(1_875), pieces(7_500))
@@ -314,11 +317,11 @@ def test_a_path_leads_into_json(path, found):
 )
 def test_an_item_is_placed_at_a_path(value, path, result):
     before = json.dumps(value)
-    assert placed(value, path, "x") == result
+    assert place_item(value, path, "x") == result
     assert json.dumps(value) == before
 
 
 @pytest.mark.parametrize("path", ["", ".", "a..b", "[0]", "a[x]", "a[0"])
 def test_an_invalid_path_is_reported(path):
     with pytest.raises(ValueError, match="isn't a path"):
-        placed({}, path, "x")
+        place_item({}, path, "x")

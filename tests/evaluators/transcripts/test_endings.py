@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from evaluators.transcripts import parse
-from evaluators.transcripts.endings import Ending, ending_of, failure_in_opencode_log, is_of_service
+from evaluators.transcripts.endings import SessionEnd, ending_of, failure_in_opencode_log, is_of_service
 
 FILES = Path(__file__).parents[2] / "files"
 FOLDER = FILES / "outages"
@@ -25,7 +25,7 @@ def lines(*events: dict[str, Any]) -> bytes:
     return "\n".join(map(json.dumps, events)).encode()
 
 
-def ended(kind: str, *events: dict[str, Any]) -> Ending:
+def ended(kind: str, *events: dict[str, Any]) -> SessionEnd:
     found = ending_of(kind, lines(*events))
     assert found is not None
     return found
@@ -71,13 +71,13 @@ def test_a_log_of_a_session_that_went_on_has_no_failure():
 @pytest.mark.parametrize("kind", ["codex", "claude_code", "opencode"])
 def test_a_request_that_the_service_calls_wrong_is_the_agents_own(kind):
     found = ending_of(kind, (FOLDER / kind / "amid-400.jsonl").read_bytes())
-    assert found == Ending(closed=True)
+    assert found == SessionEnd(closed=True)
 
 
 def test_a_failure_after_the_final_result_does_not_count():
     """Claude Code woke up for a command in the background after its answer; then its service failed."""
     found = ending_of("claude_code", (FOLDER / "claude_code/answered-500.jsonl").read_bytes())
-    assert found == Ending(closed=True, answered=True)
+    assert found == SessionEnd(closed=True, answered=True)
 
 
 def test_the_final_result_stays_the_answer():
@@ -89,12 +89,12 @@ def test_the_final_result_stays_the_answer():
 def test_whole_and_cut_streams_are_told_apart(kind):
     whole = ending_of(kind, (FILES / f"streams/{kind}.jsonl").read_bytes())
     cut = ending_of(kind, (FILES / f"streams/{kind}_cut.jsonl").read_bytes())
-    assert (whole, cut) == (Ending(closed=True, answered=True), Ending())
+    assert (whole, cut) == (SessionEnd(closed=True, answered=True), SessionEnd())
 
 
 def test_a_session_that_ends_after_a_rejected_call_is_closed():
     found = ending_of("opencode", (FILES / "streams/opencode_rejected.jsonl").read_bytes())
-    assert found == Ending(closed=True)
+    assert found == SessionEnd(closed=True)
 
 
 @pytest.mark.parametrize("parser", ["events", "plain_text", "chat", "trace"])
@@ -128,7 +128,7 @@ def test_statuses_of_what_was_asked(status):
     ],
 )  # fmt: skip
 def test_what_claude_code_calls_an_error_and_is_the_trials_own(result):
-    assert ended("claude_code", {"type": "result", "is_error": True, **result}) == Ending(closed=True)
+    assert ended("claude_code", {"type": "result", "is_error": True, **result}) == SessionEnd(closed=True)
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,7 @@ def test_claude_codes_older_versions_name_a_failure_in_their_result_alone(text, 
     ],
 )
 def test_what_codex_fails_of_and_is_the_trials_own(message):
-    assert ended("codex", {"type": "turn.failed", "error": {"message": message}}) == Ending(closed=True)
+    assert ended("codex", {"type": "turn.failed", "error": {"message": message}}) == SessionEnd(closed=True)
 
 
 @pytest.mark.parametrize(
@@ -180,19 +180,19 @@ def test_a_session_that_is_repeating_a_request_says_so_in_its_last_event():
     """Its time limit ends it then."""
     work = {"type": "assistant", "message": {"content": []}}
     retry = {"type": "system", "subtype": "api_retry", "error_status": 429, "error": "rate_limit"}
-    assert ended("claude_code", work, retry) == Ending(failure="rate_limit", status=429)
-    assert ended("claude_code", retry, work) == Ending()
+    assert ended("claude_code", work, retry) == SessionEnd(failure="rate_limit", status=429)
+    assert ended("claude_code", retry, work) == SessionEnd()
     again = {"type": "error", "message": "Reconnecting... 2/5 (unexpected status 503 Unavailable: later)"}
     item = {"type": "item.completed", "item": {"type": "reasoning"}}
     assert ended("codex", item, again).status == 503
-    assert ended("codex", again, item) == Ending()
+    assert ended("codex", again, item) == SessionEnd()
     assert ended("codex", {"type": "error", "message": "Reconnecting... 1/5"}).failure
 
 
 def test_opencodes_own_ends():
     failed = {"type": "error", "error": {"name": "ContextOverflowError", "data": {"message": "too long"}}}
-    assert ended("opencode", failed) == Ending(closed=True)
+    assert ended("opencode", failed) == SessionEnd(closed=True)
     refused = {"name": "APIError", "data": {"message": "filtered", "isRetryable": False}}
-    assert ended("opencode", {"type": "error", "error": refused}) == Ending(closed=True)
+    assert ended("opencode", {"type": "error", "error": refused}) == SessionEnd(closed=True)
     login = {"name": "ProviderAuthError", "data": {"message": "expired", "providerID": "x"}}
     assert ended("opencode", {"type": "error", "error": login}).failure == "expired"

@@ -10,7 +10,7 @@ import pytest
 
 from evaluators.tool_use.tool import Tool
 from evaluators.transcripts.sessions import IMPORTERS, Session, UnreadableSession, parse_session_file
-from evaluators.transcripts.sessions.kept import keep
+from evaluators.transcripts.sessions.kept import keep_session
 from tests.session_files import PROMPT, STEPS, claude, codex, lines_of, opencode, otlp
 
 TOOL = Tool(binary="taskmgr")
@@ -43,7 +43,7 @@ def test_a_session_is_read(
     assert session.started.startswith("2026-11") and session.started < session.finished
     users = [event.text for event in session.transcript.events if event.role == "user"]
     assert users == ([] if agent == "OpenTelemetry" else [PROMPT])
-    kept = keep(session, TOOL, agent=found, sha256="0" * 64, file="s.jsonl").kept
+    kept = keep_session(session, TOOL, agent=found, sha256="0" * 64, file="s.jsonl").kept
     assert [each.line for each in kept.commands[:3]] == LINES
     failed = [each.failed for each in kept.commands]
     assert failed == [False, False, True, False, False]
@@ -53,7 +53,7 @@ def test_a_session_is_read(
 
 def test_only_redacted_commands_and_errors_are_kept() -> None:
     _, (session,), _ = read(claude())
-    kept = keep(session, TOOL, agent="Claude Code", sha256="0", file="s.jsonl").kept
+    kept = keep_session(session, TOOL, agent="Claude Code", sha256="0", file="s.jsonl").kept
     assert kept.errors == {2: "no such option: --fmt"}
     assert kept.commands[3].line.endswith("--token=[REDACTED]")
     stored = str(kept)
@@ -63,7 +63,7 @@ def test_only_redacted_commands_and_errors_are_kept() -> None:
 
 def test_a_whole_transcript_is_redacted() -> None:
     _, (session,), _ = read(claude())
-    kept = keep(session, TOOL, agent="Claude Code", sha256="0", file="s.jsonl", whole=True).kept
+    kept = keep_session(session, TOOL, agent="Claude Code", sha256="0", file="s.jsonl", whole=True).kept
     stored = str(kept)
     assert "my mail is [REDACTED_EMAIL]" in stored and "my notes" in stored
     assert "me@example" not in stored and "abcdef123456" not in stored
@@ -72,7 +72,7 @@ def test_a_whole_transcript_is_redacted() -> None:
 
 def test_help_that_the_agent_read_is_known() -> None:
     _, (session,), _ = read(codex())
-    help = keep(session, TOOL, agent="Codex", sha256="0", file="s").help
+    help = keep_session(session, TOOL, agent="Codex", sha256="0", file="s").help
     assert help[""].subcommands == ("create", "list")
     assert help["create"].names == ["--format"]
 
@@ -85,7 +85,7 @@ def test_a_rejected_call_is_no_failure() -> None:
             {"type": "tool_use", "id": "t0", "name": "Bash", "input": {"command": "taskmgr list"}}]}}, line]
     )  # fmt: skip
     _, (session,), _ = read(content)
-    kept = keep(session, TOOL, agent="Claude Code", sha256="0", file="s").kept
+    kept = keep_session(session, TOOL, agent="Claude Code", sha256="0", file="s").kept
     assert (kept.commands, kept.not_run) == ((), 1)
 
 
@@ -103,7 +103,7 @@ def test_traces_of_one_conversation_are_one_session() -> None:
 def test_broken_lines_are_named_and_skipped() -> None:
     first, rest = claude().split(b"\n", 1)
     _, (session,), problems = read(first + b"\n{broken\n[1]\n" + rest)
-    assert len(keep(session, TOOL, agent="", sha256="0", file="s").kept.commands) == 5
+    assert len(keep_session(session, TOOL, agent="", sha256="0", file="s").kept.commands) == 5
     assert problems == ["line 2: not a JSON object; skipped.", "line 3: not a JSON object; skipped."]
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from evaluators.model import Usage, total_usage
 from evaluators.transcripts import PARSERS, UnreadableTranscript, parse
-from evaluators.transcripts.traces import summary
+from evaluators.transcripts.traces import summarize_trace
 
 CALL = {"type": "tool_call", "timestamp": "2026-01-01T00:00:00Z", "name": "search"}
 
@@ -114,7 +114,7 @@ def test_it_reads_genai_spans_in_the_order_in_which_they_began(parser):
     assert (call.id, call.name, call.input) == ("call-1", "search", {"q": "cats"})
     assert found.events[3].output == "three"
     assert (found.answer, found.usage, found.source) == ("three cats", Usage(10, 3), "trace")
-    assert summary(found.events).tool_calls_by_name == {"search": 1}
+    assert summarize_trace(found.events).tool_calls_by_name == {"search": 1}
 
 
 def span(name: str, start: str, **attributes: object) -> dict[str, object]:

@@ -4,7 +4,7 @@ import pytest
 
 from evaluators.model import Event, Transcript
 from evaluators.tool_use.calls import calls
-from evaluators.transcripts.traces import as_trace, has_trace, read_trace, summary, timestamp
+from evaluators.transcripts.traces import as_trace, has_trace, read_trace, summarize_trace, timestamp
 
 TIME = "2026-01-01T00:00:00Z"
 
@@ -35,14 +35,14 @@ def test_an_event_without_a_valid_time_is_reported(time):
     found = read_trace([{"type": "tool_call", "name": "a", "timestamp": time}])
     assert found.events[0].timestamp is None
     assert found.problems == ("Trace events without an ISO 8601 timestamp: 1. They have no time.",)
-    assert summary(found.events).tool_calls_by_name == {"a": 1}
+    assert summarize_trace(found.events).tool_calls_by_name == {"a": 1}
 
 
 def test_it_keeps_an_unknown_type_raw_and_counts_it():
     item = {"type": "thought", "timestamp": TIME, "text": "hm"}
     found = read_trace([item])
     assert found.unknown_events == 1
-    assert summary(found.events).event_count == 1
+    assert summarize_trace(found.events).event_count == 1
     assert as_trace(found.events) == [item]
     assert "Unknown event types in the trace: thought" in found.problems[0]
 
@@ -55,7 +55,7 @@ def test_entries_that_are_not_objects_are_reported():
 
 def test_it_does_not_count_calls_without_a_name_by_name():
     trace = [{"type": "tool_call"}, {"type": "tool_call", "name": ""}, {"type": "error", "text": "x"}]
-    counts = summary(read_trace(trace).events)
+    counts = summarize_trace(read_trace(trace).events)
     assert (counts.event_count, counts.error_count) == (3, 1)
     assert (counts.tool_names, counts.tool_calls_by_name) == ((), {})
 

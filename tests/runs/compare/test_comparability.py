@@ -8,7 +8,7 @@ from django.test import Client
 from evaluators.grading.suite_summary import suite_summary
 from runs.compare.comparison import comparison_of
 from runs.compare.measure_changes import compare_run_measures
-from runs.exchange.exports.console import summary
+from runs.exchange.exports.console import summary_lines
 from runs.exchange.exports.document import run_digest, run_document
 from runs.exchange.exports.suite_result import suite_run
 from runs.models import Alert, Run
@@ -84,7 +84,7 @@ def test_a_run_over_rest_names_them_apart(runs):
 
 
 def test_the_console_lists_what_cannot_be_compared(runs):
-    text = summary(run_digest(runs[1].pk, most=10))
+    text = summary_lines(run_digest(runs[1].pk, most=10))
     assert f"! {NAMED}" in text
     assert "REGRESSIONS" not in text
 

@@ -14,7 +14,7 @@ from runs.compare.baselines import set_baseline
 from runs.compare.comparison import compare_with_baseline
 from runs.compare.confirmation import TOO_THIN, conclude
 from runs.compare.home_page.project_home import project_summary
-from runs.compare.trend_runs import TrendFilters, newest_runs
+from runs.compare.trend_runs import TrendFilters, newest_runs_of_suite
 from runs.engine import recording
 from runs.engine.reaper import reap
 from runs.engine.run_here import run_here
@@ -285,4 +285,4 @@ def test_confirmations_are_no_part_of_a_trend_or_the_home(project):
     runs = {run.pk for run in arms(launch)}
     lines = project_summary(project, now=timezone.now()).lines
     assert [line.latest.run.id for line in lines] == [alert.run_id]
-    assert not runs & {run.pk for run in newest_runs(alert.run.suite_id, TrendFilters())}
+    assert not runs & {run.pk for run in newest_runs_of_suite(alert.run.suite_id, TrendFilters())}

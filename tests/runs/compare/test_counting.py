@@ -10,9 +10,9 @@ from django.http import QueryDict
 from runs.compare.comparison import compare_with_baseline, incomparable
 from runs.compare.confirmation import suspicion_of
 from runs.compare.guidance.guidance_comparison import compare_chosen
-from runs.compare.guidance.guidance_runs import ChosenRuns, Setting
+from runs.compare.guidance.guidance_runs import RunsBySide, SharedSetting
 from runs.compare.measure_changes import RunComparison, compare_run_measures
-from runs.compare.trend_runs import TrendFilters, newest_runs
+from runs.compare.trend_runs import TrendFilters, newest_runs_of_suite
 from runs.compare.trends import trend
 from runs.compare.trends_page.trend_page import trend_page
 from runs.models import Run, RunMeasure
@@ -89,7 +89,7 @@ def test_recorded_and_reported_trials_compare_by_events(version):
 )
 def test_guidance_compares_by_the_source_that_all_runs_have(version, older, expected):
     before, after = run_of(version, older), run_of(version, metrics("recorded", 0.5, beside=0.25))
-    compared = compare_chosen(ChosenRuns(Setting("a", "", ""), (before,), (after,), interleaved=False))
+    compared = compare_chosen(RunsBySide(SharedSetting("a", "", ""), (before,), (after,), interleaved=False))
     assert error_rates(compared) == expected
 
 
@@ -172,7 +172,7 @@ def test_trials_without_a_source_are_left_out():
 
 def points(version: SuiteVersion) -> list[float]:
     """Return the error rates of the suite's trend, as its page and REST show them."""
-    runs = newest_runs(version.suite_id, TrendFilters())
+    runs = newest_runs_of_suite(version.suite_id, TrendFilters())
     page = trend_page(version.suite, QueryDict(f"measure={ERRORS}"))
     rest = trend(version.suite, ERRORS)
     shown = [each.value for each in page.charts[0].series.values]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from runs.compare.compared_with_first import compared_with_first
 from runs.compare.first_divergences import EndedTrial, first_divergences
+from runs.compare.side_by_side import compared_with_first
 from runs.models import CommandRecord, Run, RunDigest
 from runs.results.digests import command_sequences
 from tests.builders import close, make_project, make_run, make_suite, make_trial

@@ -10,7 +10,7 @@ from runs.compare.aa_pairs import aa_rates
 from runs.compare.baselines import baseline_of, check_choice, set_baseline
 from runs.compare.comparison import compare_with_baseline
 from runs.compare.measure_changes import compare_run_measures
-from runs.compare.trend_runs import TrendFilters, is_of_line, newest_runs
+from runs.compare.trend_runs import TrendFilters, is_of_line, newest_runs_of_suite
 from runs.errors import RequestError
 from runs.exchange.exports.document import run_json
 from runs.exchange.exports.summary_markdown import comparison_summary, run_summary
@@ -111,7 +111,10 @@ def test_it_is_in_no_line_and_no_aa_pair(version):
     again = compared(passed(version, **SAME))
     assert again.aa_scenarios == len(KEYS)
     assert aa_rates(run.suite_id, run.target_id).pairs == 1
-    lines = {each.pk: is_of_line(each, TrendFilters()) for each in newest_runs(run.suite_id, TrendFilters())}
+    lines = {
+        each.pk: is_of_line(each, TrendFilters())
+        for each in newest_runs_of_suite(run.suite_id, TrendFilters())
+    }
     assert (lines[run.pk], lines[again.pk]) == (False, True)
 
 

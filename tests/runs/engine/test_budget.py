@@ -78,7 +78,7 @@ def test_lanes_that_store_at_once_see_each_others_costs(version):
         following.append(recording.record_and_claim(its_claim, passed(cost_usd=0.25)))
 
     with ExitStack() as meanwhile, transaction.atomic():
-        recording.record(claim, passed(cost_usd=0.25))
+        recording.record_result(claim, passed(cost_usd=0.25))
         meanwhile.enter_context(beside(store))
         # Long enough to store a result, if nothing waited for this transaction.
         time.sleep(1)

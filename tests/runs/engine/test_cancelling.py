@@ -67,13 +67,13 @@ def test_a_running_run_waits_for_its_running_trials_only():
     recording.cancel_run(run.pk)
     assert state(run) == ("running", 1, 1)
     assert claims.cancelled_tokens([claim.token]) == {claim.token}
-    assert recording.record(claim, TrialResult(outcome="", cancelled=True))
+    assert recording.record_result(claim, TrialResult(outcome="", cancelled=True))
     assert state(run) == ("cancelled", 0, 2)
 
 
 def test_what_has_ended_before_is_kept():
     run = running()
-    recording.record(claimed(run), passed())
+    recording.record_result(claimed(run), passed())
     recording.cancel_run(run.pk)
     assert state(run) == ("cancelled", 0, 1)
     assert run.passed == 1

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from evaluators.tool_use.calls import calls
-from runs.engine.assess import transcript_of
+from runs.engine.assess import parse_recording
 from runs.engine.grading import evidence
 from runs.targets.providers.base import Recording
 
@@ -22,7 +22,7 @@ STREAM = (Path(__file__).parents[2] / "files/streams/claude_code_cut.jsonl").rea
 def test_the_last_command_of_a_session_that_evalhub_ended_is_unknown(
     ended: dict[str, Any], last: int | None
 ) -> None:
-    found = transcript_of(Recording(raw=STREAM, parser="claude_code", **ended))
+    found = parse_recording(Recording(raw=STREAM, parser="claude_code", **ended))
     assert [call.exit_code for call in calls(found.events)] == [1, last]
 
 
@@ -31,5 +31,5 @@ def test_graded_evidence_that_timed_out_is_read_alike(timed_out: bool, last: int
     given = evidence.GivenEvidence.model_validate(
         {"stream": {"parser": "claude_code", "text": STREAM.decode()}, "timed_out": timed_out}
     )
-    found = evidence.transcript_of(given, evidence.recording_of(given))
+    found = evidence.parse_evidence(given, evidence.evidence_as_recording(given))
     assert [call.exit_code for call in calls(found.events)] == [1, last]

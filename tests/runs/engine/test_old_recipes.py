@@ -17,7 +17,7 @@ from runs.engine.stored_trials.old_recipes import mark_old_recipes
 from runs.models import Artifact, Run, RunMeasure, TranscriptRecord, Trial
 from runs.models.trial import json_of, transcript_row
 from runs.results.counting import ends_of_run
-from runs.results.files.artifacts import keep
+from runs.results.files.artifacts import keep_content
 from scenarios.models import ScenarioVersion, SuiteVersion
 from tests.builders import close, make_project, make_run, make_suite, make_target, make_trial, score
 from tests.commands.calling import call
@@ -68,7 +68,7 @@ def run_of(
         row = transcript_row(trial.pk, each)
         TranscriptRecord.objects.create(trial=trial, **{k: v for k, v in row.items() if k != "trial"})
         if printed:
-            kept = keep("transcript", printed)
+            kept = keep_content("transcript", printed)
             Artifact.objects.create(trial=trial, name=kept.name, sha256=kept.sha256, size=kept.size)
     return close(run)
 

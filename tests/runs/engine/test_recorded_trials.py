@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from evalhub.teams.models import Project
-from evaluators.tool_use.recorded_calls import RecordedCall, read_record
+from evaluators.tool_use.recorded_calls import RecordedCall, read_call_record
 from evaluators.tool_use.tool import Tool
 from runs.engine.tool.tool_recording import recorded_tool, recording_problem
 from runs.models import Trial
@@ -29,7 +29,7 @@ def project() -> Project:
 
 def record_of(trial: Trial) -> tuple[RecordedCall, ...] | None:
     kept = trial.artifacts.filter(name="tool-calls").first()
-    return read_record(path_of(kept.sha256).read_bytes()) if kept else None
+    return read_call_record(path_of(kept.sha256).read_bytes()) if kept else None
 
 
 @pytest.mark.django_db(transaction=True)

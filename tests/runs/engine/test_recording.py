@@ -28,9 +28,9 @@ def scored(value: float, *, ok: bool) -> Evaluation:
 
 def test_the_last_result_closes_the_run_once():
     run = running()
-    recording.record(claimed(run), passed())
+    recording.record_result(claimed(run), passed())
     assert not recording.close_if_done(run.pk)
-    recording.record(claimed(run), passed(outcome="fail"))
+    recording.record_result(claimed(run), passed(outcome="fail"))
     run.refresh_from_db()
     assert (run.state, run.outcome, run.open) == ("finished", "fail", 0)
     assert not recording.close_if_done(run.pk)
@@ -61,7 +61,7 @@ def test_a_result_is_recorded_with_the_next_claim():
 def test_a_runs_outcome_is_its_worst_trials(outcomes, expected):
     run = running()
     for outcome in outcomes:
-        recording.record(claimed(run), passed(outcome=outcome))
+        recording.record_result(claimed(run), passed(outcome=outcome))
     run.refresh_from_db()
     assert run.outcome == expected
 
@@ -76,7 +76,7 @@ def test_the_rollups_are_those_done_by_hand():
     run = running(trials=2)
     # Both scenarios once, then both again: the first takes 1 and 3 seconds, the second 2 and 6.
     for seconds in (1.0, 2.0, 3.0, 6.0):
-        recording.record(claimed(run), passed(seconds, outcome="pass" if seconds < 6 else "fail"))
+        recording.record_result(claimed(run), passed(seconds, outcome="pass" if seconds < 6 else "fail"))
     rows = RunMeasure.objects.filter(run=run, measure__layer="trial", measure__name="seconds")
     found = {(row.scenario.key if row.scenario else ""): (row.n, row.mean, row.m2) for row in rows}
     # Means 2 and 4; squared differences 1+1 and 4+4; over the means 3, 1+1.
@@ -91,18 +91,18 @@ def test_the_rollups_are_those_done_by_hand():
 
 def test_errors_are_not_measured():
     run = running()
-    recording.record(claimed(run), passed(5.0))
-    recording.record(claimed(run), passed(100.0, outcome="error"))
+    recording.record_result(claimed(run), passed(5.0))
+    recording.record_result(claimed(run), passed(100.0, outcome="error"))
     row = RunMeasure.objects.get(run=run, scenario=None, measure__name="seconds")
     assert (row.n, row.mean) == (1, 5.0)
 
 
 def test_cost_and_tokens_are_summed_and_unknown_cost_is_not_zero():
     run = running()
-    recording.record(claimed(run), passed(usage=Usage(10, 5)))
+    recording.record_result(claimed(run), passed(usage=Usage(10, 5)))
     run.refresh_from_db()
     assert (run.cost_usd, run.tokens_in, run.tokens_out) == (None, 10, 5)
-    recording.record(claimed(run), passed(usage=Usage(1, 2), cost_usd=0.25))
+    recording.record_result(claimed(run), passed(usage=Usage(1, 2), cost_usd=0.25))
     run.refresh_from_db()
     assert (run.cost_usd, run.tokens_in, run.tokens_out) == (0.25, 11, 7)
 
@@ -117,7 +117,7 @@ def test_what_no_database_holds_is_replaced_and_the_rest_kept():
         evaluation=Evaluation("pass", (Score("gates", "script", passed=True, message=AWKWARD),)),
         transcript=Transcript(text="a\x00b", source="transcript"),
     )
-    assert recording.record(claim, result)
+    assert recording.record_result(claim, result)
     trial = Trial.objects.get(pk=claim.trial_id)
     assert (trial.answer, trial.error) == (STORED, STORED)
     assert trial.detail == {STORED: [STORED, {"deep": STORED}]}
@@ -128,7 +128,7 @@ def test_what_no_database_holds_is_replaced_and_the_rest_kept():
 def test_a_text_that_only_looks_like_an_escape_is_kept():
     run = running()
     claim = claimed(run)
-    recording.record(claim, passed(detail={"note": r"\u0000 and \ud800"}))
+    recording.record_result(claim, passed(detail={"note": r"\u0000 and \ud800"}))
     assert Trial.objects.get(pk=claim.trial_id).detail == {"note": r"\u0000 and \ud800"}
 
 
@@ -144,7 +144,7 @@ def test_the_reason_of_a_failed_preparation_may_hold_anything():
 def test_scores_are_kept_as_evaluate_returned_them():
     run = running()
     claim = claimed(run)
-    recording.record(claim, passed(evaluation=scored(1.0, ok=True)))
+    recording.record_result(claim, passed(evaluation=scored(1.0, ok=True)))
     (score,) = Trial.objects.get(pk=claim.trial_id).scores
     assert (score["layer"], score["name"], score["value"], score["passed"]) == (
         "gates",
@@ -159,7 +159,7 @@ def test_a_closed_run_leaves_no_places_behind():
     slot = claims.acquire_slot(run, run.target)
     assert slot is not None
     while (claim := claims.claim_trial(run.pk)) is not None:
-        assert recording.record(claim, passed())
+        assert recording.record_result(claim, passed())
     assert not RunSlot.objects.filter(run=run).exists()
     claims.release_slot(slot)
     assert not RunSlot.objects.exists()
@@ -187,7 +187,7 @@ def cannot_start(sentence: str = "The program is missing.", kind: str = "start")
 def test_three_equal_start_errors_cancel_the_rest():
     run = running(trials=5)
     for _ in range(3):
-        recording.record(claimed(run), cannot_start())
+        recording.record_result(claimed(run), cannot_start())
     run.refresh_from_db()
     assert (run.state, run.errors, run.cancelled, run.open) == ("finished", 3, run.trials - 3, 0)
     sentence = "The first 3 trials could not start: The program is missing."
@@ -207,7 +207,7 @@ def test_three_equal_start_errors_cancel_the_rest():
 def test_other_errors_let_the_run_go_on(results):
     run = running(trials=5)
     for result in results:
-        recording.record(claimed(run), result)
+        recording.record_result(claimed(run), result)
     run.refresh_from_db()
     assert (run.state, run.cancelled) == ("running", 0)
 
@@ -220,8 +220,8 @@ def test_gates_of_one_kind_have_measures_of_their_own():
         Score("gates", name, float(n % 2), n % 2 == 1, "", detail)
         for n, (name, detail) in enumerate(zip(names, details, strict=True))
     )
-    recording.record(claimed(run), passed(evaluation=Evaluation("fail", scores)))
-    recording.record(claimed(run), passed())
+    recording.record_result(claimed(run), passed(evaluation=Evaluation("fail", scores)))
+    recording.record_result(claimed(run), passed())
     measured = RunMeasure.objects.filter(run=run, scenario=None, measure__layer="gates")
     assert dict(measured.values_list("measure__name", "mean")) == {
         "file_exists": 0.0,

@@ -12,11 +12,11 @@ from evaluators.model import Event, Transcript
 from evaluators.tool_use.interaction import RULES_VERSION
 from runs.compare.comparison import incomparable
 from runs.compare.measure_changes import compare_run_measures
-from runs.engine.stored_trials.recounting import recount, runs_behind
+from runs.engine.stored_trials.recounting import recount, runs_to_recount
 from runs.models import Artifact, CommandRecord, Run, RunMeasure, SearchEntry, TranscriptRecord, Trial
 from runs.models.trial import transcript_row
 from runs.results.counting import compared_by, ends_of_run, rules_of_run
-from runs.results.files.artifacts import keep
+from runs.results.files.artifacts import keep_content
 from scenarios.models import ScenarioVersion
 from tests.builders import close, make_project, make_run, make_suite, make_target, make_trial, score
 from tests.commands.calling import call
@@ -103,7 +103,7 @@ def test_a_second_time_changes_nothing() -> None:
     old_run(PIPED)
     recount()
     before = _stored()
-    assert not runs_behind().exists()
+    assert not runs_to_recount().exists()
     assert recount().trials == 0 and _stored() == before
 
 
@@ -112,10 +112,10 @@ def test_an_interrupted_recount_goes_on() -> None:
     with pytest.raises(KeyboardInterrupt):
         recount(batch_done=_interrupt, batch=1)
     counted = Trial.objects.filter(detail__interaction__rules=RULES_VERSION).count()
-    assert counted == 1 and list(runs_behind()) == [run]
+    assert counted == 1 and list(runs_to_recount()) == [run]
     assert recount().trials == 2
     run.refresh_from_db()
-    assert rules_of_run(run.counting) == str(RULES_VERSION) and not runs_behind().exists()
+    assert rules_of_run(run.counting) == str(RULES_VERSION) and not runs_to_recount().exists()
 
 
 def test_an_interruption_leaves_no_comparison_out() -> None:
@@ -140,7 +140,7 @@ def test_trials_without_events_keep_figures_and_rules() -> None:
     assert recount().kept == 1
     run.refresh_from_db()
     assert Trial.objects.get().detail["interaction"] == OLD
-    assert rules_of_run(run.counting) == "1" and not runs_behind().exists()
+    assert rules_of_run(run.counting) == "1" and not runs_to_recount().exists()
 
 
 def test_raw_output_is_read_again() -> None:
@@ -154,7 +154,7 @@ def test_raw_output_is_read_again() -> None:
         "status": "failed",
     }
     raw = json.dumps({"type": "item.completed", "item": item}).encode() + b"\n"
-    kept = keep("transcript", raw)
+    kept = keep_content("transcript", raw)
     Artifact.objects.create(trial=Trial.objects.get(), name="transcript", sha256=kept.sha256, size=kept.size)
     recount()
     trial = run.trial_set.get()
@@ -173,7 +173,7 @@ def test_a_stored_record_is_counted_again() -> None:
     agent = {"pid": 2, "argv": ["codex", "exec"], "exe": "/opt/bin/codex"}
     call = {"n": 1, "how": "file", "path": "/usr/bin/tool", "argv": ["tool", "list"], "start": 1.0, "exit": 3}
     record = json.dumps({**call, "asker": asker, "parents": [agent], "seconds": 0.5}).encode()
-    kept = keep("tool-calls", record)
+    kept = keep_content("tool-calls", record)
     Artifact.objects.create(trial=trial, name="tool-calls", sha256=kept.sha256, size=kept.size)
     assert recount().trials == 1
     trial.refresh_from_db()
@@ -219,7 +219,7 @@ def test_raw_output_is_read_again_with_what_was_cut() -> None:
     run.trial_set.update(timed_out=True)
     trial = run.trial_set.get()
     for name, file in (("transcript", "opencode_cut.jsonl"), ("session", "opencode_cut_export.json")):
-        kept = keep(name, (STREAMS / file).read_bytes().replace(b"./taskmgr", b"tool"))
+        kept = keep_content(name, (STREAMS / file).read_bytes().replace(b"./taskmgr", b"tool"))
         Artifact.objects.create(trial=trial, name=name, sha256=kept.sha256, size=kept.size)
     recount()
     found = [(each.subcommand, each.exit_code) for each in trial.commands.all()]

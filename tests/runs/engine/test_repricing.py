@@ -11,12 +11,12 @@ from evaluators.grading.costs import COST_RULES
 from evaluators.model import Transcript, Usage
 from runs.compare.measure_changes import compare_run_measures
 from runs.compare.stored_changes import stored_changes
-from runs.engine.stored_trials.repricing import reprice, runs_behind
+from runs.engine.stored_trials.repricing import reprice, runs_to_reprice
 from runs.models import Artifact, ModelPrice, Run, RunMeasure, TranscriptRecord, Trial
 from runs.models.run import Trigger
 from runs.models.trial import transcript_row
 from runs.results.comparability import changed_parts
-from runs.results.files.artifacts import keep
+from runs.results.files.artifacts import keep_content
 from tests.builders import close, make_project, make_run, make_suite, make_target, make_trial
 from tests.commands.calling import call
 
@@ -58,7 +58,7 @@ def old_run(*raws: bytes | None, provider: str = "codex", source: str = OLD_SOUR
         row = transcript_row(trial.pk, Transcript(usage=Usage(1_000_000, 50_000)))
         TranscriptRecord.objects.create(trial=trial, **{k: v for k, v in row.items() if k != "trial"})
         if raw is not None:
-            kept = keep("transcript", raw)
+            kept = keep_content("transcript", raw)
             Artifact.objects.create(trial=trial, name="transcript", sha256=kept.sha256, size=kept.size)
     close(run)
     sums = {"tokens_in": 1_000_000 * len(raws), "tokens_out": 50_000 * len(raws)}
@@ -101,7 +101,7 @@ def test_a_second_time_changes_nothing() -> None:
     price(old_run(raw_codex(), None))
     reprice()
     before = stored()
-    assert not runs_behind().exists()
+    assert not runs_to_reprice().exists()
     assert reprice().trials == 0 and stored() == before
 
 

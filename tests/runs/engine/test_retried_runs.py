@@ -43,8 +43,8 @@ def carry_out(run: Run) -> None:
 def erred(version) -> Run:
     """Return a finished run with one pass and one error."""
     run = running(version)
-    recording.record(claimed(run), passed())
-    recording.record(claimed(run), error())
+    recording.record_result(claimed(run), passed())
+    recording.record_result(claimed(run), error())
     return Run.objects.get(pk=run.pk)
 
 
@@ -52,7 +52,7 @@ def test_a_retry_runs_errors_only_and_closes_again(erred):
     assert retry_trials(erred, RetryKind.RETRY, by=None) == 1
     assert counts(erred) == ("queued", "", 1, 1, 0, 0)
     Run.objects.filter(pk=erred.pk).update(state="running")
-    recording.record(claimed(erred), passed())
+    recording.record_result(claimed(erred), passed())
     assert counts(erred) == ("finished", "pass", 0, 2, 0, 0)
     assert [trial.outcome for trial in digests_of([erred.pk])[erred.pk].trials] == ["pass", "pass"]
     whole = RunMeasure.objects.get(run=erred, scenario=None, measure__name="pass")
@@ -87,7 +87,7 @@ def test_the_time_between_close_and_retry_does_not_count(erred):
 def test_a_second_retry_keeps_both_attempts(erred):
     retry_trials(erred, RetryKind.RETRY, by=None)
     Run.objects.filter(pk=erred.pk).update(state="running")
-    recording.record(claimed(erred), error("RetryKind."))
+    recording.record_result(claimed(erred), error("RetryKind."))
     retry_trials(erred, RetryKind.RETRY, by=None)
     assert list(TrialAttempt.objects.values_list("number", "error")) == [(1, "No answer."), (2, "RetryKind.")]
 
@@ -126,7 +126,7 @@ def test_errors_are_offered_without_a_query(erred, django_assert_num_queries):
 def test_trials_cancelled_after_equal_start_errors_are_retried(project):
     run = running(make_suite(project, ("a", "b", "c", "d", "e")))
     for _ in range(3):
-        recording.record(claimed(run), error("No program.", "start"))
+        recording.record_result(claimed(run), error("No program.", "start"))
     assert counts(run) == ("finished", "error", 0, 0, 3, 2)
     assert retryable_counts(run) == {"retry": 5, "resume": 2}
     assert retry_trials(run, RetryKind.RETRY, by=None) == 5
@@ -136,7 +136,7 @@ def test_trials_cancelled_after_equal_start_errors_are_retried(project):
 
 def test_a_cancelled_run_resumes_what_is_missing(version):
     run = running(version)
-    recording.record(claimed(run), passed())
+    recording.record_result(claimed(run), passed())
     recording.cancel_run(run.pk)
     run.refresh_from_db()
     assert retryable_counts(run) == {"resume": 1}
@@ -191,8 +191,8 @@ def test_a_fixed_target_applies_if_no_result_is_left(project):
 def test_a_retry_refuses_a_changed_configuration(version):
     run = launch(version).runs.get()
     assert preparation.prepare_run(run.pk)
-    recording.record(claimed(run), passed())
-    recording.record(claimed(run), error())
+    recording.record_result(claimed(run), passed())
+    recording.record_result(claimed(run), error())
     run.refresh_from_db()
     Run.objects.filter(pk=run.pk).update(fingerprint={**run.fingerprint, "provider_version": "0.1"})
     retry_trials(run, RetryKind.RETRY, by=None)

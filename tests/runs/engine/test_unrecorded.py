@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.db import OperationalError, connection
 
-from evaluators.grading.assertions import tool_calls
+from evaluators.grading.assertions import calls_of_transcript
 from evaluators.grading.evaluate import Evaluation
 from evaluators.model import Judging, Score, Usage
 from evaluators.tool_use.interaction import analyse
@@ -20,7 +20,7 @@ from runs.engine import lanes, recording, unrecorded
 from runs.engine.lane_pool import LanePool
 from runs.engine.reaper import reap
 from runs.models import Trial
-from runs.results.files.artifacts import Kept
+from runs.results.files.artifacts import StoredFile
 from runs.workers.claims import Claim
 from tests.builders import make_project
 from tests.runs.carrying import claimed, launch, lose, passed, running, shell_target, start, suite_of
@@ -39,7 +39,7 @@ def folder(settings, tmp_path: Path) -> Path:
 def whole_result() -> Any:
     """Return a result with every part, as a real agent's trial has it."""
     transcript = parse("codex", (STREAMS / "codex.jsonl").read_bytes(), b"")
-    assert tool_calls(transcript)
+    assert calls_of_transcript(transcript)
     judging = Judging(score=0.7, passed=True, model="m", rubric="r", reasoning="Good.")
     scores = (
         Score("gates", "file_exists", value=1.0, passed=True, detail={"path": "a"}),
@@ -51,7 +51,7 @@ def whole_result() -> Any:
         evaluation=Evaluation("pass", scores, 0.9, {"gates": 0.5}),
         usage=Usage(3, 4),
         answer="é ✓",
-        artifacts=(Kept("transcript", "a" * 64, 12, "text/plain"),),
+        artifacts=(StoredFile("transcript", "a" * 64, 12, "text/plain"),),
         detail={"notes": ["one"], "warnings": []},
         cost_usd=0.25,
     )
@@ -115,7 +115,7 @@ def test_a_result_whose_trial_another_worker_has_is_discarded():
     lanes.record_kept()
     run.refresh_from_db()
     assert (run.passed, run.open) == (0, 2)
-    assert recording.record(again, passed())
+    assert recording.record_result(again, passed())
     assert list(unrecorded.left()) == []
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from evaluators.grading.judges.rubric import Criterion, Rubric
+from evaluators.grading.judges.rubric import Criterion, RubricCriteria
 from runs.engine.workspace.judging_files import (
     Command,
-    Judging,
-    commands_of,
+    JudgingFiles,
+    commands_of_target,
     judging_files,
     named_by_judging,
     rubric_files,
@@ -33,7 +33,7 @@ def found(
     given: tuple[str, ...] = (),
 ) -> list[str]:
     scripts = frozenset({Command(script, cwd)} if script else ())
-    judging = Judging(frozenset(named), scripts)
+    judging = JudgingFiles(frozenset(named), scripts)
     commands = (Command(target, "e"),) if target else ()
     return sorted(judging_files(laid, judging, folder="e", given=given, target=commands))
 
@@ -123,7 +123,7 @@ def test_a_targets_commands_start_in_its_own_folder_too():
         Command("sh run.sh", "e/in"),
         Command("--x", "e/in"),
         Command("h", "e"),
-    } <= set(commands_of(definition, "e"))
+    } <= set(commands_of_target(definition, "e"))
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_a_targets_commands_start_in_its_own_folder_too():
     ],
 )
 def test_a_rubric_is_known_by_its_criteria(path, text, is_one):
-    rubric = Rubric(criteria=(Criterion(id="a", weight=1), Criterion(id="b c", weight=1)))
+    rubric = RubricCriteria(criteria=(Criterion(id="a", weight=1), Criterion(id="b c", weight=1)))
     assert rubric_files([FixtureFile(path, text.encode())], [rubric]) == (
         frozenset({path}) if is_one else frozenset()
     )

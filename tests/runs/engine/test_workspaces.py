@@ -17,7 +17,7 @@ from runs.engine.workspace.work_area import own_area
 from runs.engine.workspace.workspace import LocalWorkspace, fill, fresh_folder
 from runs.errors import ProviderError
 from runs.results.files.workspace_archive import ChangedFile, archive, changed_files
-from runs.sandbox.safe_walk import remove
+from runs.sandbox.safe_walk import remove_tree
 from runs.sandbox.sandbox import Level
 from runs.sandbox.user_namespaces import MOST_FREE
 from scenarios.formats.parsed import FixtureFile
@@ -115,7 +115,7 @@ def test_it_says_that_a_command_timed_out(tmp_path):
 
 def test_it_reports_a_command_that_cannot_start_as_its_result(tmp_path):
     broken = workspace(tmp_path)
-    remove(broken.path)
+    remove_tree(broken.path)
     result = broken.run("true", timeout_seconds=5)
     assert result.exit_code is None
     assert "does not exist" in result.error
@@ -260,11 +260,11 @@ def test_it_removes_what_was_made_read_only(tmp_path):
     program = (
         "import os, pathlib, sys, tempfile\n"
         "if os.geteuid() == 0: os.setgroups([]); os.setgid(65534); os.setuid(65534)\n"
-        "from runs.sandbox.safe_walk import remove\n"
+        "from runs.sandbox.safe_walk import remove_tree\n"
         "root = pathlib.Path(tempfile.mkdtemp()); deep = root / 'a' / 'b'; deep.mkdir(parents=True)\n"
         "(deep / 'f').write_text('x'); (root / 'l').symlink_to('/etc')\n"
         "deep.chmod(0o000); (root / 'a').chmod(0o500); root.chmod(0o500)\n"
-        "remove(root); remove(root); print(root.exists())\n"
+        "remove_tree(root); remove_tree(root); print(root.exists())\n"
     )
     root = Path(__file__).parents[3]
     code = f"import sys; sys.path.insert(0, {str(root)!r}); import runs.engine.workspace.workspace\n{program}"
@@ -278,7 +278,7 @@ def test_many_trials_leave_nothing(tmp_path):
     def trial() -> None:
         here = workspace(tmp_path)
         here.run(f"setsid sleep {seconds} >/dev/null 2>&1 & echo x > f", timeout_seconds=10)
-        remove(here.path)
+        remove_tree(here.path)
 
     trial()
     before = open_descriptors()

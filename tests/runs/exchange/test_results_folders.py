@@ -18,7 +18,7 @@ from evaluators.tool_use.waste import waste_scores
 from runs.errors import RequestError
 from runs.exchange.exports.exports import exported
 from runs.exchange.imports.import_results import import_results
-from runs.exchange.results_files.folders import packed
+from runs.exchange.results_files.importers import packed
 from runs.models import CommandRecord, Run, RunMeasure, Trial
 from runs.models.trial import scores_json
 from tests.builders import close, make_project, make_run, make_suite, make_trial

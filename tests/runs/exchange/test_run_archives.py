@@ -55,7 +55,7 @@ def stored(version: SuiteVersion, **outcomes: str) -> Run:
     JudgingRecord.objects.create(
         trial=trial, score=0.75, passed=True, model="m", content={"reasoning": "Good."}
     )
-    kept = artifacts.keep("transcript", b"$ notes add\ndone\n")
+    kept = artifacts.keep_content("transcript", b"$ notes add\ndone\n")
     Artifact.objects.create(trial=trial, **vars(kept))
     return Run.objects.get(pk=run.pk)
 

@@ -7,7 +7,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from runs.compare.home_page.project_home import project_summary, running_now, week_of
+from runs.compare.home_page.project_home import last_seven_days, project_summary, running_now
 from runs.compare.trends import trend
 from runs.results.digests import Digest
 from runs.results.filter_choices import choices
@@ -17,13 +17,13 @@ from runs.results.repeated_statements import statements
 from runs.results.run_filters import RunListFilters
 from runs.results.run_list import page_of_runs, rows
 from runs.results.run_page.layers import layers_of
-from runs.results.run_page.scenarios import chosen, facets, part_of
+from runs.results.run_page.scenarios import choose_rows, facets, part_of
 from runs.results.run_page.subcommands import subcommands
 from runs.results.run_trials import RunTrials, trials_of
-from runs.results.trial_page.trial_page import find_trial, trial_page
+from runs.results.trial_page.trial_page import find_shown_trial, trial_page
 from runs.review.review_page.rationales import rationales_of
-from runs.suites.suite_page.suite_list import SuiteFilters, suite_list
-from runs.suites.suite_page.suite_page import find_suite, suite_page
+from runs.suites.suite_page.suite_list import SuiteFilters, list_suites_of_project
+from runs.suites.suite_page.suite_page import find_shown_suite, suite_page
 from tests.builders import close, make_run, make_subcommand, make_suite, make_trial
 from tests.query_plans import query_plan
 from tests.runs.results.finished_runs import history, rows_of
@@ -41,8 +41,8 @@ READERS = {
     "scenario rows": (0, lambda v: rows_of(v.runs.first())),
     "progress": (0, lambda v: progress_of(v.runs.first())),
     "strips": (1, lambda v: strips(v.suite)),
-    "suite list": (6, lambda v: suite_list(v.suite.project, SuiteFilters())),
-    "suite page": (8, lambda v: suite_page(find_suite(v.suite.project, v.suite.slug))),
+    "suite list": (6, lambda v: list_suites_of_project(v.suite.project, SuiteFilters())),
+    "suite page": (8, lambda v: suite_page(find_shown_suite(v.suite.project, v.suite.slug))),
     "trend": (3, lambda v: trend(v.suite, "trial/pass")),
     "rationales": (3, lambda v: rationales_of(v.suite.project, v.suite.slug, "")),
 }
@@ -61,7 +61,7 @@ def test_it_asks_as_often_for_many_as_for_few(version, name, django_assert_num_q
 def test_a_trial_asks_for_its_parts_once(version, django_assert_num_queries):
     found = history(version)[0].trial_set.first()
     with django_assert_num_queries(7):
-        trial_page(find_trial(version.suite.project, found.pk))
+        trial_page(find_shown_trial(version.suite.project, found.pk))
 
 
 def test_layers_hold_means_gates_and_statements(version):
@@ -129,7 +129,7 @@ def test_scenarios_with_trials_that_were_not_run_have_a_chip(version):
     make_trial(run, "export", outcome="", state="running")
     rows = rows_of(run)
     assert {chip.name: chip.n for chip in facets(rows).chips} == {"": 2, "not-run": 1}
-    assert [row.key for row in chosen(rows, "not-run")] == ["create"]
+    assert [row.key for row in choose_rows(rows, "not-run")] == ["create"]
 
 
 def test_a_subcommand_with_few_calls_comes_last(version):
@@ -183,7 +183,10 @@ def test_trials_of_the_baseline_are_separate(version):
 @pytest.mark.skipif(connection.vendor != "sqlite", reason="PostgreSQL chooses by what the tables hold.")
 @pytest.mark.parametrize(
     ("read", "index"),
-    [(lambda project: week_of(project, now=timezone.now()), "run_by_day"), (running_now, "run_by_state")],
+    [
+        (lambda project: last_seven_days(project, now=timezone.now()), "run_by_day"),
+        (running_now, "run_by_state"),
+    ],
     ids=["week", "running"],
 )
 def test_the_home_finds_runs_by_index(version, read, index):

@@ -6,7 +6,7 @@ import pytest
 
 from evaluators.model import Event, Transcript
 from runs.models import CommandRecord
-from runs.results.trial_page.steps import text_of
+from runs.results.trial_page.steps import readable_text
 from runs.results.trial_page.timeline import timeline
 from tests.shell_events import shell
 
@@ -95,4 +95,4 @@ def test_other_work_between_attempts_parts_them():
     ],
 )
 def test_outputs_become_text(value, text):
-    assert text_of(value) == text
+    assert readable_text(value) == text

@@ -19,11 +19,11 @@ from runs.review.calibrations import (
     calibrated_versions,
     calibration_of,
     drifts,
+    judge_versions,
     repeated_judgings,
-    versions_of,
 )
-from runs.review.review_rounds import assign, decide, draw, next_item, rounds_of
-from runs.review.reviewing import resolve, review
+from runs.review.review_rounds import assign, decide_item, draw, next_item, rounds_of
+from runs.review.reviewing import record_who_was_right, review
 from tests.builders import close, make_member, make_project, make_run, make_suite, make_trials
 from tests.query_plans import query_plan
 from tests.runs.review.judged import VERSION, disagreed_trial, judged_trial, judging
@@ -42,7 +42,7 @@ def run(project: Any) -> Run:
 
 def label(made: Any, by: Any, answer: Any) -> None:
     for item in made.items.all():
-        decide(item, passed=answer(item), criteria={"task": answer(item)}, note="", by=by)
+        decide_item(item, passed=answer(item), criteria={"task": answer(item)}, note="", by=by)
 
 
 def test_a_round_draws_at_random_with_weights(project: Any, ada: Any, run: Run) -> None:
@@ -112,9 +112,9 @@ def test_an_unclear_label_does_not_count(project: Any, ada: Any, run: Run) -> No
 def test_the_second_label_is_refused(project: Any, ada: Any, run: Run) -> None:
     bob = make_member(project, "runner", "bob")
     item = draw(project, VERSION, 1, by=ada).items.get()
-    decide(item, passed=True, criteria={}, note="", by=ada)
+    decide_item(item, passed=True, criteria={}, note="", by=ada)
     with pytest.raises(StaleReview, match="ada decided item 1 of this round first"):
-        decide(item, passed=False, criteria={}, note="", by=bob)
+        decide_item(item, passed=False, criteria={}, note="", by=bob)
     item.refresh_from_db()
     assert item.passed is True
 
@@ -133,14 +133,14 @@ def test_only_one_person_takes_an_item(project: Any, ada: Any, run: Run) -> None
 
 def test_disagreements_are_kept_apart_from_labels(project: Any, ada: Any, run: Run) -> None:
     trial = disagreed_trial(run)
-    resolve(trial, right="judge_fooled", note="", by=ada)
+    record_who_was_right(trial, right="judge_fooled", note="", by=ada)
     found = calibration_of(project, VERSION, repeated_judgings(project))
     assert found.whole.labels == 0
     assert (found.among_disagreements.n, found.among_disagreements.value) == (1, 0.0)
 
 
 def test_disagreements_of_another_project_do_not_count(project: Any, ada: Any, run: Run) -> None:
-    resolve(disagreed_trial(run), right="judge_fooled", note="", by=ada)
+    record_who_was_right(disagreed_trial(run), right="judge_fooled", note="", by=ada)
     other = make_project("others")
     assert calibration_of(other, VERSION, {}).among_disagreements.n == 0
 
@@ -157,10 +157,10 @@ def test_disagreements_are_found_without_reading_every_run(project: Any) -> None
 def test_the_second_resolution_is_refused(project: Any, ada: Any, run: Run) -> None:
     bob = make_member(project, "runner", "bob")
     trial = disagreed_trial(run)
-    resolve(trial, right="both_fine", note="", by=ada)
+    record_who_was_right(trial, right="both_fine", note="", by=ada)
     with pytest.raises(StaleReview, match="ada resolved"):
-        resolve(trial, right="gate_weak", note="", by=bob)
-    resolve(trial, right="gate_weak", note="I looked again.", by=ada)
+        record_who_was_right(trial, right="gate_weak", note="", by=bob)
+    record_who_was_right(trial, right="gate_weak", note="I looked again.", by=ada)
     assert Resolution.objects.get().right == "gate_weak"
 
 
@@ -179,7 +179,7 @@ def test_drift_between_two_judges_on_the_same_trials(project: Any, run: Run) -> 
     assert [(each.first, each.second, each.trials, each.same) for each in found] == [(VERSION, other, 16, 12)]
     assert found[0].mean_difference == pytest.approx(4 * 0.45 / 16)
     close(run)
-    assert versions_of(project) == [VERSION, other]
+    assert judge_versions(project) == [VERSION, other]
 
 
 def test_a_criterion_can_be_reviewed(project: Any, ada: Any, run: Run) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from evaluators.tool_use.recorded_calls import RecordedCall, read_record
+from evaluators.tool_use.recorded_calls import RecordedCall, read_call_record
 from runs.sandbox.process import ProcessResult, run_process
 from runs.sandbox.profiles import AGENT
 from runs.sandbox.recording.record import RecordedTool, ToolRecord, places_of
@@ -63,7 +63,7 @@ class Place:
         record = ToolRecord(RecordedTool(name, places, by_name), self.workspace, inside, writable)
         result = run_process(command, cwd=self.workspace, env={}, sandbox=sandbox, record=record, **options)
         assert record.content is not None
-        return result, read_record(record.content)
+        return result, read_call_record(record.content)
 
     def inside(self, name: str) -> str:
         """Return the path of a file of the workspace in the sandbox."""

@@ -24,7 +24,7 @@ from runs.sandbox.outbound_http import Backend, Deadline, Transport, client
 from runs.targets.language_models.batch_requests import LONGEST_RESULTS
 from runs.targets.language_models.batches import batching_of
 from runs.targets.language_models.language_model import LanguageModel, complete_through_model
-from runs.targets.language_models.litellm_outbound import calling, load_litellm, session
+from runs.targets.language_models.litellm_outbound import calling, client_session, load_litellm
 from runs.targets.providers.access import resolve_access
 from runs.targets.providers.failures import refusal_in
 from runs.targets.providers.healthcheck import ask_address
@@ -255,7 +255,7 @@ def one_exchange(url: str) -> httpx.Response:
 
 def a_models_exchange(url: str) -> httpx.Response:
     with calling(HERE):
-        return session().post(url)
+        return client_session().post(url)
 
 
 @pytest.mark.parametrize("exchange", [one_exchange, a_models_exchange])
@@ -295,9 +295,9 @@ def test_pages_of_an_mcp_server_have_a_size_in_all():
 def test_results_of_a_batch_may_be_longer():
     with answering("127.0.0.1", lambda handler: _long(handler, 20 << 20)) as (url, _):
         with calling(HERE, longest=LONGEST_RESULTS):
-            assert len(session().get(url).content) == 20 << 20
+            assert len(client_session().get(url).content) == 20 << 20
         with calling(HERE), pytest.raises(httpx.RequestError, match="more than 16 MB"):
-            session().get(url)
+            client_session().get(url)
 
 
 def _long(handler: Any, length: int) -> None:

@@ -40,7 +40,7 @@ PUBLIC_ONES = {f"{kind} {address}:{PORT}" for kind in ("tcp", "udp") for address
 @pytest.fixture(autouse=True)
 def _needs_a_filter() -> None:
     containment(Level.BWRAP)
-    if problem := filtered_network.problem():
+    if problem := filtered_network.filtering_problem():
         missing("sandbox", f"Networks cannot be filtered here: {problem}.")
 
 

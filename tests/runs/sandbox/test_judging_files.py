@@ -41,7 +41,7 @@ import json, pathlib, sys
 sys.path.insert(0, "judges")
 import weights
 right = pathlib.Path("judges/gold.json").read_text() == '"CANARY-gold"' and weights.MARK == "CANARY-module"
-root = pathlib.Path(__file__).resolve().parents[3]
+root = pathlib.Path(__file__).resolve().parents[2]
 found = sorted(str(path.relative_to(root)) for path in root.rglob("*") if path.is_file() and path.suffix != ".pyc")
 print(json.dumps({"score": 1 if right else 0, "reasoning": " ".join(found)}))
 """

@@ -48,7 +48,7 @@ ALLOWED = {
     "exchange/exports/files.py": "writes what the command line names",
     "exchange/exports/github.py": "appends to the summary that a CI job names",
     "results/files/artifacts.py": "the data directory, by hash",
-    "exchange/results_files/folders.py": "reads what the command line names, without links",
+    "exchange/results_files/importers.py": "reads what the command line names, without links",
     "exchange/imports/session_files.py": "reads what the command line names, without following links out of it",
     "results/files/store_identity.py": "the store's own id",
     "results/files/backup.py": "the data directory",

@@ -26,7 +26,7 @@ from runs.sandbox.safe_paths import (
     read_beneath,
     write_beneath,
 )
-from runs.sandbox.safe_walk import disk_usage, entries_beneath, remove
+from runs.sandbox.safe_walk import disk_usage, entries_beneath, remove_tree
 from runs.sandbox.sandbox import Level
 from scenarios.formats.parsed import FixtureFile
 from tests.kept_files import path_of
@@ -173,7 +173,7 @@ def test_folders_deeper_than_any_path_are_removed(tmp_path, mode):
         os.close(here)
         here = below
     os.close(here)
-    remove(root)
+    remove_tree(root)
     assert not root.exists()
 
 
@@ -183,7 +183,7 @@ def test_removing_opens_up_nothing_that_a_link_leads_to(tmp_path, inside):
     closed.chmod(0o500)
     (inside / "link").symlink_to(closed)
     (inside / "shut").mkdir(mode=0o000)
-    remove(inside)
+    remove_tree(inside)
     assert not inside.exists()
     assert closed.stat().st_mode & 0o777 == 0o500
 

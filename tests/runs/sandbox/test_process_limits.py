@@ -15,7 +15,7 @@ import pytest
 
 from runs.errors import ProviderError
 from runs.sandbox.process import ProcessResult, run_process
-from runs.sandbox.process_tree import Process
+from runs.sandbox.process_tree import LiveProcess
 from runs.sandbox.profiles import AGENT, Caps
 from runs.sandbox.sandbox import Containment, Level
 from runs.sandbox.watchdog import resident
@@ -103,7 +103,7 @@ def test_memory_that_processes_share_counts_once(folders):
 
 def test_memory_of_a_process_that_has_ended_does_not_count():
     with subprocess.Popen(["true"]) as ended:
-        listed = Process(psutil.Process(ended.pid), rss_bytes=500 << 20)
+        listed = LiveProcess(psutil.Process(ended.pid), rss_bytes=500 << 20)
     assert resident([listed], enough=400 << 20) == 0
 
 

@@ -88,7 +88,7 @@ def test_keyrings_and_other_processes_are_out_of_reach(
 def attempt(folder: Path, level: Level, profile: Profile, egress: Egress) -> dict[str, int]:
     """Return the error numbers of a sandboxed command's calls."""
     contained = replace(containment(level), egress=egress)
-    if egress is Egress.INTERNET and (problem := filtered_network.problem()):
+    if egress is Egress.INTERNET and (problem := filtered_network.filtering_problem()):
         missing("sandbox", f"Networks cannot be filtered here: {problem}.")
     workspace, scratch = folder / "workspace", folder / "scratch"
     workspace.mkdir()

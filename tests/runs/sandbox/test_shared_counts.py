@@ -58,7 +58,7 @@ print(json.dumps(found))
 @pytest.fixture(autouse=True)
 def limited_machine() -> None:
     containment(Level.BWRAP)
-    if problem := user_namespaces.problem(detect_machine().bwrap):
+    if problem := user_namespaces.namespaces_problem(detect_machine().bwrap):
         missing("sandbox", f"Namespaces can't be limited here: {problem}.")
 
 
@@ -73,7 +73,7 @@ def limited_machine() -> None:
     ids=["full", "no network", "internet", "a gate"],
 )
 def test_a_command_takes_a_few(tmp_path: Path, profile: Profile, egress: Egress, namespaces: int) -> None:
-    if egress is Egress.INTERNET and (problem := filtered_network.problem()):
+    if egress is Egress.INTERNET and (problem := filtered_network.filtering_problem()):
         missing("sandbox", f"Networks cannot be filtered here: {problem}.")
     for time in ("first", "second"):  # the second command uses the first one's namespace again
         assert taken(tmp_path / time, profile, egress) == [[], 16, namespaces]

@@ -81,7 +81,7 @@ def test_full_is_the_workers_network(tmp_path: Path) -> None:
 def refused_to(tmp_path: Path, profile: Profile, egress: Egress) -> dict[str, str]:
     """Return the kinds of sockets that a sandboxed command can't open, and why."""
     contained = replace(containment(Level.BWRAP), egress=egress)
-    if egress is Egress.INTERNET and (problem := filtered_network.problem()):
+    if egress is Egress.INTERNET and (problem := filtered_network.filtering_problem()):
         missing("sandbox", f"Networks cannot be filtered here: {problem}.")
     workspace, scratch = tmp_path / "workspace", tmp_path / "scratch"
     workspace.mkdir()

@@ -12,10 +12,9 @@ from django.test import override_settings
 from evalhub.teams.models import Project
 from runs.errors import ProviderError
 from runs.models import Target
-from runs.sandbox.path_use import Use
 from runs.sandbox.process import run_process
 from runs.sandbox.sandbox import Level
-from runs.sandbox.target_roots import PathRefused, TargetRoots
+from runs.sandbox.target_roots import PathRefused, TargetRoots, Use
 from runs.sandbox.worker_settings import containment
 from runs.targets.edits import rewrite
 from runs.targets.import_targets import import_targets
@@ -203,7 +202,7 @@ def test_programs_on_path_need_no_list(team):
 
 @pytest.mark.parametrize("level", [Level.BWRAP, Level.LANDLOCK])
 def test_a_working_folder_is_writable_only_if_listed(world, level):
-    from runs.targets.definitions import define, resolve
+    from runs.targets.definitions import define, resolve_definition
     from runs.targets.providers.registry import make_provider
 
     contained = replace(at_level(level), targets=roots(world))
@@ -211,7 +210,7 @@ def test_a_working_folder_is_writable_only_if_listed(world, level):
         definition = define(
             {"name": "t", "provider": "cli", "command_template": "touch made; pwd", "cwd": f"{world}/{name}"}
         )
-        answer = make_provider(resolve(definition, {}), contained).invoke(invocation(world)).answer
+        answer = make_provider(resolve_definition(definition, {}), contained).invoke(invocation(world)).answer
         assert (answer or "").strip() == f"{world}/{name}"
         assert (world / name / "made").exists() is kept
 

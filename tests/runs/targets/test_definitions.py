@@ -4,7 +4,7 @@ import pytest
 
 from runs.errors import ProviderError
 from runs.sandbox.variables import allowed, parse_rules
-from runs.targets.definitions import TargetDefinition, define, hints_of_file, read_targets, resolve
+from runs.targets.definitions import TargetDefinition, define, hints_of_file, read_targets, resolve_definition
 from runs.targets.providers.options import camel_case
 from runs.targets.providers.registry import ALIASES, OPTIONS, PROVIDERS, make_provider
 from scenarios.formats.problems import Problem, ScenarioFileError
@@ -166,7 +166,7 @@ def test_of_two_spellings_the_first_with_a_value_counts(given, field, value):
 
 def test_a_health_checks_first_spelling_with_a_value_wins():
     check = {"type": "http", "url": "http://x", "timeoutSeconds": 9, "timeout_seconds": 2}
-    resolved = resolve(target(provider="cli", command_template="x", healthcheck=check), {})
+    resolved = resolve_definition(target(provider="cli", command_template="x", healthcheck=check), {})
     assert resolved.options.as_config()["healthcheck"]["timeoutMs"] == 2000
 
 
@@ -195,14 +195,14 @@ def test_an_unknown_field_is_a_lint_unless_the_target_is_a_command():
 
 def test_a_recorded_answer_may_look_like_anything():
     mock = target(provider="mock", response="Bearer abcdefgh12345 ${{ X }}")
-    assert resolve(mock, {}).options.as_config()["response"] == "Bearer abcdefgh12345 ${{ X }}"
+    assert resolve_definition(mock, {}).options.as_config()["response"] == "Bearer abcdefgh12345 ${{ X }}"
 
 
 def test_it_resolves_references_and_remembers_the_values():
     definition = target(
         provider="cli", command_template="x", env={"KEY": "${{ SECRET_KEY }}", "PORT": 80}, args=["${{ARG}}"]
     )
-    resolved = resolve(definition, {"SECRET_KEY": "hunter2", "ARG": "-v"})
+    resolved = resolve_definition(definition, {"SECRET_KEY": "hunter2", "ARG": "-v"})
     assert resolved.options.env == {"KEY": "hunter2", "PORT": "80"}
     assert resolved.options.args == ("-v",)
     assert set(resolved.secrets) == {"hunter2", "-v"}
@@ -220,22 +220,22 @@ def test_it_resolves_references_and_remembers_the_values():
 )
 def test_it_names_a_variable_that_is_missing(fields, env):
     with pytest.raises(ProviderError, match="needs the variable V ") as caught:
-        resolve(target(**fields), env)
+        resolve_definition(target(**fields), env)
     assert caught.value.kind == "configuration"
 
 
 def test_an_optional_field_without_its_variable_has_its_default():
     assert (
-        resolve(target(provider="codex", executable="${{ V }}", cwd="${{ V }}"), {}).options.as_config()[
-            "executable"
-        ]
+        resolve_definition(
+            target(provider="codex", executable="${{ V }}", cwd="${{ V }}"), {}
+        ).options.as_config()["executable"]
         == "codex"
     )
 
 
 @pytest.mark.parametrize("model", ["", " ", "${{ NONE }}"])
 def test_a_blank_model_of_gemini_is_the_default(model):
-    resolved = resolve(target(provider="gemini", api_key="${{ KEY }}", model=model), {"KEY": "k"})
+    resolved = resolve_definition(target(provider="gemini", api_key="${{ KEY }}", model=model), {"KEY": "k"})
     assert resolved.options.model == "gemini-2.5-flash"
 
 
@@ -247,7 +247,7 @@ def test_a_field_of_two_options_is_reported_once():
 
 def test_it_refuses_a_value_that_a_variable_spoils():
     with pytest.raises(ProviderError, match="timeout_seconds"):
-        resolve(target(provider="mock", timeout_seconds="${{ V }}"), {"V": "soon"})
+        resolve_definition(target(provider="mock", timeout_seconds="${{ V }}"), {"V": "soon"})
 
 
 @pytest.mark.parametrize("kind", [*OPTIONS, *ALIASES])
@@ -279,7 +279,7 @@ _REQUIRED = {
 @pytest.mark.parametrize("kind", OPTIONS)
 def test_every_kind_has_a_provider(kind):
     definition = define({"name": "t", "provider": kind, **_REQUIRED.get(kind, {})})
-    provider = make_provider(resolve(definition, {"K": "k"}), containment())
+    provider = make_provider(resolve_definition(definition, {"K": "k"}), containment())
     assert isinstance(provider.works_in_folder, bool)
     assert set(PROVIDERS) == set(OPTIONS)
 
@@ -371,7 +371,7 @@ def test_retry_fields_are_read_in_each_spelling(prefix, spelled):
     fields = {spelled(prefix + name): value for name, value in RETRY.items()}
     found = target(provider="gemini", api_key="${{ K }}", **fields)
     assert found.lints == ()
-    options = resolve(found, {"K": "key-1234"}).options
+    options = resolve_definition(found, {"K": "key-1234"}).options
     assert options.retry is not None
     assert options.retry.as_config() == {
         "maxRetries": 5,

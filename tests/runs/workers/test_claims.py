@@ -79,7 +79,7 @@ def test_a_result_clears_the_activity_and_keeps_the_worker():
     run = running()
     claim = claimed(run)
     write_activity([Activity(claim.trial_id, claim.token, "taskmgr list", 7, 0)])
-    recording.record(claim, passed())
+    recording.record_result(claim, passed())
     assert at_work(claim) == (worker_name(), "", None, None)
     write_activity([Activity(claim.trial_id, claim.token, "too late", 8)])
     assert at_work(claim) == (worker_name(), "", None, None)
@@ -117,9 +117,9 @@ def test_a_result_under_an_old_token_is_thrown_away():
     reap()
     new = claimed(run)
     assert new.trial_id == old.trial_id
-    assert not recording.record(old, passed(outcome="fail"))
-    assert recording.record(new, passed())
-    assert not recording.record(new, passed())
+    assert not recording.record_result(old, passed(outcome="fail"))
+    assert recording.record_result(new, passed())
+    assert not recording.record_result(new, passed())
     run.refresh_from_db()
     assert (run.passed, run.failed, run.open) == (1, 0, 1)
 

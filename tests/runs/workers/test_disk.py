@@ -59,7 +59,7 @@ def test_the_fourth_full_disk_is_an_error_that_says_so():
     claim = claimed(run)
     run.trial_set.filter(pk=claim.trial_id).update(put_back=claims.MAX_REQUEUES)
 
-    full = DiskFull(disk.sentence("/data/work", "No space left on device"))
+    full = DiskFull(disk.describe_blocking("/data/work", "No space left on device"))
     lanes.requeue_or_record_error(claim, full, is_over=lambda: True)
     trial = run.trial_set.get(pk=claim.trial_id)
     assert (trial.state, trial.outcome, trial.error_kind) == ("finished", "error", "disk")

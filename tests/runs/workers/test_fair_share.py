@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 from django.db import connections
 
-from evalhub.teams.models import Project
-from evalhub.teams.priorities import Priority
+from evalhub.teams.models import Priority, Project
 from runs.engine import lanes, preparation
 from runs.models import Run, RunSlot, Target, Trial
 from runs.workers import claims, fair_share

@@ -6,7 +6,7 @@ import pytest
 
 from runs.db.clock import database_now
 from runs.engine import run_here
-from runs.engine.abandoned import take_abandoned
+from runs.engine.reaper import take_abandoned
 from runs.engine.retrying import RetryKind, retry_trials, retryable_counts
 from runs.errors import NotRetryable
 from runs.models import Launch, Run

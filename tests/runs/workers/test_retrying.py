@@ -126,10 +126,10 @@ def test_a_result_whose_commit_was_not_answered_is_stored_once():
 
 def test_the_last_result_closes_its_run_without_its_answer():
     run = running(trials=1)
-    assert recording.record(claimed(run), passed())
+    assert recording.record_result(claimed(run), passed())
     last = claimed(run)
     with answer_lost():
-        assert recording.record(last, passed())
+        assert recording.record_result(last, passed())
     run.refresh_from_db()
     assert (run.state, run.passed, run.open) == ("finished", 2, 0)
 
@@ -159,10 +159,10 @@ def test_a_trial_is_claimed_once_the_connection_is_back():
 
 def test_a_run_is_closed_once_the_connection_is_back():
     run = running(trials=1)
-    assert recording.record(claimed(run), passed())
+    assert recording.record_result(claimed(run), passed())
     closing = LosesOnce('UPDATE "runs_run"', '"outcome"')
     with connection.execute_wrapper(closing):
-        assert recording.record(claimed(run), passed())
+        assert recording.record_result(claimed(run), passed())
     assert closing.lost
     run.refresh_from_db()
     assert (run.state, run.outcome, run.passed) == ("finished", "pass", 2)

@@ -11,7 +11,7 @@ from evaluators.grading.judges.rubric import Criterion
 from evaluators.tool_use.tool import Tool
 from scenarios.formats.llm_tool_test import matches
 from scenarios.formats.parsed import FixtureFile
-from scenarios.spec import Cost, Limits, MatrixEntry, PostScript
+from scenarios.spec import Cost, MatrixEntry, PostScript, TrialLimits
 
 
 def test_every_field_is_read():
@@ -24,7 +24,7 @@ def test_every_field_is_read():
     )
     assert spec.setup == ("taskmgr init",)
     assert spec.post == (PostScript(command="./after.sh", timeout_seconds=5),)
-    assert spec.limits == Limits(timeout_seconds=60, max_turns=9)
+    assert spec.limits == TrialLimits(timeout_seconds=60, max_turns=9)
     assert (spec.tags, spec.tier, spec.cost) == (("quick", "tasks"), 2, Cost(max_usd=0.5, cache=False))
     assert spec.matrix == (MatrixEntry(target="codex", models=("a", "b")), MatrixEntry(target="claude"))
     assert (spec.file, spec.line) == ("add-task.yaml", 1)
@@ -85,7 +85,7 @@ def test_short_forms_are_accepted():
 
 def test_keys_without_a_value_count_as_left_out():
     spec = read_one({"a.yaml": (SHORT + "tags:\nrun:\n  timeout_secs:\n").encode()})
-    assert (spec.tags, spec.limits) == ((), Limits())
+    assert (spec.tags, spec.limits) == ((), TrialLimits())
 
 
 PLACES = [

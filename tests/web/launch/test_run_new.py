@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
-from evalhub.teams.models import AuditEvent
-from evalhub.teams.priorities import Priority
+from evalhub.teams.models import AuditEvent, Priority
 from runs.models import Launch, Run, Trial
 from scenarios.models import Guidance, SuiteVersion, Upload
 from tests.builders import make_guidance, make_project, make_run, make_suite, make_target

@@ -5,13 +5,13 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from xml.etree import ElementTree
 
-from evalhub.web.column_chart import Column, columns
+from evalhub.web.column_chart import Column, draw_columns
 
 AT = datetime(2026, 11, 9, 12, tzinfo=UTC)
 
 
 def drawn(*given, end=1.0, baseline=None):
-    text = columns(
+    text = draw_columns(
         [Column(n, AT, *each) for n, each in enumerate(given, 1)], end=end, baseline=baseline, show=str
     )
     return text, ElementTree.fromstring(text)

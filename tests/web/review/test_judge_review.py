@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 
 from runs.models import JudgeCalibration, JudgingRecord, Overrule, Resolution, Review, ReviewRound, Run, Trial
-from runs.review.review_rounds import decide, draw
+from runs.review.review_rounds import decide_item, draw
 from scenarios.models import SuiteVersion
 from tests.builders import close, make_guidance, make_member, make_run, make_trial, score
 from tests.runs.review.judged import VERSION, judged_trial
@@ -228,7 +228,7 @@ def test_judged_pass_rates_stand_beside_the_corrected_ones(signed_in: SignIn, ru
     assert row.cell("Corrected for TPR and TNR").text == "not measured"
     ada = make_member(project, "runner", "ada")
     for item in draw(project, VERSION, 6, by=ada).items.all():
-        decide(item, passed=item.judge_passed, criteria={}, note="", by=ada)
+        decide_item(item, passed=item.judge_passed, criteria={}, note="", by=ada)
     row = parse(signed_in().get(address)).table(table).row(f"run {run.pk}")
     assert row.cell("Corrected for TPR and TNR").text.startswith("50 %")
 

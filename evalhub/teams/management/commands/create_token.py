@@ -9,8 +9,8 @@ from typing import Any
 from django.utils import timezone
 
 from evalhub.teams.access import default_project, of_user
+from evalhub.teams.members import person
 from evalhub.teams.models import ApiToken
-from evalhub.teams.people import person
 from evalhub.teams.roles import Role
 from evalhub.teams.tokens import TokenRefused, issue_token
 from evalhub.web.commands import PlainCommand, Refused, Result, fitting, number_of_days

@@ -55,7 +55,7 @@ class Command(PlainCommand):
         present = Membership.objects.filter(project=room, user=user).values_list("role", flat=True).first()
         role = options["role"] or present or Role.VIEWER.value
         Membership.objects.update_or_create(project=room, user=user, defaults={"role": role})
-        audit.record(room, None, "member.role", name, role=role)
+        audit.append_event(room, None, "member.role", name, role=role)
         document = {"name": name, "role": role, "project": room.slug}
         return Result(f"{name} is {role} of {room.name}.", document)
 

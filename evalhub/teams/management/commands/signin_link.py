@@ -10,8 +10,8 @@ from django.contrib.auth.models import User
 from django.urls import reverse
 
 from evalhub.teams.access import local_owner
+from evalhub.teams.members import person
 from evalhub.teams.models import SignInLink
-from evalhub.teams.people import person
 from evalhub.web.commands import PlainCommand, Result, port_number
 
 PORT_FILE = "up.lock"

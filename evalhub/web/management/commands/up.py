@@ -26,7 +26,7 @@ from django.db import OperationalError, connections
 
 from evalhub.broker import broker_directory, broker_program, write_broker_config
 from evalhub.lib.disk_errors import is_disk_full
-from evalhub.supervisor import Service, Supervisor, tie_to
+from evalhub.supervisor import SupervisedProcess, Supervisor, tie_to
 from evalhub.teams.management.commands.signin_link import PORT_FILE, new_link, sign_in_sentence
 from evalhub.web import example_agent
 from evalhub.web.checks import TAG
@@ -195,11 +195,11 @@ def _make_paths_absolute() -> None:
             os.environ[name] = str(Path(value).resolve())
 
 
-def _service(name: str, argv: list[str], logs: Path, **options: Any) -> Service:
-    return Service(name, argv, logs / f"{name}.log", settings.BASE_DIR, **options)
+def _service(name: str, argv: list[str], logs: Path, **options: Any) -> SupervisedProcess:
+    return SupervisedProcess(name, argv, logs / f"{name}.log", settings.BASE_DIR, **options)
 
 
-def _broker(logs: Path) -> Service:
+def _broker(logs: Path) -> SupervisedProcess:
     folder = broker_directory(settings.DATA_DIR)
     argv = [
         _broker_program(),
@@ -238,7 +238,7 @@ def _collect_static() -> None:
         stamp.write_text(now)
 
 
-def _web(logs: Path, port: int) -> Service:
+def _web(logs: Path, port: int) -> SupervisedProcess:
     argv = [sys.executable, "-m", "gunicorn", "evalhub.wsgi:application", "--bind", f"{LOOPBACK}:{port}"]
     argv += ["--worker-class", "evalhub.web.server.ThreadWorker", "--workers", "2", "--threads", "8"]
     argv += ["--graceful-timeout", "10", "--log-level", "warning", "--no-control-socket", "--preload"]
@@ -247,7 +247,7 @@ def _web(logs: Path, port: int) -> Service:
     return _service("web", argv, logs, env={"MALLOC_ARENA_MAX": "1"})
 
 
-def _workers(logs: Path) -> list[Service]:
+def _workers(logs: Path) -> list[SupervisedProcess]:
     celery = [sys.executable, "-m", "celery", "--app", "evalhub"]
     worker = [*celery, "worker", "--pool", "threads", "--loglevel", "WARNING"]
     worker += ["--without-gossip", "--without-mingle", "--without-heartbeat"]
@@ -260,7 +260,7 @@ def _workers(logs: Path) -> list[Service]:
     ]
 
 
-def _example_agent(logs: Path) -> Service:
+def _example_agent(logs: Path) -> SupervisedProcess:
     """Return the example agent behind HTTP; workers that start later know where it listens."""
     port = example_agent.free_port()
     os.environ.update(example_agent.addresses(port))

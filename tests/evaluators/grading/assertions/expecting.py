@@ -8,32 +8,32 @@ from evaluators.grading.assertions import (
     VERDICT,
     CaseVerdict,
     Expect,
-    Facts,
     ToolCall,
     ToolParam,
+    TrialFacts,
     case_verdict,
     check_assertions,
 )
 from evaluators.grading.criteria import Criteria
 from evaluators.grading.evaluate import Evaluation, evaluate
 from evaluators.grading.evidence import Evidence
-from evaluators.grading.template_tokens import Sources
+from evaluators.grading.template_tokens import TokenSources
 from evaluators.model import Event, Score, Transcript
 
 
-def seen(answer: str = "", *calls: str | ToolCall, **more: Any) -> Facts:
+def seen(answer: str = "", *calls: str | ToolCall, **more: Any) -> TrialFacts:
     """Facts with an answer and calls, those given by name alone without a word on their success."""
     made = tuple(ToolCall(call) if isinstance(call, str) else call for call in calls)
     if "seed" in more or "snapshot" in more:
-        more["sources"] = Sources(more.pop("seed", None), more.pop("snapshot", None))
-    return Facts(answer, made, **more)
+        more["sources"] = TokenSources(more.pop("seed", None), more.pop("snapshot", None))
+    return TrialFacts(answer, made, **more)
 
 
-def judged(facts: Facts, **expect: Any) -> CaseVerdict:
+def judged(facts: TrialFacts, **expect: Any) -> CaseVerdict:
     return case_verdict(check_assertions(Expect(**expect), facts))
 
 
-def failures(facts: Facts, **expect: Any) -> tuple[str, ...]:
+def failures(facts: TrialFacts, **expect: Any) -> tuple[str, ...]:
     return judged(facts, **expect).all_failures
 
 

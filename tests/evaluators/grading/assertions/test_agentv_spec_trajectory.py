@@ -7,7 +7,7 @@ import pytest
 from evaluators.grading.evaluator import trace_context
 from evaluators.grading.evidence import Evidence
 from evaluators.model import Score, Transcript
-from evaluators.transcripts.traces import read_trace, summary
+from evaluators.transcripts.traces import read_trace, summarize_trace
 from tests.evaluators.agentv_samples import called, score_of, traced
 
 
@@ -54,7 +54,7 @@ class TestTraceDataModel:
     def test_trace_summary_computation(self):
         calls = [{"type": "tool_call", "name": name} for name in ("searchDocs", "searchDocs", "verify")]
         trace = [event for call in calls for event in (call, {"type": "tool_result"})]
-        assert summary(read_trace(trace).events).as_json() == {
+        assert summarize_trace(read_trace(trace).events).as_json() == {
             "eventCount": 6,
             "toolNames": ["searchDocs", "verify"],
             "toolCallsByName": {"searchDocs": 2, "verify": 1},

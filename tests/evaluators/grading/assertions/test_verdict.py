@@ -1,6 +1,6 @@
 import pytest
 
-from evaluators.grading.assertions import ASSERTIONS, Expect, ToolParam, tool_calls
+from evaluators.grading.assertions import ASSERTIONS, Expect, ToolParam, calls_of_transcript
 from evaluators.model import Event, Transcript, Usage
 from tests.evaluators.grading.assertions.expecting import (
     asserted,
@@ -179,10 +179,12 @@ def test_a_model_that_executes_no_tools_cannot_have_tool_errors():
 )
 @pytest.mark.spec("tool-forge", "A call's name, success, duration and parameters")
 def test_a_call_has_the_success_of_its_result(result, success):
-    (call,) = tool_calls(Transcript(events=(Event("tool_call", id="1", name="a", input={"p": 1}), result)))
+    (call,) = calls_of_transcript(
+        Transcript(events=(Event("tool_call", id="1", name="a", input={"p": 1}), result))
+    )
     assert (call.name, call.params, call.success) == ("a", {"p": 1}, success)
 
 
 def test_a_call_without_a_result_has_no_success():
-    (call,) = tool_calls(Transcript(events=(Event("tool_call", name="a", input="text"),)))
+    (call,) = calls_of_transcript(Transcript(events=(Event("tool_call", name="a", input="text"),)))
     assert (call.params, call.success) == ({}, None)

@@ -10,7 +10,7 @@ import pytest
 from evaluators.grading.evidence import Evidence
 from evaluators.model import Score, Transcript
 from evaluators.tool_use.mcp_calls import mark_calls
-from evaluators.tool_use.mcp_record import read_record
+from evaluators.tool_use.mcp_record import read_mcp_record
 from evaluators.tool_use.tool import McpServer, Tool
 from tests.evaluators.grading.gates.gate_samples import gate_of
 
@@ -29,7 +29,7 @@ def check(gate: dict[str, Any], calls: list[tuple[str, dict[str, Any], bool]]) -
         entries += [{"number": number, "request": request}]
         entries += [{"number": number, "response": {"result": {"isError": failed}}}]
     reading = {"number": 99, "request": {"method": "resources/read", "params": {"uri": "notes://guide"}}}
-    record = read_record(b"\n".join(json.dumps(each).encode() for each in [*entries, reading]))
+    record = read_mcp_record(b"\n".join(json.dumps(each).encode() for each in [*entries, reading]))
     transcript = mark_calls(Transcript(), SERVER, None, record)
     return gate_of.validate_python(gate).check(Evidence(transcript, tool=Tool(mcp=SERVER)))
 
@@ -67,7 +67,7 @@ def test_a_failed_call_is_no_expected_call_and_a_forbidden_one():
 
 def test_a_call_with_an_unknown_end_is_no_success():
     content = b'{"number": 1, "request": {"method": "tools/call", "params": {"name": "create"}}}'
-    transcript = mark_calls(Transcript(), SERVER, None, read_record(content, was_cut=True))
+    transcript = mark_calls(Transcript(), SERVER, None, read_mcp_record(content, was_cut=True))
     gate = gate_of.validate_python({"type": "mcp_called", "tool": "create"})
     assert gate.check(Evidence(transcript, tool=Tool(mcp=SERVER))).passed is False
 
@@ -79,7 +79,7 @@ def test_a_call_with_an_unknown_end_is_no_success():
 def test_gates_take_a_tool_with_its_server(has_others, tool, passed):
     content = b"""{"number": 1, "request": {"method": "tools/call", "params": {"name": "create"}}}
 {"number": 1, "response": {"result": {}}}"""
-    transcript = mark_calls(Transcript(), SERVER, None, read_record(content), has_others=has_others)
+    transcript = mark_calls(Transcript(), SERVER, None, read_mcp_record(content), has_others=has_others)
     evidence = Evidence(transcript, tool=Tool(mcp=SERVER))
     assert gate_of.validate_python({"type": "mcp_called", "tool": tool}).check(evidence).passed is passed
     assert (

@@ -7,14 +7,14 @@ import json
 import pytest
 
 from evaluators.grading.evidence import Evidence
-from evaluators.grading.judges.criterion_reasons import names
 from evaluators.grading.judges.ready_rubrics import READY
-from evaluators.grading.judges.rubric import Criterion, Rubric
-from evaluators.grading.judges.rubric_prompt import user_prompt
+from evaluators.grading.judges.rubric import Criterion, RubricCriteria
+from evaluators.grading.judges.rubric_prompt import rubric_prompt
 from evaluators.grading.judges.rubric_reply import BadReply, read_reply
 from evaluators.model import Transcript
+from runs.review.statement_groups import names
 
-PLAIN = Rubric(criteria=(Criterion(id="task", weight=1.0), Criterion(id="style", weight=1.0)))
+PLAIN = RubricCriteria(criteria=(Criterion(id="task", weight=1.0), Criterion(id="style", weight=1.0)))
 ASKING = PLAIN.model_copy(update={"require_fields": ("scores", "reasons")})
 
 
@@ -55,7 +55,7 @@ def test_a_rubric_can_require_reasons() -> None:
 
 def test_only_a_rubric_that_requires_reasons_asks() -> None:
     evidence = Evidence(Transcript())
-    assert '"reasons"' not in user_prompt(PLAIN, evidence)
-    assert '"reasons": {"task": "<why, in one sentence>", "style"' in user_prompt(ASKING, evidence)
+    assert '"reasons"' not in rubric_prompt(PLAIN, evidence)
+    assert '"reasons": {"task": "<why, in one sentence>", "style"' in rubric_prompt(ASKING, evidence)
     assert PLAIN.short_hash != ASKING.short_hash
     assert READY["guidance"].asks_reasons

@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from evaluators.grading.judges.rubric import Criterion, Rubric
-from evaluators.grading.judges.rubric_prompt import user_prompt
+from evaluators.grading.judges.rubric import Criterion, RubricCriteria
+from evaluators.grading.judges.rubric_prompt import rubric_prompt
 from evaluators.grading.judges.rubric_reply import BadReply, first_object, read_reply, validated_reply
 from tests.evaluators.samples import evidence
 from tests.linear_time import assert_linear_time, quarter
 
 pytestmark = pytest.mark.spec("llm-tool-test", "The judge's reply")
 
-RUBRIC = Rubric(
+RUBRIC = RubricCriteria(
     criteria=(
         Criterion(id="a", weight=0.3),
         Criterion(id="b", weight=0.4),
@@ -177,7 +177,7 @@ def test_it_refuses_answers_that_do_not_fit_the_rubric(changes: dict[str, Any], 
 
 @pytest.mark.parametrize("fields", [(), ("scores",)], ids=["all", "scores alone"])
 def test_no_score_is_invented_where_a_reply_is_cut(fields: tuple[str, ...]) -> None:
-    rubric, whole = Rubric(criteria=RUBRIC.criteria, require_fields=fields), json.dumps(reply())
+    rubric, whole = RubricCriteria(criteria=RUBRIC.criteria, require_fields=fields), json.dumps(reply())
     for length in range(len(whole)):
         try:
             found = read_reply(whole[:length], rubric)
@@ -191,8 +191,8 @@ def test_no_score_is_invented_where_a_reply_is_cut(fields: tuple[str, ...]) -> N
 @pytest.mark.parametrize("fields", [(), ("scores",)], ids=["all", "scores alone"])
 @pytest.mark.parametrize("cut", [0, 1, 60, 200])
 def test_no_score_is_read_from_the_prompt_itself(fields: tuple[str, ...], cut: int) -> None:
-    rubric = Rubric(criteria=RUBRIC.criteria, require_fields=fields)
-    prompt = user_prompt(rubric, evidence(prompt="Add {x}."))
+    rubric = RubricCriteria(criteria=RUBRIC.criteria, require_fields=fields)
+    prompt = rubric_prompt(rubric, evidence(prompt="Add {x}."))
     with pytest.raises(BadReply) as refused:
         read_reply(prompt[: len(prompt) - cut], rubric)
     assert not refused.value.scored
@@ -204,7 +204,7 @@ def test_placeholders_are_no_reasons() -> None:
 
 
 def test_a_rubric_may_ask_for_less() -> None:
-    lenient = Rubric(criteria=RUBRIC.criteria, require_fields=("scores",))
+    lenient = RubricCriteria(criteria=RUBRIC.criteria, require_fields=("scores",))
     found = validated_reply(
         {"scores": {"a": 1, "b": 1, "c": 1}, "weighted_score": 1, "issues": "one"}, lenient
     )

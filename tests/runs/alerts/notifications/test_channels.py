@@ -8,7 +8,7 @@ import pytest
 
 from evalhub.teams.models import AuditEvent
 from runs.alerts.notifications.channels import ChannelRefused, change_channel, create_channel, delete_channel
-from runs.alerts.notifications.signing import key_of, signature_headers
+from runs.alerts.notifications.signing import decode_key, signature_headers
 from runs.models import Channel
 from tests.runs.alerts.notifications.channels import SECRET, mail, webhook
 
@@ -34,7 +34,7 @@ def test_a_signature_is_that_of_the_standards_example() -> None:
 )
 def test_what_is_no_key_is_refused(secret: str) -> None:
     with pytest.raises(ValueError, match="not"):
-        key_of(secret)
+        decode_key(secret)
 
 
 @pytest.mark.django_db

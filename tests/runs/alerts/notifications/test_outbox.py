@@ -68,7 +68,7 @@ def test_an_event_that_is_rolled_back_leaves_no_message(project: Any) -> None:
 def test_a_run_whose_trials_end_as_errors_is_stored_once(project: Any) -> None:
     webhook(project, HOOK, "run_failed")
     run = running(make_suite(project, ("a",), criteria={"gates": []}))
-    recording.record(claimed(run), passed(outcome="error"))
+    recording.record_result(claimed(run), passed(outcome="error"))
     assert events() == ["run_failed to hook"]
     run.refresh_from_db()
     record_failure(run)
@@ -79,7 +79,7 @@ def test_a_run_whose_trials_end_as_errors_is_stored_once(project: Any) -> None:
 def test_a_run_that_was_carried_out_is_no_failure(project: Any, outcome: str) -> None:
     webhook(project, HOOK, "run_failed")
     run = running(make_suite(project, ("a",), criteria={"gates": []}))
-    recording.record(claimed(run), passed(outcome=outcome))
+    recording.record_result(claimed(run), passed(outcome=outcome))
     assert events() == []
 
 

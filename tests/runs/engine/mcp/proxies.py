@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from evaluators.tool_use.mcp_record import RecordedCall, read_record
+from evaluators.tool_use.mcp_record import RecordedRequest, read_mcp_record
 from runs.engine.mcp import mcp_connect, mcp_proxy
 
 ASKED = {
@@ -103,7 +103,7 @@ def line_of(message: Any) -> bytes:
     return json.dumps(message).encode() + b"\n"
 
 
-def asked(folder: Path, *lines: bytes, **settings: Any) -> tuple[list[bytes], tuple[RecordedCall, ...]]:
+def asked(folder: Path, *lines: bytes, **settings: Any) -> tuple[list[bytes], tuple[RecordedRequest, ...]]:
     """Send lines on one connection; return what came back for each, and the recorded calls."""
     with running(folder, **settings) as proxy:
         connection = proxy.connect()
@@ -113,7 +113,7 @@ def asked(folder: Path, *lines: bytes, **settings: Any) -> tuple[list[bytes], tu
             came.append(connection.read())
         connection.close()
         proxy.end()
-        return came, read_record((folder / "server" / mcp_proxy.RECORD).read_bytes())
+        return came, read_mcp_record((folder / "server" / mcp_proxy.RECORD).read_bytes())
 
 
 CLIENT = f"""
@@ -137,4 +137,4 @@ def over_http(tmp_path: Path, url: str, client: str = CLIENT) -> Any:
         agent = [sys.executable, "-c", client, mcp_connect.MCP_ADDRESS]
         ended = subprocess.run([*words, *agent], capture_output=True, text=True, timeout=30)
         record = proxy.end()
-    return ended, read_record(b"".join(line_of(each) for each in record))
+    return ended, read_mcp_record(b"".join(line_of(each) for each in record))

@@ -12,7 +12,7 @@ from threading import Barrier
 
 import pytest
 
-from evaluators.tool_use.mcp_record import read_record
+from evaluators.tool_use.mcp_record import read_mcp_record
 from runs.engine.mcp import mcp_messages, mcp_proxy
 from tests.runs.engine.mcp.proxies import ASKED, asked, line_of, over_http, running
 from tests.runs.servers import Reply, serving
@@ -41,7 +41,7 @@ def test_the_agent_gets_an_answer_whatever_the_server_does(tmp_path, server, fai
         connection.send(line_of(ASKED))
         answer = next(line for line in connection.lines if b'"id"' in line)
         proxy.end()
-    (call,) = read_record((tmp_path / "server" / mcp_proxy.RECORD).read_bytes())
+    (call,) = read_mcp_record((tmp_path / "server" / mcp_proxy.RECORD).read_bytes())
     assert (call.tool, call.arguments, call.failure, call.ended) == ("search", {"a": 1}, failure, True)
     assert call.seconds is not None and seen in answer.decode() and json.loads(answer)["id"] == 7
 
@@ -128,7 +128,7 @@ def test_each_connection_has_a_server_of_its_own(tmp_path):
             answers.append(json.loads(connection.read())["result"]["pid"])
         record = proxy.end()
     assert len(set(answers)) == 2
-    calls = read_record(b"".join(line_of(each) for each in record))
+    calls = read_mcp_record(b"".join(line_of(each) for each in record))
     assert [call.output for call in calls] == [{"pid": pid} for pid in answers]
 
 
@@ -174,7 +174,7 @@ def test_a_call_that_the_agent_gives_up_failed_whatever_comes_later(tmp_path):
         connection = proxy.connect()
         connection.send(line_of(ASKED), line_of(given_up))
         assert json.loads(connection.read())["id"] == 7
-        (call,) = read_record(b"".join(line_of(each) for each in proxy.end()))
+        (call,) = read_mcp_record(b"".join(line_of(each) for each in proxy.end()))
     assert (call.ended, call.failure) == (True, "protocol")
 
 

@@ -12,7 +12,7 @@ import time
 import pytest
 
 from runs.engine import batches, lanes, preparation, recording, run_here
-from runs.engine.batch_answers import batching_of
+from runs.engine.batch_answers import find_batching
 from runs.engine.context import load_run
 from runs.engine.reaper import reap
 from runs.models import BatchAnswer, ProviderBatch, Run
@@ -206,7 +206,7 @@ def test_a_preparation_that_was_thought_lost_takes_its_batch_back(models):
     context = load_run(run.pk)
     row = ProviderBatch.objects.create(run=run, state="failed", token="mine", detail={"reason": "lost."})
     # Nothing public submits a batch that was thought lost.
-    batches._submit(row, batching_of(context.provider), context)  # noqa: SLF001
+    batches._submit(row, find_batching(context.provider), context)  # noqa: SLF001
     assert len(models.script.requests("/cancel")) == 1
     row.refresh_from_db()
     assert (row.state, row.external_id) == ("failed", "")

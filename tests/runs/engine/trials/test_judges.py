@@ -8,7 +8,7 @@ import pytest
 
 from evaluators.model import CompletionError, CompletionRequest, Price, Usage
 from runs.engine import lanes, preparation
-from runs.engine.judges import judge_of
+from runs.engine.judges import make_judge
 from runs.models import ModelPrice, Target
 from runs.models.run_options import RunOptions
 from runs.targets.providers.mock import MockOptions
@@ -44,7 +44,7 @@ def judge_target(project, server, **changes):
 
 
 def ask(run, judge: str, variables=None, **request):
-    complete = judge_of(run, UNDER_TEST, RunOptions(judge_model=judge), variables or {})
+    complete = make_judge(run, UNDER_TEST, RunOptions(judge_model=judge), variables or {})
     return complete(CompletionRequest("Is it good?", "You judge.", **request))
 
 
@@ -119,7 +119,7 @@ def test_a_command_and_a_recording_judge_wherever_they_are_chosen(judge, chosen_
     options = RunOptions(judge_model="j" if chosen_by == "run" else "")
     target = ResolvedTarget("local", "mock", MockOptions(judge_target="j" if chosen_by == "target" else ""))
     request = CompletionRequest("Is it good?", model="j" if chosen_by == "scenario" else "")
-    assert judge_of(run, target, options, {})(request).text.strip() == "Paris."
+    assert make_judge(run, target, options, {})(request).text.strip() == "Paris."
 
 
 def test_an_unknown_judge_is_reported_with_a_fix():

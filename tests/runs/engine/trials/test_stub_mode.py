@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from evaluators.grading.assertions import ToolCall, tool_calls
+from evaluators.grading.assertions import ToolCall, calls_of_transcript
 from evaluators.grading.stub_loop import ModelCall, ModelTurn, StubMessage
 from evaluators.model import Usage
 from evaluators.statistics.staleness import RegisteredTool, Registry
@@ -62,7 +62,7 @@ def test_it_records_the_conversation():
     model = Scripted(CALL, DONE)
     recording = converse(invocation(), model)
     transcript = parse(recording.parser, recording.raw, recording.events)
-    assert tool_calls(transcript) == (ToolCall("get_weather", {"city": "Oslo"}, True),)
+    assert calls_of_transcript(transcript) == (ToolCall("get_weather", {"city": "Oslo"}, True),)
     assert (recording.answer, recording.exit_code, recording.usage) == ("Cold.", 0, Usage(30, 5))
     assert (recording.cost_usd, recording.notes) == (0.5, model.notes)
     assert [(message.role, message.text) for message in model.heard[1]] == [
@@ -79,7 +79,7 @@ def test_the_answer_is_the_final_one_even_if_it_is_empty():
 def test_a_tool_without_stub_is_reported_and_noted():
     recording = converse(invocation(stubs={}), Scripted(CALL, DONE))
     assert "tools without a stub and got an error: get_weather." in recording.notes[-1]
-    (call,) = tool_calls(parse(recording.parser, recording.raw))
+    (call,) = calls_of_transcript(parse(recording.parser, recording.raw))
     assert call.success is False
 
 
@@ -159,5 +159,5 @@ def test_a_model_converses_through_litellm(kind):
     assert "get_weather" in str(first["tools"])
     assert '{"temp":3}' in str(second["messages"])
     assert (recording.answer, recording.usage) == ("Cold.", Usage(110, 22))
-    calls = tool_calls(parse(recording.parser, recording.raw))
+    calls = calls_of_transcript(parse(recording.parser, recording.raw))
     assert calls == (ToolCall("get_weather", {"city": "Oslo"}, True),)

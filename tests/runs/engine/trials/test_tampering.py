@@ -6,7 +6,7 @@ import pytest
 
 from evalhub.teams.models import Project
 from runs.engine import run_here
-from runs.exchange.exports.console import summary
+from runs.exchange.exports.console import summary_lines
 from runs.exchange.exports.document import run_digest, run_document
 from runs.models import Trial
 from runs.suites.proof_requests import prove_here
@@ -124,7 +124,7 @@ def test_a_changed_file_that_a_gate_executes_is_a_warning(project, prompt, comma
     document = run_document(trial.run_id)
     assert document["run"]["tampered"] == 1
     assert document["trials"][0]["warnings"] == [sentence]
-    assert "In 1 trial the agent changed what decides its gates." in summary(
+    assert "In 1 trial the agent changed what decides its gates." in summary_lines(
         run_digest(trial.run_id, most=10), width=200
     )
 

@@ -20,7 +20,7 @@ import pytest
 from evalhub.web.example_agent import free_port
 from runs.targets.definitions import read_targets
 from runs.targets.model_server.script import read_script
-from runs.targets.model_server.server import ScriptPlayer, serving
+from runs.targets.model_server.server import ScriptPlayer, serve_models
 from scenarios.formats.problems import ScenarioFileError
 
 pytestmark = pytest.mark.one_database
@@ -52,7 +52,7 @@ PATHS = list(SHELLS)
 @contextmanager
 def server(script: str = SCRIPT) -> Iterator[tuple[httpx.Client, ScriptPlayer]]:
     player = ScriptPlayer(read_script(script.encode(), "script.yaml"))
-    with serving(player) as url, httpx.Client(base_url=url, trust_env=False) as client:
+    with serve_models(player) as url, httpx.Client(base_url=url, trust_env=False) as client:
         yield client, player
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from runs.sandbox.sandbox import Level
-from runs.targets.definitions import define, resolve
+from runs.targets.definitions import define, resolve_definition
 from runs.targets.providers.base import Invocation, Provider
 from runs.targets.providers.registry import make_provider
 from tests.runs.containments import containment
@@ -21,7 +21,7 @@ def agent(kind: str, program: str, level: Level | None = None, **fields: Any) ->
     given = {"executable": str(FILES / "agents" / program), **fields}
     named = {name: value for name, value in given.items() if value is not None}
     definition = define({"name": "coder", "provider": kind, **named})
-    target = resolve(definition, {"SECRET": SECRET})
+    target = resolve_definition(definition, {"SECRET": SECRET})
     return make_provider(target, replace(containment(level), read=(FILES,)))
 
 

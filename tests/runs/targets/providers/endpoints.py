@@ -11,7 +11,7 @@ from evaluators.grading.evaluate import evaluate
 from evaluators.grading.evidence import Evidence
 from evaluators.transcripts import parse
 from runs.sandbox.outbound import Outbound
-from runs.targets.definitions import define, resolve
+from runs.targets.definitions import define, resolve_definition
 from runs.targets.providers.base import Invocation, Provider, Recording
 from runs.targets.providers.registry import make_provider
 from tests.runs.containments import LOOPBACK, containment
@@ -29,7 +29,7 @@ def provider(
     url: str, outbound: Outbound = LOOPBACK, env: dict[str, str] | None = None, **fields
 ) -> Provider:
     definition = define({"name": "agent", "provider": "http", "url": url, **fields})
-    return make_provider(resolve(definition, env or {}), containment(outbound=outbound))
+    return make_provider(resolve_definition(definition, env or {}), containment(outbound=outbound))
 
 
 def invocation(**changes: Any) -> Invocation:

@@ -147,7 +147,7 @@ def one_call(recorder: Recorder, asked: Call, key: str) -> Call:
     """Return the call with what it sent."""
     from runs.errors import ProviderError
     from runs.sandbox.outbound import Outbound
-    from runs.targets.language_models.completion import ModelFailed, ask
+    from runs.targets.language_models.completion import ModelFailed, ask_model
     from runs.targets.language_models.litellm import LitellmOptions
     from runs.targets.providers.access import resolve_access, with_key
     from runs.targets.providers.options import ResolvedTarget
@@ -160,7 +160,7 @@ def one_call(recorder: Recorder, asked: Call, key: str) -> Call:
     try:
         target = with_key(ResolvedTarget("target", "litellm", options), variables)
         access = resolve_access(target, outbound=Outbound(loopback=True))
-        ask(access, [{"role": "user", "content": "hi"}], timeout_seconds=10)
+        ask_model(access, [{"role": "user", "content": "hi"}], timeout_seconds=10)
     except ModelFailed:
         pass  # every request is answered with 401
     except ProviderError as error:

@@ -18,8 +18,8 @@ from runs.sandbox.sandbox import Level
 from runs.targets.agents.cli_answer import read_answer
 from runs.targets.agents.cli_judge import complete_through_command
 from runs.targets.agents.command_template import TemplateValues, render
-from runs.targets.agents.known_programs import how_to_read
-from runs.targets.definitions import define, resolve
+from runs.targets.agents.program_lookup import how_to_read
+from runs.targets.definitions import define, resolve_definition
 from runs.targets.providers.base import Look, Provider
 from runs.targets.providers.registry import make_provider
 from tests.runs.containments import containment
@@ -33,7 +33,7 @@ LEVELS = list(Level)
 
 def provider(template: str, level: Level | None = None, **fields) -> Provider:
     definition = define({"name": "local", "provider": "cli", "command_template": template, **fields})
-    return make_provider(resolve(definition, {}), containment(level))
+    return make_provider(resolve_definition(definition, {}), containment(level))
 
 
 invocation = partial(agents.invocation, prompt="it's $HOME")
@@ -289,14 +289,16 @@ def test_an_agent_that_misses_another_file_did_start(tmp_path):
 
 def test_a_command_can_judge():
     definition = define({"name": "judge", "provider": "cli", "command_template": "cat; echo . >&2"})
-    complete = complete_through_command(resolve(definition, {}), containment())
+    complete = complete_through_command(resolve_definition(definition, {}), containment())
     assert complete(CompletionRequest(user="is it good?", system="be fair")).text == "be fair\n\nis it good?"
 
 
 def test_a_judge_that_fails_says_why():
     definition = define({"name": "judge", "provider": "cli", "command_template": "echo no key >&2; exit 1"})
     with pytest.raises(CompletionError, match=r"exit code 1\. Output: no key"):
-        complete_through_command(resolve(definition, {}), containment())(CompletionRequest(user="?"))
+        complete_through_command(resolve_definition(definition, {}), containment())(
+            CompletionRequest(user="?")
+        )
 
 
 STREAMS = agents.FILES / "streams"

@@ -12,7 +12,7 @@ from evaluators.transcripts import UnreadableTranscript, parse
 from runs.errors import ProviderError
 from runs.sandbox.sandbox import Level
 from runs.targets.agents.agent_log import AgentLog
-from runs.targets.definitions import define, resolve
+from runs.targets.definitions import define, resolve_definition
 from runs.targets.providers.base import Recording
 from runs.targets.providers.preread import preread_prompt
 from runs.targets.providers.registry import make_provider
@@ -210,7 +210,7 @@ def test_it_finds_its_program_on_the_path_with_its_version(tmp_path):
     shutil.copy(FILES / "agents/codex", tmp_path / "codex")
     base = containment()
     on_path = type(base)(base.policy, base.machine, f"{tmp_path}:{base.path}")
-    provider = make_provider(resolve(define({"name": "coder", "provider": "codex"}), {}), on_path)
+    provider = make_provider(resolve_definition(define({"name": "coder", "provider": "codex"}), {}), on_path)
     assert provider.check().version == "codex-cli 0.169.0"
 
 

@@ -8,10 +8,10 @@ import time
 
 import pytest
 
-from evaluators.grading.assertions import ToolCall, tool_calls
+from evaluators.grading.assertions import ToolCall, calls_of_transcript
 from evaluators.model import Usage
 from evaluators.transcripts import parse
-from runs.targets.definitions import define, resolve
+from runs.targets.definitions import define, resolve_definition
 from runs.targets.providers.registry import make_provider
 from tests.runs.containments import containment
 from tests.runs.servers import Reply, Request, serving
@@ -33,7 +33,7 @@ def test_it_sends_the_message_and_takes_the_answer():
 def test_the_assertions_see_the_endpoints_calls():
     _, recording = asked()
     transcript = parse(recording.parser, recording.raw, recording.events)
-    assert tool_calls(transcript) == (ToolCall("get_weather", {"city": "Oslo"}, True, 0.012),)
+    assert calls_of_transcript(transcript) == (ToolCall("get_weather", {"city": "Oslo"}, True, 0.012),)
     held = judged(recording, tools_called=["get_weather"], no_tool_errors=True, response_contains=["Oslo"])
     assert held.outcome == "pass"
 
@@ -57,7 +57,7 @@ def test_it_sends_the_targets_fields():
     with serving(Reply(WEATHER)) as server:
         variables = {"TEAM": "search", "KEY": "secret-key"}
         definition = define({"name": "agent", "provider": "http", "url": server.url, **fields})
-        target = resolve(definition, variables)
+        target = resolve_definition(definition, variables)
         make_provider(target, containment()).invoke(invocation())
     (request,) = server.requests
     assert (request.method, request.headers["x-team"]) == ("PUT", "search")

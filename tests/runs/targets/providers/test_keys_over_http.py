@@ -11,7 +11,7 @@ from evaluators.model import CompletionRequest
 from runs.errors import ProviderError
 from runs.sandbox.outbound import AddressRefused, Outbound
 from runs.sandbox.outbound_http import Deadline, client
-from runs.targets.definitions import define, resolve
+from runs.targets.definitions import define, resolve_definition
 from runs.targets.language_models.language_model import LanguageModel, complete_through_model
 from runs.targets.providers.base import Recording
 from runs.targets.providers.registry import make_provider
@@ -94,7 +94,7 @@ BY_KEY = {"api_key": "${{ TEAM_TOKEN }}"}
 
 def endpoint(url: str, outbound: Outbound, **fields: object) -> Recording:
     definition = define({"name": "agent", "provider": "http", "url": url, **fields})
-    target = resolve(definition, {"TEAM_TOKEN": "token-of-the-team"})
+    target = resolve_definition(definition, {"TEAM_TOKEN": "token-of-the-team"})
     return make_provider(target, containment(outbound=outbound)).invoke(invocation())
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from evaluators.model import CompletionError, CompletionRequest, Usage
 from runs.errors import ProviderError
-from runs.targets.definitions import define, resolve
+from runs.targets.definitions import define, resolve_definition
 from runs.targets.providers.base import Invocation, Provider
 from runs.targets.providers.mock import complete_with_mock
 from runs.targets.providers.registry import make_provider
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.one_database
 
 def provider(kind: str, base_folder: str = "", **fields) -> Provider:
     definition = define({"name": "t", "provider": kind, **fields})
-    return make_provider(resolve(definition, {}, base_folder=base_folder), containment())
+    return make_provider(resolve_definition(definition, {}, base_folder=base_folder), containment())
 
 
 def invocation(folder: Path, key: str = "k", **changes) -> Invocation:
@@ -60,7 +60,9 @@ def test_the_mock_costs_next_to_nothing(tmp_path):
 
 
 def test_the_mock_can_judge():
-    complete = complete_with_mock(resolve(define({"name": "j", "provider": "mock", "response": "{}"}), {}))
+    complete = complete_with_mock(
+        resolve_definition(define({"name": "j", "provider": "mock", "response": "{}"}), {})
+    )
     assert complete(CompletionRequest(user="?")).text == "{}"
 
 
@@ -84,12 +86,14 @@ def test_it_replays_what_lies_in_the_workspace(tmp_path):
 def test_a_replay_judges_each_scenario_by_its_recording(tmp_path):
     (tmp_path / "a.txt").write_text('{"scores": {}}\n')
     given = {"name": "j", "provider": "replay", "path": {"k": "a.txt", "l": "gone"}}
-    ask = complete_with_replay(resolve(define(given), {}, base_folder=str(tmp_path)), containment())
+    ask = complete_with_replay(
+        resolve_definition(define(given), {}, base_folder=str(tmp_path)), containment()
+    )
     assert ask(CompletionRequest(user="?", key="k")).text == '{"scores": {}}'
     for key in ("l", "m"):
         with pytest.raises(CompletionError, match="has no recording"):
             ask(CompletionRequest(user="?", key=key))
-    unplaced = complete_with_replay(resolve(define(given), {}), containment())
+    unplaced = complete_with_replay(resolve_definition(define(given), {}), containment())
     with pytest.raises(CompletionError, match="has no workspace"):
         unplaced(CompletionRequest(user="?", key="k"))
 

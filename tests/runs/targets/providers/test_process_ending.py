@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from runs.sandbox.process import ProcessResult
-from runs.sandbox.profiles import Limits
+from runs.sandbox.profiles import ProcessLimits
 from tests.runs.processes import nothing_left, pids_with, run, unique_seconds
 
 pytestmark = pytest.mark.one_database
@@ -123,13 +123,13 @@ def test_it_spares_processes_of_others(tmp_path):
     [
         pytest.param(
             f"{sys.executable} -c 'x=bytearray(150<<20); import time; time.sleep(30)'",
-            Limits(rss_bytes=100 << 20),
+            ProcessLimits(rss_bytes=100 << 20),
             "more than 100 MB of memory",
             id="memory",
         ),
         pytest.param(
             "for i in 1 2 3 4 5 6; do sleep 30 & done; wait",
-            Limits(processes=4),
+            ProcessLimits(processes=4),
             "more than 4 processes",
             id="processes",
         ),
@@ -143,7 +143,7 @@ def test_it_ends_a_tree_that_uses_too_much(tmp_path, command, limits, sentence):
 
 def test_it_ends_a_command_that_fills_the_disk(tmp_path):
     command = "for i in 1 2 3 4 5 6; do head -c 1000000 /dev/zero > f$i; done; sleep 30"
-    result = run(command, tmp_path, limits=Limits(disk_bytes=3_000_000, disk=(tmp_path,)))
+    result = run(command, tmp_path, limits=ProcessLimits(disk_bytes=3_000_000, disk=(tmp_path,)))
     assert "to disk" in result.error
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from runs.targets.agents import claude_code, codex, opencode
-from runs.targets.definitions import read_targets, resolve
+from runs.targets.definitions import read_targets, resolve_definition
 from runs.targets.providers.options import Options
 from runs.targets.providers.registry import OPTIONS, make_provider
 from tests.runs.containments import containment
@@ -54,7 +54,7 @@ EXAMPLES = [
 @pytest.mark.parametrize("target", EXAMPLES, ids=lambda target: target.name)
 def test_an_example_makes_a_provider(target):
     variables = dict.fromkeys(re.findall(r"\$\{\{ (\w+) \}\}", TEXT), "a-documented-value")
-    assert make_provider(resolve(target, variables), containment())
+    assert make_provider(resolve_definition(target, variables), containment())
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from evaluators.tool_use.calls import calls
 from evaluators.tool_use.interaction import Interaction, analyse
 from evaluators.tool_use.tool import Tool
 from evaluators.transcripts import parse
-from runs.targets.definitions import read_targets, resolve
+from runs.targets.definitions import read_targets, resolve_definition
 from runs.targets.providers.registry import make_provider
 from tests.runs.containments import containment
 from tests.runs.targets.providers.agents import FILES, invocation
@@ -41,7 +41,7 @@ _spec.loader.exec_module(command_ends)
 def test_a_recipe_reports_commands_and_answer(tmp_path, name):
     base = containment()
     path = f"{ROOT / 'docs/recipes'}:{FILES / 'agents'}:{base.path}"
-    target = resolve(TARGETS[name], {"GEMINI_API_KEY": "key"})
+    target = resolve_definition(TARGETS[name], {"GEMINI_API_KEY": "key"})
     recording = make_provider(target, replace(base, path=path)).invoke(invocation(tmp_path))
     transcript = parse(recording.parser, recording.raw, recording.events)
     found = [(call.event.command, call.exit_code) for call in calls(transcript.events)]

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from runs.targets.definitions import define, resolve
+from runs.targets.definitions import define, resolve_definition
 from runs.targets.providers.retry import (
     Backoff,
     RequestFailed,
@@ -132,7 +132,7 @@ def test_configure_retry_in_targets_yaml():
         "maxRetries": 5,
         "retry_status_codes": [418],
     }
-    backoff = Backoff.of(resolve(define(entry), {"KEY": "k"}).options.retry)
+    backoff = Backoff.of(resolve_definition(define(entry), {"KEY": "k"}).options.retry)
     assert (backoff.max_retries, backoff.max_delay_ms, tuple(backoff.retryable_status_codes)) == (
         5,
         60_000,

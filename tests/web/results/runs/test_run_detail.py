@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from runs.compare.baselines import set_baseline
-from runs.exchange.exports.console import summary
+from runs.exchange.exports.console import summary_lines
 from runs.exchange.exports.document import run_digest
 from runs.models import Change, Launch
 from runs.workers.claims import MOST_STARTS
@@ -166,7 +166,7 @@ def test_it_shows_that_preparation_killed_its_workers(signed_in, version):
     text = page(signed_in(), run)
     assert "This run could not be prepared" in text
     assert reason in text
-    assert reason in summary(run_digest(run.pk, most=1))
+    assert reason in summary_lines(run_digest(run.pk, most=1))
 
 
 def test_it_shows_warnings(signed_in, version):

@@ -6,7 +6,7 @@ import pytest
 
 from evaluators.model import Event
 from runs.models import Artifact
-from runs.results.files.artifacts import keep
+from runs.results.files.artifacts import keep_content
 from tests.builders import make_project, make_trial
 from tests.shell_events import shell
 from tests.trial_parts import make_transcript
@@ -28,7 +28,7 @@ def test_a_line_of_a_megabyte_is_cut_and_can_be_downloaded(signed_in, run):
 def test_an_artifact_is_a_download_whatever_is_in_it(signed_in, run, settings, tmp_path):
     settings.ARTIFACTS_DIR = tmp_path
     trial = make_trial(run)
-    kept = keep("page.html", b"<script>alert(1)</script>", "text/html")
+    kept = keep_content("page.html", b"<script>alert(1)</script>", "text/html")
     Artifact.objects.create(
         trial=trial, name=kept.name, sha256=kept.sha256, size=kept.size, media_type=kept.media_type
     )
