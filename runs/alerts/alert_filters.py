@@ -11,7 +11,7 @@ from django.db.models import Count, Exists, F, OuterRef, Q
 from evalhub.teams.models import Project
 from runs.models import Alert, Change
 from runs.results.address_filters import AddressFilters
-from runs.results.run_filters import WORDS, InForce, TagLines
+from runs.results.run_filters import WORDS, InForce
 
 NOBODY = "(nobody)"
 """Means no assignee; user names have no brackets."""
@@ -25,11 +25,8 @@ class AlertListFilters(AddressFilters):
     """Part of a suite's or target's name, or of a regressed scenario's key."""
     assignee: str = ""
     """A user's name, or `NOBODY`."""
-    tag: str = ""
     evidence: str = ""
     """A value of `Evidence`."""
-    starred: str = ""
-    """`yes` for starred alerts only."""
 
     def query(self, state: str) -> str:
         """Return the query string of a state with these filters."""
@@ -37,12 +34,7 @@ class AlertListFilters(AddressFilters):
 
     def condition(self) -> Q:
         """Return the filters as one condition on alerts."""
-        condition = Q(starred=True) if self.starred else Q()
-        if self.evidence:
-            condition &= Q(evidence=self.evidence)
-        if self.tag:
-            tagged = Alert.objects.annotate(tag_lines=TagLines("tags"))
-            condition &= Q(pk__in=tagged.filter(tag_lines__contains=f"\n{self.tag}\n").values("pk"))
+        condition = Q(evidence=self.evidence) if self.evidence else Q()
         if self.assignee:
             condition &= Q(assignee=None) if self.assignee == NOBODY else Q(assignee__username=self.assignee)
         if self.q:

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import date
 from typing import Annotated, Any, Literal
 
 from django.contrib.auth.models import User
 from ninja import Path, Query, Router, Schema, Status
-from pydantic import Field, HttpUrl
+from pydantic import Field, HttpUrl, model_validator
+from pydantic_core import PydanticCustomError
 
 from evalhub.lib.timestamps import moment
 from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.web.rest.errors import ApiError, declare_answers, not_found
 from evalhub.web.rest.pages import Cursor, PageOut, page_of
-from evalhub.web.rest.request_body import Key, Name, RequestBody, Text
+from evalhub.web.rest.request_body import Key, RequestBody, Text
 from evaluators.statistics.measure_change import ChangeVerdict
 from runs.alerts.alert_filters import NOBODY, AlertListFilters
-from runs.alerts.triage import LONGEST_TAG, MOST_TAGS, StaleChange, triage, triage_all
+from runs.alerts.triage import triage, triage_all
 from runs.launch.confirmation import plan_confirmation, start_confirmation
 from runs.models import Alert, Change
 from runs.models.comparison import OPEN_ALERTS, AlertKind, AlertState, Evidence
@@ -90,12 +90,15 @@ class AlertOut(Schema):
     """The launch of the fresh trials."""
     assignee: str | None
     starred: bool
+    """Always false; as the next three, it goes with the next release."""
     tags: list[str]
+    """Always empty."""
     revision: int
-    """Send it with a change to have it refused if somebody else changed the alert in the meantime."""
+    """Always 0."""
     note: str
     link: str
     due: str | None
+    """Always null."""
     created: str
     first_triaged: str | None
 
@@ -108,51 +111,54 @@ class AlertFilters(Cursor):
     """Only those that still need work: untriaged, acknowledged or investigating."""
     q: Text = Field("", description="Part of a suite's or target's name, or of a regressed scenario's key.")
     assignee: Text = Field("", description=f"A user's name, or {NOBODY}.")
-    tag: Text = ""
     evidence: Evidence | None = None
-    starred: bool = False
 
 
-Tag = Annotated[Name, Field(max_length=LONGEST_TAG)]
+REMOVED = ("starred", "tags", "tag", "due", "revision")
+"""What could be written to an alert until 0.1."""
 
 
-class AlertIn(RequestBody):
+class _Triage(RequestBody):
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_removed(cls, given: Any) -> Any:
+        name = next((name for name in REMOVED if isinstance(given, dict) and name in given), None)
+        if name:
+            raise PydanticCustomError(
+                "removed", f"Alerts have no `{name}` any more. Write it into the `note`."
+            )
+        return given
+
+
+class AlertIn(_Triage):
     """The fields to change; omitted fields stay as they are."""
 
-    revision: Annotated[int, Field(ge=0)] | None = None
-    """The revision that you have seen; an older one is refused with 409."""
-    starred: bool | None = None
-    tags: Annotated[list[Tag], Field(max_length=MOST_TAGS)] | None = None
     state: AlertState | None = None
     note: Annotated[Text, Field(max_length=5000)] | None = None
     link: Annotated[HttpUrl, Field(max_length=200)] | Literal[""] | None = None
-    due: date | None = None
     assignee: Annotated[Text, Field(max_length=150)] | None = None
     """A member's name; null for nobody."""
 
 
-class ChosenAlert(RequestBody):
-    """An alert to change, with the revision that you have seen."""
+class ChosenAlert(_Triage):
+    """An alert to change."""
 
     id: Key
-    revision: Annotated[int, Field(ge=0)] | None = None
 
 
-class AlertsIn(RequestBody):
+class AlertsIn(_Triage):
     """A change of several alerts; omitted fields stay as they are."""
 
     alerts: Annotated[list[ChosenAlert], Field(min_length=1, max_length=100)]
     state: AlertState | None = None
     assignee: Annotated[Text, Field(max_length=150)] | None = None
     """A member's name; null for nobody."""
-    tag: Annotated[Text, Field(max_length=LONGEST_TAG)] = ""
-    """Added to each."""
 
 
 class ChangedOut(Schema):
     changed: int
     left: list[str]
-    """A sentence for each alert that was left because somebody else changed it."""
+    """Always empty; it goes with the next release."""
 
 
 class ConfirmationOut(Schema):
@@ -201,8 +207,7 @@ def _changes(rows: Sequence[Change]) -> list[dict[str, Any]]:
 def list_alerts(request: ApiRequest, filters: Query[AlertFilters]) -> dict[str, Any]:
     """List the regressions that runs caused, with their triage, newest first."""
     rows = Alert.objects.filter(project=request.access.project).select_related("assignee")
-    starred = "yes" if filters.starred else ""
-    chosen = AlertListFilters(filters.q, filters.assignee, filters.tag, filters.evidence or "", starred)
+    chosen = AlertListFilters(filters.q, filters.assignee, filters.evidence or "")
     rows = rows.filter(chosen.condition())
     if filters.open:
         rows = rows.filter(state__in=OPEN_ALERTS)
@@ -212,30 +217,21 @@ def list_alerts(request: ApiRequest, filters: Query[AlertFilters]) -> dict[str, 
 
 
 @router.patch(
-    "/alerts/{alert_id}",
-    auth=Bearer("triage"),
-    response=declare_answers(AlertOut, refusals=[409]),
-    tags=["alerts"],
+    "/alerts/{alert_id}", auth=Bearer("triage"), response=declare_answers(AlertOut), tags=["alerts"]
 )
 def change_alert(request: ApiRequest, alert_id: Path[Key], given: AlertIn) -> dict[str, Any]:
-    """Triage an alert: set its state, assignee, note, link, due date, star or tags."""
+    """Triage an alert: set its state, assignee, note or link."""
     alert = _find(request, alert_id)
-    changes = {name: value for name, value in given if name in given.model_fields_set and name != "revision"}
-    nullable = ("due", "assignee")
-    if not changes or any(value is None for name, value in changes.items() if name not in nullable):
+    changes = {name: value for name, value in given if name in given.model_fields_set}
+    if not changes or any(value is None for name, value in changes.items() if name != "assignee"):
         raise ApiError(
-            422,
-            "Send at least one field to change; only `due` and `assignee` may be null.",
-            id="alert/nothing",
+            422, "Send at least one field to change; only `assignee` may be null.", id="alert/nothing"
         )
     if "assignee" in changes:
         changes["assignee"] = _member(request, changes["assignee"])
     if "link" in changes:
         changes["link"] = str(changes["link"])
-    try:
-        return _alert(triage(alert, by=request.access.user, revision=given.revision, **changes))
-    except StaleChange as error:
-        raise ApiError(409, str(error), id="alert/stale") from error
+    return _alert(triage(alert, by=request.access.user, **changes))
 
 
 @router.get("/alerts/{alert_id}", auth=Bearer(), response=declare_answers(AlertOut), tags=["alerts"])
@@ -246,15 +242,14 @@ def get_alert(request: ApiRequest, alert_id: Path[Key]) -> dict[str, Any]:
 
 @router.patch("/alerts", auth=Bearer("triage"), response=declare_answers(ChangedOut), tags=["alerts"])
 def change_alerts(request: ApiRequest, given: AlertsIn) -> dict[str, Any]:
-    """Triage several alerts at once: set state or assignee, add a tag."""
+    """Triage several alerts at once: set state or assignee."""
     changes: dict[str, Any] = {"state": given.state} if given.state else {}
     if "assignee" in given.model_fields_set:
         changes["assignee"] = _member(request, given.assignee)
-    if not changes and not given.tag:
-        raise ApiError(422, "Send `state`, `assignee` or `tag`.", id="alert/nothing")
-    chosen = [(_find(request, each.id), each.revision) for each in given.alerts]
-    changed, left = triage_all(chosen, by=request.access.user, tag=given.tag, **changes)
-    return {"changed": changed, "left": left}
+    if not changes:
+        raise ApiError(422, "Send `state` or `assignee`.", id="alert/nothing")
+    alerts = [_find(request, each.id) for each in given.alerts]
+    return {"changed": triage_all(alerts, by=request.access.user, **changes), "left": []}
 
 
 @router.post(
@@ -310,13 +305,13 @@ def _alert(alert: Alert) -> dict[str, Any]:
         "reason": alert.reason,
         "fresh": alert.fresh,
         "confirmation": alert.confirmation_id,
-        "starred": alert.starred,
-        "tags": alert.tags,
-        "revision": alert.revision,
+        "starred": False,
+        "tags": [],
+        "revision": 0,
         "assignee": alert.assignee.get_username() if alert.assignee else None,
         "note": alert.note,
         "link": alert.link,
-        "due": alert.due.isoformat() if alert.due else None,
+        "due": None,
         "created": moment(alert.created),
         "first_triaged": moment(alert.first_triaged),
     }

@@ -14,36 +14,18 @@ from runs.db import outbox
 from runs.models import Alert
 from runs.models.comparison import OPEN_ALERTS
 
-LABELS = frozenset(("starred", "tags"))
-"""Changes that decide nothing about a regression."""
-MOST_TAGS, LONGEST_TAG = 20, 50
-
-
-class StaleChange(Exception):
-    """Somebody else changed the alert in the meantime; the message is a sentence."""
-
 
 @transaction.atomic
-def triage(alert: Alert, *, by: User | None, revision: int | None = None, **changes: Any) -> Alert:
-    """Change an alert's state, note, link, due date, assignee, star or tags.
-
-    The first change but a label sets its triage time. Raises `StaleChange` if `revision` is given and no longer the
-    alert's.
-    """
+def triage(alert: Alert, *, by: User | None, **changes: Any) -> Alert:
+    """Change an alert's state, assignee, note or link; the first change sets its triage time."""
     # Locked, so that of two equal requests at once one assigns.
-    locked = Alert.objects.select_for_update().values_list("assignee", "revision", "first_triaged")
-    was, newest, triaged = locked.get(pk=alert.pk)
-    if revision is not None and revision != newest:
-        raise StaleChange(
-            f"Someone changed the regression of run {alert.run_id} in the meantime, so it was left as it is."
-        )
+    was, triaged = Alert.objects.select_for_update().values_list("assignee", "first_triaged").get(pk=alert.pk)
     for name, value in changes.items():
         setattr(alert, name, value)
-    alert.first_triaged = triaged or (timezone.now() if changes.keys() - LABELS else None)
-    alert.revision = newest + 1
+    alert.first_triaged = triaged or timezone.now()
     if "state" in changes:
         alert.decided = None if alert.state in OPEN_ALERTS else alert.decided or timezone.now()
-    alert.save(update_fields=[*changes, "first_triaged", "revision", "decided"])
+    alert.save(update_fields=[*changes, "first_triaged", "decided"])
     audit.append_event(
         alert.project, by, "alert.triage", f"run {alert.run_id}", changed=sorted(changes), state=alert.state
     )
@@ -52,30 +34,12 @@ def triage(alert: Alert, *, by: User | None, revision: int | None = None, **chan
     return alert
 
 
-def triage_all(
-    alerts: Sequence[tuple[Alert, int | None]], *, by: User | None, tag: str = "", **changes: Any
-) -> tuple[int, list[str]]:
-    """Change several alerts, each with the revision that was seen, and add a tag to each.
-
-    Return how many changed, and a sentence for each that was left because somebody else changed it.
-    """
-    changed, left = 0, []
-    for alert, revision in alerts:
+def triage_all(alerts: Sequence[Alert], *, by: User | None, **changes: Any) -> int:
+    """Change several alerts; return how many differed."""
+    changed = 0
+    for alert in alerts:
         own = {name: value for name, value in changes.items() if getattr(alert, name) != value}
-        if tag and tag not in alert.tags:
-            own["tags"] = [*alert.tags, tag][:MOST_TAGS]
-        if not own:
-            continue
-        try:
-            triage(alert, by=by, revision=revision, **own)
+        if own:
+            triage(alert, by=by, **own)
             changed += 1
-        except StaleChange as error:
-            left.append(str(error))
-    return changed, left
-
-
-def tags_of(text: str) -> list[str]:
-    """Return the tags of a comma-separated text, each once."""
-    return list(dict.fromkeys(tag for each in text.split(",") if (tag := each.strip()[:LONGEST_TAG])))[
-        :MOST_TAGS
-    ]
+    return changed

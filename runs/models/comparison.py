@@ -104,7 +104,6 @@ class Alert(models.Model):
     )
     note = models.TextField(blank=True)
     link = models.URLField(blank=True)
-    due = models.DateField(null=True)
     created = models.DateTimeField(default=timezone.now)
     kind = models.CharField(
         max_length=10,
@@ -118,10 +117,6 @@ class Alert(models.Model):
     """When it was closed, or when fresh trials did not confirm it: from then on its line goes on (`runs.compare.line`)."""
     first_triaged = models.DateTimeField(null=True)
     """When a person first changed it; a confirmation doesn't."""
-    starred = models.BooleanField(default=False, db_default=False)
-    tags = models.JSONField(default=list, db_default=models.Value([], models.JSONField()))
-    revision = models.PositiveIntegerField(default=0, db_default=0)
-    """Number of changes by people; a change that names an older one is refused."""
     evidence = models.CharField(
         max_length=13, choices=Evidence.choices, default=Evidence.SUSPECTED, db_default=Evidence.SUSPECTED
     )

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
 from statistics import median
 
 from django.db.models import F, Q, QuerySet
 
-from evalhub.lib.numbers import counted
 from evalhub.teams.models import Project
 from evalhub.web.csv_export import Cell, Table
 from evalhub.web.paging import Page, page_below
@@ -91,15 +89,6 @@ class AlertCard:
     def drift(self) -> str:
         """Return the decline in words; empty for a regression."""
         return drift_sentence(self.alert.drift) if self.alert.drift else ""
-
-    def due_text(self, today: date) -> str:
-        """Return the countdown to the due date; empty without one."""
-        if self.alert.due is None:
-            return ""
-        days = (self.alert.due - today).days
-        if days == 0:
-            return "due today"
-        return f"due in {counted(days, 'day')}" if days > 0 else f"overdue by {counted(-days, 'day')}"
 
 
 def untriaged(project: Project) -> int:
@@ -212,7 +201,7 @@ def triage_time(project: Project) -> TriageTime | None:
 
 COLUMNS = (
     *("alert", "state", "run", "baseline", "suite", "target", "model", "measures", "scenario"),
-    *("pass_rate_before", "pass_rate_after", "since_run", "assignee", "due", "created", "first_triaged"),
+    *("pass_rate_before", "pass_rate_after", "since_run", "assignee", "created", "first_triaged"),
     *("note", "link"),
 )
 
@@ -239,6 +228,6 @@ def _row(card: AlertCard, lost: Lost | None) -> tuple[Cell, ...]:
     return (
         *(alert.pk, alert.state, run.pk, run.baseline_id, run.suite.slug, run.target.name, run.model),
         *(" ".join(each.change.rule.name for each in card.regressed), *scenario),
-        *(alert.assignee.get_username() if alert.assignee else None, alert.due, alert.created),
+        *(alert.assignee.get_username() if alert.assignee else None, alert.created),
         *(alert.first_triaged, alert.note, alert.link),
     )

@@ -9,13 +9,12 @@ from django import forms
 from django.http import QueryDict
 
 from runs.alerts.alert_filters import NOBODY
-from runs.alerts.triage import LONGEST_TAG, tags_of
 from runs.models import Alert
 from runs.models.comparison import AlertState
 
 
 class AlertForm(forms.Form):
-    """An alert's triage; omitted fields keep their values."""
+    """An alert's triage: only what was edited is saved."""
 
     state = forms.ChoiceField(
         choices=AlertState.choices,
@@ -26,15 +25,6 @@ class AlertForm(forms.Form):
         required=False,
         error_messages={"invalid_choice": "This person is not a member of the project. Choose a member."},
     )
-    due = forms.DateField(
-        required=False,
-        widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"),
-        error_messages={"invalid": "Enter a date as YYYY-MM-DD, such as 2026-11-30."},
-    )
-    tags = forms.CharField(
-        required=False, max_length=500, widget=forms.TextInput(attrs={"placeholder": "Comma-separated"})
-    )
-    starred = forms.CharField(required=False, max_length=5)
     note = forms.CharField(required=False, max_length=5000, widget=forms.Textarea(attrs={"rows": 2}))
     link = forms.URLField(
         required=False,
@@ -46,11 +36,10 @@ class AlertForm(forms.Form):
     def __init__(self, members: Mapping[str, Any], alert: Alert, data: QueryDict | None = None) -> None:
         """Take the project's members by name, so that a page with many alerts queries them once."""
         self.alert, self.members = alert, members
-        initial = {name: getattr(alert, name) for name in ("state", "due", "note", "link")}
+        initial = {"state": alert.state, "note": alert.note, "link": alert.link}
         initial["assignee"] = alert.assignee.get_username() if alert.assignee else ""
-        initial |= {"tags": ", ".join(alert.tags), "starred": "yes" if alert.starred else "no"}
         self.drawn = {name: _written(value) for name, value in initial.items()}
-        """Stored values that the form sends back, to detect concurrent edits."""
+        """Stored values that the form sends back, to tell what was edited."""
         super().__init__(data, initial=initial, auto_id=f"alert-{alert.pk}-%s")
         field = self.fields["assignee"]
         if isinstance(field, forms.ChoiceField):
@@ -62,14 +51,6 @@ class AlertForm(forms.Form):
         """Return the member, None for unassigned."""
         return self.members.get(self.cleaned_data["assignee"])
 
-    def clean_tags(self) -> list[str]:
-        """Return the tags, each once."""
-        return tags_of(self.cleaned_data["tags"])
-
-    def clean_starred(self) -> bool:
-        """Return whether the star is set."""
-        return bool(self.cleaned_data["starred"] == "yes")
-
     def clean_link(self) -> str:
         """Return the link. Raises `ValidationError` unless it is a web URL."""
         link: str = self.cleaned_data["link"]
@@ -77,31 +58,16 @@ class AlertForm(forms.Form):
             raise forms.ValidationError("Enter a URL that starts with https:// or http://.")
         return link
 
-    def clean(self) -> None:
-        """Refuse to overwrite changes made since the form was rendered."""
-        for name, kept in self.drawn.items():
-            if self._is_touched(name) and kept not in (self._was(name), _written(self.data[name])):
-                self.add_error(
-                    name,
-                    f"Someone changed the {'due date' if name == 'due' else name} to “{kept}” in the meantime. Save again to overwrite it.",
-                )
-
-    def _was(self, name: str) -> str:
-        """Return a field's value at rendering, by default the stored one."""
-        return _written(self.data.get(f"was-{name}", self.drawn[name]))
-
-    def _is_touched(self, name: str) -> bool:
-        """Return whether a field was edited; without their buttons state and star were not."""
+    def _is_edited(self, name: str) -> bool:
+        """Return whether a field differs from what was drawn; without its button the state doesn't."""
         sent = self.data.get(name)
-        return (
-            sent is not None
-            and (sent != "" or name not in ("state", "starred"))
-            and _written(sent) != self._was(name)
-        )
+        if sent is None or (sent == "" and name == "state"):
+            return False
+        return _written(sent) != _written(self.data.get(f"was-{name}", self.drawn[name]))
 
     def changes(self) -> dict[str, Any]:
         """Return the edited fields that differ from the stored ones. Requires a valid form."""
-        given = {name: value for name, value in self.cleaned_data.items() if self._is_touched(name)}
+        given = {name: value for name, value in self.cleaned_data.items() if self._is_edited(name)}
         return {name: value for name, value in given.items() if getattr(self.alert, name) != value}
 
 
@@ -115,9 +81,6 @@ class BulkForm(forms.Form):
 
     state = forms.ChoiceField(choices=[("", "Keep state"), *AlertState.choices], required=False)
     assignee = forms.ChoiceField(required=False)
-    tag = forms.CharField(
-        required=False, max_length=LONGEST_TAG, widget=forms.TextInput(attrs={"placeholder": "Add tag"})
-    )
 
     def __init__(self, members: Mapping[str, Any], data: QueryDict | None = None) -> None:
         super().__init__(data, auto_id="bulk-%s")
@@ -127,7 +90,7 @@ class BulkForm(forms.Form):
             field.choices = [("", "Keep assignee"), (NOBODY, "Nobody"), *((name, name) for name in members)]
 
     def changes(self) -> dict[str, Any]:
-        """Return what to change, with `tag` to add. Requires a valid form."""
+        """Return what to change. Requires a valid form."""
         given = {name: value for name, value in self.cleaned_data.items() if value}
         if "assignee" in given:
             given["assignee"] = self.members.get(given["assignee"])

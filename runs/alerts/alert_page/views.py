@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -10,7 +10,6 @@ from django.contrib import messages
 from django.http import Http404, HttpResponse, HttpResponseBase, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from evalhub.lib.numbers import counted
@@ -108,7 +107,6 @@ def _rights(request: ProjectRequest) -> dict[str, Any]:
     return {
         "may_triage": request.access.may("triage"),
         "may_run": request.access.may("run"),
-        "today": timezone.now().date(),
     }
 
 
@@ -166,31 +164,21 @@ def alert_triage(request: ProjectRequest, pk: int) -> HttpResponse:
 @require_POST
 @project_page("triage")
 def triage_selected(request: ProjectRequest) -> HttpResponse:
-    """Change the selected alerts; those that somebody else changed since the page was drawn are left."""
+    """Change the selected alerts."""
     project = request.access.project
     form = BulkForm(members_of(project), request.POST)
-    selected = _selected(request.POST.getlist("alert"))
+    selected = [pk for value in request.POST.getlist("alert") if (pk := key_of(value))]
     if not form.is_valid():
         for errors in form.errors.values():
             messages.error(request, str(errors[0]))
     elif not selected or not form.changes():
-        messages.error(request, "Nothing changed. Select regressions, and a state, an assignee or a tag.")
+        messages.error(request, "Nothing changed. Select regressions, and a state or an assignee.")
     else:
         alerts = Alert.objects.filter(project=project, pk__in=selected).select_related("assignee", "project")
-        chosen = [(alert, selected[alert.pk]) for alert in alerts]
-        changed, left = triage_all(chosen, by=request.user, **form.changes())
+        changed = triage_all(list(alerts), by=request.user, **form.changes())
         messages.success(request, f"Changed {counted(changed, 'regression')}.")
-        for sentence in left:
-            messages.error(request, sentence)
     query = posted_query(request).urlencode()
     return redirect(f"{reverse('regressions', args=[project.slug])}{f'?{query}' if query else ''}")
-
-
-def _selected(values: Sequence[str]) -> dict[int, int]:
-    """Return the selected alerts with the revision that was drawn, from values such as `12:3`."""
-    pairs = (value.partition(":") for value in values)
-    keys = ((key_of(pk), key_of(seen)) for pk, _, seen in pairs)
-    return {pk: seen for pk, seen in keys if pk is not None and seen is not None}
 
 
 @require_safe

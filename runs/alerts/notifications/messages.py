@@ -7,7 +7,6 @@ from typing import Any
 
 from django.conf import settings
 
-from evalhub.lib.numbers import date_of
 from evaluators.redaction import redact_patterns
 from evaluators.statistics.measure_change import ChangeVerdict, MeasureChange
 from evaluators.statistics.verdict_sentences import explanation, interval, scenarios_worse, size
@@ -180,8 +179,6 @@ def _assigned(notification: Notification, alert: Alert, run: Run) -> Notificatio
     title = f"Assigned to {name}: regression of {run.suite.name} on {run.target.name}, run {run.pk}"
     proof = "confirmed" if alert.evidence == Evidence.CONFIRMED else "suspected"
     lines = [f"{by} assigned the {proof} regression of run {run.pk} to {name}."]
-    if alert.due:
-        lines.append(f"Due on {date_of(alert.due)}.")
     if alert.note:
         lines.append(f"Note: {redact_patterns(alert.note)[:LONGEST_ERROR]}")
     data = {**_data(run), "alert": alert.pk, "assignee": name, "by": by}

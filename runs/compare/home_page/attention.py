@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from django.db.models import Count, F, OuterRef, Q, Subquery
 
-from evalhub.lib.numbers import counted, date_of
+from evalhub.lib.numbers import counted
 from evalhub.teams.models import Project
 from runs.models import Alert, Target, TargetCheck
 from runs.models.comparison import OPEN_ALERTS, AlertState
@@ -39,7 +39,6 @@ class OpenAlert(NamedTuple):
 
     pk: int
     state: str
-    due: date | None
     created: datetime
     assignee: str | None
     run: int
@@ -47,10 +46,6 @@ class OpenAlert(NamedTuple):
     target: str
     lost: int
     """Scenarios that no longer pass."""
-
-    def is_late(self, today: date) -> bool:
-        """Return whether its due date has passed."""
-        return self.due is not None and self.due < today
 
 
 @dataclass(frozen=True)
@@ -72,7 +67,7 @@ class Attention:
 
 def open_alerts(project: Project) -> list[OpenAlert]:
     """Return a project's open alerts, newest first, at most `MOST_ALERTS`. One query."""
-    columns = ("pk", "state", "due", "created", "assignee__username")
+    columns = ("pk", "state", "created", "assignee__username")
     of_the_run = ("run_id", "run__suite__name", "run__target__name")
     is_lost = Q(run__changes__after__lt=F("run__changes__before"), run__changes__scenario__isnull=False)
     newest = Alert.objects.filter(project=project, state__in=OPEN_ALERTS).order_by("-pk").values("pk")
@@ -102,17 +97,14 @@ def open_counts(project: Project, newest: Sequence[OpenAlert]) -> OpenCounts:
 def attention(
     project: Project, alerts: Sequence[OpenAlert], latest: Sequence[RunRow], *, now: datetime
 ) -> list[Attention]:
-    """Return the attention list: overdue alerts, untriaged ones, failed runs, broken targets, stale suites.
+    """Return the attention list: untriaged alerts, failed runs, broken targets, stale suites.
 
     `latest` is the newest run of every suite on every target. One query.
     """
-    listed = sorted(
-        (each for each in alerts if each.is_late(now.date()) or each.state == AlertState.UNTRIAGED),
-        key=lambda each: not each.is_late(now.date()),
-    )
+    listed = [each for each in alerts if each.state == AlertState.UNTRIAGED]
     return group_rows(
         [
-            *_alerts(listed, now.date()),
+            *_alerts(listed),
             *_runs(latest, {each.run for each in listed}),
             *_targets(project),
             *_stale(latest, now),
@@ -147,27 +139,22 @@ def _group(rows: Sequence[Attention]) -> Attention:
     return Attention(state, f"{len(rows)} {many}", names, newest, page, part=part)
 
 
-def _alerts(alerts: Sequence[OpenAlert], today: date) -> Iterable[Attention]:
+def _alerts(alerts: Sequence[OpenAlert]) -> Iterable[Attention]:
     for each in alerts[:SHOWN_ALERTS]:
         where = f"{each.suite} on {each.target}"
         title = (
             f"{where}: {counted(each.lost, 'scenario')} {'passes' if each.lost == 1 else 'pass'} less often"
         )
         part = f"?state={each.state}#alert-{each.pk}"
-        yield Attention("regressed", title, _due(each, today), each.created, "regressions", part=part)
+        yield Attention("regressed", title, _triage_words(each), each.created, "regressions", part=part)
     rest = alerts[SHOWN_ALERTS:]
     if rest:
         title = counted(len(rest), "more untriaged regression")
         yield Attention("regressed", title, "Not triaged yet", rest[0].created, "regressions")
 
 
-def _due(alert: OpenAlert, today: date) -> str:
-    words = [alert.state if alert.state != AlertState.UNTRIAGED else "untriaged"]
-    words.append(f"assigned to {alert.assignee}" if alert.assignee else "unassigned")
-    if alert.due:
-        words.append(f"{'overdue since' if alert.is_late(today) else 'due'} {date_of(alert.due)}")
-    sentence = ", ".join(words)
-    return sentence[0].upper() + sentence[1:]
+def _triage_words(alert: OpenAlert) -> str:
+    return f"Untriaged, {f'assigned to {alert.assignee}' if alert.assignee else 'unassigned'}"
 
 
 def _runs(latest: Sequence[RunRow], listed: Collection[int]) -> Iterable[Attention]:

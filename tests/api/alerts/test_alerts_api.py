@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from evalhub.api import openapi_document
 from runs.models import Alert, Run
 from tests.builders import make_compared, make_member, make_suite
 
@@ -34,39 +33,28 @@ def test_one_alert_has_its_evidence(api, alerts):
     assert api("viewer").get("/alerts/999").status_code == 404
 
 
-def test_a_star_and_tags_are_set(api, alerts):
-    answer = api("runner").patch(f"/alerts/{alerts[0].pk}", {"starred": True, "tags": ["night"]})
-    body = answer.json()
-    assert (body["starred"], body["tags"], body["revision"], body["first_triaged"]) == (
-        True,
-        ["night"],
-        1,
-        None,
-    )
-    for query in ("starred=true", "tag=night"):
-        listed = api("viewer").get(f"/alerts?{query}").json()["items"]
-        assert [each["id"] for each in listed] == [alerts[0].pk]
-
-
-def test_a_stale_revision_is_refused(api, alerts):
-    client, address = api("runner"), f"/alerts/{alerts[0].pk}"
-    assert client.patch(address, {"state": "fixed", "revision": 0}).status_code == 200
-    answer = client.patch(address, {"state": "invalid", "revision": 0})
-    assert (answer.status_code, answer.json()["id"]) == (409, "alert/stale")
-    assert Alert.objects.get(pk=alerts[0].pk).state == "fixed"
-    documented = openapi_document()["paths"]["/alerts/{alert_id}"]["patch"]["responses"]
-    assert str(answer.status_code) in map(str, documented)
-
-
-def test_several_change_and_the_stale_one_is_listed(api, project, alerts):
+def test_several_change_at_once(api, project, alerts):
     make_member(project, "runner", "grace")
-    Alert.objects.filter(pk=alerts[1].pk).update(revision=4)
-    chosen = [{"id": alert.pk, "revision": 0} for alert in alerts]
-    answer = api("runner").patch("/alerts", {"alerts": chosen, "assignee": "grace", "tag": "night"})
-    body = answer.json()
-    assert (body["changed"], len(body["left"])) == (1, 1)
-    assert Alert.objects.get(pk=alerts[0].pk).assignee.username == "grace"
+    chosen = [{"id": alert.pk} for alert in alerts]
+    answer = api("runner").patch("/alerts", {"alerts": chosen, "assignee": "grace"})
+    assert answer.json() == {"changed": len(alerts), "left": []}
+    assert {alert.assignee.username for alert in Alert.objects.all()} == {"grace"}
     assert api("runner").patch("/alerts", {"alerts": chosen}).status_code == 422
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("starred", True), ("tags", ["night"]), ("due", "2030-01-01"), ("revision", 0)]
+)
+def test_what_alerts_no_longer_have_is_refused(api, alerts, name, value):
+    answer = api("runner").patch(f"/alerts/{alerts[0].pk}", {"note": "Look.", name: value})
+    assert answer.status_code == 422
+    assert f"Alerts have no `{name}` any more. Write it into the `note`." in str(answer.json())
+    assert Alert.objects.get(pk=alerts[0].pk).note == ""
+
+
+def test_what_alerts_no_longer_have_is_empty(api, alerts):
+    alert = api("viewer").get(f"/alerts/{alerts[0].pk}").json()
+    assert (alert["starred"], alert["tags"], alert["revision"], alert["due"]) == (False, [], 0, None)
 
 
 def test_a_confirmation_starts_and_says_what_it_can_show(api, alerts):

@@ -120,13 +120,12 @@ def test_who_when_what_and_where_are_kept(signed_in, project, version):
     make_member(project, "author", "grace")
     given = {
         "assignee": "grace",
-        "due": "2026-12-01",
         "note": "Wrong flag.",
         "link": "https://bugs.example/1",
     }
     text = send(signed_in(), run, HTMX, **given).content.decode()
     alert = alert_of(run)
-    assert (alert.assignee.username, alert.due.isoformat()) == ("grace", "2026-12-01")
+    assert alert.assignee.username == "grace"
     assert (alert.note, alert.link, alert.state) == ("Wrong flag.", "https://bugs.example/1", "untriaged")
     assert "<html" not in text and "✓ Saved." in text
     assert len(parse(text).all(".untriaged[hx-swap-oob]")) == 1
@@ -143,7 +142,7 @@ def test_what_is_not_sent_stays(signed_in, version):
 def test_saving_without_changes_is_not_a_decision(signed_in, version):
     ran(version)
     run = ran(version, "export")
-    send(signed_in(), run, note="", link="", due="", assignee="")
+    send(signed_in(), run, note="", link="", assignee="")
     assert alert_of(run).first_triaged is None
     assert not AuditEvent.objects.exists()
 
@@ -154,10 +153,9 @@ def test_saving_without_changes_is_not_a_decision(signed_in, version):
         ({"state": "gone"}, None),
         ({"link": "javascript:alert(1)"}, "Enter a full URL"),
         ({"link": "ftp://x.example/"}, "Enter a URL that starts with https://"),
-        ({"due": "soon"}, "Enter a date as YYYY-MM-DD"),
         ({"assignee": "stranger"}, "This person is not a member of the project."),
     ],
-    ids=["state", "script", "scheme", "due", "assignee"],
+    ids=["state", "script", "scheme", "assignee"],
 )
 def test_it_refuses_what_cannot_be_kept(signed_in, version, given, sentence):
     ran(version)

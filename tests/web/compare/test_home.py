@@ -9,7 +9,7 @@ from django.utils import timezone
 from runs.compare.home_page.attention import MOST_ALERTS
 from runs.models import Alert, Run, TargetCheck
 from scenarios.models import Suite
-from tests.builders import make_member, make_project, make_run, make_suite, make_target, make_trial
+from tests.builders import make_project, make_run, make_suite, make_target, make_trial
 from tests.web.results.runs.pages import tried
 from tests.web.screen import parse
 
@@ -47,18 +47,6 @@ def test_an_untriaged_regression_has_one_row_with_a_link(signed_in, version):
     )
     assert "Untriaged, unassigned" in page
     assert "! 1 untriaged" in page
-
-
-def test_overdue_alerts_come_first_even_if_assigned(signed_in, project, version):
-    late = lost(version)
-    late.state, late.due = "investigating", timezone.now().date() - timedelta(days=1)
-    late.assignee = make_member(project, name="grace")
-    late.save()
-    lost(version, target=make_target(project, "codex"))
-    client = signed_in()
-    rows = client.get(ADDRESS).context["summary"].attention
-    assert [each.title.split(":")[0] for each in rows[:2]] == ["Basics on local", "Basics on codex"]
-    assert rows[0].detail.startswith("Investigating, assigned to grace, overdue since ")
 
 
 def test_a_settled_regression_leaves_the_run_that_failed(signed_in, version):
