@@ -74,7 +74,7 @@ FUNCTIONS: tuple[Callable[..., Any], ...] = (
         template_filters.progress_bar,
         template_filters.rate,
     ),
-    *(template_filters.score_bar, template_filters.share_bar, template_filters.stacked_bar),
+    *(template_filters.score_bar, template_filters.share_bar),
     *(template_filters.spark, template_filters.static, template_filters.url),
     *(csv_caption, csv_query, htmx_script, untriaged),
 )

@@ -223,11 +223,6 @@ def length_bar(share: float | None, longest: float) -> SafeString:
     return svg.bar([("new", round(share * 100, 1))], total=round(longest * 105, 1), label=text)
 
 
-def stacked_bar(shares: Sequence[tuple[str, float]], label: str) -> SafeString:
-    """Return a bar of shares (class, 0 to 1) of a whole."""
-    return svg.bar([(name, round(share * 100, 1)) for name, share in shares], total=100, label=label)
-
-
 def progress_bar(run: Any) -> SafeString:
     """Return a bar of a run's counters; `running` trials are neither queued nor finished."""
     parts = [("passed", run.passed), ("failed", run.failed), ("error", run.errors), ("running", run.running)]

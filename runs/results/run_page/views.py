@@ -64,7 +64,7 @@ from runs.results.run_page.scenarios import (
     scenario_table,
 )
 from runs.results.run_page.subcommands import call_columns, subcommand_table, subcommands, total_row
-from runs.results.run_page.variance import variance_bars
+from runs.results.run_page.variance import variance_sentence, variance_table
 from runs.results.run_page.verdicts import against_baseline, pins_of
 from runs.results.run_trials import RunTrials, trials_of
 from runs.results.seals import passing_without_agent
@@ -112,7 +112,7 @@ def run_detail(request: ProjectRequest, pk: int) -> HttpResponseBase:
         "shared_error": _shared_error(run, read),
         "release": None if run.is_open else by_rule(run.suite, read.digest.outcomes),
         "may_run": request.access.may("run"),
-        "variance": [] if run.is_open else variance_bars(read.digest.variance or ()),
+        "variance": "" if run.is_open else variance_sentence(read.digest.variance or ()),
         "tampered": [each for each in read.digest.trials if each.pk in set(read.digest.tampered)],
         "fingerprint": fingerprint_parts(run),
         "pins": pins_of(run) if vars(run)["is_pinned"] else [],
@@ -157,12 +157,13 @@ def _shared_error(run: Run, read: RunTrials) -> str:
 def _csv(
     request: ProjectRequest, run: Run, read: RunTrials, rows: list[ScenarioRow]
 ) -> StreamingHttpResponse | None:
-    """Return the scenarios of the selected chip, the subcommands or the diagnosis, if the address asks for their CSV."""
+    """Return the scenarios of the selected chip, the subcommands, the diagnosis or the variance, if the address asks for their CSV."""
     shown = choose_rows(rows, request.GET.get("show", ""))
     tables = {
         "scenarios": lambda: scenario_table(run, shown),
         "subcommands": lambda: subcommand_table(run, subcommands(run, read)),
         "diagnosis": lambda: diagnosis_table(run, shown_findings(run, read.digest)),
+        "variance": lambda: variance_table(run, read.digest.variance),
     }
     return chosen_table(request, tables)
 

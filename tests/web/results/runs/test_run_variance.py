@@ -20,17 +20,22 @@ def judged(version, *trials):
     return close(run)
 
 
-def test_the_judges_share_comes_with_advice(signed_in, version):
-    repeated = [
-        ("create", (0.1, 0.9)),
-        ("create", (0.2, 0.8)),
-        ("export", (0.9, 0.2)),
-        ("export", (0.8, 0.1)),
-    ]
-    row = page(signed_in(), judged(version, *repeated)).table("Variance").row("Judge score")
-    assert row.cell("Judge").text == "100 %"
-    assert "100 % of the variance is the judge: judge three times before adding trials." in row
-    assert "the estimate was negative and counts as 0" in row
+REPEATED = [
+    ("create", (0.1, 0.9)),
+    ("create", (0.2, 0.8)),
+    ("export", (0.9, 0.2)),
+    ("export", (0.8, 0.1)),
+]
+
+
+def test_the_largest_share_comes_with_advice(signed_in, version):
+    run, client = judged(version, *REPEATED), signed_in()
+    shown = page(client, run)
+    # Every trial passed, so the first measure that varies is the judge's.
+    assert "Judge score: 100 % of the variance is the judge: judge three times before adding trials." in shown
+    text = client.get(f"/p/tools/runs/{run.pk}/{shown.link('Variance as CSV').address}").getvalue().decode()
+    assert text.splitlines()[0] == "measure,scenario_mix,agent,judge,negative_estimates"
+    assert [line.split(",")[0] for line in text.splitlines()[1:]] == ["trial/pass", "judge/judge"]
 
 
 def test_documents_hold_the_variance(version):
@@ -41,13 +46,11 @@ def test_documents_hold_the_variance(version):
     assert run_document(make_run(version).pk)["run"]["variance"] == []
 
 
-def test_one_judging_a_trial_is_named(signed_in, version):
-    single = [("create", (0.1,)), ("create", (0.9,)), ("export", (0.4,)), ("export", (0.5,))]
-    table = page(signed_in(), judged(version, *single)).table("Variance")
-    assert "the agent's part includes the judge's" in table.row("Judge score")
-    assert "Every value is the same." in table.row("Pass rate")
+def test_nothing_is_said_where_nothing_varies(signed_in, version):
+    shown = page(signed_in(), judged(version, *[("create", (0.5,)), ("create", (0.5,))]))
+    assert "of the variance" not in shown
 
 
 def test_without_repeats_the_page_says_what_is_missing(signed_in, version):
-    region = page(signed_in(), judged(version, ("create", (0.5,)), ("export", (0.7,)))).region("Variance")
-    assert "Run 2 or more to separate the agent from the scenario mix" in region
+    shown = page(signed_in(), judged(version, ("create", (0.5,)), ("export", (0.7,))))
+    assert "Run 2 or more to separate the agent from the scenario mix" in shown
