@@ -66,7 +66,6 @@ from runs.results.usage_views import tool_usage
 from runs.review.review_page.round_views import calibration, item_assign, item_decide, round_detail, round_new
 from runs.review.review_page.views import (
     disagreements,
-    group_assign,
     overrule_undo,
     rationales,
     reviews,
@@ -174,7 +173,6 @@ project_urls = [
     path("usage/", tool_usage, name="tool-usage"),
     path("trends/", trends, name="trends"),
     path("reviews/", reviews, name="reviews"),
-    path("reviews/groups/assignee/", group_assign, name="group-assign"),
     path("reviews/statements/", statement_review, name="statement-review"),
     path("reviews/rationales/", rationales, name="rationales"),
     path("reviews/disagreements/", disagreements, name="disagreements"),

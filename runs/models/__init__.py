@@ -12,7 +12,6 @@ from runs.models.proof import ScenarioProof, SuiteProof
 from runs.models.reassessment import ReassessedTrial, Reassessment
 from runs.models.review import (
     DiagnosisReview,
-    GroupAssignment,
     JudgeCalibration,
     Overrule,
     Resolution,
@@ -39,7 +38,6 @@ __all__ = [
     "DiagnosisReview",
     "FlagConfusion",
     "GradeRequest",
-    "GroupAssignment",
     "GuidanceComparison",
     "ImportedSession",
     "JudgeCalibration",

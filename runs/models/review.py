@@ -165,26 +165,6 @@ def _given(passed: bool | None, value: float | None, *, is_check: bool) -> str:
     return ", ".join(filter(None, (number, verdict))) or "no score"
 
 
-class GroupAssignment(models.Model):
-    """The person who reviews a wording of judges' statements in the queue, and every group that has it."""
-
-    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="group_assignments")
-    polarity = models.CharField(max_length=10)
-    wording = models.CharField(max_length=64)
-    """The SHA-256 hash of the normalized text."""
-    assignee = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
-    by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+")
-    at = models.DateTimeField(default=timezone.now)
-
-    class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["project", "polarity", "wording"], name="one_assignee_a_wording")
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.assignee} reviews {self.wording[:12]}"
-
-
 class Right(models.TextChoices):
     """Who was right where judge and gates disagree."""
 

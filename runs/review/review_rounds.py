@@ -152,3 +152,13 @@ def next_item(made: ReviewRound, person: User) -> RoundItem | None:
     """Return the person's next undecided item: their own first, then one that nobody took. One query."""
     waiting = made.items.filter(Q(assignee=person) | Q(assignee=None), at=None)
     return waiting.order_by(F("assignee").desc(nulls_last=True), "position").first()
+
+
+def member_named(project: Project, name: str) -> User | None:
+    """Return a member of the project, None for an empty name. Raises `RequestError` for anybody else."""
+    if not name:
+        return None
+    person = User.objects.filter(memberships__project=project, username=name).first()
+    if person is None:
+        raise RequestError(f"{name[:100]} is not a member of this project.")
+    return person

@@ -17,8 +17,7 @@ from evalhub.web.rest.request_body import Key, RequestBody, Text
 from evaluators.redaction import redact_json
 from runs.models import ReviewRound, RoundItem
 from runs.review.calibrations import JudgeVersion
-from runs.review.group_assignments import assign_group, member_named
-from runs.review.review_rounds import assign, decide_item, draw, rounds_of
+from runs.review.review_rounds import assign, decide_item, draw, member_named, rounds_of
 from runs.review.statement_groups import QueueFilters, StatementGroup, review_queue
 
 router = Router(tags=["reviews"])
@@ -96,22 +95,14 @@ class AssigneeIn(RequestBody):
     seen: Person = None
 
 
-class GroupAssigneeIn(AssigneeIn):
-    """A group by its polarity and the keys of its wordings, in their order."""
-
-    polarity: Literal["negative", "positive", "criterion"]
-    wordings: Annotated[list[Hash], Field(min_length=1, max_length=200)]
-
-
 class QueueQuery(BaseModel):
-    """The filters of the queue on the page; `assignee` is `mine`, `nobody` or a username."""
+    """The filters of the queue on the page."""
 
     suite: str = ""
     tool_version: str = ""
     guidance: str = ""
     criterion: str = ""
     judge: str = ""
-    assignee: str = ""
     unreviewed: Literal["", "yes"] = ""
 
 
@@ -130,7 +121,6 @@ class GroupOut(Schema):
     statements: int
     trials: list[int]
     reviewed: int
-    assignee: str | None
     wordings: list[WordingOut]
 
 
@@ -266,21 +256,8 @@ def assign_round_item(request: ApiRequest, item_id: Path[Key], given: AssigneeIn
 def list_queue(request: ApiRequest, query: Query[QueueQuery]) -> dict[str, Any]:
     """List the most frequent 100 groups of similar statements on the newest runs."""
     filters = QueueFilters(**query.model_dump())
-    groups, _ = review_queue(request.access.project, filters, request.access.user)
+    groups, _ = review_queue(request.access.project, filters)
     return {"items": [_group(each) for each in groups[:MOST_GROUPS]]}
-
-
-@router.post("/review-queue/assignee", auth=Bearer("review"), response=declare_answers(ListOut[GroupOut]))
-def assign_queue_group(request: ApiRequest, given: GroupAssigneeIn) -> dict[str, Any]:
-    """Assign a group of the queue to a member of the project, or to nobody; returns the groups with its wordings."""
-    project = request.access.project
-    person = member_named(project, given.assignee or "")
-    seen = _seen(request, given.seen)
-    assign_group(project, given.polarity, given.wordings, person, seen=seen, by=request.access.user)
-    groups, _ = review_queue(project, QueueFilters(), request.access.user)
-    own = {(given.polarity, key) for key in given.wordings}
-    found = [each for each in groups if own & {(each.polarity, wording.key) for wording in each.wordings}]
-    return {"items": [_group(each) for each in found]}
 
 
 def _group(group: StatementGroup) -> dict[str, Any]:
@@ -298,6 +275,5 @@ def _group(group: StatementGroup) -> dict[str, Any]:
         "statements": len(group.references),
         "trials": group.trials,
         "reviewed": group.reviewed,
-        "assignee": group.assignee.get_username() if group.assignee else None,
         **shown,
     }

@@ -10,7 +10,6 @@ from hashlib import sha256
 from typing import NamedTuple
 
 import msgspec
-from django.contrib.auth.models import User
 from django.db.models import TextField
 from django.db.models.functions import Cast
 from msgspec import Struct
@@ -19,7 +18,6 @@ from evalhub.teams.models import Project
 from runs.models import JudgingRecord, Review, Run
 from runs.results.address_filters import AddressFilters
 from runs.review.calibrations import JudgeVersion
-from runs.review.group_assignments import assignees
 
 
 def names(text: str, criterion: str) -> bool:
@@ -93,8 +91,6 @@ class QueueFilters(AddressFilters):
     criterion: str = ""
     judge: str = ""
     """`JudgeVersion.value`."""
-    assignee: str = ""
-    """`mine`, `nobody` or a username."""
     unreviewed: str = ""
 
 
@@ -117,7 +113,6 @@ class StatementGroup:
     """`negative`, `positive`, or `criterion` for a judge's reasons for a criterion."""
     wordings: list[Wording]
     reviews: list[Review] = field(default_factory=list)
-    assignee: User | None = None
 
     @property
     def text(self) -> str:
@@ -185,10 +180,8 @@ class QueueChoices:
     criteria: list[str]
 
 
-def review_queue(
-    project: Project, filters: QueueFilters, person: User | None
-) -> tuple[list[StatementGroup], QueueChoices]:
-    """Return the groups of the newest judged runs, most frequent first, and the filters' choices. Four queries."""
+def review_queue(project: Project, filters: QueueFilters) -> tuple[list[StatementGroup], QueueChoices]:
+    """Return the groups of the newest judged runs, most frequent first, and the filters' choices. Three queries."""
     runs = Run.objects.filter(project=project).select_related("guidance").defer("guidance__files")
     if filters.suite:
         runs = runs.filter(suite__slug=filters.suite)
@@ -200,14 +193,6 @@ def review_queue(
         judgings = [each for each in judgings if each[2].criteria.get(filters.criterion, 1.0) < LOW]
     groups = group_statements(judgings, filters.criterion)
     _add_reviews(groups)
-    _add_assignees(project, groups)
-    if filters.assignee:
-        name = person.get_username() if filters.assignee == "mine" and person else filters.assignee
-        groups = [
-            group
-            for group in groups
-            if (group.assignee.get_username() if group.assignee else "nobody") == name
-        ]
     if filters.unreviewed:
         groups = [group for group in groups if not group.reviewed]
     guidances = dict.fromkeys((str(run.guidance_id), str(run.guidance)) for run in recent if run.guidance)
@@ -271,12 +256,3 @@ def _add_reviews(groups: Sequence[StatementGroup]) -> None:
         group = places.get(Reference(each.judging_id, each.polarity, each.position))
         if group is not None:
             group.reviews.append(each)
-
-
-def _add_assignees(project: Project, groups: Sequence[StatementGroup]) -> None:
-    """Give each group the assignee of its most frequent wording that has one. One query."""
-    every = [(group.polarity, wording.key) for group in groups for wording in group.wordings]
-    found = assignees(project, every)
-    for group in groups:
-        own = (found.get((group.polarity, wording.key)) for wording in group.wordings)
-        group.assignee = next(filter(None, own), None)

@@ -8,7 +8,6 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from runs.models import (
-    GroupAssignment,
     JudgingRecord,
     Overrule,
     ReassessedTrial,
@@ -124,26 +123,6 @@ def test_a_number_is_overruled_and_the_second_person_is_warned(
     send("0.7")
     expect(as_admin.locator("#main")).to_contain_text("bob overruled this score on")
     assert Overrule.objects.filter(undone=None).get().value == 0.8
-    assert complaints == []
-
-
-def test_a_group_is_taken_and_found_by_mine(
-    as_admin: Page, live_server: Any, run: Run, complaints: list[str]
-) -> None:
-    as_admin.goto(f"{live_server.url}/p/tools/reviews/")
-    first = as_admin.locator("[data-statement]").first
-    text = first.locator("p").first.inner_text()
-    first.get_by_role("button", name="Take").click()
-    expect(as_admin.locator("[data-statement]").first.locator(".after")).to_contain_text("ada")
-    as_admin.locator("form.filters select[name=assignee]").select_option("mine")
-    as_admin.get_by_role("button", name="Show").click()
-    expect(as_admin.locator("[data-statement]")).to_have_count(1)
-    expect(as_admin.locator("[data-statement]")).to_contain_text(text)
-    as_admin.screenshot(path=SCREENSHOTS / "reviewing-mine.png", full_page=True)
-    assert GroupAssignment.objects.get().assignee.username == "ada"
-    as_admin.get_by_label("Assignee of group 1").select_option("")
-    as_admin.get_by_role("button", name="Assign").click()
-    expect(as_admin.locator("#main")).to_contain_text("No statements match.")
     assert complaints == []
 
 

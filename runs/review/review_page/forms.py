@@ -7,10 +7,8 @@ from typing import Any
 from django import forms
 
 from evalhub.web.forms import SentenceForm
-from evalhub.web.paging import LARGEST_KEY
 from runs.models.judging import ReviewWord
 from runs.models.review import Right
-from runs.review.reviewing import POLARITIES
 from runs.review.statement_groups import Reference
 
 MOST_REFERENCES = 200
@@ -37,15 +35,6 @@ class StatementForm(NoteForm):
         if len(known) < len(found) or len(known) > MOST_REFERENCES:
             raise forms.ValidationError("These statements are unknown. Load the page again.")
         return known
-
-
-class AssignForm(forms.Form):
-    """A group of the queue and its new assignee."""
-
-    polarity = forms.ChoiceField(choices=[(each, each) for each in POLARITIES])
-    wordings = forms.RegexField(r"^[0-9a-f]{64}(,[0-9a-f]{64}){0,199}$", max_length=13_000)
-    assignee = forms.CharField(required=False, max_length=150)
-    seen = forms.IntegerField(required=False, min_value=1, max_value=LARGEST_KEY)
 
 
 class OverruleForm(SentenceForm):

@@ -14,10 +14,9 @@ from evalhub.teams.pages import ProjectRequest, project_page
 from runs.errors import RequestError
 from runs.models import ReviewRound, RoundItem
 from runs.review.calibrations import JudgeVersion, calibration_of, drifts, judge_versions, repeated_judgings
-from runs.review.group_assignments import member_named
 from runs.review.review_page.forms import ANSWERS, LabelForm, RoundForm
 from runs.review.review_page.views import names_of_members, suites_of
-from runs.review.review_rounds import assign, decide_item, draw, next_item, rounds_of
+from runs.review.review_rounds import assign, decide_item, draw, member_named, next_item, rounds_of
 
 MOST_VERSIONS = 4
 """Judge versions shown at once; the newest suffices for most, the others have their own address."""

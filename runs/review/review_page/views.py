@@ -18,10 +18,9 @@ from runs.errors import RequestError
 from runs.models import JudgingRecord, Overrule, Trial
 from runs.models.review import Right
 from runs.review.calibrations import judge_versions
-from runs.review.group_assignments import assign_group, member_named
 from runs.review.judge_and_gates import CELLS, MOST_SHOWN, judge_and_gates
 from runs.review.overruling import overrule, undo
-from runs.review.review_page.forms import AssignForm, OverruleForm, ResolutionForm, StatementForm
+from runs.review.review_page.forms import OverruleForm, ResolutionForm, StatementForm
 from runs.review.review_page.rationales import rationales_of, review_table
 from runs.review.review_rounds import rounds_of
 from runs.review.reviewing import record_who_was_right, review, reviews_of
@@ -54,8 +53,7 @@ def back(request: ProjectRequest, fallback: str) -> HttpResponse:
 def reviews(request: ProjectRequest) -> HttpResponseBase:
     """List judges' statements on the newest runs, grouped by similar wording."""
     project, filters = request.access.project, QueueFilters.of(request.GET)
-    groups, choices = review_queue(project, filters, request.user)
-    members = names_of_members(request)
+    groups, choices = review_queue(project, filters)
     context = {
         "tab": "reviews",
         "groups": groups[:MOST_GROUPS],
@@ -66,30 +64,11 @@ def reviews(request: ProjectRequest) -> HttpResponseBase:
         "choices": choices,
         "suites": suites_of(request),
         "judges": [(each.value, str(each)) for each in judge_versions(project)],
-        "members": members,
-        "assignees": ["mine", "nobody", *members],
         "rounds": rounds_of(project).filter(items__at=None)[:5],
         "may_review": request.access.may("review"),
         "here": request.get_full_path(),
     }
     return render(request, "review/reviews/reviews.html", context)
-
-
-@require_POST
-@project_page("review")
-def group_assign(request: ProjectRequest) -> HttpResponse:
-    """Assign a group of the queue to a member of the project, or to nobody."""
-    project, form = request.access.project, AssignForm(request.POST)
-    try:
-        if not form.is_valid():
-            raise RequestError("These statements are unknown. Load the page again.")
-        given = form.cleaned_data
-        person = member_named(project, given["assignee"])
-        wordings, seen = given["wordings"].split(","), given["seen"]
-        assign_group(project, given["polarity"], wordings, person, seen=seen, by=request.user)
-    except RequestError as error:
-        messages.error(request, str(error))
-    return back(request, reverse("reviews", args=[project.slug]))
 
 
 @require_POST

@@ -192,22 +192,6 @@ def test_items_are_assigned(signed_in: SignIn, run: Run, project: Any) -> None:
     assert "in the meantime" in parse(late)
 
 
-def test_groups_are_taken_on_the_page(signed_in: SignIn, run: Run, project: Any) -> None:
-    client = signed_in("runner")
-    page = client.get("/p/tools/reviews/")
-    (group,) = [each for each in page.context["groups"] if each.polarity == "negative"]
-    name = str(page.context["user"].get_username())
-    keys = ",".join(each.key for each in group.wordings)
-    sent = {"polarity": "negative", "wordings": keys, "assignee": name, "seen": ""}
-    client.post("/p/tools/reviews/groups/assignee/", sent)
-    (mine,) = client.get("/p/tools/reviews/?assignee=mine").context["groups"]
-    assert mine.assignee is not None and mine.text == group.text
-    late = signed_in("runner").post("/p/tools/reviews/groups/assignee/", sent, follow=True)
-    assert "in the meantime" in parse(late)
-    odd = client.post("/p/tools/reviews/groups/assignee/", {**sent, "wordings": "x"}, follow=True)
-    assert "Load the page again" in parse(odd)
-
-
 def test_uncalibrated_judges_have_a_badge(signed_in: SignIn, run: Run) -> None:
     trial = run.trial_set.first()
     assert trial is not None
