@@ -1,4 +1,5 @@
 from django.apps import AppConfig
+from django.db.models.signals import pre_migrate
 
 
 class RunsConfig(AppConfig):
@@ -6,11 +7,13 @@ class RunsConfig(AppConfig):
     label = "runs"
 
     def ready(self) -> None:
-        """Refuse wrong settings, and give patterns that RE2 cannot run a process of their own."""
+        """Refuse wrong settings and old databases, and give patterns that RE2 cannot run a process of their own."""
         from evaluators.patterns import set_runner
         from runs.results.files import store_identity  # noqa: F401  # imported for the check that it registers
         from runs.sandbox.pattern_processes import run_pattern
+        from runs.upgrades import refuse_older
         from runs.workers.worker_checks import refuse_wrong_settings
 
         refuse_wrong_settings()
         set_runner(run_pattern)
+        pre_migrate.connect(refuse_older, sender=self)

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Q, QuerySet
+from django.db.models import Q
 
 from evalhub.teams.models import Project
 from evaluators.grading.suite_result import Comparison, compare_passes
@@ -243,21 +243,11 @@ def _layer_and_name(change: MeasureChange) -> tuple[str, str]:
 
 def compare_again(project: Project) -> int:
     """Compare every finished run of a project, oldest first; return how many. One transaction for each run."""
-    return _compare(Run.objects.filter(project=project))
-
-
-def compare_old_runs() -> int:
-    """Compare the runs that an older release compared by flips alone; return how many."""
-    return _compare(Run.objects.filter(pk__in=compared_by_flips()))
-
-
-def compared_by_flips() -> QuerySet[Change, Any]:
-    """Return the runs that an older release compared by flips alone, as a subquery."""
-    return Change.objects.filter(scenario=None, detail__measure__isnull=True).values("run")
-
-
-def _compare(runs: QuerySet[Run]) -> int:
-    keys = list(runs.filter(state=RunState.FINISHED).order_by("pk").values_list("pk", flat=True))
+    keys = list(
+        Run.objects.filter(project=project, state=RunState.FINISHED)
+        .order_by("pk")
+        .values_list("pk", flat=True)
+    )
     for key in keys:
         with transaction.atomic():
             compare_with_baseline(Run.objects.select_related("project").get(pk=key))

@@ -285,19 +285,6 @@ def _name_judges(run: Run) -> None:
     )
 
 
-def add_measure(run: Run, key: Key) -> bool:
-    """Add one measure to a closed run's rollups, for runs of releases without it; return whether it has values."""
-    series = {place: each for place, each in scenario_series(run.pk).items() if place[1] == key}
-    if not series:
-        return False
-    measure = measure_ids([key])[key]
-    rows = [_row(run, scenario, measure, each) for (scenario, _), each in series.items()]
-    rows += [_row(run, None, measure, each) for each in over_scenarios(series).values()]
-    statements.insert(RunMeasure, rows)
-    _mark_measured(run)
-    return True
-
-
 def _row(run: Run, scenario: int | None, measure: int, series: RunningStatistics) -> dict[str, Any]:
     return {
         "run": run.pk,

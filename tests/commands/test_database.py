@@ -10,15 +10,12 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-EARLIER = """
+TABLES = """
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
-executor = MigrationExecutor(connection)
-executor.loader.replace_migrations = False
-executor.loader.build_graph()
-executor.migrate([("runs", "0006_batch_answers")])
+MigrationExecutor(connection).migrate([("runs", {name!r})])
 """
-"""Makes the database of the first release, before its migrations were squashed."""
+"""Makes the database of an earlier release."""
 
 
 def manage(data: Path, *arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
@@ -42,7 +39,9 @@ def manage(data: Path, *arguments: str, **env: str) -> subprocess.CompletedProce
     [
         pytest.param((), id="none"),
         pytest.param(
-            ("shell", "--no-imports", "-c", EARLIER), id="an earlier release", marks=pytest.mark.slow
+            ("shell", "--no-imports", "-c", TABLES.format(name="0060_looks")),
+            id="0.1.1",
+            marks=pytest.mark.slow,
         ),
     ],
 )
@@ -52,6 +51,15 @@ def test_a_command_makes_and_upgrades_the_embedded_database(tmp_path: Path, befo
     done = manage(tmp_path, "show_run", "1")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("There is no run 1.")
+
+
+@pytest.mark.slow
+def test_a_command_refuses_a_database_before_0_1_1(tmp_path: Path) -> None:
+    assert manage(tmp_path, "shell", "--no-imports", "-c", TABLES.format(name="0059_lines")).returncode == 0
+    done = manage(tmp_path, "show_run", "1")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "This database was written before evalhub 0.1.1. Upgrade it with 0.1.1 first" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
 
 
 def test_a_database_that_is_away_is_one_sentence(tmp_path: Path) -> None:

@@ -138,29 +138,3 @@ def test_a_target_can_switch_the_copy_off(suite, given, expected):
     _, found = exposed(suite, guidance_file=given)
     assert (found["delivered"], found["in_context"]) == expected
     assert found["laid_as"] == []
-
-
-def test_exposure_of_older_trials_is_computed(suite, tmp_path):
-    (tmp_path / "good.md").write_text("new advice\n")
-    run = ran(suite, "--guidance", str(tmp_path / "good.md"))
-    trial = run.trial_set.get()
-    exposure = trial.detail.pop("exposure")
-    trial.save()
-    done = call("measure_again", "--json")
-    assert (done.document["exposed"], done.document["skipped"]) == (1, [])
-    trial.refresh_from_db()
-    assert trial.detail["exposure"] == exposure and exposure["delivered"] is True
-    assert call("measure_again", "--json").document["exposed"] == 0
-
-
-def test_a_run_whose_target_is_broken_is_skipped(suite, tmp_path):
-    (tmp_path / "good.md").write_text("new advice\n")
-    run = ran(suite, "--guidance", str(tmp_path / "good.md"))
-    trial = run.trial_set.get()
-    del trial.detail["exposure"]
-    trial.save()
-    version = run.target_version or run.target
-    version.definition["command_template"] = "${{ NOT_SET_ANYWHERE }} {PROMPT}"
-    version.save()
-    done = call("measure_again")
-    assert f"Run {run.pk} is skipped: The target 'shell' is no longer valid" in done.out

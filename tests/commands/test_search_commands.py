@@ -1,20 +1,21 @@
-"""`search` and `index_search`."""
+"""`search`."""
 
 from __future__ import annotations
 
 import pytest
 
+from runs.results.search.search_index import index_trials
 from tests.builders import make_project, make_run, make_suite, make_trial
 from tests.commands.calling import call
 
 pytestmark = pytest.mark.django_db
 
 
-def test_stored_trials_are_indexed_and_found():
+def test_trials_are_found():
     run = make_run(make_suite(make_project("default"), ("create",), name="Basics"))
     trial = make_trial(run, "create", answer="Unknown flag --fmt.")
     assert call("search", "unknown").out == "No trial contains 'unknown'.\n"
-    assert call("index_search").out == "Indexed 1 trial.\n"
+    index_trials([trial.pk])
     lines = call("search", "--place", "answer", "unknown flag").out.splitlines()
     assert lines == [
         f"pass  create (trial {trial.pk}, run {run.pk}, Basics)",
@@ -25,9 +26,7 @@ def test_stored_trials_are_indexed_and_found():
 
 def test_more_matches_are_counted():
     run = make_run(make_suite(make_project("default"), ("create",)))
-    for _ in range(3):
-        make_trial(run, "create", answer="deploy")
-    call("index_search", "--project", "default")
+    index_trials([make_trial(run, "create", answer="deploy").pk for _ in range(3)])
     assert call("search", "deploy", "--limit", "1").out.endswith("… 2 more; --limit prints them.\n")
 
 

@@ -47,7 +47,6 @@ def test_everything_works_through_a_pool_of_transactions(pooled: Stand, tmp_path
     # Commands that read many rows.
     for words in (
         ["recompute"],
-        ["index_search"],
         ["prune", "--dry-run"],
         ["migrate", "runs", "zero", "--plan"],
     ):

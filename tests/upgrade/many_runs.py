@@ -1,4 +1,4 @@
-"""Write a data folder of the first release with many runs of codex: `python -m tests.upgrade.many_runs RUNS`.
+"""Write a data folder of 0.1.1 with many runs of codex by the rules of 0.1.0: `python -m tests.upgrade.many_runs RUNS`.
 
 `EVALHUB_DATA` is the folder. Each run has a trial with stored raw output and one without, which cost alike.
 """
@@ -55,6 +55,7 @@ def many_runs(rows: list[Row], runs: int, sha256: str, size: int) -> list[Row]:
     definition = {"name": "codex", "provider": "codex", "model": "m"}
     found = [_like(target, TARGET, name="codex", provider="codex", definition=definition)]
     sums = {"trials": 2, "passed": 2, "failed": 0, "outcome": "pass", "cost_usd": 2 * OLD_COST}
+    sums |= {"recounted": 0, "repriced": 0, "counting": {}, "cost_notes": [], "price_source": ""}
     tokens = {"tokens_in": USAGE["input_tokens"], "tokens_out": USAGE["output_tokens"]}
     for number in range(FIRST, FIRST + runs):
         both = {name: 2 * count for name, count in tokens.items()}
@@ -112,7 +113,7 @@ def main(runs: int) -> None:
     from tests.upgrade.__main__ import fill, migrate_to
 
     kept = keep_content("transcript", raw_output())
-    name = "first_release"
+    name = "release_0_1_1"
     rows = json.loads(gzip.decompress(Path(__file__).with_name(f"{name}.json.gz").read_bytes()))
     apps = migrate_to(name)
     fill(apps, rows + many_runs(rows, runs, kept.sha256, kept.size))

@@ -1,4 +1,4 @@
-"""A data folder of the first release with many runs is computed again: with progress, after a kill, twice the same."""
+"""A data folder with many runs by the rules of 0.1.0 is computed again: with progress, after a kill, twice the same."""
 
 from __future__ import annotations
 
@@ -17,8 +17,6 @@ from tests.upgrade.many_runs import FIRST, OLD_COST
 ROOT = Path(__file__).parents[2]
 RUNS = 120
 """Enough to be killed between two of the lines that it prints, one for each 100 runs."""
-FIRST_RUNS = 8
-"""Runs of the data folder itself."""
 NEW_COST = 2.9
 """0.1, 0.9 and 0.05 million tokens at 10, 1 and 20 dollars."""
 
@@ -58,15 +56,15 @@ def kill_at(folder: Path, sentence: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_runs_of_the_first_release_are_computed_again(tmp_path: Path) -> None:
+def test_runs_by_older_rules_are_computed_again(tmp_path: Path) -> None:
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     whole.mkdir()
     ran(whole, "-m", "tests.upgrade.many_runs", str(RUNS))
     shutil.copytree(whole, killed)
 
     done = ran(whole, "manage.py", "recompute")
-    assert f"Computing costs again: 100 of {RUNS + FIRST_RUNS} runs." in done.stderr
-    assert f"Computing costs again: {RUNS + FIRST_RUNS} of {RUNS + FIRST_RUNS} runs." in done.stderr
+    assert f"Computing costs again: 100 of {RUNS} runs." in done.stderr
+    assert f"Computing costs again: {RUNS} of {RUNS} runs." in done.stderr
     assert f"{RUNS:,} trials had no stored output to compute from." in done.stdout
     trials, runs, _ = after = figures(whole)
     costs = {key: cost for key, cost, *_ in trials if key >= 2 * FIRST}

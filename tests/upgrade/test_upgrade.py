@@ -19,16 +19,18 @@ from tests.upgrade.tables import tables
 
 ROOT = Path(__file__).parents[2]
 RUNS = {
-    "1": ["finished", "fail", 2, 4],
-    "2": ["finished", "pass", 6, 0],
-    "3": ["finished", "fail", 2, 4],
-    "4": ["finished", "pass", 6, 0],
+    "1": ["finished", "fail", 5, 10],
+    "2": ["finished", "pass", 15, 0],
+    "3": ["finished", "fail", 3, 6],
+    "4": ["finished", "pass", 9, 0],
     "5": ["finished", "pass", 3, 0],
     "6": ["finished", "fail", 0, 3],
-    "7": ["finished", "pass", 4, 0],
-    "8": ["finished", "fail", 3, 1],
+    "7": ["finished", "pass", 20, 0],
+    "8": ["finished", "fail", 15, 5],
+    "9": ["finished", "fail", 6, 3],
+    "10": ["finished", "pass", 9, 0],
 }
-"""State, outcome, passed and failed of each run, as the earlier versions stored them."""
+"""State, outcome, passed and failed of each run, as 0.1.1 stored them."""
 
 
 @pytest.fixture
@@ -61,15 +63,15 @@ def upgraded(name: str, address: str) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("version", ["first_release", "before_rooms"])
+@pytest.mark.parametrize("version", ["release_0_1_1"])
 def test_an_upgrade_keeps_runs_and_every_page(version, empty_database, db):
     after = upgraded(version, empty_database)
     assert after["runs"] == RUNS
-    assert after["trials"] == {"pass": 26, "fail": 12}
+    assert after["trials"] == {"pass": 85, "fail": 27}
     assert len(after["pages"]) > 90
     assert {address: status for address, status in after["pages"].items() if status != 200} == {}
     recounted = after["recounted"]["commands"]
-    assert recounted["rules"] == RULES_VERSION and recounted["trials"] + recounted["kept"] > 0
+    assert recounted["rules"] == RULES_VERSION
     new = tables()
     assert {name for name, table in after["tables"].items() if table != new.get(name)} == set()
     assert new.keys() - after["tables"].keys() == set()
@@ -90,3 +92,27 @@ def test_a_new_database_can_be_taken_back(empty_database):
     for app in ("runs", "scenarios", "teams"):
         migrate(app, "zero")
     migrate()
+
+
+EARLIER = """
+import django
+django.setup()
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
+executor = MigrationExecutor(connection)
+executor.migrate([("runs", "0059_lines")])
+"""
+"""Makes the tables of a release before 0.1.1."""
+
+
+@pytest.mark.database
+def test_a_database_before_0_1_1_is_refused_in_a_sentence(empty_database):
+    environment = {**os.environ, "DATABASE_URL": empty_database, "DJANGO_SETTINGS_MODULE": "tests.settings"}
+    subprocess.run([sys.executable, "-c", EARLIER], cwd=ROOT, env=environment, check=True)
+    words = [sys.executable, "manage.py", "migrate", "-v0"]
+    refused = subprocess.run(words, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert refused.returncode == 2
+    assert refused.stderr.strip() == (
+        "CommandError: This database was written before evalhub 0.1.1. Upgrade it with 0.1.1 first, which repairs what "
+        "older releases stored."
+    )

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from django.db.models import Q, QuerySet
 
 from evalhub.teams.models import Project
-from runs.compare.comparison import compare_with_baseline, compared_by_flips
+from runs.compare.comparison import compare_with_baseline
 from runs.compare.line import ALONE
 from runs.models import Run, Trial
 from runs.models.run import RunState
@@ -74,15 +74,13 @@ def batches(keys: QuerySet[Trial, int], size: int) -> Iterator[list[int]]:
 def compare_recomputed(run: Run, field: str, version: int) -> int:
     """Compare a run, and those that have it alone as baseline, as soon as both have the version; return how many.
 
-    Those that an older release compared by flips alone are left to `compare_again --old`. Requires a transaction: the
-    one that gives the run the version, so that an interruption leaves none out.
+    Requires a transaction: the one that gives the run the version, so that an interruption leaves none out.
     """
     pairs = Run.objects.filter(
         Q(pk=run.pk) | Q(ALONE, baseline=run.pk),
         state=RunState.FINISHED,
         **{f"{field}__gte": version, f"baseline__{field}__gte": version},
     )
-    pairs = pairs.exclude(pk__in=compared_by_flips())
     found = list(pairs.select_related("project").order_by("pk"))
     for each in found:
         compare_with_baseline(each)

@@ -7,10 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
-from django.db import transaction
-from django.db.models import QuerySet
 
-from evalhub.teams.models import Project
 from evaluators.model import Event, Judging, Transcript
 from evaluators.redaction import redact_patterns
 from runs.db import statements
@@ -138,21 +135,3 @@ def _judging(record: JudgingRecord) -> Judging:
     return msgspec.convert(
         {"score": record.score, "passed": record.passed, **record.content}, Judging, strict=False
     )
-
-
-def without_entry(project: Project | None = None) -> QuerySet[Trial]:
-    """Return the finished trials that the search does not find yet."""
-    trials = Trial.objects.filter(state=TrialState.FINISHED, search=None)
-    return trials.filter(run__project=project) if project else trials
-
-
-def index_missing(project: Project | None = None) -> int:
-    """Index the finished trials without an entry, in batches; return their number."""
-    done, last = 0, 0
-    while ids := list(
-        without_entry(project).filter(pk__gt=last).order_by("pk").values_list("pk", flat=True)[:BATCH]
-    ):
-        with transaction.atomic():
-            index_trials(ids)
-        done, last = done + len(ids), ids[-1]
-    return done

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from runs.results.search.search_index import index_missing
+from runs.results.search.search_index import index_trials
 from tests.builders import make_project, make_run, make_suite, make_trial
 
 
@@ -10,8 +10,8 @@ def test_it_finds_trials_with_passage_and_marks(api, project):
     run = make_run(make_suite(project, ("create",), name="Basics"))
     trial = make_trial(run, "create", outcome="fail", answer="I could not deploy it.")
     other = make_run(make_suite(make_project("other"), ("create",)))
-    make_trial(other, "create", answer="Deploy.")
-    index_missing()
+    unseen = make_trial(other, "create", answer="Deploy.")
+    index_trials([trial.pk, unseen.pk])
     found = api("viewer").get("/search", q="deploy", outcome="fail").json()
     assert found["total"] == 1
     (hit,) = found["items"]

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evalhub.teams.models import Project
-from runs.compare.comparison import compare_old_runs
-from runs.models import Alert, Change, Run
+from runs.models import Alert, Run
 from tests.builders import make_compared, make_project, make_suite
 from tests.commands.calling import call
 
@@ -18,16 +17,6 @@ def lost() -> Run:
     version = make_suite(make_project(), ["create", "export"])
     make_compared(version, {"create": "pass", "export": "pass"}, trials=6)
     return make_compared(version, {"create": "pass", "export": "fail"}, trials=6)
-
-
-def test_runs_of_an_older_release_get_their_verdict(lost):
-    Change.objects.filter(run=lost).update(detail={}, verdict="no_evidence")
-    Run.objects.update(verdict="")
-    Alert.objects.all().delete()
-    assert compare_old_runs() == 1
-    lost.refresh_from_db()
-    assert (lost.verdict, lost.alert.state) == ("regressed", "untriaged")
-    assert call("compare_again", "--old").out.strip() == "0 runs compared again."
 
 
 def test_a_larger_smallest_effect_takes_verdict_and_alert_back(lost):

@@ -13,7 +13,6 @@ from runs.compare.guidance.guidance_comparison import compare_chosen
 from runs.compare.guidance.guidance_exposure import exposed_trials, levels
 from runs.compare.guidance.guidance_matrix import guidance_matrix
 from runs.compare.guidance.guidance_runs import MOST_READ, settings_of
-from runs.engine.stored_trials.measuring_again import measure_again
 from runs.models import Launch, Run, RunMeasure
 from tests.builders import (
     close,
@@ -199,16 +198,6 @@ def test_without_gates_false_done_is_not_measured(version):
     run = make_run(version)
     make_trial(run, "a", scores=[score("interaction", "completed", 1.0)])
     assert false_done(close(run)) is None
-
-
-def test_runs_of_earlier_releases_get_false_done(version):
-    run = make_run(version)
-    make_trial(run, "a", outcome="fail", scores=CLAIMED)
-    close(run)
-    before, count = false_done(run), RunMeasure.objects.count()
-    RunMeasure.objects.filter(measure__name="false_done").delete()
-    assert [measure_again(), measure_again()] == [1, 0]
-    assert (false_done(run), RunMeasure.objects.count()) == (before, count)
 
 
 def test_the_matrix_finds_its_rollups_by_index(version, pair):

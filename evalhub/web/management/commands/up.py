@@ -106,8 +106,6 @@ class Command(HelpfulCommand):
 
     def _migrate(self) -> None:
         call_command("migrate", verbosity=0, interactive=False)
-        for name, *words in (("compare_again", "--old"), ("index_search",), ("measure_again",)):
-            call_command(name, *words, stdout=io.StringIO())
         # It may take minutes after an upgrade, so its progress is shown.
         call_command("recompute", stdout=io.StringIO(), stderr=self.stderr)
         connections.close_all()
