@@ -14,7 +14,6 @@ from runs.db.outage import outage
 from runs.db.retry import retry_when_lost
 from runs.engine import batches, lanes, preparation, recording
 from runs.engine.interruption import STOP_SECONDS
-from runs.engine.processor import ProcessorUse
 from runs.engine.reaper import reap
 from runs.models import Launch, Run
 from runs.models.run import OPEN
@@ -24,8 +23,6 @@ from runs.workers.heartbeat import heartbeat
 logger = logging.getLogger(__name__)
 
 POLL_SECONDS = 0.3
-LANE_SECONDS = 0.02
-"""Seconds between the starts of lanes."""
 
 
 Ended = Callable[[int], None]
@@ -42,16 +39,9 @@ class EndNotifier:
         self._ended = ended
         self._polled = polled
         self._notified: set[int] = set()
-        self._called = 0.0
-
-    def notify_if_due(self) -> None:
-        """Call `notify` if its last call is at least `POLL_SECONDS` ago."""
-        if time.monotonic() - self._called >= POLL_SECONDS:
-            self.notify()
 
     def notify(self) -> None:
         """Report the runs that have ended since the last call."""
-        self._called = time.monotonic()
         if self._polled is not None:
             self._polled()
         if self._ended is None:
@@ -64,16 +54,9 @@ class EndNotifier:
             self._notified.add(run_id)
 
 
-def run_here(
-    launch: Launch,
-    ended: Ended | None = None,
-    polled: Polled | None = None,
-    *,
-    is_busy: Callable[[], bool] | None = None,
-) -> None:
+def run_here(launch: Launch, ended: Ended | None = None, polled: Polled | None = None) -> None:
     """Prepare and execute the launch's runs in threads of this process.
 
-    While `is_busy` returns True, no further lane starts; by default, while the running ones keep a processor busy.
     No worker takes them meanwhile. Ctrl-C cancels them: running agents stop, finished trials are kept, and the runs are
     closed within a few seconds.
     """
@@ -81,14 +64,12 @@ def run_here(
     retry_when_lost(lambda: holds.hold_launches(own))
     try:
         with heartbeat.holding(holds.own_hold(), "launch"):
-            _run_here(launch, ended, polled, is_busy)
+            _run_here(launch, ended, polled)
     finally:
         retry_when_lost(lambda: holds.let_go(own))
 
 
-def _run_here(
-    launch: Launch, ended: Ended | None, polled: Polled | None, is_busy: Callable[[], bool] | None
-) -> None:
+def _run_here(launch: Launch, ended: Ended | None, polled: Polled | None) -> None:
     threads: list[lanes.LaneThread] = []
     notifier = EndNotifier(launch, ended, polled)
     warned = False
@@ -99,7 +80,7 @@ def _run_here(
                 preparation.prepare_run(run_id)
             # Known before they start: Ctrl-C at any moment waits for them.
             threads = lanes.lane_threads([run_id for run_id in waiting if not batches.must_wait(run_id)])
-            _run_lanes(threads, notifier, is_busy or ProcessorUse().is_busy)
+            _run_lanes(threads, notifier)
             if _open_numbers(launch):
                 warned = _warn_of_problem(warned)
                 # Another process uses the target's slots, or lost a trial.
@@ -128,19 +109,11 @@ def _cancel(launch: Launch, threads: Sequence[lanes.LaneThread]) -> None:
         recording.cancel_rest(run_id)
 
 
-def _run_lanes(
-    threads: Sequence[lanes.LaneThread], notifier: EndNotifier, is_busy: Callable[[], bool]
-) -> None:
-    """Start lanes while they find work and the processor has time for them, and wait for their end."""
-    started: list[lanes.LaneThread] = []
+def _run_lanes(threads: Sequence[lanes.LaneThread], notifier: EndNotifier) -> None:
+    """Start all lanes, and wait for their end."""
     for thread in threads:
         thread.start()
-        started.append(thread)
-        while not thread.over.wait(LANE_SECONDS) and is_busy():
-            notifier.notify_if_due()
-        if all(each.over.is_set() for each in started):
-            break
-    for thread in started:
+    for thread in threads:
         while not thread.over.wait(POLL_SECONDS):
             notifier.notify()
     notifier.notify()

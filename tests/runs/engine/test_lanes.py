@@ -5,13 +5,11 @@ from __future__ import annotations
 import os
 import signal
 import time
-from itertools import pairwise
 
 import pytest
 from django.db import connection, transaction
 
 from runs.engine import lanes, recording, run_here
-from runs.engine.processor import ProcessorUse
 from runs.models import Run, Target, Trial
 from tests.builders import make_guidance, make_project, make_suite, make_target
 from tests.runs.carrying import (
@@ -143,30 +141,3 @@ def test_a_target_with_one_slot_runs_one_trial_at_a_time():
     run_here.run_here(started)
     spans = sorted(Trial.objects.values_list("started", "finished"))
     assert all(spans[n][1] <= spans[n + 1][0] for n in range(len(spans) - 1)), spans
-
-
-@pytest.mark.parametrize("busy", [True, False])
-def test_a_busy_processor_gets_no_further_lane(busy: bool):
-    project = make_project()
-    make_target(project, "slow", definition={"name": "slow", "provider": "mock", "delay_ms": 100})
-    started = launch(make_suite(project, **NO_GATES), targets=["slow"], trials=4, concurrency=4)
-    run_here.run_here(started, is_busy=lambda: busy)
-    assert started.runs.get().outcome == "pass"
-    spans = sorted(Trial.objects.values_list("started", "finished"))
-    overlapping = [start < end for (_, end), (start, _) in pairwise(spans)]
-    assert any(overlapping) is not busy
-
-
-def test_a_process_is_busy_by_what_it_used_lately():
-    computing = [(0.02 * n, 0.02 * n) for n in range(40)]
-    waiting = [(0.02 * n, 0.8) for n in range(40, 60)]
-    use = ProcessorUse(iter([*computing, *waiting]).__next__)
-    busy = [use.is_busy() for _ in range(59)]
-    assert busy[:40] == [True] * 40
-    assert busy[50:] == [False] * 9
-
-
-def test_a_sleeping_process_is_not_busy():
-    use = ProcessorUse()
-    time.sleep(0.1)
-    assert not use.is_busy()
