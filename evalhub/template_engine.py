@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Callable
-from contextlib import suppress
-from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 from zlib import crc32
 
@@ -15,8 +11,7 @@ from django.template import defaultfilters
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 from django_htmx.jinja import htmx_script
-from jinja2 import ChainableUndefined, Environment, FileSystemBytecodeCache
-from jinja2.bccache import Bucket
+from jinja2 import ChainableUndefined, Environment
 
 from evalhub.web import template_filters
 from evalhub.web.csv_export import csv_query
@@ -80,31 +75,6 @@ FUNCTIONS: tuple[Callable[..., Any], ...] = (
 )
 
 
-class CompiledTemplates(FileSystemBytecodeCache):
-    """Compiled templates in a folder, each until its source or its compiler changes.
-
-    `compiler` names what they are compiled with. Without a folder that can be written to, each process compiles them.
-    """
-
-    def __init__(self, folder: Path, compiler: str) -> None:
-        super().__init__(str(folder), "template-%s.cache")
-        self._compiler = compiler
-
-    def get_source_checksum(self, source: str) -> str:
-        return f"{super().get_source_checksum(source)}-{self._compiler}"
-
-    def dump_bytecode(self, bucket: Bucket) -> None:
-        if not sys.dont_write_bytecode:
-            with suppress(OSError):
-                super().dump_bytecode(bucket)
-
-
-def _compiler() -> str:
-    """Return Jinja's version and a checksum of our filters, as Jinja compiles the kind of a filter into templates."""
-    files = (Path(__file__), Path(template_filters.__file__))
-    return f"{version('jinja2')}-{crc32(b''.join(file.read_bytes() for file in files))}"
-
-
 def environment(**options: Any) -> Environment:
     """Return the environment of all templates; `options` are those of Django's backend.
 
@@ -112,8 +82,6 @@ def environment(**options: Any) -> Environment:
     """
     # Django's backend gives `autoescape`.
     made = Environment(**options | {"undefined": ChainableUndefined})  # noqa: S701
-    # As if templates were modules.
-    made.bytecode_cache = CompiledTemplates(Path(__file__).parent / "__pycache__", _compiler())
     made.filters |= {each.__name__: each for each in FILTERS}
     made.globals |= {each.__name__: each for each in FUNCTIONS}
     made.tests["none"] = template_filters.is_nothing

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -12,10 +10,8 @@ from django.contrib.staticfiles.storage import StaticFilesStorage
 from django.template import engines
 from django.urls import clear_script_prefix, set_script_prefix
 from django.utils.safestring import mark_safe
-from jinja2 import DictLoader, Environment, nodes
+from jinja2 import nodes
 from markupsafe import Markup
-
-from evalhub.template_engine import CompiledTemplates
 
 
 class Elsewhere(StaticFilesStorage):
@@ -117,36 +113,3 @@ def test_a_static_file_has_the_name_that_its_storage_gives(settings, turn):
     other = {"BACKEND": "tests.web.test_templates.Elsewhere"}
     settings.STORAGES = {**settings.STORAGES, "staticfiles": other}
     assert page.render() == "https://files.example/css/base.css"
-
-
-def test_a_compiled_template_is_used_until_source_or_compiler_change(tmp_path, monkeypatch):
-    monkeypatch.setattr(sys, "dont_write_bytecode", False)
-    folder = tmp_path / "compiled"
-    folder.mkdir()
-    assert rendered("{{ 1 + 1 }}", folder) == "2"
-    [file] = folder.iterdir()
-    first = file.read_bytes()
-    written = file.stat().st_mtime_ns
-    assert rendered("{{ 1 + 1 }}", folder) == "2"
-    assert file.stat().st_mtime_ns == written
-    assert rendered("{{ 1 + 2 }}", folder) == "3"
-    [file] = folder.iterdir()
-    second = file.read_bytes()
-    assert second != first
-    assert rendered("{{ 1 + 2 }}", folder, "another") == "3"
-    [file] = folder.iterdir()
-    assert file.read_bytes() != second
-
-
-@pytest.mark.parametrize("without", ["a folder", "the right to write"])
-def test_pages_need_no_folder_for_compiled_templates(tmp_path, monkeypatch, without):
-    monkeypatch.setattr(sys, "dont_write_bytecode", without == "the right to write")
-    folder = tmp_path if without == "the right to write" else tmp_path / "missing"
-    assert rendered("{{ 1 + 1 }}", folder) == "2"
-    assert [*tmp_path.iterdir()] == []
-
-
-def rendered(source: str, folder: Path, compiler: str = "Jinja") -> str:
-    compiled = CompiledTemplates(folder, compiler)
-    env = Environment(loader=DictLoader({"page": source}), bytecode_cache=compiled)
-    return env.get_template("page").render()
