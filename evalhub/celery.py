@@ -1,12 +1,11 @@
 """The Celery application. Messages are wake-ups; the work is in the database."""
 
-import gc
 import os
 import threading
 from typing import Any
 
 from celery import Celery, bootsteps
-from celery.signals import worker_init, worker_ready, worker_shutdown, worker_shutting_down
+from celery.signals import worker_init, worker_ready, worker_shutting_down
 from django.conf import settings
 from kombu import Queue
 
@@ -95,12 +94,6 @@ class Lanes(bootsteps.StartStopStep):
 app.steps["worker"].add(Lanes)
 app.steps["worker"].add(Polling)
 app.steps["consumer"].add(Reconnecting)
-
-
-@worker_shutdown.connect
-def exit_without_collecting(**_: object) -> None:
-    """Take nothing for garbage any more; see docs/decisions/0012-commands-rarely-collect.md."""
-    gc.freeze()
 
 
 @worker_init.connect

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -103,7 +102,7 @@ def make_runs(
     if connection.vendor == "sqlite":
         with connection.cursor() as cursor:
             cursor.execute(f"PRAGMA cache_size=-{CACHE_KIB}")
-    with _without_collecting(), closing(_prepared(runs, trials=trials, seed=seed, now=now)) as prepared:
+    with closing(_prepared(runs, trials=trials, seed=seed, now=now)) as prepared:
         while done < runs:
             with transaction.atomic():
                 for each in islice(prepared, RUNS_AT_ONCE):
@@ -120,18 +119,6 @@ def _prepared(runs: int, *, trials: int, seed: int, now: datetime) -> Generator[
         yield from map(prepare_chapter, story)
     else:
         yield from map_ahead(prepare_chapter, story, ahead=RUNS_AHEAD)
-
-
-@contextmanager
-def _without_collecting() -> Iterator[None]:
-    """Collect no garbage: storing runs leaves none."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def _store_run(stage: DemoRows, prepared: PreparedRun, by: User | None) -> None:
