@@ -2,6 +2,18 @@
 
 from __future__ import annotations
 
+from evaluators.statistics.measure_change import ChangeVerdict
+
+VERDICTS = {
+    ChangeVerdict.REGRESSED: "is-regressed",
+    ChangeVerdict.IMPROVED: "is-improved",
+    ChangeVerdict.EQUIVALENT: "is-equal",
+    ChangeVerdict.SMALL: "is-same",
+    ChangeVerdict.NO_EVIDENCE: "is-same",
+    ChangeVerdict.TOO_LITTLE: "is-little",
+    ChangeVerdict.NOT_COMPARABLE: "is-stale",
+}
+"""The classes of verdicts, whose words are their labels."""
 STATES: dict[str, tuple[str, str]] = {
     "pass": ("is-passed", "passed"),
     "fail": ("is-failed", "failed"),
@@ -11,13 +23,7 @@ STATES: dict[str, tuple[str, str]] = {
     "running": ("is-running", "running"),
     "finished": ("is-same", "finished"),
     "cancelled": ("is-cancelled", "cancelled"),
-    "regressed": ("is-regressed", "regressed"),
-    "improved": ("is-improved", "improved"),
-    "equivalent": ("is-equal", "equivalent"),
-    "small_change": ("is-same", "small change"),
-    "no_evidence": ("is-same", "no evidence of change"),
-    "too_little": ("is-little", "too little data"),
-    "not_comparable": ("is-stale", "not comparable"),
+    **{verdict.value: (look, verdict.label.lower()) for verdict, look in VERDICTS.items()},
     "configuration_changed": ("is-suspected", "configuration changed"),
     "same": ("is-same", "same"),
     "lower": ("is-little", "lower"),

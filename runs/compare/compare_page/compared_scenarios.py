@@ -122,7 +122,12 @@ FACETS: dict[str, tuple[str, str, str, Test]] = {
     "unmeasured": ("Errors only", "!", "caution", lambda each: each.kind == "unmeasured"),
     "added": ("Only in the new run", "", "", lambda each: each.kind == "added"),
     "removed": ("Only in the base", "", "", lambda each: each.kind == "removed"),
-    "incomparable": ("Not comparable", "!", "caution", lambda each: not each.is_comparable),
+    "incomparable": (
+        ChangeVerdict.NOT_COMPARABLE.label,
+        "!",
+        "caution",
+        lambda each: not each.is_comparable,
+    ),
     DIFFERING: (
         "What differs",
         "",
