@@ -40,7 +40,6 @@ ACTIONS = {
     "results.import": "imported results from",
     "retention.prune": "pruned old data",
     "review": "reviewed",
-    "review.assign": "assigned",
     "review.label": "labelled",
     "review.round": "started the review round",
     "run.cancel": "cancelled",
