@@ -37,7 +37,7 @@ def docs(request: HttpRequest) -> HttpResponse:
 
 @csrf_exempt
 @login_not_required
-def nothing(request: HttpRequest, rest: str) -> HttpResponse:
+def answer_nothing(request: HttpRequest, rest: str) -> HttpResponse:
     """Answer for an address that is none, in the shape of every refusal (`ApiErrors`)."""
     raise Http404
 
@@ -51,7 +51,7 @@ def _patterns() -> list[Any]:
         path("docs", docs, name="docs"),
         *own,
         path("projects/<slug:project>/", include((of_project, "project"))),
-        path("<path:rest>", nothing, name="nothing"),
+        path("<path:rest>", answer_nothing, name="nothing"),
     ]
 
 

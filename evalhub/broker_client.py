@@ -16,7 +16,7 @@ from evalhub.broker_address import BrokerAddress
 
 
 @contextmanager
-def connected(address: BrokerAddress, seconds: float) -> Iterator[redis.Redis]:
+def connect_to_broker(address: BrokerAddress, seconds: float) -> Iterator[redis.Redis]:
     """Give a client of the broker that waits `seconds` at most and never retries. Raises `redis.RedisError`, `OSError`."""
     limits: dict[str, Any] = {
         "socket_connect_timeout": seconds,

@@ -32,10 +32,10 @@ def broker_problem() -> str:
     # Pages don't need it, and it is large.
     import redis
 
-    from evalhub.broker_client import connected
+    from evalhub.broker_client import connect_to_broker
 
     try:
-        with connected(broker_address(), BROKER_SECONDS) as client:
+        with connect_to_broker(broker_address(), BROKER_SECONDS) as client:
             client.ping()
     except (redis.RedisError, OSError) as error:
         return f"The broker does not answer: {type(error).__name__}."

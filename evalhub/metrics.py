@@ -57,7 +57,7 @@ def _number(value: float) -> str:
     return f"{value:.0f}" if float(value).is_integer() else repr(float(value))
 
 
-def collected() -> Iterator[Metric]:
+def collect_metrics() -> Iterator[Metric]:
     """Yield every metric. Eight queries, and a few more when a counter changed."""
     now = timezone.now()
     queue, workers = health.queue(now), health.workers(now)
@@ -157,4 +157,4 @@ def show_metrics(request: HttpRequest) -> HttpResponse:
     if not may_read(request):
         sentence = "Metrics are read from this machine, or with EVALHUB_METRICS_TOKEN as a bearer token.\n"
         return HttpResponse(sentence, status=403, content_type="text/plain; charset=utf-8")
-    return HttpResponse("".join(map(str, collected())), content_type=CONTENT_TYPE)
+    return HttpResponse("".join(map(str, collect_metrics())), content_type=CONTENT_TYPE)

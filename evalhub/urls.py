@@ -23,4 +23,4 @@ urlpatterns: list[URLPattern | URLResolver] = [
 handler400 = "evalhub.web.errors.bad_request"
 handler403 = "evalhub.web.errors.forbidden"
 handler404 = "evalhub.web.errors.show_not_found"
-handler500 = "evalhub.web.errors.failed"
+handler500 = "evalhub.web.errors.show_failure"

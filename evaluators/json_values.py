@@ -52,7 +52,7 @@ def cut_deep(value: Json, levels: int = DEEPEST) -> Json:
     return [cut_deep(item, levels - 1) for item in value]
 
 
-def indented(value: Json, *, most: int) -> str:
+def indent_json(value: Json, *, most: int) -> str:
     """Return JSON with indentation, on one line if that has more than `most` characters: nesting multiplies it."""
     pieces, size = [], 0
     for piece in _INDENTED.iterencode(value):

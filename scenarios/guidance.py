@@ -84,7 +84,7 @@ def place_documents(given: Guidance, own: Guidance, *, named: Collection[str] = 
     return tuple(found.values())
 
 
-def replaced(own: Guidance, documents: Guidance) -> Guidance:
+def replace_documents(own: Guidance, documents: Guidance) -> Guidance:
     """Return a suite's guidance with the documents of the same paths replaced."""
     return _sorted({**_by_path(own), **_by_path(documents)}.values())
 

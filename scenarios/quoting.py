@@ -43,7 +43,7 @@ class Quoted:
     """The format of the file, if known."""
 
 
-def quoted(problems: Sequence[Problem], files: Mapping[str, bytes]) -> list[Quoted]:
+def quote_lines(problems: Sequence[Problem], files: Mapping[str, bytes]) -> list[Quoted]:
     """Return the problems in order, each with its lines."""
     texts: dict[str, list[str]] = {}
     formats: dict[str, str] = {}

@@ -69,7 +69,12 @@ def find_scenario(source: Source, key: str, pattern: str) -> tuple[ScenarioSpec,
     `pattern` is the project's command pattern.
     """
     suite = next(
-        (each for each in parsed(_whole(source), pattern) if slug_of(each) == source.version.suite.slug), None
+        (
+            each
+            for each in parse_bundle(_whole(source), pattern)
+            if slug_of(each) == source.version.suite.slug
+        ),
+        None,
     )
     specs = suite.scenarios if suite else ()
     spec = next((each for each in specs if each.key == key), None)
@@ -83,7 +88,7 @@ def _whole(source: Source) -> Bundle:
     )
 
 
-def parsed(bundle: Bundle, pattern: str) -> tuple[ParsedSuite, ...]:
+def parse_bundle(bundle: Bundle, pattern: str) -> tuple[ParsedSuite, ...]:
     """Return the suites of a bundle, as an upload reads them. Raises `ScenarioFileError`."""
     return tuple(
         parse_files(bundle.files, name=bundle.name, command_pattern=pattern, executables=bundle.executables)

@@ -231,7 +231,7 @@ def number_of_days(text: str) -> int:
     return int(text)
 
 
-def fitting(model: type[Model], field: str, typed: str) -> str:
+def check_fit(model: type[Model], field: str, typed: str) -> str:
     """Return a text that a model's field can hold; SQLite would keep any. Raises `Refused`."""
     try:
         cleaned: str = model._meta.get_field(field).clean(typed, None)  # type: ignore[union-attr]  # every name is a column's

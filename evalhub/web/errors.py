@@ -44,7 +44,7 @@ def show_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     return error_page(404, "Page not found", sentence, "web/not-found", project=project)
 
 
-def failed(request: HttpRequest, *_: Any) -> HttpResponse:
+def show_failure(request: HttpRequest, *_: Any) -> HttpResponse:
     """Return the page for the exception being handled: a full disk, an unavailable database, or a fault."""
     import sys
 

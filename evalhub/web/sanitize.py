@@ -54,7 +54,7 @@ def show_text(text: str) -> str:
     return redact_patterns(visible(text))
 
 
-def cut(text: str, *, characters: int = LONGEST, lines: int = MOST_LINES) -> Cut:
+def cut_text(text: str, *, characters: int = LONGEST, lines: int = MOST_LINES) -> Cut:
     """Return as much of the text as a page shows, redacted and made visible."""
     # A secret is looked for well beyond the cut, so that none is shown by half.
     looked_at = show_text(text[: 2 * characters + LONGEST])

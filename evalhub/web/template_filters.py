@@ -74,7 +74,7 @@ def visible(text: Any) -> str:
 
 def cut(text: Any, characters: int = hostile.LONGEST) -> hostile.Cut:
     """Return as much of a text as a page shows."""
-    return hostile.cut(str(text), characters=characters)
+    return hostile.cut_text(str(text), characters=characters)
 
 
 def few(items: Any) -> list[Any]:
@@ -90,7 +90,7 @@ def left_out(items: Any) -> int:
 
 def line(text: Any) -> str:
     """Return a text on one line, short enough for a table cell."""
-    return hostile.cut(" ".join(str(text)[:400].split()), characters=160, lines=1).text
+    return hostile.cut_text(" ".join(str(text)[:400].split()), characters=160, lines=1).text
 
 
 def urlencode(text: Any, safe: str = "/") -> str:

@@ -116,7 +116,7 @@ def verdict_of_score(found: EvaluatorResult) -> str | None:
     return "pass" if found.value >= PASS else "borderline"
 
 
-def clamped(score: Json) -> float | None:
+def clamp_score(score: Json) -> float | None:
     """Return a score limited to 0 to 1, None if it is not a number."""
     if isinstance(score, bool) or not isinstance(score, int | float):
         return None

@@ -56,11 +56,11 @@ def share_error(
     corrected = iter(holm(tested))
     found: list[tuple[float | None, float]] = []
     if first is not None:
-        found.append((scaled(first, shares.pass_rate), shares.pass_rate))
+        found.append((scale_p(first, shares.pass_rate), shares.pass_rate))
     own = share / max(1, len(tested))
-    return found + [(None if p is None else scaled(next(corrected), share), own) for p in others]
+    return found + [(None if p is None else scale_p(next(corrected), share), own) for p in others]
 
 
-def scaled(p: float, share: float) -> float:
+def scale_p(p: float, share: float) -> float:
     """Return a p so that 0.05 decides where `share` does."""
     return min(1.0, p * ALPHA / share)

@@ -17,7 +17,7 @@ from math import sqrt
 from typing import TYPE_CHECKING
 
 from evaluators.statistics.descriptive import Z_95, mean_difference
-from evaluators.statistics.error_shares import AGAINST_LINE, ALPHA, scaled, share_error
+from evaluators.statistics.error_shares import AGAINST_LINE, ALPHA, scale_p, share_error
 from evaluators.statistics.measure_change import (
     ChangeVerdict,
     ComparisonTest,
@@ -27,7 +27,7 @@ from evaluators.statistics.measure_change import (
     Sample,
     Scale,
     arms_of,
-    pooled,
+    pool_samples,
 )
 from evaluators.statistics.measure_power import MOST_TRIALS
 from evaluators.statistics.power import POWER, RELIABLE
@@ -91,7 +91,9 @@ class _Sides:
         self.rule = rule
         self.keys = [key for key in after if any(key in run for run in runs)]
         self.runs = [run for run in runs if any(key in run for key in self.keys)]
-        self.old = {key: reduce(pooled, (run[key] for run in self.runs if key in run)) for key in self.keys}
+        self.old = {
+            key: reduce(pool_samples, (run[key] for run in self.runs if key in run)) for key in self.keys
+        }
         self.new = {key: after[key] for key in self.keys}
 
     @property
@@ -114,7 +116,7 @@ class _Sides:
         do within their runs; with single trials, as they do between runs.
         """
         if self.rule.is_outcome:
-            both = [pooled(old, new) for old, new in self.pairs]
+            both = [pool_samples(old, new) for old, new in self.pairs]
             return [jeffreys_variance(min(max(each.mean, 0.0), 1.0) * each.n, each.n) for each in both]
         single = [run[key] for run in self.runs for key in self.keys if key in run]
         samples = [*single, *self.new.values()]
@@ -317,7 +319,7 @@ def _scenarios(sides: _Sides) -> dict[str, MeasureChange]:
         runs = 1.0 + float((weights[:, place] ** 2).sum())
         drifted = sides.drift.tail(new.mean - old.mean, variance, runs)
         ps.append(max(drifted, within_scenario_p([arms_of(old, new)])))
-    corrected = [scaled(p, AGAINST_LINE.scenarios) for p in benjamini_hochberg(ps)]
+    corrected = [scale_p(p, AGAINST_LINE.scenarios) for p in benjamini_hochberg(ps)]
     return {key: _scenario(sides, key, p, own) for key, p, own in zip(sides.keys, ps, corrected, strict=True)}
 
 

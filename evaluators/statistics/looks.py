@@ -100,7 +100,7 @@ class Look:
         return Levels(self.level, self.table_level)
 
 
-def spent(fraction: float, alpha: float) -> float:
+def spent_error(fraction: float, alpha: float) -> float:
     """Return the part of an error that is spent at a share of the information (Lan and DeMets 1983).
 
     Two-sided: each side spends half as the O'Brien-Fleming boundary would.
@@ -171,8 +171,8 @@ def planned_levels(fractions: Sequence[tuple[float, float]]) -> Levels:
     That of the table is what it has spent by then, because its exact tests raise at most a fifth of their level.
     """
     passes, tables = (_growing(each) for each in zip(*fractions, strict=True))
-    level = levels_of(passes, tuple(spent(each, PASS_RATE_SHARE) for each in passes))[-1]
-    return Levels(level, max(_LEAST, spent(tables[-1], SCENARIOS_SHARE)))
+    level = levels_of(passes, tuple(spent_error(each, PASS_RATE_SHARE) for each in passes))[-1]
+    return Levels(level, max(_LEAST, spent_error(tables[-1], SCENARIOS_SHARE)))
 
 
 def unplanned_levels(information: Sequence[tuple[float, float]]) -> Levels:

@@ -87,7 +87,7 @@ def arms_of(old: Sample, new: Sample) -> Arms:
     return Arms(round(old.mean * old.n), old.n, round(new.mean * new.n), new.n)
 
 
-def pooled(one: Sample, other: Sample) -> Sample:
+def pool_samples(one: Sample, other: Sample) -> Sample:
     """Return two samples of one scenario as one (Chan, Golub and LeVeque 1983)."""
     n, apart = one.n + other.n, other.mean - one.mean
     mean = one.mean + apart * other.n / n

@@ -15,7 +15,7 @@ from evaluators.statistics.error_shares import (
     PASS_RATE_SHARE,
     SCENARIOS_SHARE,
     Levels,
-    scaled,
+    scale_p,
     share_error,
 )
 from evaluators.statistics.measure_change import (
@@ -160,7 +160,7 @@ def compare_scenarios(
     ps = benjamini_hochberg([changes[key].p or 0.0 for key in tested])
     # A single scenario is the suite: its test is the pass rate's.
     level = min(level, PASS_RATE_SHARE) if len(changes) == 1 else level
-    by_key = {key: scaled(p, level) for key, p in zip(tested, ps, strict=True)}
+    by_key = {key: scale_p(p, level) for key, p in zip(tested, ps, strict=True)}
     share = level / max(1, len(tested))
     return {
         key: _judged(change, [(before[key], after[key])], by_key.get(key), share, with_power=with_power)

@@ -97,7 +97,7 @@ def join_surfaces(surfaces: Iterable[McpSurface]) -> McpSurface | None:
     return found and msgspec.structs.replace(found, tools=tuple(tools[name] for name in sorted(tools)))
 
 
-def encoded(surfaces: Sequence[McpSurface]) -> str:
+def encode_surfaces(surfaces: Sequence[McpSurface]) -> str:
     """Return surfaces as stored: surfaces that read the same are equal texts."""
     read = [msgspec.structs.replace(each, tools=tuple(map(_as_read, each.tools))) for each in surfaces]
     return msgspec.json.encode(read, order="deterministic").decode()

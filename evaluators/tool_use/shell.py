@@ -188,7 +188,7 @@ class _Reader:
         if name in self.functions and depth < _DEEPEST and self.calls < _MOST_CALLS:
             self.calls += 1
             body = self.functions.pop(name)
-            called = self.node(substituted(body, [word.value for word in command[1:]]), depth + 1)
+            called = self.node(substitute_arguments(body, [word.value for word in command[1:]]), depth + 1)
             self.functions[name] = body
             return called
         self.define(command)
@@ -337,7 +337,7 @@ def _stage(words: Sequence[Word], *, is_script: bool = False) -> LaunchedCommand
     )
 
 
-def substituted(node: Node, arguments: Sequence[str]) -> Node:
+def substitute_arguments(node: Node, arguments: Sequence[str]) -> Node:
     """Return the body of a function with the arguments of a call in place of `$1` and `$@`."""
     match node:
         case Simple():
@@ -351,9 +351,9 @@ def substituted(node: Node, arguments: Sequence[str]) -> Node:
                     words.append(word)
             return Simple(tuple(words))
         case Pipeline():
-            return replace(node, items=tuple(substituted(each, arguments) for each in node.items))
+            return replace(node, items=tuple(substitute_arguments(each, arguments) for each in node.items))
         case Chain():
-            return replace(node, items=tuple(substituted(each, arguments) for each in node.items))
+            return replace(node, items=tuple(substitute_arguments(each, arguments) for each in node.items))
         case Statements():
             return _in_statements(node, arguments)
         case If():
@@ -376,7 +376,7 @@ def substituted(node: Node, arguments: Sequence[str]) -> Node:
 
 
 def _in_statements(found: Statements, arguments: Sequence[str]) -> Statements:
-    items = tuple(replace(each, node=substituted(each.node, arguments)) for each in found.items)
+    items = tuple(replace(each, node=substitute_arguments(each.node, arguments)) for each in found.items)
     return replace(found, items=items)
 
 

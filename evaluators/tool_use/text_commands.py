@@ -26,7 +26,7 @@ from evaluators.tool_use.tool_commands import (
     find_commands_of_line,
     match_line,
     number_commands,
-    searched,
+    searchable_part,
 )
 
 WINDOW = 20
@@ -196,7 +196,7 @@ def _places(text: str, matcher: Matcher) -> Iterator[_Place]:
         fence = next((each for each in fences if each[0] <= start < each[1]), None)
         if not is_shown and fence is not None and not fence[2]:
             continue
-        found = match_line(searched(typed, matcher), matcher)
+        found = match_line(searchable_part(typed, matcher), matcher)
         if not found.matches:
             continue
         if is_shown or (_begins_line(found) and not _is_output(typed, found) and not usage_end.covers(start)):

@@ -245,7 +245,7 @@ class _ShellCalls:
         for call in paired:
             if call.event.command is None:
                 continue
-            line = searched(call.event.command, self.matcher)
+            line = searchable_part(call.event.command, self.matcher)
             found = match_line(line, self.matcher, self.definitions)
             if call.not_run:
                 self.not_run += bool(found.matches)
@@ -304,7 +304,7 @@ def _of_tool_call(call: Call) -> tuple[FoundCommand, int]:
     return FoundCommand(name + text, name, code, failed=code not in (None, 0)), call.index
 
 
-def searched(line: str, matcher: Matcher) -> str:
+def searchable_part(line: str, matcher: Matcher) -> str:
     """Return the part of a line that can have commands. Raises `TooManyCommands` if it is too long to be searched."""
     rest = line[LONGEST_SHELL_LINE:]
     if rest and matcher.literal() in rest:

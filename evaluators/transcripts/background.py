@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from msgspec import Struct, structs
 
 from evaluators.model import Event, Json
-from evaluators.transcripts.stream import Object, mapping, text_or_none
+from evaluators.transcripts.stream import Object, mapping_or_empty, text_or_none
 
 _STARTED = re.compile(
     r"Command running in background with ID: (?P<a>[\w-]+)"
@@ -48,7 +48,7 @@ class TaskEnds:
         if line.get("subtype") == "task_notification":
             self._add(task, text_or_none(line.get("status")), text_or_none(line.get("summary")) or "")
         elif line.get("subtype") == "task_updated":
-            patch = mapping(line.get("patch"))
+            patch = mapping_or_empty(line.get("patch"))
             self._add(task, text_or_none(patch.get("status")), text_or_none(patch.get("error")) or "")
 
     def add_notices(self, text: str) -> None:
@@ -93,7 +93,7 @@ def with_task_ends(events: Iterable[Event], ends: TaskEnds) -> list[Event]:
     reads: dict[str, str] = {}
     for event in found:
         if event.type == "tool_call" and event.id and event.name in _READS:
-            given = mapping(event.input)
+            given = mapping_or_empty(event.input)
             task = next(
                 (text_or_none(given.get(key)) for key in ("task_id", "bash_id", "shell_id") if key in given),
                 "",

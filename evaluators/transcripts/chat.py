@@ -15,7 +15,7 @@ from evaluators.model import Event, Json, Transcript, Usage
 from evaluators.transcripts import event_stream
 from evaluators.transcripts.paths import MISSING, at
 from evaluators.transcripts.reading import UnreadableTranscript, as_text
-from evaluators.transcripts.stream import mapping, text_or_none
+from evaluators.transcripts.stream import mapping_or_empty, text_or_none
 from evaluators.transcripts.traces import not_run, shell_command
 
 TEXTS = ("response", "text", "message", "output", "content", "choices[0].message")
@@ -101,9 +101,9 @@ def _first(value: Json, paths: tuple[str, ...]) -> Json:
 
 def _calls_among_parts(answer: Json) -> Json:
     """Return the calls in an answer's list of parts, as OpenAI's Responses and Anthropic's Messages have them."""
-    parts = mapping(answer).get("content", answer)
+    parts = mapping_or_empty(answer).get("content", answer)
     listed = parts if isinstance(parts, list) else []
-    return [part for part in listed if mapping(part).get("type") in _CALL_PARTS] or MISSING
+    return [part for part in listed if mapping_or_empty(part).get("type") in _CALL_PARTS] or MISSING
 
 
 def _text(value: Json) -> str:
@@ -133,7 +133,7 @@ def _transcript(value: Json, answer: str, calls: Json) -> Transcript:
 
 def _call(number: int, call: Json) -> Iterator[Event]:
     """Yield a call and its result, if reported; a call is a name or an object."""
-    fields = mapping(call)
+    fields = mapping_or_empty(call)
     name = (
         text_or_none(call)
         or text_or_none(fields.get("name"))
@@ -168,13 +168,13 @@ def _success(fields: Mapping[str, Json]) -> bool | None:
     """Return whether a call succeeded, by its `success`, its error or its status; None if unknown."""
     if isinstance(fields.get("success"), bool):
         return bool(fields["success"])
-    for holder in (fields, mapping(fields.get("result"))):
+    for holder in (fields, mapping_or_empty(fields.get("result"))):
         if "error" in holder:
             return not holder["error"]
         for flag in ("isError", "is_error"):
             if isinstance(holder.get(flag), bool):
                 return not holder[flag]
-    status = mapping(fields.get("result")).get("status")
+    status = mapping_or_empty(fields.get("result")).get("status")
     return status < _FIRST_FAILURE if isinstance(status, int) and not isinstance(status, bool) else None
 
 
@@ -207,7 +207,7 @@ def _number(value: Json) -> float | None:
 def _failure(error: Json) -> str:
     return (
         text_or_none(error)
-        or text_or_none(mapping(error).get("message"))
+        or text_or_none(mapping_or_empty(error).get("message"))
         or "The endpoint reported an error."
     )
 

@@ -18,8 +18,8 @@ from evaluators.transcripts.refusals import (
 )
 from evaluators.transcripts.stream import (
     Object,
-    known,
-    mapping,
+    check_known,
+    mapping_or_empty,
     newer_version,
     parse_objects,
     text_of_message,
@@ -56,10 +56,10 @@ def parse(raw: bytes) -> Transcript:
     if any("qwen_code_version" in line for line in lines):
         events = [_carried_out(event) for event in events]
     return transcript(
-        known(events, lines, "Claude Code", _SILENT),
+        check_known(events, lines, "Claude Code", _SILENT),
         answer=text_or_none(final.get("result")) or "",
         usage=total_usage(by_model.values())
-        or (usage_of(mapping(result["usage"])) if "usage" in result else None),
+        or (usage_of(mapping_or_empty(result["usage"])) if "usage" in result else None),
         usage_by_model=by_model,
         cost_usd=plausible_cost(result.get("total_cost_usd")),
         problems=(*problems, *filter(None, [_newer(lines)])),
@@ -76,11 +76,13 @@ class Turns:
 
     def add(self, line: Object, role: str, events: Iterable[Event]) -> None:
         """Add the events of a message's line."""
-        start, message = len(self.events), mapping(line.get("message"))
+        start, message = len(self.events), mapping_or_empty(line.get("message"))
         self.events += events
         if role == "assistant" and "usage" in message and len(self.events) > start:
             at = self._first.setdefault(str(message.get("id")), start)
-            self.events[at] = structs.replace(self.events[at], usage=usage_of(mapping(message["usage"])))
+            self.events[at] = structs.replace(
+                self.events[at], usage=usage_of(mapping_or_empty(message["usage"]))
+            )
 
 
 def _read(lines: list[Object]) -> list[Event]:
@@ -97,7 +99,7 @@ def _without_denied(events: list[Event], result: Object) -> list[Event]:
     """Mark the calls that the session's result lists as not permitted, unless they have another result."""
     listed = result.get("permission_denials")
     ids = (
-        {text_or_none(mapping(each).get("tool_use_id")) for each in listed}
+        {text_or_none(mapping_or_empty(each).get("tool_use_id")) for each in listed}
         if isinstance(listed, list)
         else set()
     )
@@ -135,9 +137,9 @@ def _events(line: Object, kind: str) -> Iterator[Event]:
 def _decided(event: Event, line: Object) -> Event:
     """Mark a result by what the line itself says of its call."""
     about = line.get("tool_result_meta")
-    own = (mapping(each) for each in (about if isinstance(about, list) else ()))
+    own = (mapping_or_empty(each) for each in (about if isinstance(about, list) else ()))
     found = next((each for each in own if event.id and each.get("id") == event.id), {})
-    said = text_or_none(mapping(found.get("permission_decision")).get("source"))
+    said = text_or_none(mapping_or_empty(found.get("permission_decision")).get("source"))
     return by_kind(event, found.get("non_execution_kind"), by_person=said != "config")
 
 
@@ -158,7 +160,7 @@ def by_kind(event: Event, kind: Json, *, by_person: bool = True) -> Event:
 
 def message_events(line: Object, role: str, agent: str = "") -> Iterator[Event]:
     """Yield the content of a message as events, with the id of its sub-agent; session files have the same messages."""
-    content = mapping(line.get("message")).get("content")
+    content = mapping_or_empty(line.get("message")).get("content")
     time = timestamp(line.get("timestamp"))
     about: dict[str, Json] = {"agent": agent} if agent else {}
     # What the main agent asked isn't a message of a person.
@@ -166,7 +168,7 @@ def message_events(line: Object, role: str, agent: str = "") -> Iterator[Event]:
     if isinstance(content, str):
         yield Event("message", role=role, text=content, timestamp=time, metadata=about)
     for block in content if isinstance(content, list) else ():
-        event = _block(mapping(block), role, time)
+        event = _block(mapping_or_empty(block), role, time)
         yield structs.replace(event, metadata={**event.metadata, **about}) if about else event
 
 
@@ -210,7 +212,7 @@ def _result(block: Object, time: str | None) -> Event:
 
 def usage_of(tokens: Object) -> Usage:
     """Return the usage of a message or a session: Anthropic's `input_tokens` are those beside the cache."""
-    lifetimes = mapping(tokens.get("cache_creation"))
+    lifetimes = mapping_or_empty(tokens.get("cache_creation"))
     for_hour = whole(lifetimes.get("ephemeral_1h_input_tokens"))
     created = tokens.get("cache_creation_input_tokens")
     if created is None:
@@ -240,7 +242,9 @@ def _models_usage(result: Object, lines: list[Object]) -> dict[str, Usage]:
 
     Only messages tell how long their writes to the cache last.
     """
-    models = {name: mapping(used) for name, used in mapping(result.get("modelUsage")).items()}
+    models = {
+        name: mapping_or_empty(used) for name, used in mapping_or_empty(result.get("modelUsage")).items()
+    }
     seen = _messages_usage(lines) if models else {}
     found = {
         name: _usage(
@@ -259,10 +263,12 @@ def _messages_usage(lines: list[Object]) -> dict[str, Usage]:
     """Add up the messages' usage by model; a message is repeated for each of its blocks."""
     messages = {
         str(message.get("id")): message
-        for message in (mapping(line.get("message")) for line in lines if line.get("type") == "assistant")
+        for message in (
+            mapping_or_empty(line.get("message")) for line in lines if line.get("type") == "assistant"
+        )
     }
     return by_model(
-        (text_or_none(message.get("model")) or "", usage_of(mapping(message.get("usage"))))
+        (text_or_none(message.get("model")) or "", usage_of(mapping_or_empty(message.get("usage"))))
         for message in messages.values()
     )
 

@@ -8,8 +8,8 @@ from evaluators.model import Event, Json, NotRun, Transcript, Usage, total_usage
 from evaluators.transcripts.refusals import CODEX, find_refusal
 from evaluators.transcripts.stream import (
     Object,
-    known,
-    mapping,
+    check_known,
+    mapping_or_empty,
     parse_objects,
     text_or_none,
     transcript,
@@ -35,7 +35,7 @@ def parse(raw: bytes) -> Transcript:
     reader = _Reader()
     if len(lines) == 1 and "type" not in lines[0] and (answer := _answer(lines[0])):
         return transcript([Event("message", role="assistant", text=answer)], problems=problems)
-    events = known((event for line in lines for event in reader.events(line)), lines, "Codex", _SILENT)
+    events = check_known((event for line in lines for event in reader.events(line)), lines, "Codex", _SILENT)
     read = transcript(events, usage=reader.usage, problems=problems)
     return with_unseen_agents(read, len(reader.agents))
 
@@ -52,9 +52,9 @@ class _Reader:
     def events(self, line: Object) -> Iterator[Event]:
         kind = text_or_none(line.get("type")) or ""
         if kind.startswith("item."):
-            yield from self._item(mapping(line.get("item")), done=kind == "item.completed")
+            yield from self._item(mapping_or_empty(line.get("item")), done=kind == "item.completed")
         elif kind == "turn.completed":
-            self._add(mapping(line.get("usage")))
+            self._add(mapping_or_empty(line.get("usage")))
         elif kind in ("turn.failed", "error"):
             yield Event("error", text=_message(line.get("error", line.get("message"))))
         elif kind not in _PASSING:
@@ -160,7 +160,11 @@ def _id(item: Object) -> str | None:
 
 
 def _message(value: Json) -> str:
-    return text_or_none(value) or text_or_none(mapping(value).get("message")) or "Codex reported an error."
+    return (
+        text_or_none(value)
+        or text_or_none(mapping_or_empty(value).get("message"))
+        or "Codex reported an error."
+    )
 
 
 def _answer(line: Object) -> str:
@@ -168,10 +172,15 @@ def _answer(line: Object) -> str:
     messages = line.get("messages")
     if isinstance(messages, list):
         for message in reversed(messages):
-            if mapping(message).get("role") == "assistant":
-                return _text(mapping(message).get("content"))
+            if mapping_or_empty(message).get("role") == "assistant":
+                return _text(mapping_or_empty(message).get("content"))
     response = line.get("response")
-    for value in (mapping(response).get("content"), response, line.get("output"), line.get("content")):
+    for value in (
+        mapping_or_empty(response).get("content"),
+        response,
+        line.get("output"),
+        line.get("content"),
+    ):
         if text := _text(value):
             return text
     return ""
@@ -181,5 +190,5 @@ def _text(value: Json) -> str:
     """Return a text, or the text of segments."""
     if isinstance(value, list):
         return " \n".join(filter(None, (_text(part) for part in value)))
-    found = mapping(value)
+    found = mapping_or_empty(value)
     return text_or_none(value) or text_or_none(found.get("text")) or text_or_none(found.get("value")) or ""

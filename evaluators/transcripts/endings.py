@@ -9,7 +9,13 @@ from msgspec import Struct
 
 from evaluators.model import Json
 from evaluators.transcripts.reading import UnreadableTranscript
-from evaluators.transcripts.stream import Object, mapping, parse_objects, text_of_message, text_or_none
+from evaluators.transcripts.stream import (
+    Object,
+    mapping_or_empty,
+    parse_objects,
+    text_of_message,
+    text_or_none,
+)
 
 
 class SessionEnd(Struct, frozen=True):
@@ -98,7 +104,7 @@ def _api_error_message(lines: list[Object]) -> Object:
 def _claude_failure(result: Object, message: Object) -> tuple[str, int | None]:
     """Return a failed request's words and status; no words where something else ended the session."""
     text = text_or_none(result.get("result")) or text_of_message(
-        mapping(message.get("message")).get("content")
+        mapping_or_empty(message.get("message")).get("content")
     )
     found = _API_ERROR.search(text[:200])
     status = _status(result.get("api_error_status"))
@@ -141,7 +147,7 @@ def _codex(lines: list[Object]) -> SessionEnd:
     if last in ("turn.failed", "error"):
         said = lines[-1].get("error", lines[-1].get("message"))
         failure, status = _codex_failure(
-            text_or_none(said) or text_or_none(mapping(said).get("message")) or ""
+            text_or_none(said) or text_or_none(mapping_or_empty(said).get("message")) or ""
         )
     return _ending(
         closed=answered or "turn.failed" in kinds, answered=answered, failure=failure, status=status
@@ -169,19 +175,19 @@ _CLASS = re.compile(r"\w+Error: ")
 
 
 def _opencode(lines: list[Object]) -> SessionEnd:
-    steps = [mapping(line.get("part")) for line in lines if line.get("type") == "step_finish"]
+    steps = [mapping_or_empty(line.get("part")) for line in lines if line.get("type") == "step_finish"]
     answered = any(text_or_none(step.get("reason")) not in (None, "tool-calls") for step in steps)
     last = lines[-1]
     failure, status = "", None
     if last.get("type") == "error":
-        failure, status = _opencode_failure(mapping(last.get("error")))
+        failure, status = _opencode_failure(mapping_or_empty(last.get("error")))
     # A session whose call was rejected ends after that step.
     closed = answered or last.get("type") in ("step_finish", "error")
     return _ending(closed=closed, answered=answered, failure=failure, status=status)
 
 
 def _opencode_failure(error: Object) -> tuple[str, int | None]:
-    data, name = mapping(error.get("data")), text_or_none(error.get("name"))
+    data, name = mapping_or_empty(error.get("data")), text_or_none(error.get("name"))
     status = _status(data.get("statusCode"))
     if name not in _OPENCODE_NAMES:
         return "", None

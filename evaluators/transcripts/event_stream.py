@@ -13,7 +13,7 @@ import msgspec
 
 from evaluators.model import Json
 from evaluators.transcripts.paths import MISSING, at
-from evaluators.transcripts.stream import Object, mapping, text_or_none
+from evaluators.transcripts.stream import Object, mapping_or_empty, text_or_none
 
 _END = "[DONE]"
 _WHOLE = frozenset(("done", "complete", "completed", "end", "final", "result", "response", "message_stop"))
@@ -101,7 +101,7 @@ class _Folded:
             # Chat completions report an error as an event without a type, or beside an empty choice.
             self._others["error"] = value["error"]
         if kind in _CALLED:
-            self._called(mapping(value.get("toolCall", value.get("tool_call"))) or value)
+            self._called(mapping_or_empty(value.get("toolCall", value.get("tool_call"))) or value)
         elif kind in _RETURNED:
             self._returned(value)
         elif kind == "error":
@@ -122,20 +122,20 @@ class _Folded:
 
     def _of_responses(self, value: Object, kind: str) -> None:
         """Take an event of OpenAI's Responses; most repeat what others say."""
-        item = mapping(value.get("item"))
+        item = mapping_or_empty(value.get("item"))
         if kind == "output_text.delta":
             self._pieces.append(text_or_none(value.get("delta")) or "")
         elif kind == "output_item.done" and item.get("type") == "function_call":
             self._called(item)
         elif kind in ("completed", "incomplete", "failed"):
-            ended = mapping(value.get("response"))
+            ended = mapping_or_empty(value.get("response"))
             self._carry(ended)
             if ended.get("error") or kind == "failed":
                 self._others["error"] = ended.get("error") or "unknown"
 
     def _of_messages(self, value: Object) -> None:
         """Take an event of Anthropic's Messages; the arguments of a call come in pieces."""
-        index, block = str(value.get("index")), mapping(value.get("content_block"))
+        index, block = str(value.get("index")), mapping_or_empty(value.get("content_block"))
         if block.get("type") == "tool_use":
             self._piece_of_call(index, text_or_none(block.get("name")), None)
         elif index in self._in_pieces:
@@ -165,11 +165,11 @@ class _Folded:
 
     def _choice(self, value: Object) -> None:
         """Take a piece of a chat completion; the arguments of a call come in pieces, too."""
-        delta = mapping(at(value, "choices[0].delta"))
+        delta = mapping_or_empty(at(value, "choices[0].delta"))
         self._pieces.append(text_or_none(delta.get("content")) or "")
         calls = delta.get("tool_calls")
-        for piece in map(mapping, calls if isinstance(calls, list) else ()):
-            function = mapping(piece.get("function"))
+        for piece in map(mapping_or_empty, calls if isinstance(calls, list) else ()):
+            function = mapping_or_empty(piece.get("function"))
             self._piece_of_call(
                 str(piece.get("index")),
                 text_or_none(function.get("name")),

@@ -10,8 +10,8 @@ from evaluators.model import Event, Json, NotRun, Transcript, Usage, plausible_c
 from evaluators.transcripts.refusals import OPENCODE, find_refusal
 from evaluators.transcripts.stream import (
     Object,
-    known,
-    mapping,
+    check_known,
+    mapping_or_empty,
     moment,
     parse_objects,
     text_or_none,
@@ -29,9 +29,9 @@ _PASSING = frozenset(("step_start", "step_finish"))
 def parse(raw: bytes) -> Transcript:
     """Return the stream of an opencode session. Raises `UnreadableTranscript` where it holds no event of one."""
     lines, problems = parse_objects(raw, "opencode")
-    steps = [mapping(line.get("part")) for line in lines if line.get("type") == "step_finish"]
-    usage = usage_of([mapping(step.get("tokens")) for step in steps]) if steps else None
-    events = known(_read(lines), lines, "opencode", _PASSING)
+    steps = [mapping_or_empty(line.get("part")) for line in lines if line.get("type") == "step_finish"]
+    usage = usage_of([mapping_or_empty(step.get("tokens")) for step in steps]) if steps else None
+    events = check_known(_read(lines), lines, "opencode", _PASSING)
     read = transcript(
         events,
         usage=usage,
@@ -52,14 +52,14 @@ def _read(lines: list[Object]) -> list[Event]:
             start = len(found)
         found += _events(line)
         if kind == "step_finish" and start < len(found):
-            tokens = mapping(mapping(line.get("part")).get("tokens"))
+            tokens = mapping_or_empty(mapping_or_empty(line.get("part")).get("tokens"))
             found[start] = structs.replace(found[start], usage=usage_of([tokens]))
             start = len(found)
     return found
 
 
 def _events(line: Object) -> Iterator[Event]:
-    kind, part = text_or_none(line.get("type")) or "", mapping(line.get("part"))
+    kind, part = text_or_none(line.get("type")) or "", mapping_or_empty(line.get("part"))
     time = moment(line.get("timestamp"))
     if kind == "text":
         yield Event("message", role="assistant", text=text_or_none(part.get("text")), timestamp=time)
@@ -75,14 +75,14 @@ def _events(line: Object) -> Iterator[Event]:
 
 def call_events(part: Object) -> Iterator[Event]:
     """Yield a tool's call and result: opencode reports both in one part; a running call in an export has none."""
-    state = mapping(part.get("state"))
+    state = mapping_or_empty(part.get("state"))
     id, name, given = text_or_none(part.get("callID")), text_or_none(part.get("tool")), state.get("input")
-    began, ended = (mapping(state.get("time")).get(key) for key in ("start", "end"))
+    began, ended = (mapping_or_empty(state.get("time")).get(key) for key in ("start", "end"))
     line = shell_command(name, given)
     yield Event("tool_call", id, name, line, given, timestamp=moment(began))
     if state.get("status") in ("pending", "running"):
         return
-    code = mapping(state.get("metadata")).get("exit")
+    code = mapping_or_empty(state.get("metadata")).get("exit")
     not_run = "invalid" if name == "invalid" else _not_run(state)
     if not not_run and line is not None and state.get("status") == "error" and "metadata" not in state:
         # A command that has started has metadata. Plugins refuse in words of their own.
@@ -109,7 +109,7 @@ def _not_run(state: Object) -> NotRun:
 
 def _succeeded(state: Object) -> bool | None:
     """Return whether a call succeeded, None for one that somebody ended."""
-    metadata, output = mapping(state.get("metadata")), text_or_none(state.get("output")) or ""
+    metadata, output = mapping_or_empty(state.get("metadata")), text_or_none(state.get("output")) or ""
     if state.get("status") == "error":
         return (
             None if find_refusal(text_or_none(state.get("error")) or "", OPENCODE) == "cancelled" else False
@@ -122,7 +122,7 @@ def _succeeded(state: Object) -> bool | None:
 
 
 def _printed(state: Object) -> bool:
-    return bool(mapping(state.get("metadata")).get("output"))
+    return bool(mapping_or_empty(state.get("metadata")).get("output"))
 
 
 def _between(began: Json, ended: Json) -> float | None:
@@ -131,8 +131,10 @@ def _between(began: Json, ended: Json) -> float | None:
 
 
 def _failure(error: Json) -> str:
-    found = mapping(error)
-    message = text_or_none(mapping(found.get("data")).get("message")) or text_or_none(found.get("message"))
+    found = mapping_or_empty(error)
+    message = text_or_none(mapping_or_empty(found.get("data")).get("message")) or text_or_none(
+        found.get("message")
+    )
     return text_or_none(error) or message or text_or_none(found.get("name")) or "opencode reported an error."
 
 
@@ -142,7 +144,7 @@ def usage_of(steps: list[Object]) -> Usage:
 
 
 def _step_usage(tokens: Object) -> Usage:
-    cache = mapping(tokens.get("cache"))
+    cache = mapping_or_empty(tokens.get("cache"))
     read, written = whole(cache.get("read")), whole(cache.get("write"))
     reasoning = whole(tokens.get("reasoning"))
     return Usage(

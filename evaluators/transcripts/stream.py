@@ -36,7 +36,7 @@ def parse_objects(raw: bytes, agent: str) -> tuple[list[Object], tuple[str, ...]
     return _lines(text, agent)
 
 
-def known(
+def check_known(
     events: Iterable[Event], lines: Iterable[Object], agent: str, silent: Collection[str]
 ) -> list[Event]:
     """Return the events. Raises `UnreadableTranscript` for another program's stream.
@@ -53,7 +53,7 @@ def known(
     return found
 
 
-def mapping(value: Json) -> Object:
+def mapping_or_empty(value: Json) -> Object:
     """Return an object as it is, and an empty one for anything else."""
     return value if isinstance(value, dict) else {}
 
@@ -138,7 +138,7 @@ def unknown(item: Mapping[str, Json], kind: str) -> Event:
 def text_of_message(content: Json) -> str:
     """Return the text of a message, which is a string or a list of parts."""
     if isinstance(content, list):
-        return "\n".join(filter(None, (text_or_none(mapping(part).get("text")) for part in content)))
+        return "\n".join(filter(None, (text_or_none(mapping_or_empty(part).get("text")) for part in content)))
     return text_or_none(content) or ""
 
 

@@ -20,7 +20,7 @@ from evaluators.statistics.measure_change import (
     MeasureRule,
     Sample,
     Scale,
-    pooled,
+    pool_samples,
 )
 from evaluators.statistics.regression import compare_headline, compare_measures, compare_scenarios, overall
 from runs.compare.looks import levels_between, levels_of_pools
@@ -270,7 +270,7 @@ def _samples(pools: Sequence[Pool], only: Collection[str]) -> _Samples:
     for run, key, n, mean, m2, layer, name, unit, better in values:
         own = found.setdefault((layer, name, unit, better), {}).setdefault(counts_for[run], {})
         sample = Sample(n, mean, m2)
-        own[key] = pooled(own[key], sample) if key in own else sample
+        own[key] = pool_samples(own[key], sample) if key in own else sample
     return found
 
 

@@ -136,7 +136,7 @@ def assess(
     reached = exposure_detail(task.context, task.spec, transcript, laid=laid, in_folder=folder is not None)
     described = replace(described, detail=described.detail | reached)
     limits = task.context.thresholds
-    return judged(described, task.criteria, evidence, recording, post, task.context.layers, limits)
+    return judge_recording(described, task.criteria, evidence, recording, post, task.context.layers, limits)
 
 
 def exposure_detail(
@@ -195,7 +195,7 @@ def unreadable(described: TrialResult, recording: Recording, error: UnreadableTr
     return replace(described, outcome="error", error=sentence, error_kind="transcript", detail=detail)
 
 
-def judged(
+def judge_recording(
     described: TrialResult,
     criteria: Criteria,
     evidence: Evidence,

@@ -172,8 +172,8 @@ def requeue_or_record_error(
 
 def record_kept() -> None:
     """Record the results that ended processes kept because the database was away. Raises its error if it still is."""
-    for path in unrecorded.left():
-        with unrecorded.taken(path) as kept:
+    for path in unrecorded.files_left():
+        with unrecorded.take_file(path) as kept:
             if kept is not None:
                 logger.warning("trial %s: its result was kept in %s", kept.claim.trial_id, path)
                 _store(kept.claim, kept.result, is_over=lambda: True, may_wait=lambda: False)

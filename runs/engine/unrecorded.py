@@ -101,14 +101,14 @@ def _write(path: Path, kept: UnrecordedResult) -> int:
     return lock
 
 
-def left() -> Iterator[Path]:
+def files_left() -> Iterator[Path]:
     """Yield the files that processes left that have ended."""
     with suppress(FileNotFoundError):
         yield from sorted(path for path in _folder().iterdir() if path.suffix == ".json")
 
 
 @contextmanager
-def taken(path: Path) -> Iterator[UnrecordedResult | None]:
+def take_file(path: Path) -> Iterator[UnrecordedResult | None]:
     """Give what a file holds and remove the file after the block; None while another process has it.
 
     If the block raises, the file stays. One that can't be read is logged and set aside.

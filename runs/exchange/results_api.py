@@ -13,7 +13,7 @@ from evalhub.web.rest.request_body import Key
 from evaluators.grading.suite_result import suite_result
 from runs.exchange.exports.ctrf import ctrf
 from runs.exchange.exports.document import run_document
-from runs.exchange.exports.exports import exported
+from runs.exchange.exports.exports import export_run
 from runs.exchange.exports.suite_result import suite_run
 from runs.exchange.imports.import_results import import_results
 from runs.results.lookup import find_run
@@ -70,6 +70,6 @@ _ZIP = {"application/zip": {"schema": {"type": "string", "format": "binary"}}}
 def get_results_folder(request: ApiRequest, run_id: Path[Key]) -> HttpResponse:
     """Export a run as llm-tool-test's results folder, in a zip archive."""
     run = find_run(request, run_id)
-    response = HttpResponse(exported(run.pk, "llm-tool-test"), content_type="application/zip")
+    response = HttpResponse(export_run(run.pk, "llm-tool-test"), content_type="application/zip")
     response["Content-Disposition"] = f'attachment; filename="run-{run.pk}.llm-tool-test.zip"'
     return response

@@ -10,7 +10,7 @@ from runs.launch.selection import last_guidance
 from scenarios.formats.parsed import FixtureFile
 from scenarios.formats.upload import inside
 from scenarios.guidance import Guidance as GuidanceFiles
-from scenarios.guidance import Unplaced, place_documents, replaced
+from scenarios.guidance import Unplaced, place_documents, replace_documents
 from scenarios.models import Guidance, SuiteVersion
 from scenarios.storing import guidance_files, keep_guidance
 
@@ -52,7 +52,7 @@ def place_document(version: SuiteVersion, document: GivenDocument) -> LaidDocume
     file = FixtureFile(str(path), document.content)
     (laid,) = place_documents((file,), own, named=(file.path,) if document.path else ())
     name = f"{document.file} over {laid.path}"[-LONGEST_NAME:] if laid.path != document.file else ""
-    return LaidDocument(replaced(own, (laid,)), laid.path, name)
+    return LaidDocument(replace_documents(own, (laid,)), laid.path, name)
 
 
 def keep_document(

@@ -160,7 +160,7 @@ def counted_from(progress: Progress, trials: Sequence[DigestedTrial]) -> Progres
     )
 
 
-def seen(run: Run, progress: Progress) -> str:
+def progress_key(run: Run, progress: Progress) -> str:
     """Return what a page shows of a run, to ask for changes: the time, the state and the counts."""
     counts = (progress.passed, progress.failed, progress.errors, progress.cancelled, progress.running)
     return f"{int(time.time())}-{run.state}-{run.cancel_requested:d}-{'-'.join(map(str, counts))}"
@@ -169,7 +169,7 @@ def seen(run: Run, progress: Progress) -> str:
 def is_due(run: Run, progress: Progress, shown: str) -> bool:
     """Return whether a page that shows this is out of date; pages of large runs change less often."""
     at, _, state = shown.partition("-")
-    if state == seen(run, progress).partition("-")[2]:
+    if state == progress_key(run, progress).partition("-")[2]:
         return False
     return not at.isdigit() or time.time() - int(at[:12]) >= run.trials / TRIALS_A_SECOND
 

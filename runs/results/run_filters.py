@@ -203,14 +203,14 @@ def _value_label(name: str, value: str, choices: Choices) -> str:
     return dict(known.get(name, ())).get(value, value)
 
 
-def tagged(runs: QuerySet[Run], filters: RunListFilters) -> QuerySet[Run]:
+def with_tag_lines(runs: QuerySet[Run], filters: RunListFilters) -> QuerySet[Run]:
     """Return the runs annotated for `RunListFilters.condition`."""
     return runs.annotate(tag_lines=TagLines("tags")) if filters.tag or filters.q else runs
 
 
 def left_without(project: Project, filters: RunListFilters) -> dict[str, int]:
     """Return for each active filter how many runs match the others. One query over the project's runs."""
-    runs = tagged(Run.objects.filter(project=project).order_by(), filters)
+    runs = with_tag_lines(Run.objects.filter(project=project).order_by(), filters)
     counts = {
         name: Count("pk", filter=Q(pk__gt=0) & filters.without(name).condition())
         for name in dict(filters.in_force)

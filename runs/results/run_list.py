@@ -14,7 +14,7 @@ from evalhub.web.paging import SIZE, Page, page_below
 from runs.models import Change, Run, RunMeasure
 from runs.models.run import STALE, RunState
 from runs.results.rates import Rate
-from runs.results.run_filters import RunListFilters, tagged
+from runs.results.run_filters import RunListFilters, with_tag_lines
 from runs.results.run_rows import ListedRun, as_listed, listed_values
 
 SHOWN_MEASURES = {("judge", "judge"): "judge", ("interaction", "first_try_success_rate"): "first_try"}
@@ -148,7 +148,7 @@ def _row(run: ListedRun, measures: dict[int, dict[str, Spread]], change: Sequenc
 
 def matching_runs(project: Project, filters: RunListFilters) -> QuerySet[Run]:
     """Return the runs that match the filters, with every row's values."""
-    return tagged(runs_of(project), filters).filter(filters.condition())
+    return with_tag_lines(runs_of(project), filters).filter(filters.condition())
 
 
 def page_of_runs(

@@ -127,7 +127,7 @@ def _seal(key: str, row: ScenarioProof) -> ScenarioSeal:
     )
 
 
-def sealed(seals: Iterable[ScenarioSeal]) -> str:
+def count_seals(seals: Iterable[ScenarioSeal]) -> str:
     """Return the sum of seals as a sentence part, such as "2 proved, 1 passes without an agent"."""
     counts = Counter(each.seal for each in seals)
     named = {

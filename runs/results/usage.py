@@ -21,7 +21,7 @@ from runs.results.counting import (
     counts_unknown_as_success,
     ends_of_run,
 )
-from runs.results.run_filters import RunListFilters, tagged
+from runs.results.run_filters import RunListFilters, with_tag_lines
 from runs.results.run_list import runs_of
 from runs.results.subcommand_totals import median_of
 
@@ -154,7 +154,7 @@ class SubcommandUsage:
 
 def usage(project: Project, filters: RunListFilters, *, compare: bool = False) -> SubcommandUsage:
     """Return the usage in the newest closed runs that match; with `compare`, also that of their baselines. Three queries."""
-    closed = tagged(runs_of(project), filters).filter(filters.condition(), state=RunState.FINISHED)
+    closed = with_tag_lines(runs_of(project), filters).filter(filters.condition(), state=RunState.FINISHED)
     columns = ("pk", "baseline_id", "counting", "baseline__counting")
     read = list(closed.order_by("-pk").values_list(*columns)[:MOST_RUNS])
     newest = {pk: baseline for pk, baseline, _, _ in read}

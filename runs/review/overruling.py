@@ -64,7 +64,7 @@ def overrule(
         score = _score(trial, position)
         key = {**_key(trial.scores, position), "criterion": criterion}
         _check_first(active, key)
-        base = restored(trial.scores, active)
+        base = restore_scores(trial.scores, active)
         if criterion:
             original = _checked(trial, score, criterion)
             if passed is None or value is not None:
@@ -83,7 +83,7 @@ def overrule(
             reason=reason.strip()[:LONGEST_REASON],
             by=by,
         )
-        store_scores(trial, applied(trial, base, [*active, made]))
+        store_scores(trial, apply_overrules(trial, base, [*active, made]))
         recompute(run, [trial.pk])
         named = f"{key['layer']}/{key['name']}" + (f"/{criterion}" if criterion else "")
         audit.append_event(
@@ -101,7 +101,7 @@ def undo(made: Overrule, *, by: User | None) -> None:
         if not Overrule.objects.filter(pk=made.pk, undone=None).update(undone=timezone.now(), undone_by=by):
             raise StaleReview("Somebody has undone this already. Nothing changed.")
         left = [each for each in active if each.pk != made.pk]
-        store_scores(trial, applied(trial, restored(trial.scores, active), left))
+        store_scores(trial, apply_overrules(trial, restore_scores(trial.scores, active), left))
         recompute(run, [trial.pk])
         audit.append_event(
             run.project, by, "overrule.undo", f"trial {trial.pk}", score=f"{made.layer}/{made.name}"
@@ -114,7 +114,7 @@ def keep_overruled(trial: Trial, rows: list[Row]) -> list[Row]:
     Scores that the new ones don't have are no longer overruled.
     """
     active = _active(trial)
-    rows = restored(rows, active)
+    rows = restore_scores(rows, active)
     kept = []
     for made in active:
         position = position_of(rows, made)
@@ -124,10 +124,10 @@ def keep_overruled(trial: Trial, rows: list[Row]) -> list[Row]:
             kept.append(made)
             made.original = made.original if made.criterion else rows[position]
         made.save(update_fields=["original", "undone"])
-    return applied(trial, rows, kept)
+    return apply_overrules(trial, rows, kept)
 
 
-def restored(rows: Sequence[Row], active: Sequence[Overrule]) -> list[Row]:
+def restore_scores(rows: Sequence[Row], active: Sequence[Overrule]) -> list[Row]:
     """Return the scores as they were before people overruled some."""
     originals = {made.pk: made.original for made in active if not made.criterion}
     found = []
@@ -137,7 +137,7 @@ def restored(rows: Sequence[Row], active: Sequence[Overrule]) -> list[Row]:
     return found
 
 
-def applied(trial: Trial, base: Sequence[Row], active: Sequence[Overrule]) -> list[Row]:
+def apply_overrules(trial: Trial, base: Sequence[Row], active: Sequence[Overrule]) -> list[Row]:
     """Return the original scores with the overruled ones in place, and those that follow from them."""
     rows = list(base)
     fixed: set[int] = set()

@@ -83,7 +83,7 @@ def _remove(folder: Path) -> None:
             time.sleep(0.005)
 
 
-def delegated() -> Path | None:
+def find_delegated_group() -> Path | None:
     """Return the delegated parent group, prepared if it is not yet; None without delegation."""
     own = own_group(Path("/proc/self/cgroup").read_text(), Path("/proc/self/mountinfo").read_text())
     if own is not None and own.name == OWN:

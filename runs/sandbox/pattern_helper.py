@@ -29,7 +29,7 @@ _OPTIONS.log_errors = False
 
 
 @lru_cache(maxsize=32)
-def compiled(engine: str, source: str) -> Any:
+def compile_for_search(engine: str, source: str) -> Any:
     """Return the compiled pattern; in the `regex` engine, classes such as \\d are of ASCII as in RE2."""
     return re2.compile(source, _OPTIONS) if engine == "re2" else regex.compile(source, regex.ASCII)
 
@@ -38,7 +38,7 @@ def run_search(engine: str, source: str, text: str | None) -> Answer:
     """Compile, then search where there is a text."""
     began = time.process_time()
     try:
-        pattern = compiled(engine, source)
+        pattern = compile_for_search(engine, source)
         found = None if text is None else pattern.search(text)
     except (regex.error, re2.error, OverflowError) as error:
         return None, 0.0, str(error) or "it is too large", ""

@@ -28,7 +28,7 @@ from runs.sandbox.process_tree import (
 from runs.sandbox.profiles import ProcessLimits
 from runs.sandbox.recording.record import ToolRecord
 from runs.sandbox.streams import Capture, PollLoop, Sink, Streams
-from runs.sandbox.watchdog import INTERVAL_SECONDS, WorkerMemory, exceeded
+from runs.sandbox.watchdog import INTERVAL_SECONDS, WorkerMemory, exceeded_limit
 
 Reason = Literal["", "timeout", "cancelled", "flood", "limits", "worker"]
 
@@ -164,7 +164,7 @@ class ProcessDialogue:
         self._known.update(below)
         root = read_process(self.process.pid)
         tree = [*below, root] if root else [*below]
-        if sentence := exceeded(self.stop.limits, tree):
+        if sentence := exceeded_limit(self.stop.limits, tree):
             self._terminate("limits", sentence, now)
         elif sentence := self._too_much_for_worker(tree):
             self._terminate("worker", sentence, now)

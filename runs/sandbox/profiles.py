@@ -111,7 +111,7 @@ class Caps:
     memory_mb: int = AGENT_MEMORY_MB
 
 
-def limited(profile: Profile, processes: int | None, memory_mb: int | None, caps: Caps) -> Profile:
+def limit_profile(profile: Profile, processes: int | None, memory_mb: int | None, caps: Caps) -> Profile:
     """Return the profile with a target's limits, or the defaults within the caps.
 
     Raises `ProviderError` (kind `configuration`) for more than the caps.

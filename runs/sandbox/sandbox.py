@@ -23,7 +23,7 @@ from runs.sandbox import bubblewrap, filtered_network, landlock, user_namespaces
 from runs.sandbox.cgroups import GroupLimits
 from runs.sandbox.egress import Allowed, Egress
 from runs.sandbox.outbound import Outbound
-from runs.sandbox.profiles import AGENT, COMMAND, Caps, ProcessLimits, Profile, TargetLimits, limited
+from runs.sandbox.profiles import AGENT, COMMAND, Caps, ProcessLimits, Profile, TargetLimits, limit_profile
 from runs.sandbox.safe_paths import make_folder_beneath
 from runs.sandbox.starting import Bubblewrap, Spawn, Starter
 from runs.sandbox.system_files import system_folder
@@ -209,7 +209,7 @@ class Containment:
                 "Remove `egress`, or ask the operator to change EVALHUB_EGRESS.",
                 kind="configuration",
             )
-        agent = limited(AGENT, options.max_processes, options.max_memory_mb, self.caps)
+        agent = limit_profile(AGENT, options.max_processes, options.max_memory_mb, self.caps)
         return replace(self, agent=agent, egress=egress)
 
     def around(

@@ -45,7 +45,7 @@ def parse_rules(text: str) -> tuple[Rule, ...]:
     return tuple(_rule(part.strip()) for part in text.split(",") if part.strip())
 
 
-def allowed(env: Mapping[str, str], project: str, rules: Iterable[Rule]) -> dict[str, str]:
+def allowed_variables(env: Mapping[str, str], project: str, rules: Iterable[Rule]) -> dict[str, str]:
     """Return the environment variables that a project's targets and scenarios may use."""
     names = {name for owner, name in rules if owner in ("*", project)}
     return {name: value for name, value in env.items() if name in names or "*" in names}

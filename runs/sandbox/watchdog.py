@@ -39,7 +39,7 @@ class WorkerMemory:
             self._used.pop(root, None)
 
 
-def exceeded(limits: ProcessLimits, tree: Sequence[LiveProcess]) -> str:
+def exceeded_limit(limits: ProcessLimits, tree: Sequence[LiveProcess]) -> str:
     """Return a sentence on the exceeded limit, or an empty text."""
     if limits.processes is not None and len(tree) > limits.processes:
         return f"The command ran more than {limits.processes} processes at once and was ended."

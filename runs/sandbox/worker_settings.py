@@ -13,13 +13,13 @@ from django.conf import settings
 from evalhub.teams.access import DEFAULT_PROJECT
 from evalhub.teams.models import Project
 from runs.errors import RequestError
-from runs.sandbox.cgroups import delegated
+from runs.sandbox.cgroups import find_delegated_group
 from runs.sandbox.egress import Allowed, Egress, parse_allowed
 from runs.sandbox.outbound import Outbound
 from runs.sandbox.profiles import Caps
 from runs.sandbox.sandbox import Containment, Policy, detect_machine
 from runs.sandbox.target_roots import TargetRoots
-from runs.sandbox.variables import allowed, parse_rules
+from runs.sandbox.variables import allowed_variables, parse_rules
 
 # Where a container finds its own limit: cgroup v2, then v1.
 _LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
@@ -41,7 +41,7 @@ def containment() -> Containment:
         allowed=_egress_allow(),
         unenforced=settings.EGRESS_UNENFORCED,
         caps=Caps(settings.MAX_PROCESSES, settings.MAX_MEMORY_MB),
-        delegated=delegated(),
+        delegated=find_delegated_group(),
         worker_bytes=(settings.WORKER_MEMORY_MB << 20) or memory_of_machine() * 3 // 4,
         targets=TargetRoots.of(settings.TARGET_ROOTS, path=path, never=_own_paths()),
         system_files=settings.SYSTEM_FILES_DIR,
@@ -75,7 +75,7 @@ def variables_of(project: Project) -> dict[str, str]:
     rules = parse_rules(",".join(settings.ENV_ALLOW))
     if settings.EMBEDDED:
         rules = (*rules, (DEFAULT_PROJECT, "*"))
-    return allowed(os.environ, project.slug, rules)
+    return allowed_variables(os.environ, project.slug, rules)
 
 
 def memory_of_machine(limits: tuple[Path, ...] = _LIMITS) -> int:

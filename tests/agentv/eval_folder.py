@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from runs.exchange.exports.exports import exported
+from runs.exchange.exports.exports import export_run
 from runs.models import Run
 from tests.commands.calling import Called, call
 
@@ -51,4 +51,4 @@ def the_run() -> Run:
 
 def records() -> list[dict[str, Any]]:
     """Return the run's results as AgentV writes them, in the order of the lines."""
-    return [json.loads(line) for line in exported(the_run().pk, "jsonl").splitlines()]
+    return [json.loads(line) for line in export_run(the_run().pk, "jsonl").splitlines()]

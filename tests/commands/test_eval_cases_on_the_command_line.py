@@ -11,7 +11,7 @@ import pytest
 
 from runs.engine import run_here, wait
 from runs.exchange.exports.document import run_digest
-from runs.exchange.exports.terminal import Terminal, printed, terminal_of
+from runs.exchange.exports.terminal import Terminal, print_digest, terminal_of
 from runs.models import Run
 from tests.builders import make_project, make_run, make_suite, make_target, make_trial, score
 from tests.commands.calling import call
@@ -97,14 +97,14 @@ class TestSummary:
 
     def test_a_terminal_gives_its_width_and_has_colours(self) -> None:
         digest = run_digest(weather().pk, most=60)
-        narrow = printed(digest, Terminal(width=60, colour=True))
+        narrow = print_digest(digest, Terminal(width=60, colour=True))
         assert "\x1b[32m✓\x1b[0m" in narrow
         assert "trigger phrase — direct wea…  1250ms" in narrow
-        assert "\x1b" not in printed(digest, Terminal())
+        assert "\x1b" not in print_digest(digest, Terminal())
 
     def test_the_reason_of_an_unfinished_run_is_reported(self) -> None:
         stored = weather(error="There is no seat.", cancelled=2)
-        lines = printed(run_digest(stored.pk, most=60), Terminal()).splitlines()
+        lines = print_digest(run_digest(stored.pk, most=60), Terminal()).splitlines()
         assert "  The run did not start: There is no seat." in lines
         assert any(line.endswith("trials were cancelled.") for line in lines)
 

@@ -12,7 +12,7 @@ import yaml
 from django.core.management import get_commands
 from django.urls import resolve
 
-from evalhub.metrics import collected
+from evalhub.metrics import collect_metrics
 from tests.docker.stack import DOCKER, ROOT, compose
 
 pytestmark = pytest.mark.one_database
@@ -234,7 +234,7 @@ def rules() -> list[Manifest]:
 
 @pytest.mark.django_db
 def test_the_adapters_rules_read_metrics_that_are_served():
-    known = {metric.name for metric in collected()}
+    known = {metric.name for metric in collect_metrics()}
     for rule in rules():
         assert rule["seriesQuery"] in known
         assert set(re.findall(r"evalhub_\w+", rule["metricsQuery"])) <= known

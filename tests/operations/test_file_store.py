@@ -29,7 +29,7 @@ from runs.results.files.artifacts import (
     name_of,
     open_file_store,
     open_kept,
-    opened,
+    open_stored,
 )
 from runs.results.files.retention import prune_files
 from runs.results.files.store_identity import store_id, store_id_if_readable
@@ -87,7 +87,7 @@ def test_make_bucket_needs_a_bucket(capsys):
 
 def test_what_is_kept_is_read_again(any_store):
     kept = keep_content("transcript", b"raw \x00 bytes")
-    with opened(kept.sha256) as file:
+    with open_stored(kept.sha256) as file:
         assert file.read() == b"raw \x00 bytes"
 
 
@@ -153,7 +153,7 @@ def test_an_archived_file_cannot_be_downloaded(archive_class):
 
 def test_an_archived_file_cannot_be_read(archive_class):
     kept = keep_content("transcript", b"what the agent printed")
-    with pytest.raises(StoredFileUnavailable, match=r"InvalidObjectState"), opened(kept.sha256):
+    with pytest.raises(StoredFileUnavailable, match=r"InvalidObjectState"), open_stored(kept.sha256):
         pass
 
 

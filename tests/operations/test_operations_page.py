@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from evalhub.metrics import collected
+from evalhub.metrics import collect_metrics
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs/operations.md").read_text()
@@ -43,7 +43,7 @@ def test_every_command_that_it_names_is_one(command):
 
 @pytest.mark.django_db
 def test_every_metric_is_documented():
-    assert {metric.name for metric in collected()} == set(re.findall(r"`(evalhub_\w+)`", PAGE))
+    assert {metric.name for metric in collect_metrics()} == set(re.findall(r"`(evalhub_\w+)`", PAGE))
 
 
 def unit_text() -> str:

@@ -15,7 +15,7 @@ import pytest
 
 from runs.engine import run_here
 from runs.models import Artifact, CommandRecord, Trial
-from runs.results.files.artifacts import opened
+from runs.results.files.artifacts import open_stored
 from runs.results.files.kept_workspace import kept_files
 from runs.targets.import_targets import import_targets
 from scenarios.bundles import Bundle
@@ -132,7 +132,7 @@ def _root(programs: Path) -> Path:
 
 def logged(trial: Trial, tmp_path: Path) -> list[tuple[str, int | None]]:
     """Return the calls of the tool's own log."""
-    with opened(Artifact.objects.get(trial=trial, name="workspace").sha256) as archive:
+    with open_stored(Artifact.objects.get(trial=trial, name="workspace").sha256) as archive:
         kept = kept_files(archive, lambda file: file.path == "log.jsonl")
         (tmp_path / "log.jsonl").write_bytes(next(content for _, content in kept if content))
     return [(call.argv[0], call.code) for call in read_log(tmp_path / "log.jsonl")]

@@ -12,7 +12,7 @@ from evaluators.tool_use.interaction import analyse
 from evaluators.tool_use.tool import Tool
 from runs.engine import run_here
 from runs.models import Artifact, Trial
-from runs.results.files.artifacts import opened
+from runs.results.files.artifacts import open_stored
 from runs.results.files.kept_workspace import kept_files
 from runs.targets.import_targets import import_targets
 from scenarios.bundles import Bundle
@@ -65,7 +65,7 @@ def test_counts_are_those_of_the_tools_own_log(
     trial = Trial.objects.get()
     assert (trial.error, trial.outcome) == ("", "pass")
     log = tmp_path / "log.jsonl"
-    with opened(Artifact.objects.get(trial=trial, name="workspace").sha256) as archive:
+    with open_stored(Artifact.objects.get(trial=trial, name="workspace").sha256) as archive:
         log.write_bytes(
             next(
                 content

@@ -6,7 +6,7 @@ from scenarios.guidance import (
     is_guidance,
     overlay,
     place_documents,
-    replaced,
+    replace_documents,
     split,
     suite_guidance,
 )
@@ -147,10 +147,10 @@ def test_several_documents_are_placed_by_their_path():
 def test_a_named_path_is_meant_as_it_is():
     given = files(**{"CLAUDE.md": "new"})
     assert place_documents(given, ONE, named=("CLAUDE.md",)) == given
-    assert replaced(ONE, given) == files(**{"AGENTS.md": "old", "CLAUDE.md": "new"})
+    assert replace_documents(ONE, given) == files(**{"AGENTS.md": "old", "CLAUDE.md": "new"})
 
 
 def test_documents_that_none_replaces_stay():
-    assert replaced(TWO, files(**{"AGENTS.md": "new"})) == files(
+    assert replace_documents(TWO, files(**{"AGENTS.md": "new"})) == files(
         **{"AGENTS.md": "new", "docs/RULES.md": "rules"}
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from scenarios.formats.problems import Problem
-from scenarios.quoting import quoted
+from scenarios.quoting import quote_lines
 
 FILE = b"task: {prompt: 5}\ngates:\n  - {type: file_exist, path: x}\n"
 
@@ -25,7 +25,7 @@ FILE = b"task: {prompt: 5}\ngates:\n  - {type: file_exist, path: x}\n"
     ],
 )
 def test_the_spot_is_the_quoted_text_else_the_last_key(line, where, what, parts):
-    (found,) = quoted([Problem("a.yaml", line, where, what)], {"a.yaml": FILE})
+    (found,) = quote_lines([Problem("a.yaml", line, where, what)], {"a.yaml": FILE})
     (here,) = [each for each in found.lines if each.here]
     assert here.parts == parts
     assert [each.spot for each in found.lines if not each.here] == [""] * (len(found.lines) - 1)

@@ -38,10 +38,10 @@ VERDICT = "verdict"
 """The name of the score with the contract's verdict on the whole case."""
 
 ASSERTIONS: dict[str, Callable[[Expect, TrialFacts], Iterator[ValueResult]]] = {
-    "toolsCalled": tool_assertions.called,
+    "toolsCalled": tool_assertions.check_calls,
     "toolsAcceptable": tool_assertions.acceptable,
     "toolsNotCalled": tool_assertions.not_called,
-    "tool_called": tool_assertions.included,
+    "tool_called": tool_assertions.check_included,
     "toolParams": tool_assertions.params,
     "noToolErrors": tool_assertions.no_errors,
     "responseNonEmpty": response_assertions.non_empty,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from evaluators.grading.assertions.expect import Expect
-from evaluators.grading.assertions.trial_facts import PASSED, TrialFacts, ValueResult, resolved
+from evaluators.grading.assertions.trial_facts import PASSED, TrialFacts, ValueResult, resolve_value
 from evaluators.js_text import WHITE_SPACE, string_of
 from evaluators.patterns import PatternError, compile_pattern
 
@@ -19,7 +19,7 @@ def non_empty(expect: Expect, facts: TrialFacts) -> Iterator[ValueResult]:
 def check_contains(expect: Expect, facts: TrialFacts) -> Iterator[ValueResult]:
     """Check that the answer contains each text, case-sensitive."""
     for value in expect.response_contains or ():
-        for text in resolved(value, facts.sources):
+        for text in resolve_value(value, facts.sources):
             yield text if isinstance(text, ValueResult) else _contained(text, facts.answer)
 
 
@@ -34,7 +34,7 @@ def contains_any(expect: Expect, facts: TrialFacts) -> Iterator[ValueResult]:
 def not_contains(expect: Expect, facts: TrialFacts) -> Iterator[ValueResult]:
     """Check that the answer contains none of the texts."""
     for value in expect.response_not_contains or ():
-        for text in resolved(value, facts.sources):
+        for text in resolve_value(value, facts.sources):
             if isinstance(text, ValueResult):
                 yield text
             else:
@@ -58,7 +58,7 @@ def _contained(text: str, answer: str) -> ValueResult:
 def _group(group: tuple[str, ...], facts: TrialFacts) -> Iterator[ValueResult]:
     texts: list[str] = []
     for value in group:
-        for text in resolved(value, facts.sources):
+        for text in resolve_value(value, facts.sources):
             if isinstance(text, ValueResult):
                 yield text
             else:

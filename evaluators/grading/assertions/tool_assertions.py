@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from evaluators.grading.assertions.expect import NO_TOOLS, WITHOUT_VALUE, Expect, ToolParam
-from evaluators.grading.assertions.trial_facts import PASSED, ToolCall, TrialFacts, ValueResult, resolved
+from evaluators.grading.assertions.trial_facts import PASSED, ToolCall, TrialFacts, ValueResult, resolve_value
 from evaluators.grading.template_tokens import TokenSources, resolve_items
 from evaluators.js_text import string_of
 from evaluators.patterns import PatternError, compile_pattern
 
 
-def called(expect: Expect, facts: TrialFacts) -> Iterator[ValueResult]:
+def check_calls(expect: Expect, facts: TrialFacts) -> Iterator[ValueResult]:
     """Check that the tools were called exactly as listed, in this order."""
     if expect.tools_called is None:
         return
@@ -46,7 +46,7 @@ def not_called(expect: Expect, facts: TrialFacts) -> Iterator[ValueResult]:
         yield ValueResult("failed", f"{name} was called") if name in facts.names else PASSED
 
 
-def included(expect: Expect, facts: TrialFacts) -> Iterator[ValueResult]:
+def check_included(expect: Expect, facts: TrialFacts) -> Iterator[ValueResult]:
     """Check that each tool was called, among any others."""
     for name in expect.tools_included or ():
         found = name in facts.names
@@ -110,7 +110,7 @@ def _presence(param: ToolParam, call: ToolCall) -> ValueResult:
 def _compare(param: ToolParam, call: ToolCall, sources: TokenSources) -> Iterator[ValueResult]:
     expected: list[str] = []
     for item in _items(param, sources):
-        for found in resolved(item, sources):
+        for found in resolve_value(item, sources):
             if isinstance(found, ValueResult):
                 yield found
             else:

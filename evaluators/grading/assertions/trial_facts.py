@@ -109,7 +109,7 @@ def _success(call: Call) -> bool | None:
     return None if call.exit_code is None else call.exit_code == 0
 
 
-def resolved(value: str, sources: TokenSources) -> Iterator[str | ValueResult]:
+def resolve_value(value: str, sources: TokenSources) -> Iterator[str | ValueResult]:
     """Yield the value with tokens replaced, or the reason to skip it."""
     found = resolve_tokens(value, sources)
     if found.text is None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from evaluators.grading.evaluator import clamped
+from evaluators.grading.evaluator import clamp_score
 from evaluators.grading.evidence import Evidence
 from evaluators.grading.gates.base_gate import NOT_RUN, excerpt
 from evaluators.json_values import NoJson, cut_deep, decode_json
@@ -95,7 +95,7 @@ def _clamped(score: Json) -> tuple[float | None, tuple[str, ...]]:
     """Return the score limited to 0 to 1 with warnings; None if it is not a number."""
     if score is None:
         return None, ()
-    limited = clamped(score)
+    limited = clamp_score(score)
     if limited is None:
         return None, (f"The score {str(cut_deep(score))[:300]} is not a number and was ignored.",)
     warning = f"The score {str(score)[:300]} is outside 0 to 1; {limited:g} was used."

@@ -14,7 +14,7 @@ from evaluators.grading.evaluator import (
     BaseEvaluator,
     Case,
     EvaluatorResult,
-    clamped,
+    clamp_score,
     judged_answer,
     trace_context,
     trimmed_texts,
@@ -60,7 +60,7 @@ def _found(script: str, ended: CommandResult, timeout_seconds: float) -> Evaluat
     if not isinstance(output, dict):
         more["judge_failure"] = "The script printed no JSON object, so the score is 0."
         return EvaluatorResult(0.0, more=more)
-    score = clamped(output.get("score"))
+    score = clamp_score(output.get("score"))
     if score is None:
         more["judge_failure"] = "The script printed no score, so the score is 0."
     reasoning = output.get("reasoning")

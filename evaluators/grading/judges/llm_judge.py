@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from evaluators.grading.evaluator import BaseEvaluator, Case, EvaluatorResult, clamped, trimmed_texts
+from evaluators.grading.evaluator import BaseEvaluator, Case, EvaluatorResult, clamp_score, trimmed_texts
 from evaluators.grading.evidence import Evidence
 from evaluators.grading.judges.llm_judge_prompt import SYSTEM, TEMPLATE, fill_template, prompt_values
 from evaluators.grading.judges.rubric import hash_of
@@ -37,7 +37,7 @@ def read_judge_reply(text: str) -> JudgeReply:
     found = first_object(text, repair=False)
     if found is None:
         return JudgeReply(failure="The judge's answer contains no JSON object, so the score is 0.")
-    score = clamped(found.get("score"))
+    score = clamp_score(found.get("score"))
     return JudgeReply(
         score=score or 0.0,
         hits=trimmed_texts(found.get("hits"), most=MAX_ENTRIES),

@@ -170,7 +170,7 @@ def validated_reply(found: Mapping[str, Json], rubric: RubricCriteria) -> Rubric
     highlights = _sentences(given.get("highlights", []), "highlights", problems)
     if problems:
         raise BadReply(" ".join(problems), scored=any(_says_something(found["scores"][name]) for name in own))
-    recomputed = weighted(own, rubric)
+    recomputed = weigh_criteria(own, rubric)
     return RubricReply(
         scores=own,
         weighted_score=reported,
@@ -192,7 +192,7 @@ def contradiction(reported: float, recomputed: float) -> str:
     )
 
 
-def weighted(scores: Mapping[str, float], rubric: RubricCriteria) -> float | None:
+def weigh_criteria(scores: Mapping[str, float], rubric: RubricCriteria) -> float | None:
     """Return the weighted mean of the scored criteria; None if all their weights are 0."""
     weights = {one.id: one.weight for one in rubric.criteria if one.id in scores}
     total = sum(weights.values())

@@ -21,7 +21,7 @@ from evaluators.transcripts.sessions.session import (
     span_of,
 )
 from evaluators.transcripts.sessions.written_once import WrittenOnce
-from evaluators.transcripts.stream import Object, mapping, text_or_none, transcript
+from evaluators.transcripts.stream import Object, mapping_or_empty, text_or_none, transcript
 
 _OWN = re.compile(rb'"(?:sessionId|leafUuid)"\s*:')
 
@@ -40,16 +40,16 @@ def parse(file: IO[bytes], problems: Problems) -> Iterator[Session]:
     forked: set[str] = set()
     id = model = root = ""
     for line in read_objects(file, problems):
-        kind, message = text_or_none(line.get("type")) or "", mapping(line.get("message"))
+        kind, message = text_or_none(line.get("type")) or "", mapping_or_empty(line.get("message"))
         ends.add_notices(
             text_or_none(line.get("content"))
-            or text_or_none(mapping(line.get("attachment")).get("prompt"))
+            or text_or_none(mapping_or_empty(line.get("attachment")).get("prompt"))
             or ""
         )
         if kind not in ("assistant", "user") or line.get("isMeta") is True:
             continue
         id = id or _id(line)
-        origin = mapping(line.get("forkedFrom"))
+        origin = mapping_or_empty(line.get("forkedFrom"))
         uuids = [
             uuid for uuid in (text_or_none(origin.get("messageUuid")), text_or_none(line.get("uuid"))) if uuid
         ]
@@ -58,7 +58,10 @@ def parse(file: IO[bytes], problems: Problems) -> Iterator[Session]:
         forked.update(filter(None, (text_or_none(origin.get("sessionId")),)))
         if kind == "assistant":
             model = _model(message) or model
-            usages[str(message.get("id"))] = (_model(message), usage_of(mapping(message.get("usage"))))
+            usages[str(message.get("id"))] = (
+                _model(message),
+                usage_of(mapping_or_empty(message.get("usage"))),
+            )
         read = (_refused(event, line) for event in message_events(line, kind, _agent(line, id)))
         turns.add(line, kind, once.first(read, text_or_none(message.get("id")) or ""))
     events = with_task_ends(turns.events, ends)
@@ -103,7 +106,7 @@ def _refused(event: Event, line: Object) -> Event:
     said = line.get("toolUseResult")
     if isinstance(said, str) and (why := find_refusal(said.removeprefix("Error: "), CLAUDE_CODE)):
         return structs.replace(event, success=None, exit_code=None, not_run=why)
-    if mapping(said).get("interrupted") is True:
+    if mapping_or_empty(said).get("interrupted") is True:
         return structs.replace(event, success=None, exit_code=None)
-    by = text_or_none(mapping(line.get("permissionDecision")).get("source"))
+    by = text_or_none(mapping_or_empty(line.get("permissionDecision")).get("source"))
     return by_kind(event, line.get("toolDenialKind"), by_person=by != "config")

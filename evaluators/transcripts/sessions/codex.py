@@ -25,7 +25,7 @@ from evaluators.transcripts.sessions.written_once import content_key, digest
 from evaluators.transcripts.stream import (
     Object,
     json_or_none,
-    mapping,
+    mapping_or_empty,
     text_of_message,
     text_or_none,
     transcript,
@@ -49,7 +49,7 @@ def parse(file: IO[bytes], problems: Problems) -> Iterator[Session]:
     reported = 0
     """Events whose turns have their usage, which comes after them."""
     for line in read_objects(file, problems):
-        kind, payload = line.get("type"), mapping(line.get("payload"))
+        kind, payload = line.get("type"), mapping_or_empty(line.get("payload"))
         time = timestamp(line.get("timestamp"))
         if kind == "session_meta":
             id = id or text_or_none(payload.get("id")) or ""
@@ -127,7 +127,7 @@ class _Items:
                 for n, line in enumerate(inner)
             ]
             return
-        process = mapping(given).get("session_id") if name == "write_stdin" else None
+        process = mapping_or_empty(given).get("session_id") if name == "write_stdin" else None
         if id and isinstance(process, int):
             self._reads[id] = process
         self.events.append(Event("tool_call", id, name, command_line_of(name, given), given, timestamp=time))
@@ -174,7 +174,7 @@ def _result(output: Json, id: str | None, time: str | None) -> tuple[Event, int 
     """
     decoded = json_or_none(output.encode()) if isinstance(output, str) and output[:1] == "{" else output
     if isinstance(decoded, dict) and "output" in decoded:
-        found: Json = mapping(decoded.get("metadata")).get("exit_code")
+        found: Json = mapping_or_empty(decoded.get("metadata")).get("exit_code")
         code = found if isinstance(found, int) and not isinstance(found, bool) else None
         return Event("tool_result", id, output=decoded["output"], exit_code=code, timestamp=time), None
     header = read_header(text_of_message(output))
@@ -187,7 +187,7 @@ def _result(output: Json, id: str | None, time: str | None) -> tuple[Event, int 
 
 
 def _usage(payload: Object, which: str) -> Usage | None:
-    total = mapping(mapping(payload.get("info")).get(which))
+    total = mapping_or_empty(mapping_or_empty(payload.get("info")).get(which))
     if payload.get("type") != "token_count" or not total:
         return None
     return usage_of(total)

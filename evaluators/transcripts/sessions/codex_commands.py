@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from evaluators.model import Json
-from evaluators.transcripts.stream import json_or_none, mapping, text_or_none
+from evaluators.transcripts.stream import json_or_none, mapping_or_empty, text_or_none
 from evaluators.transcripts.traces import shell_command
 
 _SHELL = re.compile(r"^(?:/\S*/)?(?:ba|z|da)?sh$")
@@ -57,7 +57,7 @@ def read_header(text: str) -> Header:
 
 def command_line_of(name: str, given: Json) -> str | None:
     """Return the command line: of `["bash", "-lc", LINE]` the line, which the shell reads."""
-    words_of = mapping(given).get("command", mapping(given).get("cmd"))
+    words_of = mapping_or_empty(given).get("command", mapping_or_empty(given).get("cmd"))
     match words_of:
         case [str(program), "-c" | "-lc", str(line)] if _SHELL.match(program):
             return line

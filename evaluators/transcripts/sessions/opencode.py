@@ -18,7 +18,7 @@ from evaluators.transcripts.sessions.session import (
     span_of,
     whole_json,
 )
-from evaluators.transcripts.stream import Object, mapping, moment, text_or_none, transcript
+from evaluators.transcripts.stream import Object, mapping_or_empty, moment, text_or_none, transcript
 
 _OWN = re.compile(rb'^\s*\{\s*"info"\s*:')
 
@@ -30,36 +30,39 @@ def matches(head: bytes) -> bool:
 
 def parse(file: IO[bytes], problems: Problems) -> Iterator[Session]:
     """Yield the file's session."""
-    value = mapping(whole_json(file))
+    value = mapping_or_empty(whole_json(file))
     messages = value.get("messages")
     if not isinstance(messages, list):
         raise UnreadableSession("No `messages` found. Export the session with `opencode export`.")
-    infos = [mapping(mapping(message).get("info")) for message in messages]
-    events = [event for message in messages for event in _turn(mapping(message))]
+    infos = [mapping_or_empty(mapping_or_empty(message).get("info")) for message in messages]
+    events = [event for message in messages for event in _turn(mapping_or_empty(message))]
     answered = [info for info in infos if info.get("role") == "assistant"]
     read = transcript(
         events,
-        usage=usage_of([mapping(info.get("tokens")) for info in answered]) if answered else None,
+        usage=usage_of([mapping_or_empty(info.get("tokens")) for info in answered]) if answered else None,
         cost_usd=sum_costs([info.get("cost") for info in answered]),
     )
     model = next((text_or_none(info.get("modelID")) or "" for info in reversed(answered)), "")
     times = span_of(event.timestamp for event in events)
-    id = text_or_none(mapping(value.get("info")).get("id")) or ""
+    id = text_or_none(mapping_or_empty(value.get("info")).get("id")) or ""
     return only_session(Session(id, read, model, *times), "opencode")
 
 
 def _turn(message: Object) -> list[Event]:
     """Return a message's events; the first has its usage."""
-    found, tokens = list(_events(message)), mapping(mapping(message.get("info")).get("tokens"))
+    found, tokens = (
+        list(_events(message)),
+        mapping_or_empty(mapping_or_empty(message.get("info")).get("tokens")),
+    )
     if found and tokens:
         found[0] = structs.replace(found[0], usage=usage_of([tokens]))
     return found
 
 
 def _events(message: Object) -> Iterator[Event]:
-    info, parts = mapping(message.get("info")), message.get("parts")
-    time = moment(mapping(info.get("time")).get("created"))
-    for part in map(mapping, parts if isinstance(parts, list) else ()):
+    info, parts = mapping_or_empty(message.get("info")), message.get("parts")
+    time = moment(mapping_or_empty(info.get("time")).get("created"))
+    for part in map(mapping_or_empty, parts if isinstance(parts, list) else ()):
         kind = part.get("type")
         if kind == "text" and not part.get("synthetic"):
             role = text_or_none(info.get("role")) or "assistant"

@@ -91,7 +91,7 @@ class AlertCard:
         return drift_sentence(self.alert.drift) if self.alert.drift else ""
 
 
-def untriaged(project: Project) -> int:
+def count_untriaged(project: Project) -> int:
     """Return the number of untriaged alerts, at most `MOST_COUNTED`. One query.
 
     Every page shows it, so its cost must not grow with years of untriaged alerts.

@@ -184,7 +184,7 @@ def compare_two_runs(base: Run, new: Run, fresh: Sequence[FreshRun] = ()) -> Com
     )
     scenarios = [replace(each, diverging=divergences.scenarios.get(each.key)) for each in scenarios]
     scenarios.sort(key=lambda each: (ORDER.index(each.kind), -each.points))
-    fingerprint = [*edited(base, new), *fingerprint_rows(base, new)]
+    fingerprint = [*find_edits(base, new), *fingerprint_rows(base, new)]
     return ComparedRuns(
         *(base, new, fingerprint, _measures(base, new, changes), scenarios, shown_verdict(changes)),
         *(divergences, pools, levels),
@@ -223,7 +223,7 @@ def _measures(base: Run, new: Run, changes: Sequence[MeasureChange]) -> list[Mea
     return sorted(rows, key=lambda row: (row.measure.layer != "trial", row.measure.name != "pass"))
 
 
-def edited(base: Run, new: Run) -> list[FingerprintDifference]:
+def find_edits(base: Run, new: Run) -> list[FingerprintDifference]:
     """Return the edits of the runs' target and judges. One query; expects their target versions to be loaded."""
     return [*_in_target(base, new), *_in_judges(base, new)]
 

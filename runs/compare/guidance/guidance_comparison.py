@@ -11,7 +11,7 @@ from django.db.models import Case, F, IntegerField, Q, Sum, When
 
 from evaluators.statistics.comparability import Reasons, parts_of
 from evaluators.statistics.error_shares import Levels
-from evaluators.statistics.measure_change import MeasureChange, Sample, pooled
+from evaluators.statistics.measure_change import MeasureChange, Sample, pool_samples
 from evaluators.statistics.regression import compare_headline, compare_measures, compare_scenarios
 from evaluators.tool_use.interaction import COUNTS, RATES
 from runs.compare.guidance.guidance_runs import RunsBySide
@@ -116,7 +116,7 @@ def _samples(
     for at, why, name, key, sample in rows:
         if not parts_of(*name.split("/", 1)) & set(why.get(key, ())):
             samples = found[at].setdefault(name, {})
-            samples[key] = pooled(samples[key], sample) if key in samples else sample
+            samples[key] = pool_samples(samples[key], sample) if key in samples else sample
     return found
 
 

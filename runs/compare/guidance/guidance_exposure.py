@@ -72,7 +72,7 @@ def _passed(trials: Sequence[ExposedTrial]) -> Rate:
     return Rate(sum(each.passed for each in trials), len(trials))
 
 
-def quoting(trials: Sequence[ExposedTrial]) -> dict[tuple[str, int], dict[str, int]]:
+def find_quotes(trials: Sequence[ExposedTrial]) -> dict[tuple[str, int], dict[str, int]]:
     """Return which scenarios quoted each line of a document, by path and line, with a trial of each."""
     found: dict[tuple[str, int], dict[str, int]] = {}
     for trial in trials:
@@ -81,7 +81,7 @@ def quoting(trials: Sequence[ExposedTrial]) -> dict[tuple[str, int], dict[str, i
     return found
 
 
-def opening(trials: Sequence[ExposedTrial], path: str) -> dict[str, int]:
+def find_openings(trials: Sequence[ExposedTrial], path: str) -> dict[str, int]:
     """Return which scenarios opened a document, with a trial of each."""
     found: dict[str, int] = {}
     for trial in trials:

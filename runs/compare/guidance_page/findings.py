@@ -19,9 +19,9 @@ from runs.compare.guidance.guidance_exposure import (
     ExposedTrial,
     ExposureLevel,
     exposed_trials,
+    find_openings,
+    find_quotes,
     levels,
-    opening,
-    quoting,
 )
 from runs.compare.guidance.guidance_runs import RunsBySide
 from runs.compare.measure_changes import RunComparison
@@ -113,7 +113,7 @@ def differences(
 ) -> list[DocumentDifference]:
     """Return the documents that differ, each hunk with the scenarios that quote it."""
     old, new = ({each["path"]: each["content"] for each in side.files} for side in (before, after))
-    quoted = quoting(old_trials), quoting(new_trials)
+    quoted = find_quotes(old_trials), find_quotes(new_trials)
     found = []
     for path in sorted(old.keys() | new.keys()):
         if old.get(path) == new.get(path):
@@ -124,7 +124,7 @@ def differences(
         opened = [
             Link(scenario, trial, side)
             for side, trials in (("A", old_trials), ("B", new_trials))
-            for scenario, trial in opening(trials, path).items()
+            for scenario, trial in find_openings(trials, path).items()
         ]
         notes = [_links(path, hunk, *quoted) for hunk in hunks]
         found.append(DocumentDifference(path, difference, notes, opened))

@@ -35,7 +35,7 @@ class ShownDocument:
 
     @property
     def html(self) -> SafeString:
-        return rendered(self.text)
+        return render_markdown(self.text)
 
     @property
     def tokens(self) -> int:
@@ -86,7 +86,7 @@ def guidance_page(guidance: Guidance) -> GuidancePage:
     )
 
 
-def rendered(text: str) -> SafeString:
+def render_markdown(text: str) -> SafeString:
     """Return Markdown as HTML; HTML in it is shown as text, and headings start below the page's own."""
     tokens = _markdown.parse(show_text(text[:LONGEST]))
     for token in tokens:

@@ -27,7 +27,7 @@ from evaluators.model import (
 from evaluators.redaction import redact_json
 from evaluators.transcripts import UnreadableTranscript
 from runs.db.disk import cannot_store, check_room_for_commands
-from runs.engine.assess import describe_recording, gather_evidence, judged, unreadable
+from runs.engine.assess import describe_recording, gather_evidence, judge_recording, unreadable
 from runs.engine.grading.evidence import (
     Grading,
     evidence_as_recording,
@@ -131,7 +131,7 @@ def _graded(
         snapshot=grading.evidence.snapshot,
         complete=_reply(grading),
     )
-    return _shown(spec, judged(described, spec.criteria, evidence, recording, post(), layers))
+    return _shown(spec, judge_recording(described, spec.criteria, evidence, recording, post(), layers))
 
 
 def _reply(grading: Grading) -> Complete:

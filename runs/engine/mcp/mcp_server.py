@@ -8,7 +8,7 @@ from typing import Any
 from evaluators.model import Json, Transcript
 from evaluators.tool_use.mcp_calls import mark_calls, refused_calls
 from evaluators.tool_use.mcp_record import listings, read_mcp_record
-from evaluators.tool_use.mcp_surface import McpSurface, encoded, join_surfaces, surface_of
+from evaluators.tool_use.mcp_surface import McpSurface, encode_surfaces, join_surfaces, surface_of
 from evaluators.tool_use.tool import Tool
 from evaluators.transcripts.nesting import without_deep_values
 from runs.db.statements import storable
@@ -72,7 +72,7 @@ def store_surfaces(context: RunContext, listings: Mapping[str, Json]) -> dict[st
             listing = mcp_messages.override_descriptions(method, listing, descriptions)
         surfaces.append((surface_of(name, listings[name]), surface_of(name, listing)))
     _check_names([before for before, _ in surfaces], descriptions)
-    text = storable(encoded([after for _, after in surfaces]))
+    text = storable(encode_surfaces([after for _, after in surfaces]))
     if len(text) > LONGEST_SURFACE:
         raise RequestError(
             f"The MCP servers' tools have {len(text):,} characters; at most {LONGEST_SURFACE:,} are read."

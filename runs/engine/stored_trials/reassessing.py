@@ -49,7 +49,7 @@ from runs.launch.selection import check_judge
 from runs.models import JudgingRecord, ReassessedTrial, Reassessment, Run, Trial
 from runs.models.run_options import RunOptions
 from runs.models.trial import scores_json
-from runs.results.files.artifacts import StoredFileUnavailable, opened
+from runs.results.files.artifacts import StoredFileUnavailable, open_stored
 from runs.results.files.kept_workspace import UNREADABLE, kept_files
 from runs.review.calibrations import calibrated_versions
 from runs.targets.versions import definition_hash
@@ -293,7 +293,7 @@ def _workspace_files(trial: Trial) -> tuple[tuple[FixtureFile, ...] | None, str]
         return None, reason
     if kept is None:
         return (), ""
-    with opened(kept.sha256) as archive:
+    with open_stored(kept.sha256) as archive:
         files = kept_files(archive, lambda _: True)
         return tuple(FixtureFile(file.path, content, file.executable) for file, content in files), ""
 

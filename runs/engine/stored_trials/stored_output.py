@@ -9,7 +9,7 @@ from evaluators.transcripts import UnreadableTranscript, parse
 from evaluators.transcripts.cut import with_cut_ends
 from evaluators.transcripts.sessions.sub_agents import MAIN, SUB_AGENT, with_sub_agents
 from runs.models import Artifact, Run, Trial
-from runs.results.files.artifacts import StoredFileUnavailable, opened
+from runs.results.files.artifacts import StoredFileUnavailable, open_stored
 
 AGENTS = frozenset(("codex", "claude_code", "opencode"))
 """Kinds of targets whose raw output is read again, by the reader of the same name."""
@@ -49,5 +49,5 @@ def definition_of(run: Run) -> dict[str, object]:
 
 def content_of(artifact: Artifact) -> bytes:
     """Return the content of a stored file. Raises `FileUnavailable`."""
-    with opened(artifact.sha256) as file:
+    with open_stored(artifact.sha256) as file:
         return bytes(file.read())

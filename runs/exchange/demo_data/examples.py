@@ -144,7 +144,7 @@ def expected_outcomes() -> dict[str, Any]:
     return outcomes
 
 
-def differing(document: dict[str, Any], expected: dict[str, Any]) -> list[str]:
+def find_unexpected(document: dict[str, Any], expected: dict[str, Any]) -> list[str]:
     """Return a sentence for each trial of a run document with an unexpected outcome, or an agent that tampered."""
     run = document["run"]
     guidance = run["guidance_name"] or "none"

@@ -53,7 +53,7 @@ EXPORTS: dict[str, Export] = {
 """By their names in the command line, REST and pages. All redact secrets."""
 
 
-def exported(run_id: int, name: str) -> bytes:
+def export_run(run_id: int, name: str) -> bytes:
     """Return a run in a format of `EXPORTS` as a file's content. Raises KeyError for an unknown name."""
     related = ("suite", "suite_version", "target", "guidance", "by", "project")
     found = EXPORTS[name].write(Run.objects.select_related(*related).get(pk=run_id))

@@ -18,7 +18,7 @@ from evaluators.redaction import redact_json, redact_patterns
 from runs.exchange.results_files.llm_tool_test import EVENTS, FIXTURE, METRICS, RAW, RESULTS, RUN
 from runs.models import Artifact, Run, Trial
 from runs.models.trial import TrialState
-from runs.results.files.artifacts import StoredFileUnavailable, opened
+from runs.results.files.artifacts import StoredFileUnavailable, open_stored
 from runs.results.files.kept_workspace import LONGEST, UNREADABLE, kept_files, text_of_file
 from runs.results.files.workspace_archive import is_gits_own
 from scenarios.bundle_limits import MAX_MEMBERS, check_path
@@ -46,7 +46,7 @@ class WorkspaceTexts:
         if kept is None:
             return texts, left_out
         try:
-            with opened(kept.sha256) as archive:
+            with open_stored(kept.sha256) as archive:
                 for file, content in kept_files(archive, lambda file: file.size <= LONGEST):
                     path = f"{folder}/{file.path}"
                     text = text_of_file(content) if file.size <= LONGEST else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from runs.results.seals import ScenarioSeal, sealed
+from runs.results.seals import ScenarioSeal, count_seals
 
 
 def proof_lines(seals: Sequence[ScenarioSeal]) -> list[str]:
@@ -15,7 +15,7 @@ def proof_lines(seals: Sequence[ScenarioSeal]) -> list[str]:
         sign = "✓" if each.is_proved else ("✗" if each.is_failure else "–")
         lines.append(f"{sign} {each.key}: {each.label}")
         lines += [f"    {note}" for note in each.notes]
-    return [*lines, f"{sealed(seals)}." if seals else "No scenarios."]
+    return [*lines, f"{count_seals(seals)}." if seals else "No scenarios."]
 
 
 def seals_json(seals: Sequence[ScenarioSeal]) -> list[dict[str, Any]]:

@@ -34,7 +34,7 @@ from runs.exchange.imports.archived_runs import (
 )
 from runs.models import Run, Trial
 from runs.models.run import OPEN
-from runs.results.files.artifacts import StoredFileUnavailable, opened
+from runs.results.files.artifacts import StoredFileUnavailable, open_stored
 from scenarios.bundle_limits import MAX_ARCHIVE_BYTES, MAX_FILE_BYTES
 from scenarios.hashing import blob_hash
 from scenarios.models import SuiteVersion
@@ -175,7 +175,7 @@ def _artifact(writer: _Writer, artifact: ArchivedArtifact) -> ArchivedArtifact:
     if artifact.size > MAX_FILE_BYTES:
         return artifact
     try:
-        with opened(artifact.sha256) as file:
+        with open_stored(artifact.sha256) as file:
             content: bytes = file.read()
     except StoredFileUnavailable:
         return artifact

@@ -36,7 +36,7 @@ def terminal_of(stream: TextOutput) -> Terminal:
     return Terminal(shutil.get_terminal_size().columns, not os.environ.get("NO_COLOR"))
 
 
-def printed(digest: Mapping[str, Any], terminal: Terminal, *, details: bool = False) -> str:
+def print_digest(digest: Mapping[str, Any], terminal: Terminal, *, details: bool = False) -> str:
     """Return a run's digest as text, lines ended by newlines; `details` as in `summary`."""
     run = digest["run"]
     if run["format"] != "tool_forge":

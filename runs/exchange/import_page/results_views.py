@@ -11,7 +11,7 @@ from evalhub.lib.numbers import counted
 from evalhub.teams.pages import ProjectRequest, project_page
 from evalhub.web.forms import FileForm
 from runs.errors import RequestError
-from runs.exchange.exports.exports import EXPORTS, exported
+from runs.exchange.exports.exports import EXPORTS, export_run
 from runs.exchange.imports.import_results import import_results
 from runs.results.find_run import find_shown_run
 from scenarios.formats.problems import ScenarioFileError
@@ -25,7 +25,7 @@ def run_download(request: ProjectRequest, pk: int, name: str) -> HttpResponse:
         raise Http404
     run, export = find_shown_run(request, pk), EXPORTS[name]
     charset = "" if export.is_archive else "; charset=utf-8"
-    response = HttpResponse(exported(run.pk, name), content_type=f"{export.media_type}{charset}")
+    response = HttpResponse(export_run(run.pk, name), content_type=f"{export.media_type}{charset}")
     response["Content-Disposition"] = f'attachment; filename="run-{run.pk}.{export.ending}"'
     response["X-Content-Type-Options"] = "nosniff"
     return response

@@ -21,7 +21,7 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)
 """The time of every entry: the same results give the same archive, which is imported once."""
 
 
-def packed(folder: Path) -> bytes:
+def pack_folder(folder: Path) -> bytes:
     """Return the files of results below a folder as zip, without links; empty for none."""
     buffer, found = io.BytesIO(), 0
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:

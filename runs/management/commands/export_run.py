@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from runs.errors import NotWritable, RequestError
-from runs.exchange.exports.exports import EXPORTS, exported
+from runs.exchange.exports.exports import EXPORTS, export_run
 from runs.exchange.exports.files import write_atomically
 from runs.exchange.exports.run_archive import run_archive
 from runs.models import Run
@@ -46,7 +46,7 @@ class Command(EvalhubCommand):
         if (name == ARCHIVE or EXPORTS[name].is_archive) and not output:
             raise Refused("This format is an archive. Name its file with --output.", id="export/needs-file")
         try:
-            content = run_archive(numbers) if name == ARCHIVE else exported(numbers[0], name)
+            content = run_archive(numbers) if name == ARCHIVE else export_run(numbers[0], name)
         except RequestError as error:
             raise Refused(str(error), id=error.id) from error
         shown = (

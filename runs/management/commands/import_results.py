@@ -15,7 +15,7 @@ from runs.exchange.exports.files import check_summary_file, write_summary
 from runs.exchange.exports.regression_rule import has_regressed, why_not_measured
 from runs.exchange.exports.summary_markdown import RELATED, run_summary
 from runs.exchange.imports.import_results import import_merged, import_results
-from runs.exchange.results_files.importers import packed
+from runs.exchange.results_files.importers import pack_folder
 from runs.exchange.results_files.llm_tool_test import READ
 from runs.models import Run
 from scenarios.commands import (
@@ -100,7 +100,7 @@ def _content(path: str) -> bytes:
     """Return a file's content, or a folder's results as an archive. Raises `Refused`."""
     if not Path(path).is_dir():
         return read_bytes(path, "The results")
-    content = packed(Path(path))
+    content = pack_folder(Path(path))
     if not content:
         raise Refused(
             f"{path}: no {', '.join(READ)} in this folder. Name llm-tool-test's results folder.",

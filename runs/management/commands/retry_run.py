@@ -11,7 +11,7 @@ from runs.engine.retrying import RetryKind, retry_trials
 from runs.errors import RequestError
 from runs.exchange.exports.console import MOST_TRIALS
 from runs.exchange.exports.document import run_digest, run_document
-from runs.exchange.exports.terminal import printed, terminal_of
+from runs.exchange.exports.terminal import print_digest, terminal_of
 from runs.models import Run
 from scenarios.commands import FAILED, EvalhubCommand, Refused, Result, acting_user
 
@@ -46,4 +46,4 @@ class Command(EvalhubCommand):
         digest = run_digest(run.pk, most=MOST_TRIALS)
         document = run_document(run.pk) if options["json"] else digest
         failed = digest["run"]["outcome"] in ("fail", "error")
-        return Result(printed(digest, terminal_of(self.stdout)), document, FAILED if failed else 0)
+        return Result(print_digest(digest, terminal_of(self.stdout)), document, FAILED if failed else 0)

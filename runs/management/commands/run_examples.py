@@ -6,10 +6,16 @@ from argparse import ArgumentParser
 from typing import Any
 
 from evalhub.teams.access import default_project, local_owner
-from runs.exchange.demo_data.examples import EXAMPLES, differing, expected_outcomes, http_agent, run_example
+from runs.exchange.demo_data.examples import (
+    EXAMPLES,
+    expected_outcomes,
+    find_unexpected,
+    http_agent,
+    run_example,
+)
 from runs.exchange.exports.console import MOST_TRIALS
 from runs.exchange.exports.document import run_digest, run_document
-from runs.exchange.exports.terminal import printed, terminal_of
+from runs.exchange.exports.terminal import print_digest, terminal_of
 from scenarios.commands import FAILED, EvalhubCommand, Result
 
 
@@ -30,9 +36,9 @@ class Command(EvalhubCommand):
                 for run in run_example(example, project, by=owner, now=options["now"], again=options["again"])
             ]
         documents = [run_document(run.pk) for run in runs]
-        differences = [line for document in documents for line in differing(document, expected)]
+        differences = [line for document in documents for line in find_unexpected(document, expected)]
         digests = [run_digest(run.pk, most=MOST_TRIALS) for run in runs]
-        text = [printed(digest, terminal_of(self.stdout)) for digest in digests]
+        text = [print_digest(digest, terminal_of(self.stdout)) for digest in digests]
         text += differences or ["All examples had the expected outcomes."]
         document = {"runs": documents, "differences": differences}
         return Result("\n".join(text), document, FAILED if differences else 0)

@@ -48,7 +48,7 @@ from runs.exchange.exports.regression_rule import (
 from runs.exchange.exports.run_archive import run_archive
 from runs.exchange.exports.suite_result import suite_run
 from runs.exchange.exports.summary_markdown import run_summaries, transcript_link
-from runs.exchange.exports.terminal import printed, terminal_of
+from runs.exchange.exports.terminal import print_digest, terminal_of
 from runs.launch import inputs
 from runs.launch.baseline_choice import ChosenBaseline, chosen_baseline
 from runs.launch.budgets import estimates_of, over_budget
@@ -175,7 +175,7 @@ class Command(EvalhubCommand):
             for each in broken_scenarios(document, files[document["run"]["id"]]):
                 self._note(str(each))
         digests = [run_digest(run.pk, most=MOST_TRIALS) for run in runs]
-        text = "\n".join(printed(digest, terminal_of(self.stdout)) for digest in digests)
+        text = "\n".join(print_digest(digest, terminal_of(self.stdout)) for digest in digests)
         write_outputs(digests)
         code = self._code(runs, digests, options)
         return Result(text, {"launch": launch.pk, "runs": documents}, code)

@@ -7,7 +7,7 @@ from typing import Any
 
 from runs.exchange.exports.console import MOST_TRIALS
 from runs.exchange.exports.document import run_digest, run_document
-from runs.exchange.exports.terminal import printed, terminal_of
+from runs.exchange.exports.terminal import print_digest, terminal_of
 from runs.models import Run
 from scenarios.commands import FAILED, EvalhubCommand, Refused, Result
 
@@ -29,5 +29,5 @@ class Command(EvalhubCommand):
             document, text = run_document(options["id"]), ""
         else:
             document = run_digest(options["id"], most=MOST_TRIALS)
-            text = printed(document, terminal_of(self.stdout), details=True)
+            text = print_digest(document, terminal_of(self.stdout), details=True)
         return Result(text, document, FAILED if document["run"]["outcome"] in ("fail", "error") else 0)

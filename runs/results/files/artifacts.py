@@ -176,7 +176,7 @@ def folders() -> list[str]:
 
 
 @contextmanager
-def opened(sha256: str) -> Iterator[File[Any]]:
+def open_stored(sha256: str) -> Iterator[File[Any]]:
     """Open a stored file for reading. Raises `FileUnavailable`."""
     with open_kept(sha256) as file:
         yield file

@@ -136,7 +136,7 @@ def _touched(rows: QuerySet[Any]) -> set[int]:
     return set(rows.order_by().values_list("trial__run", flat=True).distinct())
 
 
-def unreferenced(now: float, let_go: datetime | None = None) -> Iterator[str]:
+def find_unreferenced(now: float, let_go: datetime | None = None) -> Iterator[str]:
     """Yield older stored files without a row; `now` is in seconds since 1970.
 
     Rows of runs prunable as of `let_go` don't count. Raises one of `store_errors()`.
@@ -172,7 +172,7 @@ def prune_files(*, dry_run: bool, let_go: datetime | None = None) -> Pruned:
     Raises one of `store_errors()`.
     """
     done = Pruned()
-    for name in unreferenced(time.time(), let_go):
+    for name in find_unreferenced(time.time(), let_go):
         done += Pruned(files=1, bytes=open_file_store().size(name))
         if not dry_run:
             open_file_store().delete(name)

@@ -46,7 +46,7 @@ from runs.models.run import RunState, Trigger
 from runs.results.digests import Digest, DigestedTrial
 from runs.results.find_run import find_shown_run
 from runs.results.outcome_history import recent_runs
-from runs.results.progress import counted_from, is_due, progress_of, seen
+from runs.results.progress import counted_from, is_due, progress_key, progress_of
 from runs.results.rates import rates_of
 from runs.results.run_page.causes import shown_causes
 from runs.results.run_page.diagnosis import diagnosis_table, shown_findings
@@ -286,7 +286,7 @@ def _progress(run: Run, read: RunTrials | None = None) -> dict[str, Any]:
         progress = counted_from(progress, read.trials)
     return {
         "progress": progress,
-        "seen": seen(run, progress),
+        "seen": progress_key(run, progress),
         "holder": holder_of(run.launch),
         "abandoned": run.is_open and is_abandoned(run.launch),
         "workers": workers,

@@ -58,7 +58,7 @@ def _done(steps: Sequence[TimelineStep]) -> Iterator[DoneCommand]:
             yield DoneCommand(step.line, step.exit_code, step.failed, place, estimated=step.estimated)
 
 
-def aligned(before: Sequence[DoneCommand], after: Sequence[DoneCommand]) -> list[CommandPair]:
+def align_trials(before: Sequence[DoneCommand], after: Sequence[DoneCommand]) -> list[CommandPair]:
     """Return both trials' calls in order, the tool's commands aligned by subcommand and flags.
 
     Other calls are shown side by side between them; without any command of the tool, they are aligned themselves.

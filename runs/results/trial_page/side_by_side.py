@@ -17,7 +17,7 @@ from runs.compare.differences import FingerprintDifference, fingerprint_differen
 from runs.models import CommandRecord, JudgingRecord, Trial
 from runs.results.counting import compared_by
 from runs.results.outcome_history import Strip
-from runs.results.trial_page.aligned_commands import CommandPair, DoneCommand, aligned, done_commands
+from runs.results.trial_page.aligned_commands import CommandPair, DoneCommand, align_trials, done_commands
 from runs.results.trial_page.timeline import AT_ONCE, timeline
 from runs.results.trial_page.trial_page import TrialPage, trials_by_key
 from runs.results.trial_page.typical_values import TypicalValues
@@ -128,7 +128,7 @@ class TwoTrials:
     def pairs(self) -> list[CommandPair]:
         """Return the calls of both trials aligned, as many as fit on a page."""
         before, after = self.commands
-        return aligned(before[:AT_ONCE], after[:AT_ONCE])
+        return align_trials(before[:AT_ONCE], after[:AT_ONCE])
 
     @property
     def more(self) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from evaluators.json_values import indented
+from evaluators.json_values import indent_json
 from evaluators.model import Event, Transcript
 from evaluators.tool_use.attempts import stated_message
 from evaluators.tool_use.calls import Call, calls
@@ -75,7 +75,7 @@ def steps_of(transcript: Transcript | None, commands: Sequence[CommandRecord]) -
     for command in commands:
         by_event.setdefault(command.event if command.event is not None else -1, []).append(command)
     number = 0
-    for index, event in drawn(transcript.events if transcript else (), paired):
+    for index, event in find_steps(transcript.events if transcript else (), paired):
         if index in paired:
             number += 1
             yield _call_step(number, paired[index], by_event.get(index, []), attempts)
@@ -88,7 +88,7 @@ def steps_of(transcript: Transcript | None, commands: Sequence[CommandRecord]) -
         yield replace(_command_step(number, command, attempts[command.n], None), without_event=True)
 
 
-def drawn(events: Sequence[Event], paired: Mapping[int, Call]) -> Iterator[tuple[int, Event]]:
+def find_steps(events: Sequence[Event], paired: Mapping[int, Call]) -> Iterator[tuple[int, Event]]:
     """Yield the events that are steps (calls and messages) with their index."""
     for index, event in enumerate(events):
         if index in paired or (event.type in ("message", "error") and (event.text or event.output)):
@@ -189,4 +189,4 @@ def readable_text(value: Any) -> str:
         ]
         if texts and len(texts) == len(content):
             return "\n".join(map(str, texts))
-    return indented(value, most=LONGEST_INDENTED)
+    return indent_json(value, most=LONGEST_INDENTED)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from evaluators.model import Event, Transcript
 from evaluators.tool_use.calls import Call, calls
 from runs.models import CommandRecord
-from runs.results.trial_page.steps import TimelineStep, drawn, steps_of
+from runs.results.trial_page.steps import TimelineStep, find_steps, steps_of
 
 AT_ONCE = 200
 """Steps on one page; the rest is loaded on demand."""
@@ -93,7 +93,7 @@ class CallLocation:
 def places(events: Sequence[Event]) -> dict[int, CallLocation]:
     """Return each call's place by its event's index; empty if the timeline is built from commands alone."""
     paired = {call.index: call for call in calls(events)}
-    steps = enumerate(drawn(events, paired) if paired else ())
+    steps = enumerate(find_steps(events, paired) if paired else ())
     located = [(at, index) for at, (index, _) in steps if index in paired]
     return {
         index: CallLocation(paired[index], address(at, number))

@@ -17,7 +17,7 @@ from evaluators.redaction import redact_patterns
 from evaluators.transcripts.asciicast import RecordingStep, cast_lines, recording_steps
 from runs.models import Artifact, Trial
 from runs.results.drafts import draft_scenarios
-from runs.results.files.artifacts import StoredFileUnavailable, open_kept, opened
+from runs.results.files.artifacts import StoredFileUnavailable, open_kept, open_stored
 from runs.results.files.kept_workspace import UNREADABLE, kept_file
 from runs.results.run_page.rerun_links import rerun_query
 from runs.results.trial_page.citations import Citations
@@ -124,7 +124,7 @@ def workspace_file(request: ProjectRequest, pk: int, number: int) -> HttpRespons
     """Send one file of the stored workspace unredacted as a download."""
     kept = get_object_or_404(Artifact, trial=_trial(request, pk), name=WORKSPACE)
     try:
-        with opened(kept.sha256) as archive:
+        with open_stored(kept.sha256) as archive:
             found = kept_file(archive, number)
     except StoredFileUnavailable as error:
         return error_page(404, "This file cannot be downloaded", str(error), error.id)

@@ -13,7 +13,7 @@ from django.db.models import Case, F, QuerySet, When
 from evalhub.web.sanitize import visible
 from evaluators.redaction import redact_patterns
 from runs.models import Artifact, Trial
-from runs.results.files.artifacts import StoredFileUnavailable, opened
+from runs.results.files.artifacts import StoredFileUnavailable, open_stored
 from runs.results.files.kept_workspace import LONGEST, UNREADABLE, KeptFile, kept_files, text_of_file
 from runs.results.files.workspace_archive import Change, is_gits_own
 from scenarios.formats.parsed import FixtureFile
@@ -148,7 +148,7 @@ def _changes(kept: Artifact | None, start: Mapping[str, bytes]) -> Iterator[File
     def is_read(file: KeptFile) -> bool:
         return file.size <= LONGEST or file.size == len(start.get(file.path, b""))
 
-    with opened(kept.sha256) if kept else nullcontext() as archive:
+    with open_stored(kept.sha256) if kept else nullcontext() as archive:
         for file, content in kept_files(archive, is_read) if archive else ():
             seen.add(file.path)
             before = start.get(file.path)

@@ -25,8 +25,8 @@ from scenarios.formats.problems import Problem, ScenarioFileError
 from scenarios.formats.text_decoding import MAX_BYTES
 from scenarios.imports import Imported, Preview, import_files, preview, slug_of
 from scenarios.models import Suite
-from scenarios.quoting import Quoted, quoted
-from scenarios.sources import Source, bundle_of, find_scenario, parsed, source_of
+from scenarios.quoting import Quoted, quote_lines
+from scenarios.sources import Source, bundle_of, find_scenario, parse_bundle, source_of
 from scenarios.spec import ScenarioSpec
 
 NEW_FILE = """\
@@ -112,14 +112,14 @@ class SuiteEditor:
         try:
             bundle = self.bundle(removing=removing)
             files = dict(bundle.files)
-            suites = parsed(bundle, project.command_pattern)
+            suites = parse_bundle(bundle, project.command_pattern)
             self.previews = [preview(each, project) for each in suites]
             self._refuse_foreign()
         except ScenarioFileError as error:
-            self.problems = quoted([each for each in error.problems if not each.lint], files)
-            self.hints = quoted([each for each in error.problems if each.lint], files)
+            self.problems = quote_lines([each for each in error.problems if not each.lint], files)
+            self.hints = quote_lines([each for each in error.problems if each.lint], files)
             return None
-        self.hints = quoted([lint for each in suites for lint in each.lints], files)
+        self.hints = quote_lines([lint for each in suites for lint in each.lints], files)
         return bundle
 
     def _refuse_foreign(self) -> None:

@@ -17,7 +17,7 @@ from runs.errors import RequestError
 from runs.launch.aa_pair import request_aa_pair
 from runs.models import SuiteProof, Target
 from runs.models.run import Trigger
-from runs.results.seals import sealed, seals_of
+from runs.results.seals import count_seals, seals_of
 from runs.suites.proof_requests import request_proof
 from runs.suites.suite_page.forms import AaForm, ProofForm
 from scenarios.models import Suite, SuiteVersion
@@ -77,7 +77,7 @@ def proof_part(request: ProjectRequest, suite: Suite) -> HttpResponse:
     keys = dict(version.scenario_versions.values_list("pk", "scenario__key")) if version else {}
     seals, proof = seals_of(version, keys) if version else ({}, None)
     shown = shown_proof(
-        suite, sealed(seals.values()), len(keys), proof, newest_target(list(targets_of(suite)))
+        suite, count_seals(seals.values()), len(keys), proof, newest_target(list(targets_of(suite)))
     )
     context = {"suite": suite, "proof": shown, "may_run": request.access.may("run")}
     if shown.is_proving:

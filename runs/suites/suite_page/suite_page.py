@@ -18,7 +18,7 @@ from evaluators.statistics.comparability import Standard
 from evaluators.statistics.scenario_classes import ScenarioClass
 from runs.models import Target
 from runs.results.outcome_history import Strip, strips
-from runs.results.seals import ScenarioSeal, sealed, seals_of
+from runs.results.seals import ScenarioSeal, count_seals, seals_of
 from runs.suites.suite_page.proofs import ShownProof, newest_target, shown_proof, targets_of
 from runs.suites.suite_page.versions import VersionChange, version_change
 from scenarios.models import Guidance, Scenario, Suite, SuiteEntry, SuiteVersion, Upload
@@ -250,7 +250,7 @@ def suite_page(suite: Suite, shown: Shown = NOTHING_CHOSEN) -> SuitePage:
         targets=targets,
         target=chosen,
         facts=suite_facts(entries, criteria),
-        proof=shown_proof(suite, sealed(seals.values()), len(entries), proof, chosen),
+        proof=shown_proof(suite, count_seals(seals.values()), len(entries), proof, chosen),
     )
 
 

@@ -19,7 +19,7 @@ from scenarios.formats.problems import ScenarioFileError
 from scenarios.forms import UploadForm
 from scenarios.imports import Imported, Preview, import_files, preview, preview_token
 from scenarios.models import SuiteVersion
-from scenarios.quoting import Quoted, quoted
+from scenarios.quoting import Quoted, quote_lines
 
 
 @dataclass(frozen=True)
@@ -85,14 +85,16 @@ def _take(request: ProjectRequest, form: UploadForm) -> Uploaded:
                 return replace(checked, is_other=bool(keep))
         imported = import_files(bundle, project=request.access.project, by=request.user)
     except ScenarioFileError as error:
-        refused = quoted([problem for problem in error.problems if not problem.lint], files)
-        return Uploaded(name, problems=refused, hints=quoted([p for p in error.problems if p.lint], files))
-    hints = quoted([lint for each in imported for lint in each.lints], files)
+        refused = quote_lines([problem for problem in error.problems if not problem.lint], files)
+        return Uploaded(
+            name, problems=refused, hints=quote_lines([p for p in error.problems if p.lint], files)
+        )
+    hints = quote_lines([lint for each in imported for lint in each.lints], files)
     # Import at once for an embedded evalhub; others confirm with a button.
     versions = [each.version for each in imported] if settings.EMBEDDED else []
     uploaded = import_uploaded_targets(versions, by=request.user)
-    problems = quoted(uploaded.problems, _targets_files(versions))
-    hints += quoted(uploaded.hints, _targets_files(versions))
+    problems = quote_lines(uploaded.problems, _targets_files(versions))
+    hints += quote_lines(uploaded.hints, _targets_files(versions))
     return Uploaded(name, imported, hints=hints, targets=uploaded.targets, target_problems=problems)
 
 
@@ -109,4 +111,4 @@ def _checked(name: str, bundle: Bundle, project: Project) -> Uploaded:
     )
     lints = [lint for suite in suites for lint in suite.lints]
     previews = tuple(preview(suite, project) for suite in suites)
-    return Uploaded(name, checked=previews, hints=quoted(lints, bundle.files))
+    return Uploaded(name, checked=previews, hints=quote_lines(lints, bundle.files))

@@ -23,7 +23,7 @@ from scenarios.differences import fixture_differences
 from scenarios.formats.problems import Problem
 from scenarios.forms import UploadForm
 from scenarios.models import Suite, SuiteVersion
-from scenarios.quoting import quoted
+from scenarios.quoting import quote_lines
 
 MOST_DIFFERENCES = 20
 """Scenarios whose lines are on one page; the others are links."""
@@ -75,7 +75,7 @@ def suite_detail(request: ProjectRequest, suite: str) -> HttpResponse:
         "shown": shown,
         "lines": page.chosen(shown),
         "chips": page.chips(shown),
-        "hints": quoted(lints, {}),
+        "hints": quote_lines(lints, {}),
         "baselines": list(found.baselines.select_related("target", "by").order_by("target__name", "branch")),
         "may_upload": request.access.may("upload"),
         "may_run": request.access.may("run"),

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Literal
 
-from evaluators.json_values import indented
+from evaluators.json_values import indent_json
 from evaluators.model import Json
 from evaluators.redaction import mask_values
 from runs.sandbox.streams import Capture
@@ -104,7 +104,7 @@ def _event_lines(text: str, format: LogFormat) -> str:
     try:
         value = json.loads(text)
         if format == "json":
-            return indented(value, most=1000 + _MOST_TIMES * len(text))
+            return indent_json(value, most=1000 + _MOST_TIMES * len(text))
     except (ValueError, RecursionError):
         return text
     return _summary(value) if isinstance(value, dict) else text

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evaluators.transcripts.sessions.sub_agents import MAIN, SUB_AGENT
-from evaluators.transcripts.stream import Object, json_or_none, mapping, text_or_none
+from evaluators.transcripts.stream import Object, json_or_none, mapping_or_empty, text_or_none
 from runs.errors import ProviderError
 from runs.sandbox.safe_paths import LeadsOutside, make_folder_beneath, read_beneath
 from runs.sandbox.safe_walk import files_beneath
@@ -109,9 +109,11 @@ def opencode_sessions(
         return ended.stdout[start:] if is_whole else b""
 
     parts = [
-        mapping(mapping(json_or_none(line)).get("part")) for line in stream.splitlines() if b'"task"' in line
+        mapping_or_empty(mapping_or_empty(json_or_none(line)).get("part"))
+        for line in stream.splitlines()
+        if b'"task"' in line
     ]
-    own = text_or_none(mapping(json_or_none(stream.partition(b"\n")[0])).get("sessionID"))
+    own = text_or_none(mapping_or_empty(json_or_none(stream.partition(b"\n")[0])).get("sessionID"))
     main = export(own) if with_main and own else b""
     found = {
         MAIN: main,
@@ -130,17 +132,19 @@ def _plain(invocation: Invocation) -> Invocation:
 
 def _parts(export: bytes) -> Iterator[Object]:
     """Yield the parts of an exported session's messages."""
-    messages = mapping(json_or_none(export)).get("messages")
+    messages = mapping_or_empty(json_or_none(export)).get("messages")
     for message in messages if isinstance(messages, list) else ():
-        parts = mapping(message).get("parts")
-        yield from map(mapping, parts if isinstance(parts, list) else ())
+        parts = mapping_or_empty(message).get("parts")
+        yield from map(mapping_or_empty, parts if isinstance(parts, list) else ())
 
 
 def _sub_sessions(parts: Iterable[Object]) -> list[str]:
     """Return the ids of the sessions that `task` calls started, in order."""
     found: dict[str, None] = {}
     for part in parts:
-        id = text_or_none(mapping(mapping(part.get("state")).get("metadata")).get("sessionId"))
+        id = text_or_none(
+            mapping_or_empty(mapping_or_empty(part.get("state")).get("metadata")).get("sessionId")
+        )
         if part.get("tool") == "task" and id:
             found[id] = None
     return list(found)[:MOST_SESSIONS]

@@ -123,9 +123,9 @@ class FileBatches:
             yield str(row.get("custom_id")), self._answer(row)
 
     def _content(self, file_id: str) -> bytes:
-        from runs.targets.language_models.litellm_outbound import calling
+        from runs.targets.language_models.litellm_outbound import allow_calls
 
-        with calling(self.access.outbound, longest=LONGEST_RESULTS):
+        with allow_calls(self.access.outbound, longest=LONGEST_RESULTS):
             content: bytes = self._client().files.content(file_id).content
         return content
 

@@ -92,7 +92,7 @@ def load_litellm() -> Any:
 
 
 @contextmanager
-def calling(outbound: Outbound, *, longest: int = LONGEST_ANSWER) -> Iterator[None]:
+def allow_calls(outbound: Outbound, *, longest: int = LONGEST_ANSWER) -> Iterator[None]:
     """Let this thread's requests call the allowed addresses and read answers of up to `longest` bytes."""
     token = _limits.set((outbound, longest))
     try:
@@ -103,5 +103,5 @@ def calling(outbound: Outbound, *, longest: int = LONGEST_ANSWER) -> Iterator[No
 
 def call_within(outbound: Outbound, call: Callable[[], T]) -> T:
     """Return the result of a call that may reach these addresses."""
-    with calling(outbound):
+    with allow_calls(outbound):
         return call()

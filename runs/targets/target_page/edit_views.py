@@ -34,7 +34,7 @@ from runs.targets.target_page.target_form import (
 )
 from runs.targets.target_page.views import find_shown_target
 from scenarios.formats.problems import ScenarioFileError
-from scenarios.quoting import Quoted, quoted
+from scenarios.quoting import Quoted, quote_lines
 
 
 @dataclass
@@ -82,7 +82,7 @@ class TargetEditor:
         try:
             self.kind = self._check(text)
         except ScenarioFileError as error:
-            self.problems = quoted(error.problems, {error.problems[0].file: text.encode()})
+            self.problems = quote_lines(error.problems, {error.problems[0].file: text.encode()})
             return ""
         return text
 
@@ -134,7 +134,7 @@ class TargetEditor:
             if isinstance(self.form, TargetFieldsForm):
                 self.form.add_problems(error.problems)
             else:
-                self.problems = quoted(error.problems, {error.problems[0].file: text.encode()})
+                self.problems = quote_lines(error.problems, {error.problems[0].file: text.encode()})
             return False
         return True
 

@@ -24,7 +24,7 @@ from runs.targets.import_targets import import_bundle_targets, import_targets
 from runs.targets.target_list import target_row, target_rows, target_table, worker_rows, worker_table
 from scenarios.formats.problems import ScenarioFileError
 from scenarios.models import Suite
-from scenarios.quoting import Quoted, quoted
+from scenarios.quoting import Quoted, quote_lines
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ def take(request: ProjectRequest, name: str, content: bytes) -> ImportedTargets:
             access.project, content, name, by=request.user, accepted=accepts_at_once(access)
         )
     except ScenarioFileError as error:
-        return ImportedTargets(name, problems=quoted(error.problems, {name: content}))
+        return ImportedTargets(name, problems=quote_lines(error.problems, {name: content}))
     return ImportedTargets(name, targets)
 
 
@@ -124,7 +124,7 @@ def suite_targets(request: ProjectRequest, suite: str) -> HttpResponse:
         targets = import_bundle_targets(version, by=request.user, accepted=accepts_at_once(request.access))
         taken = ImportedTargets(file, targets)
     except ScenarioFileError as error:
-        taken = ImportedTargets(file, problems=quoted(error.problems, {file: text.encode()}))
+        taken = ImportedTargets(file, problems=quote_lines(error.problems, {file: text.encode()}))
     return render(request, "targets/targets/targets.html", _list(request, taken=taken), status=taken.status)
 
 

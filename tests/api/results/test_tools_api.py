@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evaluators.tool_use.mcp_surface import encoded, surface_of
+from evaluators.tool_use.mcp_surface import encode_surfaces, surface_of
 from runs.models import Run, ToolHelp
 from tests.builders import make_run, make_suite, make_target
 
@@ -12,7 +12,9 @@ def test_a_run_lists_what_its_servers_showed(api, project):
     surface = surface_of(
         "notes", {"tools": [{"name": "search", "description": "Find."}], "instructions": "Hi."}
     )
-    ToolHelp.objects.create(project=project, binary="mcp", tool_version="a" * 64, text=encoded([surface]))
+    ToolHelp.objects.create(
+        project=project, binary="mcp", tool_version="a" * 64, text=encode_surfaces([surface])
+    )
     found = api("viewer").get(f"/runs/{run.pk}/tools").json()
     assert found["sha256"] == "a" * 64
     (item,) = found["items"]

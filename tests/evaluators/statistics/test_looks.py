@@ -13,7 +13,7 @@ from evaluators.statistics.looks import (
     levels_of,
     look_sizes,
     planned_levels,
-    spent,
+    spent_error,
     state_of,
     unplanned_levels,
 )
@@ -35,15 +35,15 @@ def side(*passes, trials=6):
 
 
 def test_levels_are_the_published_ones_of_four_equal_looks():
-    levels = levels_of(QUARTERS, tuple(spent(each, 0.05) for each in QUARTERS))
+    levels = levels_of(QUARTERS, tuple(spent_error(each, 0.05) for each in QUARTERS))
     bounds = [NormalDist().inv_cdf(1 - level / 2) for level in levels]
     # Lan and DeMets' spending of the O'Brien-Fleming kind, two-sided 0.05.
     assert bounds == pytest.approx([4.333, 2.963, 2.359, 2.014], abs=0.005)
 
 
 def test_all_of_an_error_is_spent_at_the_end_and_none_at_the_beginning():
-    assert (spent(0.0, 0.03), spent(1.0, 0.03)) == (0.0, pytest.approx(0.03))
-    assert spent(0.25, 0.03) < 1e-5
+    assert (spent_error(0.0, 0.03), spent_error(1.0, 0.03)) == (0.0, pytest.approx(0.03))
+    assert spent_error(0.25, 0.03) < 1e-5
 
 
 def test_a_single_planned_look_has_the_levels_of_a_comparison_without_looks():

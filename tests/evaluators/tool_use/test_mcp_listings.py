@@ -13,7 +13,7 @@ from evaluators.tool_use.calls import calls
 from evaluators.tool_use.interaction import analyse
 from evaluators.tool_use.mcp_calls import mark_calls
 from evaluators.tool_use.mcp_record import listings, read_mcp_record
-from evaluators.tool_use.mcp_surface import encoded, join_surfaces, surface_of
+from evaluators.tool_use.mcp_surface import encode_surfaces, join_surfaces, surface_of
 from evaluators.tool_use.tool import McpServer, Tool
 
 SERVER = McpServer(name="nasty", command="server")
@@ -140,4 +140,4 @@ def test_other_results_do_not_break_it(result):
 def test_an_output_schema_is_no_part_of_what_models_read():
     plain = surface_of("nasty", {"tools": [{"name": "shape"}]})
     shaped = surface_of("nasty", {"tools": [SHAPE]})
-    assert encoded([plain]) == encoded([shaped]) and plain.tokens == shaped.tokens
+    assert encode_surfaces([plain]) == encode_surfaces([shaped]) and plain.tokens == shaped.tokens

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from evaluators.json_values import CUT, DEEPEST, indented
+from evaluators.json_values import CUT, DEEPEST, indent_json
 from evaluators.model import Event, Transcript
 from evaluators.redaction import redact_json
 from evaluators.transcripts import parse
@@ -40,5 +40,5 @@ def test_other_values_stay_as_they_are():
 
 
 def test_json_that_indentation_makes_long_stays_on_one_line():
-    assert indented({"a": [1]}, most=100) == '{\n  "a": [\n    1\n  ]\n}'
-    assert indented({"a": [1, "ä"]}, most=10) == '{"a": [1, "ä"]}'
+    assert indent_json({"a": [1]}, most=100) == '{\n  "a": [\n    1\n  ]\n}'
+    assert indent_json({"a": [1, "ä"]}, most=10) == '{"a": [1, "ä"]}'

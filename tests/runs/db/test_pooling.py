@@ -7,7 +7,7 @@ from statistics import fmean
 
 import pytest
 
-from evaluators.statistics.measure_change import MeasureRule, Sample, pooled
+from evaluators.statistics.measure_change import MeasureRule, Sample, pool_samples
 from evaluators.statistics.regression import compare_headline, detectable_with
 
 PASS = MeasureRule("trial/pass", is_outcome=True)
@@ -22,7 +22,7 @@ def test_pooled_samples_equal_the_sample_of_all_values():
     rng = random.Random(3)
     for _ in range(50):
         one, other = ([rng.random() for _ in range(rng.randrange(1, 9))] for _ in range(2))
-        found, whole = pooled(sample(one), sample(other)), sample(one + other)
+        found, whole = pool_samples(sample(one), sample(other)), sample(one + other)
         assert found == pytest.approx(whole)
 
 

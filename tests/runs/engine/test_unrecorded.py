@@ -70,12 +70,12 @@ def left_by_a_process_that_ended(claim: Claim, result: Any) -> None:
 def test_a_whole_result_is_read_as_it_was():
     claim, result = claimed(running()), whole_result()
     left_by_a_process_that_ended(claim, result)
-    (path,) = unrecorded.left()
-    with unrecorded.taken(path) as kept:
+    (path,) = unrecorded.files_left()
+    with unrecorded.take_file(path) as kept:
         assert kept is not None
         assert kept.claim == claim
         assert kept.result == result
-    assert list(unrecorded.left()) == []
+    assert list(unrecorded.files_left()) == []
 
 
 def test_what_a_process_left_is_recorded_once():
@@ -86,7 +86,7 @@ def test_what_a_process_left_is_recorded_once():
     run.refresh_from_db()
     assert (run.passed, run.open) == (1, 1)
     assert Trial.objects.get(state="finished").answer == "kept?"
-    assert list(unrecorded.left()) == []
+    assert list(unrecorded.files_left()) == []
 
 
 def test_a_starting_worker_records_them_before_it_looks_for_lost_work():
@@ -116,7 +116,7 @@ def test_a_result_whose_trial_another_worker_has_is_discarded():
     run.refresh_from_db()
     assert (run.passed, run.open) == (0, 2)
     assert recording.record_result(again, passed())
-    assert list(unrecorded.left()) == []
+    assert list(unrecorded.files_left()) == []
 
 
 def test_a_result_whose_process_lives_is_left_to_it():

@@ -13,7 +13,7 @@ from jsonschema import Draft7Validator, FormatChecker
 from evalhub.teams.access import default_project
 from runs.exchange.exports.ctrf import ctrf
 from runs.exchange.exports.document import run_document
-from runs.exchange.exports.exports import exported
+from runs.exchange.exports.exports import export_run
 from runs.models import Run
 from tests.builders import close, make_member, make_run, make_suite, make_trial, score
 from tests.commands.calling import call
@@ -167,7 +167,7 @@ def test_several_runs_are_one_report(run: Run) -> None:
 def test_command_and_page_export_the_same(run: Run, tmp_path: Path, client: Client) -> None:
     place = tmp_path / "run.ctrf.json"
     assert call("export_run", str(run.pk), "--format", "ctrf", "--output", str(place)).code == 0
-    text = exported(run.pk, "ctrf")
+    text = export_run(run.pk, "ctrf")
     assert place.read_bytes() == text
     client.force_login(make_member(run.project, "viewer"))
     answer = client.get(f"/p/{run.project.slug}/runs/{run.pk}/download/ctrf/")

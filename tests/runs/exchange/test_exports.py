@@ -11,7 +11,7 @@ import pytest
 
 from evaluators.model import Event, Transcript
 from runs.exchange.exports import agentv_jsonl
-from runs.exchange.exports.exports import EXPORTS, exported
+from runs.exchange.exports.exports import EXPORTS, export_run
 from runs.models import Run, TranscriptRecord
 from tests.builders import close, make_project, make_run, make_suite, make_trial, score
 from tests.trial_parts import make_judging
@@ -55,14 +55,14 @@ def _text(content: bytes) -> str:
 
 @pytest.mark.parametrize("name", EXPORTS)
 def test_every_format_holds_every_scenario_and_no_secret(run: Run, name: str) -> None:
-    text = _text(exported(run.pk, name))
+    text = _text(export_run(run.pk, name))
     assert all(key in text for key in ("sum", "div", "net"))
     assert "abcdefgh123" not in text
 
 
 @pytest.mark.spec("agentv", "Mean of scores, and its status")
 def test_json_lines_have_agentvs_names(run: Run) -> None:
-    first, second, third = (json.loads(line) for line in exported(run.pk, "jsonl").splitlines())
+    first, second, third = (json.loads(line) for line in export_run(run.pk, "jsonl").splitlines())
     assert (first["eval_id"], first["score"], first["hits"], first["misses"]) == ("sum", 0.5, ["4"], ["five"])
     assert first["trace_summary"] == {
         "eventCount": 2, "toolNames": ["calc"], "toolCallsByName": {"calc": 1}, "errorCount": 0,
@@ -76,7 +76,7 @@ def test_json_lines_have_agentvs_names(run: Run) -> None:
 
 
 def test_a_suite_result_marks_what_is_not_the_agents_fault(run: Run) -> None:
-    cases = {case["id"]: case for case in json.loads(exported(run.pk, "suite-result"))["cases"]}
+    cases = {case["id"]: case for case in json.loads(export_run(run.pk, "suite-result"))["cases"]}
     assert cases["net"]["error"] == "agent error: HTTP 500 at the endpoint."
     assert cases["net"]["details"]["infrastructure"] is True
     assert cases["div"]["passed"] is True
@@ -84,7 +84,7 @@ def test_a_suite_result_marks_what_is_not_the_agents_fault(run: Run) -> None:
 
 def test_a_suite_result_names_the_endpoint_of_its_run(run: Run) -> None:
     def endpoint() -> str:
-        return str(json.loads(exported(run.pk, "suite-result"))["agentEndpoint"])
+        return str(json.loads(export_run(run.pk, "suite-result"))["agentEndpoint"])
 
     run.target.definition = {"url": "http://now:1/chat"}
     run.target.save()
@@ -98,7 +98,7 @@ def test_junit_survives_control_characters(run: Run) -> None:
     trial = run.trial_set.get(scenario__key="sum")
     trial.scores[0]["message"] = "bell \x07 and escape \x1b[31m and <tag>"
     trial.save(update_fields=["scores"])
-    suite = fromstring(exported(run.pk, "junit")).find("testsuite")
+    suite = fromstring(export_run(run.pk, "junit")).find("testsuite")
     assert suite is not None
     assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("3", "1", "1")
     assert "<tag>" in suite.find("testcase/failure").text

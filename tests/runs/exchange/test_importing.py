@@ -22,7 +22,7 @@ from evaluators.grading.suite_summary import suite_summary
 from runs.compare.causes import causes_of
 from runs.compare.comparison import comparison_of, incomparable
 from runs.errors import RequestError
-from runs.exchange.exports.exports import exported
+from runs.exchange.exports.exports import export_run
 from runs.exchange.exports.suite_result import suite_run
 from runs.exchange.imports.import_results import import_results
 from runs.launch.selection import find_target
@@ -93,7 +93,7 @@ def test_a_suite_result_becomes_a_closed_run_with_rollups() -> None:
 
 def test_a_suite_result_comes_out_as_it_went_in() -> None:
     (run,) = stored(suite_result())
-    again = json.loads(exported(run.pk, "suite-result"))
+    again = json.loads(export_run(run.pk, "suite-result"))
     for before, after in zip(suite_result()["cases"], again["cases"], strict=True):
         for name in ("id", "passed", "durationMs", "assertionsRun", "assertionsSkipped"):
             assert after[name] == before[name], (before["id"], name)
@@ -173,7 +173,7 @@ def test_an_export_is_compared_with_later_runs_of_the_same_files(name: str, tmp_
         make_compared(uploaded(make_project()), {"a": "pass", "b": "pass"}, trials=3),
         make_project("other"),
     )
-    (copy,) = stored(exported(original.pk, name), project)
+    (copy,) = stored(export_run(original.pk, name), project)
     assert (copy.trials, copy.suite.format, copy.shown_id) == (6, "llm_tool_test", str(original.uuid))
     version = uploaded(project)
     assert version.suite_id == copy.suite_id
@@ -187,7 +187,7 @@ def test_an_export_is_compared_with_later_runs_of_the_same_files(name: str, tmp_
 def test_a_copy_beside_its_original_is_not_stored(name: str) -> None:
     project = make_project()
     original = make_compared(uploaded(project), {"a": "pass", "b": "pass"}, trials=3)
-    assert stored(exported(original.pk, name), project) == (original,)
+    assert stored(export_run(original.pk, name), project) == (original,)
     assert Run.objects.count() == 1
 
 
@@ -197,7 +197,7 @@ def test_results_that_ran_earlier_are_no_newer_baseline() -> None:
     version = uploaded(project)
     original = make_compared(version, {"a": "pass", "b": "pass"}, trials=3)
     Run.objects.filter(pk=original.pk).update(started=timezone.now() - timedelta(hours=1))
-    lines = [json.loads(line) for line in exported(original.pk, "jsonl").splitlines()]
+    lines = [json.loads(line) for line in export_run(original.pk, "jsonl").splitlines()]
     for line in lines:
         del line["run_id"]
         line["timestamp"] = (timezone.now() - timedelta(hours=2)).isoformat()
@@ -241,7 +241,7 @@ def test_agentv_lines_become_a_run_for_each_target() -> None:
 
 def test_agentv_lines_come_out_with_the_same_names() -> None:
     clerk, _ = stored(as_lines(), file="eval.jsonl")
-    first = json.loads(exported(clerk.pk, "jsonl").splitlines()[0])
+    first = json.loads(export_run(clerk.pk, "jsonl").splitlines()[0])
     assert {name: first[name] for name in ("eval_id", "dataset", "score", "candidate_answer", "target")} == {
         "eval_id": "sum", "dataset": "math", "score": 1.0, "candidate_answer": "4", "target": "clerk",
     }  # fmt: skip
@@ -309,7 +309,7 @@ def test_exported_json_lines_import_with_outcomes_and_times() -> None:
     make_trial(run, "a", outcome="pass", seconds=1.5, scores=[{**score, "value": 0.8}])
     make_trial(run, "b", outcome="fail", seconds=0.25, scores=[{**score, "value": 0.6, "passed": False}])
     make_trial(run, "c", outcome="error", seconds=2.0, error="It did not answer.")
-    (again,) = stored(exported(run.pk, "jsonl"), make_project("other"), "half.jsonl")
+    (again,) = stored(export_run(run.pk, "jsonl"), make_project("other"), "half.jsonl")
     trials = {trial.scenario.key: trial for trial in again.trial_set.select_related("scenario")}
     found = {key: (trial.outcome, trial.seconds) for key, trial in trials.items()}
     assert found == {"a": ("pass", 1.5), "b": ("fail", 0.25), "c": ("error", 2.0)}
@@ -338,12 +338,12 @@ def test_missing_times_stay_unknown_in_exports() -> None:
     lines = "".join(json.dumps(each) + "\n" for each in records)
     (run,) = stored(lines.encode(), project, "results.jsonl")
     assert run.suite_id == suite.suite_id
-    report = json.loads(exported(run.pk, "suite-result"))
+    report = json.loads(export_run(run.pk, "suite-result"))
     assert [case["durationMs"] for case in report["cases"]] == [None, None]
     assert report["summary"]["totalDurationMs"] is None
     # Maven's schema of JUnit requires a time.
-    assert exported(run.pk, "junit").count(b'time="0.000"') == 3
-    assert json.loads(exported(run.pk, "json"))["run"]["seconds"] is None
+    assert export_run(run.pk, "junit").count(b'time="0.000"') == 3
+    assert json.loads(export_run(run.pk, "json"))["run"]["seconds"] is None
     assert "0ms" not in suite_summary(suite_run(run))
 
 

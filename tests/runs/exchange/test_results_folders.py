@@ -16,9 +16,9 @@ from evaluators.tool_use.interaction import analyse, scores
 from evaluators.tool_use.tool import Tool
 from evaluators.tool_use.waste import waste_scores
 from runs.errors import RequestError
-from runs.exchange.exports.exports import exported
+from runs.exchange.exports.exports import export_run
 from runs.exchange.imports.import_results import import_results
-from runs.exchange.results_files.importers import packed
+from runs.exchange.results_files.importers import pack_folder
 from runs.models import CommandRecord, Run, RunMeasure, Trial
 from runs.models.trial import scores_json
 from tests.builders import close, make_project, make_run, make_suite, make_trial
@@ -76,7 +76,7 @@ def folder(at: Path, *, spec_layout: bool = False, **changes: Any) -> Path:
 @pytest.mark.parametrize("spec_layout", [False, True])
 def test_layer_1_is_computed_again_from_a_folder(tmp_path, spec_layout):
     place = folder(tmp_path, spec_layout=spec_layout)
-    (run,) = import_results(make_project(), packed(place), "results", by=None)
+    (run,) = import_results(make_project(), pack_folder(place), "results", by=None)
     trial = Trial.objects.get()
     assert (run.target.name, run.model, run.cost_usd, run.tokens_in) == ("codex", "", 0.25, 100)
     assert (trial.outcome, trial.seconds, trial.cost_usd) == ("fail", 12.5, 0.25)
@@ -111,7 +111,7 @@ def test_the_specifications_metrics_are_read(tmp_path):
     own = {"gate_results": [{"type": "file_exists", "passed": True, "detail": "ok"}], "judge_score": 0.9}
     (place / FOLDER / "metrics.json").write_text(json.dumps({**own, "outcome": "Pass"}))
     (place / "results.jsonl").unlink()
-    import_results(make_project(), packed(place), "results", by=None)
+    import_results(make_project(), pack_folder(place), "results", by=None)
     trial = Trial.objects.get()
     judge = next(row for row in trial.scores if row["layer"] == "judge")
     assert (trial.outcome, judge["value"], judge["passed"]) == ("pass", 0.9, True)
@@ -121,7 +121,7 @@ def test_a_stored_scenario_names_the_tool(tmp_path):
     project = make_project()
     criteria = {"tool": {"binary": "task"}}
     make_suite(project, ("create",), name="llm-tool-test", criteria=criteria)
-    import_results(project, packed(folder(tmp_path, target=None)), "results", by=None)
+    import_results(project, pack_folder(folder(tmp_path, target=None)), "results", by=None)
     assert CommandRecord.objects.count() == 2
 
 
@@ -186,7 +186,7 @@ def run() -> Run:
 
 
 def test_an_exported_run_imports_with_the_same_figures(run):
-    content = exported(run.pk, "llm-tool-test")
+    content = export_run(run.pk, "llm-tool-test")
     (again,) = import_results(make_project("other"), content, "run.zip", by=None)
     assert figures(again) == figures(run)
     assert (again.suite.name, again.target.name, again.model, again.tool_version) == (
@@ -196,8 +196,8 @@ def test_an_exported_run_imports_with_the_same_figures(run):
 
 
 def test_an_export_has_the_layout_and_no_secrets(run):
-    content = exported(run.pk, "llm-tool-test")
-    assert content == exported(run.pk, "llm-tool-test")
+    content = export_run(run.pk, "llm-tool-test")
+    assert content == export_run(run.pk, "llm-tool-test")
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         names = archive.namelist()
         texts = "".join(archive.read(name).decode() for name in names)
@@ -216,7 +216,7 @@ def test_an_export_has_the_workspaces_texts(run):
         "long.txt": b"a" * 200_000, ".git/config": b"[core]", "results.jsonl": b'{"scenario_id": "planted"}',
     }  # fmt: skip
     make_workspace(trial, files)
-    content = exported(run.pk, "llm-tool-test")
+    content = export_run(run.pk, "llm-tool-test")
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         inside = {name.partition("/fixture/")[2]: name for name in archive.namelist() if "/fixture/" in name}
         folder = inside["notes/milk.txt"].partition("/")[0]
@@ -232,7 +232,7 @@ def test_an_export_leaves_out_what_an_import_would_refuse(run):
     first, second, _ = run.trial_set.order_by("position", "pk")
     make_workspace(first, {f"{n}.txt": b"x" for n in range(4_990)})
     make_workspace(second, {"a.txt": b"x"})
-    content = exported(run.pk, "llm-tool-test")
+    content = export_run(run.pk, "llm-tool-test")
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         assert len(archive.namelist()) == 5_000
     assert import_results(make_project("other"), content, "run.zip", by=None)
@@ -243,7 +243,7 @@ def test_a_workspace_that_cannot_be_read_is_named(run):
     kept = make_workspace(trial, {"a.txt": b"x"})
     kept.sha256 = "0" * 64
     kept.save()
-    with zipfile.ZipFile(io.BytesIO(exported(run.pk, "llm-tool-test"))) as archive:
+    with zipfile.ZipFile(io.BytesIO(export_run(run.pk, "llm-tool-test"))) as archive:
         texts = [archive.read(name).decode() for name in archive.namelist() if name.endswith("/run.json")]
     assert sum("Its file is not on this server." in text for text in texts) == 1
 

@@ -24,7 +24,7 @@ from runs.sandbox.outbound_http import Backend, Deadline, Transport, client
 from runs.targets.language_models.batch_requests import LONGEST_RESULTS
 from runs.targets.language_models.batches import batching_of
 from runs.targets.language_models.language_model import LanguageModel, complete_through_model
-from runs.targets.language_models.litellm_outbound import calling, client_session, load_litellm
+from runs.targets.language_models.litellm_outbound import allow_calls, client_session, load_litellm
 from runs.targets.providers.access import resolve_access
 from runs.targets.providers.failures import refusal_in
 from runs.targets.providers.healthcheck import ask_address
@@ -164,7 +164,7 @@ def test_what_a_worker_may_call_is_checked_where_it_connects(kind):
         assert LanguageModel(target, CONTAINMENT).invoke(asked()).answer == "Paris."
         # A connection that another was allowed to make is not used again.
         litellm, access = load_litellm(), resolve_access(target)
-        with calling(Outbound()), pytest.raises(openai.APIError) as caught:
+        with allow_calls(Outbound()), pytest.raises(openai.APIError) as caught:
             litellm.completion(
                 model=access.model,
                 messages=[{"role": "user", "content": "?"}],
@@ -178,7 +178,7 @@ def test_litellm_fetches_no_picture_from_within():
     """It fetches what a message names as an address, with a client of its own."""
     with answering("127.0.0.1", forbidden) as (url, reached):
         litellm = load_litellm()
-        with calling(Outbound()), pytest.raises(AddressRefused):
+        with allow_calls(Outbound()), pytest.raises(AddressRefused):
             litellm.module_level_client.get(f"{url}/x.png")
     assert reached == []
 
@@ -254,7 +254,7 @@ def one_exchange(url: str) -> httpx.Response:
 
 
 def a_models_exchange(url: str) -> httpx.Response:
-    with calling(HERE):
+    with allow_calls(HERE):
         return client_session().post(url)
 
 
@@ -294,9 +294,9 @@ def test_pages_of_an_mcp_server_have_a_size_in_all():
 
 def test_results_of_a_batch_may_be_longer():
     with answering("127.0.0.1", lambda handler: _long(handler, 20 << 20)) as (url, _):
-        with calling(HERE, longest=LONGEST_RESULTS):
+        with allow_calls(HERE, longest=LONGEST_RESULTS):
             assert len(client_session().get(url).content) == 20 << 20
-        with calling(HERE), pytest.raises(httpx.RequestError, match="more than 16 MB"):
+        with allow_calls(HERE), pytest.raises(httpx.RequestError, match="more than 16 MB"):
             client_session().get(url)
 
 

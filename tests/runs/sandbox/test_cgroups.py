@@ -12,7 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from runs.sandbox.cgroups import ControlGroup, GroupLimits, delegated, group, is_delegated, own_group
+from runs.sandbox.cgroups import (
+    ControlGroup,
+    GroupLimits,
+    find_delegated_group,
+    group,
+    is_delegated,
+    own_group,
+)
 from runs.sandbox.process import run_process
 from runs.sandbox.profiles import AGENT
 from runs.sandbox.sandbox import Level
@@ -92,7 +99,7 @@ def test_it_reads_whether_memory_ran_out(tmp_path):
 
 
 def test_the_kernel_ends_a_trial_at_its_limit(folders):
-    parent = delegated()
+    parent = find_delegated_group()
     if parent is None:
         pytest.skip("no control group with memory and pids is delegated to the tests")
     options = OPTIONS["cli"](command_template="x", max_memory_mb=300)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from runs.errors import ProviderError
-from runs.sandbox.variables import allowed, parse_rules
+from runs.sandbox.variables import allowed_variables, parse_rules
 from runs.targets.definitions import TargetDefinition, define, hints_of_file, read_targets, resolve_definition
 from runs.targets.providers.options import camel_case
 from runs.targets.providers.registry import ALIASES, OPTIONS, PROVIDERS, make_provider
@@ -287,9 +287,9 @@ def test_every_kind_has_a_provider(kind):
 def test_only_allowed_variables_are_seen():
     rules = parse_rules("alpha:A, *:B, beta:*")
     env = {"A": "1", "B": "2", "C": "3"}
-    assert allowed(env, "alpha", rules) == {"A": "1", "B": "2"}
-    assert allowed(env, "beta", rules) == env
-    assert allowed(env, "gamma", ()) == {}
+    assert allowed_variables(env, "alpha", rules) == {"A": "1", "B": "2"}
+    assert allowed_variables(env, "beta", rules) == env
+    assert allowed_variables(env, "gamma", ()) == {}
 
 
 @pytest.mark.parametrize("text", ["NAME", ":NAME", "project:", "a:B,c"])

@@ -9,7 +9,7 @@ import pytest
 
 from scenarios.formats import parse_files
 from scenarios.formats.problems import Problem, ScenarioFileError
-from scenarios.quoting import quoted
+from scenarios.quoting import quote_lines
 
 SUITE = "name: ü\ntarget: {binary: t}\ntask: x\ngates: [{type: file_exists, path: x}]\n"
 CASES = json.dumps([{"id": "ü", "input": {"message": "m"}, "expect": {"toolsCalled": ["x"]}}])
@@ -43,7 +43,7 @@ def test_problems_in_another_encoding_quote_their_lines():
     content = SUITE.replace("file_exists", "file_exist").encode("utf-16")
     (problem,) = refused(**{"a.yaml": content})
     assert (problem.line, problem.id) == (4, "format/unknown-gate")
-    (shown,) = quoted([problem], {"a.yaml": content})
+    (shown,) = quote_lines([problem], {"a.yaml": content})
     assert any("file_exist" in line.text for line in shown.lines)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evalhub.teams.models import AuditEvent
-from runs.compare.guidance_page.versions import rendered
+from runs.compare.guidance_page.versions import render_markdown
 from runs.models import Launch, Run, Trial
 from runs.review.overruling import overrule
 from scenarios.models import Guidance
@@ -75,7 +75,7 @@ def compared(version, pair):
     ],
 )
 def test_no_html_of_a_document_gets_through(text, absent, present):
-    html = rendered(text)
+    html = render_markdown(text)
     assert absent not in html
     assert present in html
 

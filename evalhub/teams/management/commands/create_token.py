@@ -13,7 +13,7 @@ from evalhub.teams.members import person
 from evalhub.teams.models import ApiToken
 from evalhub.teams.roles import Role
 from evalhub.teams.tokens import TokenRefused, issue_token
-from evalhub.web.commands import PlainCommand, Refused, Result, fitting, number_of_days
+from evalhub.web.commands import PlainCommand, Refused, Result, check_fit, number_of_days
 
 
 class Command(PlainCommand):
@@ -32,7 +32,7 @@ class Command(PlainCommand):
         )
 
     def work(self, options: dict[str, Any]) -> Result:
-        name, role, days = fitting(ApiToken, "name", options["name"]), options["role"], options["days"]
+        name, role, days = check_fit(ApiToken, "name", options["name"]), options["role"], options["days"]
         owner, slug = (
             person(options["user"], "whose token it is"),
             options["project"] or default_project().slug,

@@ -17,7 +17,7 @@ from evalhub.teams import audit
 from evalhub.teams.access import default_project
 from evalhub.teams.models import Membership, Project
 from evalhub.teams.roles import Role
-from evalhub.web.commands import PlainCommand, Refused, Result, fitting
+from evalhub.web.commands import PlainCommand, Refused, Result, check_fit
 
 
 class Command(PlainCommand):
@@ -42,7 +42,7 @@ class Command(PlainCommand):
         user = users.filter(username=name).first()
         room = _project(options["project"])
         if user is None:
-            fitting(get_user_model(), "username", name)
+            check_fit(get_user_model(), "username", name)
             user = users.create_user(name, password=_password(name))
         elif not user.is_active:
             raise Refused(
@@ -64,7 +64,7 @@ def _project(slug: str | None) -> Project:
     if slug is None:
         return default_project()
     found = Project.objects.filter(slug=slug).first()
-    return found or Project.objects.create(slug=fitting(Project, "slug", slug), name=slug)
+    return found or Project.objects.create(slug=check_fit(Project, "slug", slug), name=slug)
 
 
 def _email(address: str) -> str:

@@ -11,7 +11,7 @@ from evalhub.teams.models import Project
 from runs.engine import run_here
 from runs.exchange.exports.document import run_document
 from runs.models import Artifact, Trial
-from runs.results.files.artifacts import opened
+from runs.results.files.artifacts import open_stored
 from scenarios.bundles import Bundle
 from scenarios.formats.problems import ScenarioFileError
 from scenarios.imports import import_files
@@ -65,7 +65,7 @@ def carried(project: Project, prompt: str, more: str, settings: str = "") -> Tri
 def stored(trial: Trial) -> dict[str, bytes]:
     """Return the files of the stored workspace."""
     artifact = Artifact.objects.get(trial=trial, name="workspace")
-    with opened(artifact.sha256) as file, tarfile.open(fileobj=file) as archive:
+    with open_stored(artifact.sha256) as file, tarfile.open(fileobj=file) as archive:
         return {
             member.name: archive.extractfile(member).read()  # type: ignore[union-attr]
             for member in archive

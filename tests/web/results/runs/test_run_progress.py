@@ -8,7 +8,7 @@ import pytest
 from django.utils import timezone
 
 from runs.models import Run, Target, Trial, Worker
-from runs.results.progress import is_due, progress_of, seen
+from runs.results.progress import is_due, progress_key, progress_of
 from tests.builders import make_project, make_run, make_trial
 from tests.web.results.runs.pages import address, page
 from tests.web.results.trials.pages import HOSTILE, SHOWN
@@ -289,7 +289,7 @@ def test_polling_brings_counts_layers_and_dots_together(signed_in, running):
 
 
 def test_pages_of_large_runs_change_less_often(running):
-    before = seen(running, progress_of(running))
+    before = progress_key(running, progress_of(running))
     Run.objects.filter(pk=running.pk).update(trials=1000, passed=2)
     running.refresh_from_db()
     assert not is_due(running, progress_of(running), before)

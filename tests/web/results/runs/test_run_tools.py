@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from django.test import Client
 
-from evaluators.tool_use.mcp_surface import encoded, surface_of
+from evaluators.tool_use.mcp_surface import encode_surfaces, surface_of
 from runs.models import CommandRecord, Run, ToolHelp
 from tests.builders import make_run, make_suite, make_trial
 from tests.web.screen import parse
@@ -23,7 +23,7 @@ BETTER = [{**TOOLS[0], "description": "Find notes by words."}]
 
 
 def shown(version, hash: str, tools, **fields) -> Run:
-    text = encoded([surface_of("notes", {"tools": tools, "instructions": "Search <first>."})])
+    text = encode_surfaces([surface_of("notes", {"tools": tools, "instructions": "Search <first>."})])
     keys = {"project": version.suite.project, "binary": "mcp", "tool_version": hash}
     ToolHelp.objects.create(**keys, text=text)
     names = {"names": {"tool_surface": "notes: 1 tool, about 20 tokens"}}
