@@ -116,6 +116,7 @@ def long_lines() -> list[str]:
 # "It is no X" and "there is no X" are told apart by the word before.
 NO_X = re.compile(r"(?<!there )\b(?:is|are|was|were) no (?!longer\b|more\b)", re.IGNORECASE)
 WRITTEN = ("*.py", "*.html", "*.js", "*.css", "*.md")
+DOCS_WIDTH = 120
 NOT_OURS = re.compile(r"/migrations/|^static/vendor/|^tests/|^CHANGELOG\.md$")
 
 
@@ -133,6 +134,25 @@ def wording() -> list[str]:
     ]
 
 
+def docs_width() -> list[str]:
+    """Return lines of prose in the docs that are wider than `DOCS_WIDTH`; tables, code, headings and lines that begin with code may be."""
+    found = []
+    for path in sorted((ROOT / "docs").rglob("*.md")):
+        is_code = False
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            is_code ^= line.lstrip().startswith("```")
+            wide = (
+                len(line) > DOCS_WIDTH
+                and not is_code
+                and not line.lstrip().startswith(("|", "#", "![", "<", "`"))
+            )
+            if wide and " " in line[:DOCS_WIDTH].strip().removeprefix("- "):
+                found.append(
+                    f"{path.relative_to(ROOT)}:{number}: {len(line)} characters; wrap at {DOCS_WIDTH}."
+                )
+    return found
+
+
 CHECKS: dict[str, Callable[[], list[str]]] = {
     "ruff check": lambda: run("-m", "ruff", "check", "--quiet", "."),
     "ruff format": lambda: run("-m", "ruff", "format", "--check", "--quiet", "."),
@@ -146,6 +166,7 @@ CHECKS: dict[str, Callable[[], list[str]]] = {
     ),
     "lock files": locks,
     "wording": wording,
+    "width of docs": docs_width,
     "tracked files": tracked,
     "tests can be collected": lambda: run("-m", "pytest", "--collect-only", "-qq"),
 }

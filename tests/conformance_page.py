@@ -17,8 +17,9 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "conformance.md"
 HEAD = """# Conformance
 
-evalhub implements three specifications. This page lists their paragraphs, in our own words, with the tests that check them.
-`python -m tests.conformance_page` writes it from marks on the tests (`@pytest.mark.spec`) and `tests/specifications.py`.
+evalhub implements three specifications. This page lists their paragraphs, in our own words, with the tests that check
+them. `python -m tests.conformance_page` writes it from marks on the tests (`@pytest.mark.spec`) and
+`tests/specifications.py`.
 """
 
 Paragraph = tuple[str, str]

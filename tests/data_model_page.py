@@ -9,8 +9,8 @@ PAGE = Path(__file__).parents[1] / "docs/data-model.md"
 APPS = {"teams": "People and projects", "scenarios": "Scenarios", "runs": "Runs"}
 HEAD = """# Data model
 
-What is stored, and what points to what; made from the models by `python -m tests.data_model_page`. An arrow leads from a
-row to the row that it belongs to. What each model is for says its docstring in `evalhub/teams/models.py`,
+What is stored, and what points to what; made from the models by `python -m tests.data_model_page`. An arrow leads from
+a row to the row that it belongs to. What each model is for says its docstring in `evalhub/teams/models.py`,
 `scenarios/models.py` and `runs/models/`.
 """
 
