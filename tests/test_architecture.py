@@ -56,8 +56,7 @@ FACES: Mapping[str, frozenset[str]] = {
         clock disk outage outbox retry statements transactions
     """),
     "workers": _names("""
-        claims fair_share heartbeat holds labels lease_checks request_leases wakeups worker_names
-        worker_registry
+        claims fair_share heartbeat holds labels request_leases wakeups worker_names worker_registry
     """),
     "targets": _names("""
         agents.cli agents.cli_judge agents.program_lookup agents.session_end check definitions entries
@@ -82,9 +81,9 @@ FACES: Mapping[str, frozenset[str]] = {
     """),
     "alerts": _names(""),
     "exchange": _names("""
-        exports.document exports.exports exports.files exports.proofs exports.regression_rule
-        exports.scenario_classes exports.suite_result imports.import_results imports.merged_shards
-        imports.removing_sessions imports.store_results results_files.importers results_files.values
+        exports.document exports.exports exports.files exports.regression_rule exports.scenario_classes
+        exports.suite_result imports.import_results imports.merged_shards imports.removing_sessions
+        imports.store_results results_files.importers results_files.values
     """),
     "launch": _names("""
         aa_pair confirmation estimate inputs more_trials request run_history selection separation

@@ -13,7 +13,7 @@ import msgspec
 from evaluators.model import Event, Transcript
 from evaluators.transcripts.event_lines import BY_EVENT, BY_TYPE, MAKERS, AnyLine
 from evaluators.transcripts.reading import UnreadableTranscript, as_text, line_problems, no_events
-from evaluators.transcripts.unread_calls import refuse_unread_calls
+from evaluators.transcripts.stream import refuse_unread_calls
 
 _KNOWN_RAW = frozenset(("spawn", "complete", "setup_command", "execution", "post_script"))
 

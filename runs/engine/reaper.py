@@ -10,6 +10,7 @@ from django.db import Error
 from django.utils import timezone
 
 from runs.compare.confirmation import conclude, overdue_confirmations, waiting_alerts
+from runs.db.clock import database_now
 from runs.db.retry import is_connection_lost
 from runs.db.transactions import write_transaction
 from runs.engine import recording
@@ -17,11 +18,32 @@ from runs.engine.context import load_run
 from runs.engine.workspace.tool_variables import refuse_missing_variables
 from runs.errors import ProviderError, RequestError
 from runs.launch.confirmation import start_waiting
-from runs.models import Launch, Run
+from runs.models import Launch, LeaseCheck, Run
 from runs.models.run import OPEN, RunState
-from runs.workers import claims, holds, lease_checks, request_leases, worker_registry
+from runs.workers import claims, holds, request_leases, worker_registry
 
 logger = logging.getLogger(__name__)
+
+
+GAP_SECONDS = 12.0
+"""Beat asks for a check every 5 seconds; a longer gap than this means that the database, the broker or beat was away."""
+RENEWING_SECONDS = 10.0
+"""Seconds after a gap in which workers connect again and renew their leases, at most a lease's length."""
+_ROW = 1
+
+
+def may_take_expired() -> bool:
+    """Note that leases are checked now; return False shortly after nobody checked them for a while."""
+    with write_transaction():
+        now = database_now()
+        row, _ = LeaseCheck.objects.select_for_update().get_or_create(pk=_ROW, defaults={"checked": now})
+        # Asked again: the row may have been locked.
+        now = database_now()
+        if now - row.checked > GAP_SECONDS:
+            row.resumed = now
+        row.checked = now
+        row.save()
+    return now - row.resumed >= min(RENEWING_SECONDS, settings.LEASE_SECONDS)
 
 
 MOST_AT_ONCE = 20
@@ -64,7 +86,7 @@ def reap() -> bool:
 
     Return False if nothing counts as lost now, because workers may not have had time to renew their leases.
     """
-    may_take = lease_checks.may_take_expired()
+    may_take = may_take_expired()
     if may_take:
         _take_lost_work()
     for run_id in claims.halted_runs().values_list("pk", flat=True):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 from evaluators.model import Score
 from runs.engine.context import RunContext
@@ -13,7 +14,7 @@ from runs.engine.task import Task
 from runs.engine.trial import carry_out
 from runs.engine.trial_result import TrialResult
 from runs.models.proof import Cheating, Seal
-from runs.results.seals import ScenarioSeal
+from runs.results.seals import ScenarioSeal, count_seals
 from runs.suites.cheating import ANSWERS, cheating_script
 from runs.workers.claims import Claim
 from scenarios.formats.parsed import FixtureFile
@@ -191,3 +192,30 @@ def _named(score: Score) -> str:
 def _gates(result: TrialResult) -> tuple[Score, ...]:
     scores = result.evaluation.scores if result.evaluation else ()
     return tuple(score for score in scores if score.layer == "gates")
+
+
+def proof_lines(seals: Sequence[ScenarioSeal]) -> list[str]:
+    """Return a line for each scenario, with its notes indented below, and their sum."""
+    lines = []
+    for each in seals:
+        sign = "✓" if each.is_proved else ("✗" if each.is_failure else "–")
+        lines.append(f"{sign} {each.key}: {each.label}")
+        lines += [f"    {note}" for note in each.notes]
+    return [*lines, f"{count_seals(seals)}." if seals else "No scenarios."]
+
+
+def seals_json(seals: Sequence[ScenarioSeal]) -> list[dict[str, Any]]:
+    """Return the seals as JSON."""
+    return [
+        {
+            "scenario": each.key,
+            "seal": each.seal.value,
+            "reason": each.reason,
+            "is_failure": each.is_failure,
+            "held": list(each.held),
+            "cheating": each.cheating.value,
+            "attacks": each.attacks,
+            "fooled": each.fooled,
+        }
+        for each in seals
+    ]

@@ -11,7 +11,7 @@ from evaluators.tool_use.recognised_files import (
     recognised_session,
     recognised_suite,
 )
-from evaluators.transcripts.text_encoding import decode_text
+from evaluators.transcripts.reading import decode_text
 from scenarios.formats.candidates import READERS, decode_file
 from scenarios.formats.positions import PositionedDocument
 from scenarios.formats.problems import Problem, ScenarioFileError

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evaluators.transcripts.text_encoding import decode_text
+from evaluators.transcripts.reading import decode_text
 from scenarios.formats.problems import Problem, ScenarioFileError
 
 MAX_BYTES = 2 * 1024 * 1024

@@ -10,7 +10,7 @@ from functools import cached_property
 from itertools import islice, takewhile
 
 from evaluators.model import Json
-from evaluators.transcripts.text_encoding import decode_text
+from evaluators.transcripts.reading import decode_text
 from scenarios.formats.parsed import Fixture, FixtureFile, ParsedSuite
 from scenarios.formats.positions import PositionedDocument
 from scenarios.formats.problems import Problem

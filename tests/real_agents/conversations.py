@@ -24,7 +24,7 @@ from tests.real_agents.test_runs import target
 from tests.runs.carrying import launch
 from tests.runs.servers import Reply, serving
 
-SERVER = Path(__file__).parents[1] / "runs/mcp/misbehaving_server.py"
+SERVER = Path(__file__).parents[1] / "runs/engine/mcp/misbehaving_server.py"
 SERVERS = ("nasty", "other")
 PLAIN = ("echo", "fail", "refuse", "late", "shape", "big", "noise", "get_item", "grow")
 UNKNOWN = "no_such"

@@ -13,8 +13,8 @@ from msgspec import Struct
 
 from evaluators.model import Transcript
 from evaluators.tool_use.recognised_files import recognised_session
+from evaluators.transcripts.reading import decode_text, encoding_of
 from evaluators.transcripts.stream import Object, json_or_none
-from evaluators.transcripts.text_encoding import decode_text, encoding_of
 
 HEAD_BYTES = 64 * 1024
 """The part of a file by which its importer is found."""

@@ -16,7 +16,7 @@ from evaluators.grading.costs import PARTS
 from evaluators.model import Transcript, Usage
 from evaluators.tool_use.tool import Tool
 from evaluators.transcripts import UnreadableTranscript, parse
-from evaluators.transcripts.text_encoding import decode_text
+from evaluators.transcripts.reading import decode_text
 from runs.exchange.results_files.values import (
     ExternalRun,
     ExternalTrial,

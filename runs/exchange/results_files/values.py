@@ -11,7 +11,7 @@ from typing import Any
 
 from evaluators.model import Transcript, Usage
 from evaluators.tool_use.tool import Tool
-from evaluators.transcripts.text_encoding import decode_text
+from evaluators.transcripts.reading import decode_text
 from runs.db.statements import storable_json
 from runs.errors import RequestError
 

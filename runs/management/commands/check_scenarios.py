@@ -14,10 +14,9 @@ from evalhub.teams.models import Project
 from runs.db.disk import DiskFull
 from runs.engine.proof_agents import ProofSetting
 from runs.errors import ProviderError, RequestError
-from runs.exchange.exports.proofs import proof_lines, seals_json
 from runs.results.seals import ScenarioSeal
 from runs.sandbox.worker_settings import containment, variables_of
-from runs.suites.prove import ProvedScenario, prove
+from runs.suites.prove import ProvedScenario, proof_lines, prove, seals_json
 from runs.targets.definitions import hints_of_file
 from runs.targets.providers.prices import litellm_price
 from scenarios.bundles import read_path

@@ -8,7 +8,7 @@ from typing import Any
 from django.conf import settings
 from pydantic import ValidationError
 
-from evaluators.transcripts.text_encoding import decode_text
+from evaluators.transcripts.reading import decode_text
 from runs.db.disk import CannotStore
 from runs.engine.grading.evidence import Grading
 from runs.engine.grading.grade import grade_in_workspace

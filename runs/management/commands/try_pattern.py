@@ -10,7 +10,7 @@ from evaluators.model import Transcript
 from evaluators.patterns import PatternError
 from evaluators.tool_use.pattern_trial import result_of, total_of, try_pattern
 from evaluators.tool_use.tool import Tool
-from evaluators.transcripts.text_encoding import decode_text
+from evaluators.transcripts.reading import decode_text
 from runs.models import TranscriptRecord
 from scenarios.commands import (
     EvalhubCommand,

@@ -6,7 +6,7 @@ import posixpath
 from collections.abc import Sequence
 
 from evaluators.tool_use.guidelines import DEFAULT_PATTERNS, BadGlob, matcher
-from evaluators.transcripts.text_encoding import decode_text
+from evaluators.transcripts.reading import decode_text
 from scenarios.formats.agentv.eval_file_context import folders_above
 from scenarios.formats.agentv.eval_models import GuidelineSettings
 from scenarios.formats.positions import PositionedDocument

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from evaluators.grading.evaluator import ExpectedCall, Message
 from evaluators.model import Json
-from evaluators.transcripts.text_encoding import decode_text
+from evaluators.transcripts.reading import decode_text
 from scenarios.formats.agentv.eval_file_context import EvalFileContext
 from scenarios.formats.agentv.eval_models import MessageFile
 from scenarios.formats.positions import Location

@@ -14,7 +14,7 @@ from runs.compare.guidance.guidance_runs import RunsBySide, SharedSetting
 from runs.compare.measure_changes import RunComparison, compare_run_measures
 from runs.compare.trend_runs import TrendFilters, newest_runs_of_suite
 from runs.compare.trends import trend
-from runs.compare.trends_page.trend_page import trend_page
+from runs.compare.trends_page.views import trend_page
 from runs.models import Run, RunMeasure
 from runs.results.counting import Counting, TrialCounting, counting_of_trials, ends_of_run, ends_sentence
 from runs.results.outcome_history import strips

@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from runs.db.clock import database_now
-from runs.engine.reaper import reap
+from runs.engine.reaper import GAP_SECONDS, RENEWING_SECONDS, may_take_expired, reap
 from runs.models import LeaseCheck, Trial
 from runs.workers import claims
-from runs.workers.lease_checks import GAP_SECONDS, RENEWING_SECONDS, may_take_expired
 from tests.runs.carrying import claimed, lose, running
 
 pytestmark = pytest.mark.django_db
