@@ -7,6 +7,7 @@ from evaluators.statistics.measure_change import ChangeVerdict
 VERDICTS = {
     ChangeVerdict.REGRESSED: "is-regressed",
     ChangeVerdict.IMPROVED: "is-improved",
+    ChangeVerdict.CHANGED: "is-same",
     ChangeVerdict.EQUIVALENT: "is-equal",
     ChangeVerdict.SMALL: "is-same",
     ChangeVerdict.NO_EVIDENCE: "is-same",

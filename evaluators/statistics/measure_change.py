@@ -15,6 +15,8 @@ class ChangeVerdict(StrEnum):
 
     REGRESSED = "regressed"
     IMPROVED = "improved"
+    CHANGED = "changed"
+    """Of a measure without a better direction; a run never has it."""
     SMALL = "small_change"
     EQUIVALENT = "equivalent"
     NO_EVIDENCE = "no_evidence"
@@ -32,6 +34,7 @@ _LABELS = {
     ChangeVerdict.IMPROVED: "Improved",
     ChangeVerdict.SMALL: "Small change",
     ChangeVerdict.EQUIVALENT: "Equivalent",
+    ChangeVerdict.CHANGED: "Changed",
     ChangeVerdict.NO_EVIDENCE: "No evidence of change",
     ChangeVerdict.TOO_LITTLE: "Too little data",
     ChangeVerdict.NOT_COMPARABLE: "Not comparable",

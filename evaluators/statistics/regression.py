@@ -326,14 +326,16 @@ def verdict_of(
     is_equivalent: Callable[[], bool] = lambda: False,
     is_enough: Callable[[], bool] = lambda: False,
 ) -> ChangeVerdict:
-    """Return the verdict of a mean difference, in the order: regressed or improved, equivalent, small, undecided.
+    """Return the verdict of a mean difference, in the order: regressed, improved or changed, equivalent, small, undecided.
 
     `sizes` are the smallest effect and the one that advice is for, on the scale of the difference; `is_enough` says
     whether the latter would have been found.
     """
     smallest, reliable = sizes
     is_large = abs(mean) >= smallest - 1e-12
-    if is_significant and is_large and rule.better != "none":
+    if is_significant and is_large:
+        if rule.better == "none":
+            return ChangeVerdict.CHANGED
         return ChangeVerdict.IMPROVED if (mean > 0) == (rule.better == "higher") else ChangeVerdict.REGRESSED
     if is_equivalent():
         return ChangeVerdict.EQUIVALENT

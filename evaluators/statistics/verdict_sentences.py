@@ -69,7 +69,7 @@ def explanation(change: MeasureChange, *, dollars_a_trial: float | None = None) 
         return "No scenario of both sides can be compared." if change.runs_before > 1 else _NONE_OF_BOTH
     if change.broke or change.mended:
         return _named_scenarios(change)
-    if change.verdict in (ChangeVerdict.REGRESSED, ChangeVerdict.IMPROVED):
+    if change.verdict in (ChangeVerdict.REGRESSED, ChangeVerdict.IMPROVED, ChangeVerdict.CHANGED):
         scope = " This is about these scenarios only." if change.is_about_these_scenarios else ""
         return f"p {sign_of_p(change.corrected)} after correction, {TESTS[change.test]}.{scope}"
     if change.verdict is ChangeVerdict.EQUIVALENT:

@@ -12,7 +12,7 @@ from runs.models.measure import Measure
 from runs.models.run import Launch, Run
 from runs.models.target import Target
 
-VERDICTS = [(verdict.value, verdict.label) for verdict in ChangeVerdict]
+VERDICTS = [(each.value, each.label) for each in ChangeVerdict if each is not ChangeVerdict.CHANGED]
 
 
 class Baseline(models.Model):

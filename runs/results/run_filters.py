@@ -15,8 +15,8 @@ from django.http import QueryDict
 from evalhub.lib.numbers import date_of
 from evalhub.teams.models import Project
 from evalhub.web.paging import key_of
-from evaluators.statistics.measure_change import ChangeVerdict
 from runs.models import Run
+from runs.models.comparison import VERDICTS
 from runs.models.run import OPEN
 from runs.results.address_filters import AddressFilters
 from runs.results.filter_choices import Choices
@@ -54,7 +54,6 @@ STATES = (
     ("open", "in progress"),
     ("cancelled", "cancelled"),
 )
-VERDICTS = [(verdict.value, verdict.label) for verdict in ChangeVerdict]
 DAYS = ("since", "until")
 WORDS = {"q": "text", "tool_version": "tool version", "by": "started by"}
 """Filters whose labels differ from their query parameters."""

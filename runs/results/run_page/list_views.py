@@ -18,11 +18,11 @@ from evalhub.web.fragments import page_or_fragment
 from evalhub.web.posted_query import posted_query
 from runs.errors import RequestError
 from runs.models import Run
+from runs.models.comparison import VERDICTS
 from runs.results.address_filters import no_match
 from runs.results.filter_choices import choices
-from runs.results.run_filters import STATES, VERDICTS, RunListFilters, active_run_filters, left_without
+from runs.results.run_filters import STATES, RunListFilters, active_run_filters, left_without
 from runs.results.run_list import RunRow, page_of_runs, rows
-from runs.results.run_list import rows as rows_of
 from runs.results.run_page.recent_runs import recent_figures
 from runs.results.run_page.saved_views import default_view, delete_view, save_view, views_of
 from runs.results.run_tags import read_tags, set_tags
@@ -40,7 +40,7 @@ def _runs(project: Project, filters: RunListFilters) -> Iterator[tuple[Cell, ...
     before = ""
     while True:
         page = page_of_runs(project, filters, before, size=AT_ONCE)
-        yield from (_run(row) for row in rows_of(page.rows))
+        yield from (_run(row) for row in rows(page.rows))
         if page.before is None:
             return
         before = str(page.before)

@@ -193,7 +193,8 @@ def test_a_measure_without_direction_has_no_winner():
     rule = MeasureRule("interaction/unique_commands", better="none", scale=Scale.RELATIVE, smallest=0.1)
     change = compared(rule, constant(*[2.0] * 12), constant(*[4.0] * 12))
     assert change.corrected < 0.05
-    assert change.verdict not in (ChangeVerdict.REGRESSED, ChangeVerdict.IMPROVED)
+    assert change.verdict is ChangeVerdict.CHANGED
+    assert verdict_sentences.explanation(change).startswith("p < 0.0001 after correction")
 
 
 def test_a_large_change_of_one_scenario_alone_is_undecided():
