@@ -6,7 +6,7 @@ import posixpath
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from scenarios.formats.parsed import Fixture, FixtureFile, ParsedSuite
-from scenarios.tool_files import matches
+from scenarios.globs import matches
 
 Guidance = tuple[FixtureFile, ...]
 """A guidance version: a set of (path, content), sorted by path."""

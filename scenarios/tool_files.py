@@ -3,32 +3,11 @@
 from __future__ import annotations
 
 import posixpath
-import re
 from collections.abc import Sequence
-from functools import lru_cache
-from typing import Any
-
-import re2
 
 from evaluators.tool_use.tool import Tool
 from scenarios.formats.parsed import Fixture
-
-
-def matches(path: str, pattern: str) -> bool:
-    """Return whether the whole path matches the pattern."""
-    return _compiled(pattern).fullmatch(path) is not None
-
-
-_GLOB = re.compile(r"\*\*/|\*\*|\*|\?|[^*?]+")
-_MEANING = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
-
-
-@lru_cache(maxsize=256)
-def _compiled(pattern: str) -> Any:
-    # RE2, as patterns of a project are as untrusted as any.
-    parts = (_MEANING.get(part) or re.escape(part) for part in _GLOB.findall(pattern))
-    return re2.compile("(?s)" + "".join(parts))
-
+from scenarios.globs import matches
 
 _FOLDERS = ("", "bin/")
 """Folders of a tool that is named without a path."""

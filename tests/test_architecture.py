@@ -59,7 +59,7 @@ FACES: Mapping[str, frozenset[str]] = {
         claims fair_share heartbeat holds labels request_leases wakeups worker_names worker_registry
     """),
     "targets": _names("""
-        agents.cli agents.cli_judge agents.program_lookup agents.session_end check definitions entries
+        agents.cli agents.cli_judge agents.known_programs agents.session_end check definitions entries
         import_targets language_models.language_model language_models.litellm language_models.stub_chat
         pricing providers.access providers.base providers.mock providers.options providers.prices
         providers.registry providers.replay resolve schemas target_list versions
@@ -68,8 +68,8 @@ FACES: Mapping[str, frozenset[str]] = {
         address_filters adopted_parts comparability counting diagnosis_thresholds digests drafts
         failure_reasons files.artifacts files.kept_workspace files.workspace_archive find_run
         imported_contents layer_totals lookup measures outcome_history progress rates rollups
-        run_filters run_list run_rows run_trials schemas seals search.search_index spending trial_costs
-        usage variance
+        run_filters run_list run_rows run_trials schemas seals search.search_index spending
+        tool_surfaces trial_costs variance
     """),
     "compare": _names("""
         aa_pairs baselines causes comparison confirmation default_suite differences drift fresh_trials

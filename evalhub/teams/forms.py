@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from evalhub.lib.numbers import duration
 from evalhub.teams import throttle
-from evalhub.teams.throttle import client_address
+from evalhub.web.client_address import client_address
 
 
 class TooManyGuesses(ValidationError):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -32,15 +31,6 @@ NAMES = tuple(each.label for each in Priority)
 def priority_named(name: str) -> Priority:
     """Return the priority with a name of `NAMES`. Raises `KeyError`."""
     return Priority[name.upper()]
-
-
-RECOMMENDED = {"OPENAI_API_KEY": "openai/gpt-4o-mini", "ANTHROPIC_API_KEY": "anthropic/claude-haiku-4-5"}
-"""Models by the variable of their key (llm-tool-test evaluation, Judge Model)."""
-
-
-def offered_judges(variables: Mapping[str, str]) -> list[str]:
-    """Return the recommended models whose key is among the variables."""
-    return [model for variable, model in RECOMMENDED.items() if variables.get(variable, "").strip()]
 
 
 MOST_CONFIRM_TRIALS = 100

@@ -17,8 +17,9 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from evalhub.teams import audit
 from evalhub.teams.invitations import invite, open_invitations, send_invitation
+from evalhub.teams.judge_models import offered_judges
 from evalhub.teams.members import MemberRefused, add_member, change_role, remove_member
-from evalhub.teams.models import ApiToken, AuditEvent, Membership, Project, offered_judges
+from evalhub.teams.models import ApiToken, AuditEvent, Membership, Project
 from evalhub.teams.pages import ProjectRequest, project_page
 from evalhub.teams.roles import Role
 from evalhub.teams.settings_forms import InvitationForm, MemberForm, ProjectForm, RoleForm, TokenForm

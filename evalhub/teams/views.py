@@ -22,7 +22,7 @@ from django.views.decorators.http import require_http_methods
 from evalhub.teams import audit
 from evalhub.teams.forms import ChangePasswordForm, SignInForm, TooManyGuesses
 from evalhub.teams.models import SignInLink
-from evalhub.teams.throttle import client_address
+from evalhub.web.client_address import client_address
 from evalhub.web.errors import form_expired
 
 LOOPBACK = frozenset({"127.0.0.1", "::1", ""})

@@ -38,14 +38,14 @@ from runs.engine.workspace.workspace import LocalWorkspace, PostResult
 from runs.errors import ProviderError
 from runs.models.trial import json_of
 from runs.results.files.artifacts import StoredFile
-from runs.targets.agents.program_lookup import OTHERS
+from runs.targets.agents.known_programs import OTHERS
 from runs.targets.agents.session_end import Broken, broken_by
 from runs.targets.pricing import note_cost_limit, price_recording
 from runs.targets.providers.base import Recording
 from runs.targets.providers.prices import price_source
+from scenarios.globs import matches
 from scenarios.guidance import Guidance
 from scenarios.spec import ScenarioSpec
-from scenarios.tool_files import matches
 
 GROUP = "evalhub.tokenizers"
 """Entry points that are functions from a text to its number of tokens."""

@@ -140,8 +140,8 @@ def _why_over(run: Run, beside: Run | None) -> str:
             )
         if each.has_too_many_errors:
             return each.no_verdict
-    if run.max_usd is not None and spending.is_spent(run.launch_id, run.max_usd):
-        return spending.reason(run)
+    if run.max_usd is not None and spending.is_budget_spent(run.launch_id, run.max_usd):
+        return spending.budget_reason(run)
     return month_spent_sentence(run.project)
 
 

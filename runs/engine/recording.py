@@ -177,7 +177,7 @@ def _count(run_id: int, result: TrialResult) -> _After:
         return _After(after.open, is_spent=False)
     # Lanes that store at the same time must see each other's costs.
     Launch.objects.select_for_update(no_key=True).only("pk").get(pk=after.launch)
-    if not spending.is_spent(after.launch, after.max_usd):
+    if not spending.is_budget_spent(after.launch, after.max_usd):
         return _After(after.open, is_spent=False)
     return _After(after.open - _stop_at_budget(run_id), is_spent=True)
 
@@ -199,7 +199,7 @@ def _month_spent(run_id: int) -> str:
 def _stop_at_budget(run_id: int) -> int:
     """Cancel a run's queued trials because its launch's budget is spent; return their number."""
     run = Run.objects.get(pk=run_id)
-    return _stop(run, spending.reason(run))
+    return _stop(run, spending.budget_reason(run))
 
 
 def _stop(run: Run, sentence: str) -> int:

@@ -170,8 +170,8 @@ def _refusal(run: Run) -> str:
 
 def _spent(run: Run) -> str:
     """Return why no trial could start; empty otherwise."""
-    if run.max_usd is not None and spending.is_spent(run.launch_id, run.max_usd):
-        return f"{spending.reason(run)} Start a new run with a higher budget."
+    if run.max_usd is not None and spending.is_budget_spent(run.launch_id, run.max_usd):
+        return f"{spending.budget_reason(run)} Start a new run with a higher budget."
     if spent := month_spent_sentence(run.project):
         return f"{spent} An admin can raise it in the project's settings."
     if run.reassessments.filter(finished=None).exclude(worker="").exists():

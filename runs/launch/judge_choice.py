@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from django.conf import settings
 
 from evalhub.lib.numbers import counted
-from evalhub.teams.models import RECOMMENDED, Project, offered_judges
+from evalhub.teams.judge_models import RECOMMENDED, offered_judges
+from evalhub.teams.models import Project
 from evaluators.grading.criteria import Criteria
 from evaluators.grading.scores import Evaluator
 from runs.errors import RequestError

@@ -5,6 +5,7 @@ from runs.models.comparison import Alert, Baseline, Change
 from runs.models.grading import GradeRequest
 from runs.models.judging import JudgingRecord, Review
 from runs.models.measure import GuidanceComparison, Measure, RunDigest, RunMeasure, SubcommandMeasure
+from runs.models.metric_counter import MetricCounter
 from runs.models.notification import Channel, Delivery, Notification
 from runs.models.price import ModelPrice
 from runs.models.proof import ScenarioProof, SuiteProof
@@ -23,7 +24,7 @@ from runs.models.search import SearchEntry
 from runs.models.target import Target, TargetCheck, TargetSlot, TargetTry, TargetVersion
 from runs.models.trial import Artifact, CommandRecord, TranscriptRecord, Trial, TrialAttempt
 from runs.models.usage import FlagConfusion, ImportedSession, ToolHelp
-from runs.models.worker import LeaseCheck, MetricCounter, Worker
+from runs.models.worker import LeaseCheck, Worker
 
 __all__ = [
     "Alert",

@@ -1,4 +1,4 @@
-"""Configured agents and models, and their slots."""
+"""Configured agents and models, their slots, checks and tries."""
 
 from __future__ import annotations
 

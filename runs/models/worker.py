@@ -1,4 +1,4 @@
-"""Worker processes."""
+"""Worker processes, and the check of their leases."""
 
 from __future__ import annotations
 
@@ -53,17 +53,3 @@ class LeaseCheck(models.Model):
 
     def __str__(self) -> str:
         return f"checked at {self.checked:.0f}"
-
-
-class MetricCounter(models.Model):
-    """A counter as it was last read: counted from results, which a retry or a removal lowers."""
-
-    sample = models.CharField(max_length=200, unique=True)
-    """The metric's name with its labels."""
-    counted = models.FloatField(default=0.0)
-    """What the results came to at the last reading."""
-    lowered = models.FloatField(default=0.0)
-    """By how much results were lowered until then, which the counter still has."""
-
-    def __str__(self) -> str:
-        return self.sample

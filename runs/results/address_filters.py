@@ -1,4 +1,4 @@
-"""Read a list's filters from its query string."""
+"""Read a list's filters from its query string, and explain a list that they leave empty."""
 
 from __future__ import annotations
 

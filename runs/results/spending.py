@@ -1,4 +1,4 @@
-"""What a project has spent in a calendar month, in UTC."""
+"""What a launch may still spend, and what a project has spent in a calendar month, in UTC."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from runs.models import Run
 from runs.models.run import OPEN
 
 
-def is_spent(launch: int, max_usd: float) -> bool:
+def is_budget_spent(launch: int, max_usd: float) -> bool:
     """Return whether the launch's runs have cost its budget, as far as they report costs. One query."""
     spent = Run.objects.filter(launch=launch).aggregate(spent=Sum("cost_usd"))["spent"]
     return spent is not None and spent >= max_usd
 
 
-def reason(run: Run) -> str:
+def budget_reason(run: Run) -> str:
     """Return why the run's remaining trials are cancelled."""
     return f"The budget of {money(run.max_usd)} was reached."
 
@@ -27,7 +27,7 @@ def reason(run: Run) -> str:
 def siblings_to_stop(run_id: int) -> list[int]:
     """Return the other open runs of the run's launch if its budget is spent. One query without a budget."""
     launch, max_usd = Run.objects.values_list("launch", "max_usd").get(pk=run_id)
-    if max_usd is None or not is_spent(launch, max_usd):
+    if max_usd is None or not is_budget_spent(launch, max_usd):
         return []
     others = Run.objects.filter(launch=launch, state__in=OPEN, open__gt=0).exclude(pk=run_id)
     return list(others.order_by("pk").values_list("pk", flat=True))

@@ -1,4 +1,4 @@
-"""What a reader must know of the costs of trials, in sentences."""
+"""The tokens of trials, and what a reader must know of their costs, in sentences."""
 
 from __future__ import annotations
 

@@ -10,10 +10,8 @@ from typing import Any
 from evalhub.teams.models import Project
 from evaluators.statistics.descriptive import Interval, shrunken_rates, wilson
 from evaluators.tool_use.flag_confusion import ConfusionKind
-from evaluators.tool_use.mcp_surface import McpSurface, decode_surfaces
-from runs.models import FlagConfusion, Run, SubcommandMeasure, ToolHelp
+from runs.models import FlagConfusion, SubcommandMeasure
 from runs.models.run import RunState
-from runs.models.usage import MCP
 from runs.results.counting import (
     ESTIMATED,
     FEWEST_KNOWN,
@@ -24,21 +22,6 @@ from runs.results.counting import (
 from runs.results.run_filters import RunListFilters, with_tag_lines
 from runs.results.run_list import runs_of
 from runs.results.subcommand_totals import median_of
-
-
-def surface_hash(run: Run) -> str:
-    """Return the hash of what a run's MCP servers showed; empty for another tool."""
-    return str(run.fingerprint.get("tool_surface") or "")
-
-
-def surfaces_of(project: int, hashes: Sequence[str]) -> list[tuple[McpSurface, ...]]:
-    """Return what is stored under each hash; nothing for an unknown or empty one. One query."""
-    rows = ToolHelp.objects.filter(
-        project=project, binary=MCP, subcommand="", tool_version__in=filter(None, hashes)
-    )
-    found = dict(rows.values_list("tool_version", "text"))
-    return [decode_surfaces(found[each]) if each in found else () for each in hashes]
-
 
 MOST_RUNS = 100
 """Newest matching runs that are summed."""

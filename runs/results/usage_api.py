@@ -11,7 +11,8 @@ from evalhub.web.rest.errors import declare_answers
 from evalhub.web.rest.request_body import Key
 from runs.results.filter_schemas import RunFilterValues
 from runs.results.lookup import find_run
-from runs.results.usage import surface_hash, surfaces_of, usage
+from runs.results.tool_surfaces import surface_hash, surfaces_of
+from runs.results.usage import usage
 
 router = Router(tags=["usage"])
 

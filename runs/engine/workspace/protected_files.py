@@ -17,7 +17,8 @@ from evaluators.tool_use.tool import Tool
 from runs.errors import ProviderError
 from runs.sandbox.safe_paths import FOLDER, open_beneath
 from runs.sandbox.safe_walk import entries_beneath
-from scenarios.tool_files import is_tool_file, matches
+from scenarios.globs import matches
+from scenarios.tool_files import is_tool_file
 
 _AT_ONCE = 1 << 20
 _GIT = ".git"

@@ -7,25 +7,8 @@ from datetime import datetime
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
+from runs.exchange.exports.unmeasured import error_of_unmeasured, reason_without_outcome
 from runs.results.failure_reasons import failed_scores, trial_reasons
-
-CANCELLED = "Cancelled before it finished."
-
-
-def error_of_unmeasured(run: Mapping[str, Any], trial: Mapping[str, Any]) -> str:
-    """Return the error that kept a trial from running, if its run measured nothing; else empty.
-
-    A viewer shows skipped tests as green, which would hide that nothing was measured.
-    """
-    if trial["outcome"] or run["passed"] or run["failed"]:
-        return ""
-    return str(trial["error"] or run["error"])
-
-
-def reason_without_outcome(trial: Mapping[str, Any]) -> str:
-    """Return why a trial has no outcome."""
-    return str(trial["error"]) or (CANCELLED if trial["state"] == "cancelled" else f"It is {trial['state']}.")
-
 
 # XML 1.0 forbids most control characters, even escaped.
 _FORBIDDEN = dict.fromkeys(

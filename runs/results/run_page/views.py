@@ -68,7 +68,7 @@ from runs.results.run_page.variance import variance_sentence, variance_table
 from runs.results.run_page.verdicts import against_baseline, pins_of
 from runs.results.run_trials import RunTrials, trials_of
 from runs.results.seals import passing_without_agent
-from runs.results.usage import surface_hash, surfaces_of
+from runs.results.tool_surfaces import surface_hash, surfaces_of
 from runs.review.judging_facts import uncalibrated_judges
 from runs.workers.holds import holder_of, is_abandoned
 from runs.workers.worker_registry import workers_online

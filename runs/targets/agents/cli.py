@@ -27,7 +27,8 @@ from runs.sandbox.safe_paths import read_beneath, remove_beneath
 from runs.sandbox.target_roots import Use
 from runs.targets.agents.cli_answer import read_answer
 from runs.targets.agents.command_template import TemplateValues, quote, render, uses
-from runs.targets.agents.program_lookup import advise_on_program, how_to_read, look_up, missing_word
+from runs.targets.agents.known_programs import how_to_read
+from runs.targets.agents.program_lookup import advise_on_program, look_up, missing_word
 from runs.targets.providers.base import Availability, Invocation, Recording
 from runs.targets.providers.healthcheck import (
     CommandHealthcheck,

@@ -20,40 +20,6 @@ if TYPE_CHECKING:  # runs.sandbox.sandbox imports this package
     from runs.sandbox.sandbox import Containment
 
 
-_STREAM = "Set `parser: {parser}` and let it print its stream: `{command}`."
-_ACP = "Run it by the recipe acp-events as `{command}` (docs/providers.md)."
-_RECORD = (
-    "evalhub has no reader for it: name `target.binary` in the scenario, so that the tool is recorded where the worker "
-    "can, or let it write events to {EVENTS_FILE}."
-)
-_ADVICE: Mapping[str, str] = {
-    "codex": _STREAM.format(parser="codex", command="codex exec --json"),
-    "claude": _STREAM.format(parser="claude_code", command="claude -p --output-format stream-json --verbose"),
-    "opencode": _STREAM.format(parser="opencode", command="opencode run --format json"),
-    "gemini": "Run it by the recipe gemini-events with `--output-format stream-json` (docs/providers.md).",
-    "qwen": _ACP.format(command="qwen --acp --yolo"),
-    "copilot": _ACP.format(command="copilot --acp"),
-    "pi": _RECORD,
-    "cline": _RECORD,
-    "aider": _RECORD,
-    "mini": _RECORD,
-}
-OTHERS = (
-    "Name `target.binary` in the scenario, so that the tool is recorded where the worker can. evalhub reads the streams of "
-    "`codex exec --json`, `claude --output-format stream-json --verbose` and `opencode run --format json` with `parser:`, and "
-    "events written to {EVENTS_FILE}."
-)
-"""For programs that aren't known."""
-_WORD = re.compile(r"[\w.@/-]+")
-
-
-def how_to_read(template: str) -> str:
-    """Return what makes a command's output readable, in sentences, by the first known program that it names."""
-    names = (word.rsplit("/", 1)[-1].partition("@")[0] for word in _WORD.findall(template))
-    program = next((name for name in names if name in _ADVICE), "")
-    return f"{program}: {_ADVICE[program]}" if program else OTHERS
-
-
 SECONDS = 10.0
 LONGEST_OUTPUT = 2000
 """Characters; an agent that prints more did start."""

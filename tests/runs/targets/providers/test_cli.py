@@ -18,7 +18,7 @@ from runs.sandbox.sandbox import Level
 from runs.targets.agents.cli_answer import read_answer
 from runs.targets.agents.cli_judge import complete_through_command
 from runs.targets.agents.command_template import TemplateValues, render
-from runs.targets.agents.program_lookup import how_to_read
+from runs.targets.agents.known_programs import how_to_read
 from runs.targets.definitions import define, resolve_definition
 from runs.targets.providers.base import Look, Provider
 from runs.targets.providers.registry import make_provider
