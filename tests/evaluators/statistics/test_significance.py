@@ -176,6 +176,15 @@ def test_many_trials_of_one_scenario_are_compared_as_fisher_does(tail):
     assert near < far < 1.3 * near
 
 
+@pytest.mark.parametrize(("before", "after"), [(1, 1), (3, 2), (2, 7), (10, 10)])
+def test_arms_wholly_apart_have_the_p_that_scipy_finds(before, after):
+    table = [[0, before], [after, 0]]
+    found = boschloo_p(Arms(before, before, 0, after), "lower"), boschloo_p(Arms(0, before, after, after))
+    assert found[0] == pytest.approx(stats.boschloo_exact(table, "less").pvalue, rel=1e-3)
+    assert found[1] == pytest.approx(stats.boschloo_exact(table, "two-sided").pvalue, rel=1e-3)
+    assert boschloo_p(Arms(0, before, after, after), "lower") == 1.0
+
+
 def test_one_scenario_is_compared_as_boschloo_does():
     fisher = [
         [stats.fisher_exact([[j, i], [6 - j, 5 - i]], "less").pvalue for j in range(7)] for i in range(6)
