@@ -28,10 +28,10 @@ def exit_code_of(interrupt: KeyboardInterrupt) -> int:
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Raise `Interrupted` at the first SIGINT or SIGTERM, and ignore further ones until the block ends.
+    """Raise `Interrupted` at the first SIGINT or SIGTERM, and ignore further ones from then on.
 
-    A second one would end the command before it has written its results. Elsewhere than in the main thread, nothing
-    changes.
+    A second one would end the command before it has written and printed its results. Elsewhere than in the main
+    thread, nothing changes.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -51,4 +51,5 @@ def interruptible() -> Iterator[None]:
         yield
     finally:
         for number, handler in before.items():
-            signal.signal(number, handler)
+            if signal.getsignal(number) is interrupt:
+                signal.signal(number, handler)
