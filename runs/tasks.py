@@ -16,15 +16,16 @@ from runs.alerts.notifications import delivery, digest
 from runs.db.outage import outage
 from runs.db.retry import is_connection_lost
 from runs.engine import batches, preparation
-from runs.engine.grading.requests import run_request
+from runs.engine.grading.requests import grade_request
 from runs.engine.lane_pool import lane_pool
 from runs.engine.reaper import reap, take_abandoned
-from runs.engine.stored_trials.reassessing import run_reassessment
-from runs.engine.trying import run_try
-from runs.models import GradeRequest, Reassessment, SuiteProof, TargetCheck, TargetTry
-from runs.suites.proof_requests import run_proof
-from runs.targets.check import run_check
-from runs.workers import wakeups
+from runs.engine.stored_trials.reassessing import reassess
+from runs.engine.trying import try_target
+from runs.models import Job
+from runs.suites.proof_requests import make_proof
+from runs.targets.check import answer_check
+from runs.workers import jobs, wakeups
+from runs.workers.job_runner import run_job
 
 P = ParamSpec("P")
 
@@ -59,61 +60,44 @@ def wake_lanes() -> None:
     lane_pool.wake()
 
 
-@task
-def check_batch(run_id: int) -> None:
-    """Check a run's batch with its provider; start its trials when the batch has ended."""
-    if not batches.must_wait(run_id):
-        lane_pool.wake()
-        wakeups.lanes(run_id)
-
-
-long_tasks = BoundedSemaphore(settings.TASK_THREADS - 1)
+LONG = (Job.Kind.PROOF, Job.Kind.REASSESSMENT, Job.Kind.GRADING, Job.Kind.TRY)
+"""Kinds of jobs that may take minutes."""
+long_jobs = BoundedSemaphore(settings.TASK_THREADS - 1)
 """Leaves a thread to preparations and the tick."""
 
 
-def _long_task(work: Callable[[int], None], key: int) -> None:
-    """Do work that may take minutes, unless all threads for it are busy: then the tick asks for it again."""
-    if long_tasks.acquire(blocking=False):
+def check_batch(job: Job) -> None:
+    """Ask a provider about a run's batch; start the run's trials when it has ended."""
+    if not batches.check_batch(job):
+        lane_pool.wake()
+        wakeups.lanes(job.subject)
+
+
+WORK: dict[str, Callable[[Job], object]] = {
+    Job.Kind.PROOF: make_proof,
+    Job.Kind.REASSESSMENT: reassess,
+    Job.Kind.GRADING: grade_request,
+    Job.Kind.CHECK: answer_check,
+    Job.Kind.TRY: try_target,
+    Job.Kind.BATCH: check_batch,
+    Job.Kind.CHANNEL: delivery.deliver_channel,
+}
+"""What does each kind of job."""
+
+
+@task
+def do_job(job_id: int) -> None:
+    """Do a job, unless it is a long one and all threads for these are busy: then the tick asks for it again."""
+    kind = Job.objects.filter(pk=job_id).values_list("kind", flat=True).first()
+    if kind is None:
+        return
+    if kind not in LONG:
+        run_job(job_id, WORK[kind])
+    elif long_jobs.acquire(blocking=False):
         try:
-            work(key)
+            run_job(job_id, WORK[kind])
         finally:
-            long_tasks.release()
-
-
-@task
-def grade(request_id: int) -> None:
-    """Grade a stored request, with commands."""
-    _long_task(run_request, request_id)
-
-
-@task
-def prove(proof_id: int) -> None:
-    """Make a requested proof of a suite."""
-    _long_task(run_proof, proof_id)
-
-
-@task
-def reassess(key: int) -> None:
-    """Judge or grade a run's stored trials again."""
-    _long_task(run_reassessment, key)
-
-
-@task
-def check_target(check_id: int) -> None:
-    """Check whether a target works on this machine."""
-    run_check(check_id)
-
-
-@task
-def try_target(try_id: int) -> None:
-    """Try a target with a prompt on this machine."""
-    _long_task(run_try, try_id)
-
-
-@task
-def deliver(channel_id: int) -> None:
-    """Send what is due for a channel."""
-    delivery.deliver_channel(channel_id)
+            long_jobs.release()
 
 
 @task
@@ -130,30 +114,5 @@ def tick() -> None:
     if reap():
         take_abandoned()
     wakeups.prepare_queued()
-    for run_id in batches.due_runs():
-        wakeups.check_batch(run_id)
-    _resend_requests()
-    _request_deliveries()
-
-
-def _request_deliveries() -> None:
-    now = timezone.now()
-    delivery.fail_lost(now=now)
-    for channel_id in delivery.due_channels(now=now):
-        wakeups.deliver(channel_id)
-
-
-def _resend_requests() -> None:
-    now = timezone.now()
-    for check_id in TargetCheck.untaken(now=now).values_list("pk", flat=True)[:100]:
-        wakeups.check_target(check_id)
-    for proof_id in SuiteProof.untaken(now=now).values_list("pk", flat=True)[:100]:
-        wakeups.prove(proof_id)
-    for key in Reassessment.untaken(now=now).values_list("pk", flat=True)[:100]:
-        wakeups.reassess(key)
-    for try_id in TargetTry.untaken(now=now).values_list("pk", flat=True)[:100]:
-        wakeups.try_target(try_id)
-    TargetTry.remove_expired(now=now)
-    GradeRequest.remove_expired(now=now)
-    for request_id in GradeRequest.unanswered(now=now).values_list("pk", flat=True)[:100]:
-        wakeups.grade(request_id)
+    jobs.remove_expired()
+    wakeups.wake_for_waiting_jobs()

@@ -51,10 +51,10 @@ FACES: Mapping[str, frozenset[str]] = {
         streams target_roots variables worker_settings
     """),
     "db": _names("""
-        clock disk outage outbox retry statements transactions
+        clock disk leases outage outbox request_job retry statements transactions
     """),
     "workers": _names("""
-        claims fair_share heartbeat holds labels request_leases wakeups worker_names worker_registry
+        claims fair_share heartbeat holds job_runner jobs labels wakeups worker_names worker_registry
     """),
     "targets": _names("""
         agents.cli agents.cli_judge agents.known_programs agents.session_end check definitions entries

@@ -9,7 +9,8 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from runs.models import Alert, Channel, Delivery, Notification, Run
+from runs.db.request_job import request_job
+from runs.models import Alert, Channel, Delivery, Job, Notification, Run
 from runs.models.notification import ChannelKind, NotificationEvent
 from runs.models.run import RunState, Trigger
 
@@ -82,6 +83,8 @@ def record_event(
         Delivery.objects.bulk_create(
             Delivery(notification=notification, channel=channel) for channel in channels
         )
+        for channel in channels:
+            request_job(Job.Kind.CHANNEL, channel.pk)
 
 
 def _one_mail(channels: list[Channel]) -> list[Channel]:

@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from datetime import timedelta
 
 from django.conf import settings
-from django.db.models import Exists, F, OuterRef, QuerySet
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from evaluators.redaction import mask_values
 from runs.db.clock import DatabaseNow
+from runs.db.request_job import request_job
 from runs.db.retry import retry_when_lost
 from runs.db.statements import storable
 from runs.db.transactions import write_transaction
@@ -20,20 +21,18 @@ from runs.engine.context import RunContext, load_run
 from runs.engine.task import load_task
 from runs.engine.workspace.trial_folder import placeholder_paths
 from runs.errors import ProviderError
-from runs.models import BatchAnswer, ProviderBatch, Run, Trial
+from runs.models import BatchAnswer, Job, ProviderBatch, Run, Trial
 from runs.models.batch import BatchState
 from runs.models.trial import TrialState
 from runs.targets.providers.base import BatchedAnswer, Batching, Invocation
-from runs.workers.claims import Claim, new_token
-from runs.workers.holds import is_ours
-from runs.workers.labels import labels_suffice
+from runs.workers import jobs
+from runs.workers.claims import Claim
+from runs.workers.job_runner import run_job
 
 logger = logging.getLogger(__name__)
 
 FIRST_LOOK_SECONDS = 2.0
 LONGEST_WAIT_SECONDS = 60.0
-LEASE_SECONDS = 300.0
-"""Time for which one worker polls a batch exclusively."""
 GIVEN_UP_AFTER = timedelta(hours=26)
 """Providers promise an end within 24 hours."""
 
@@ -85,16 +84,18 @@ def _submit(row: ProviderBatch, batching: Batching, context: RunContext) -> None
         return
     submitting = ProviderBatch.objects.filter(pk=row.pk, state=BatchState.SUBMITTING, token=row.token)
     submitted = ProviderBatch.objects.filter(pk=row.pk, external_id=external_id)
-    taken = retry_when_lost(
-        lambda: submitting.update(
-            state=BatchState.SUBMITTED,
-            external_id=external_id,
-            submitted=timezone.now(),
-            next_look=DatabaseNow() + FIRST_LOOK_SECONDS,
-        ),
-        committed=lambda: submitted.count() or None,
-    )
-    if not taken:
+
+    def store() -> bool:
+        with write_transaction():
+            values = {"external_id": external_id, "submitted": timezone.now()}
+            if not submitting.update(state=BatchState.SUBMITTED, **values):
+                return False
+            due = DatabaseNow() + FIRST_LOOK_SECONDS
+            run = context.run
+            request_job(Job.Kind.BATCH, run.pk, labels=run.target.labels, launch=run.launch, due=due)
+            return True
+
+    if not retry_when_lost(store, committed=lambda: submitted.exists() or None):
         # Another worker took over the preparation and continues without the batch.
         _cancel(batching, external_id)
 
@@ -112,90 +113,61 @@ def _invocation(trial: Trial, context: RunContext) -> Invocation:
 
 
 def must_wait(run_id: int) -> bool:
-    """Return whether a run's trials must wait for its batch. Polls it if due and this process has the labels."""
-    row = ProviderBatch.objects.filter(run=run_id, state=BatchState.SUBMITTED).select_related("run").first()
-    if row is None:
+    """Return whether a run's trials must wait for its batch. Asks its provider if that is due and ours to do."""
+    if not _submitted(run_id).exists():
         return False
-    if _claim_poll(row):
-        _poll(row)
-        row.refresh_from_db()
-    return row.state == BatchState.SUBMITTED
+    for job in jobs.waiting().filter(kind=Job.Kind.BATCH, subject=run_id):
+        run_job(job.pk, check_batch)
+    return _submitted(run_id).exists()
 
 
 def drop(run_id: int) -> None:
     """Cancel the batch of a closed run at once."""
-    ProviderBatch.objects.filter(run=run_id, state=BatchState.SUBMITTED).update(next_look=0.0)
+    Job.objects.filter(kind=Job.Kind.BATCH, subject=run_id).update(due=0.0)
     must_wait(run_id)
 
 
-def due_runs() -> list[int]:
-    """Return the runs whose batch is due for polling."""
-    rows = ProviderBatch.objects.filter(
-        is_ours("run__launch__"), state=BatchState.SUBMITTED, next_look__lt=DatabaseNow()
-    )
-    return list(rows.values_list("run", flat=True)[:100])
-
-
-def _claim_poll(row: ProviderBatch) -> bool:
-    mine = Run.objects.filter(labels_suffice(), is_ours(), pk=OuterRef("run"))
-    due = ProviderBatch.objects.filter(
-        Exists(mine),
-        pk=row.pk,
-        state=BatchState.SUBMITTED,
-        next_look=row.next_look,
-        next_look__lt=DatabaseNow(),
-    )
-    token = new_token()
-
-    def claim() -> bool:
-        with write_transaction():
-            lease = DatabaseNow() + LEASE_SECONDS
-            return due.update(next_look=lease, looks=F("looks") + 1, token=token) == 1
-
-    held = ProviderBatch.objects.filter(pk=row.pk, token=token)
-    if not retry_when_lost(claim, committed=lambda: held.exists() or None):
+def check_batch(job: Job) -> bool:
+    """Ask the provider about a run's batch and act on the answer; return whether it is still with the provider."""
+    row = _submitted(job.subject).select_related("run").first()
+    if row is None:
         return False
-    row.token = token
-    return True
-
-
-def _poll(row: ProviderBatch) -> None:
     try:
         context = retry_when_lost(lambda: load_run(row.run_id))
         batching = find_batching(context.provider)
         if isinstance(batching, str):
-            _fail_running(row, batching)
+            _fail_running(job, row, batching)
         elif not row.run.is_open:
             _cancel(batching, row.external_id)
-            retry_when_lost(lambda: _rows(row).update(state=BatchState.CANCELLED))
+            retry_when_lost(lambda: _submitted(row.run_id).update(state=BatchState.CANCELLED))
         else:
-            _follow(row, batching, context)
+            _follow(job, row, batching, context)
     except ProviderError as error:
-        _after_failed_poll(row, str(error))
+        _after_failed_poll(job, row, str(error))
+    return _submitted(row.run_id).exists()
 
 
-def _follow(row: ProviderBatch, batching: Batching, context: RunContext) -> None:
+def _follow(job: Job, row: ProviderBatch, batching: Batching, context: RunContext) -> None:
     progress = batching.poll_batch(row.external_id)
     if progress.failed:
-        _fail_running(row, progress.failed)
+        _fail_running(job, row, progress.failed)
     elif progress.ended:
         _take(row, batching.fetch_batch(row.external_id), context)
     else:
-        _poll_later(row)
+        _poll_later(job)
 
 
-def _poll_later(row: ProviderBatch) -> None:
-    wait = min(LONGEST_WAIT_SECONDS, FIRST_LOOK_SECONDS * 1.5**row.looks)
-    retry_when_lost(lambda: _rows(row).update(next_look=DatabaseNow() + wait))
+def _poll_later(job: Job) -> None:
+    jobs.put_off(job, min(LONGEST_WAIT_SECONDS, FIRST_LOOK_SECONDS * 1.5 ** (job.attempts - 1)))
 
 
-def _after_failed_poll(row: ProviderBatch, sentence: str) -> None:
+def _after_failed_poll(job: Job, row: ProviderBatch, sentence: str) -> None:
     """Poll later: the batch continues while its provider is unreachable. Give up after the deadline."""
     logger.warning("run %s: cannot poll its batch: %s", row.run_id, sentence)
     if timezone.now() - row.submitted > GIVEN_UP_AFTER:
-        _fail_running(row, sentence)
+        _fail_running(job, row, sentence)
     else:
-        _poll_later(row)
+        _poll_later(job)
 
 
 def _take(row: ProviderBatch, answers: Mapping[str, BatchedAnswer], context: RunContext) -> None:
@@ -209,7 +181,7 @@ def _take(row: ProviderBatch, answers: Mapping[str, BatchedAnswer], context: Run
 
     def store() -> None:
         with write_transaction():
-            if _rows(row).update(state=BatchState.ENDED) != 1:
+            if _submitted(row.run_id).update(state=BatchState.ENDED) != 1:
                 return
             BatchAnswer.objects.bulk_create(kept, ignore_conflicts=True, batch_size=500)
             if missing:
@@ -230,9 +202,10 @@ def _fail(row: ProviderBatch, reason: str) -> bool:
     return rows.update(state=BatchState.FAILED, detail=detail) == 1
 
 
-def _fail_running(row: ProviderBatch, reason: str) -> None:
+def _fail_running(job: Job, row: ProviderBatch, reason: str) -> None:
     def fail() -> None:
         with write_transaction():
+            jobs.hold(job)
             if _fail(row, reason):
                 _warn(row.run_id, _warning(reason))
 
@@ -253,6 +226,6 @@ def _cancel(batching: Batching, external_id: str) -> None:
         logger.warning("batch %s cannot be cancelled: %s", external_id, error)
 
 
-def _rows(row: ProviderBatch) -> QuerySet[ProviderBatch]:
-    """Return the batch while it is active."""
-    return ProviderBatch.objects.filter(pk=row.pk, state=BatchState.SUBMITTED)
+def _submitted(run_id: int) -> QuerySet[ProviderBatch]:
+    """Return a run's batch while its provider has it."""
+    return ProviderBatch.objects.filter(run=run_id, state=BatchState.SUBMITTED)

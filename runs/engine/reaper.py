@@ -20,7 +20,7 @@ from runs.errors import ProviderError, RequestError
 from runs.launch.confirmation import start_waiting
 from runs.models import Launch, LeaseCheck, Run
 from runs.models.run import OPEN, RunState
-from runs.workers import claims, holds, request_leases, worker_registry
+from runs.workers import claims, holds, jobs, worker_registry
 
 logger = logging.getLogger(__name__)
 
@@ -112,7 +112,7 @@ def _take_lost_work() -> None:
         )
     for run_id, token in claims.doomed_preparations():
         recording.fail_run(run_id, token, LOST_PREPARATION, [])
-    request_leases.end_lost()
+    jobs.end_lost()
 
 
 def _follow_closed_runs() -> None:

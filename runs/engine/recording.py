@@ -14,6 +14,7 @@ from evalhub.teams.models import Project
 from runs.compare import comparison
 from runs.compare.confirmation import conclude
 from runs.db import outbox, statements
+from runs.db.leases import new_token
 from runs.db.retry import retry_when_lost
 from runs.db.transactions import write_transaction
 from runs.engine import looking
@@ -71,7 +72,7 @@ def record_and_claim(
 
     The claim is None if no trial could be claimed.
     """
-    return _record(claim, result, following=claims.new_token(), may_wait=may_wait)
+    return _record(claim, result, following=new_token(), may_wait=may_wait)
 
 
 def _record(

@@ -22,6 +22,7 @@ from runs.models import (
     Artifact,
     BatchAnswer,
     CommandRecord,
+    Job,
     JudgingRecord,
     Launch,
     ProviderBatch,
@@ -174,7 +175,8 @@ def _spent(run: Run) -> str:
         return f"{spending.budget_reason(run)} Start a new run with a higher budget."
     if spent := month_spent_sentence(run.project):
         return f"{spent} An admin can raise it in the project's settings."
-    if run.reassessments.filter(finished=None).exclude(worker="").exists():
+    reassessed = run.reassessments.filter(finished=None).values("pk")
+    if Job.objects.filter(kind=Job.Kind.REASSESSMENT, subject__in=reassessed).exclude(token="").exists():
         return f"Run {run.pk} is being judged or graded again. Wait until that has finished."
     if ProviderBatch.objects.filter(run=run, state=BatchState.SUBMITTED).exists():
         return f"The batch of run {run.pk} is still being cancelled. Try again in a minute."

@@ -17,14 +17,17 @@ from evaluators.model import Json, Transcript
 from evaluators.redaction import mask_values, redact_patterns
 from evaluators.transcripts import PARSERS, UnreadableTranscript
 from runs.db.disk import DiskFull, check_room_for_commands
+from runs.db.request_job import request_job
+from runs.db.retry import retry_when_lost
 from runs.db.statements import storable_json
+from runs.db.transactions import write_transaction
 from runs.engine.assess import parse_recording
 from runs.engine.context import RunContext
 from runs.engine.task import Task
 from runs.engine.trial import run_agent_in_workspace
 from runs.engine.workspace.trial_folder import trial_folder
 from runs.errors import ProviderError
-from runs.models import Run, Target, TargetTry
+from runs.models import Job, Run, Target, TargetTry
 from runs.models.run_options import RunOptions
 from runs.sandbox.worker_settings import containment, variables_of
 from runs.targets.agents.session_end import broken_by
@@ -35,7 +38,6 @@ from runs.targets.providers.registry import make_provider
 from runs.targets.resolve import resolve_target
 from runs.workers import wakeups
 from runs.workers.claims import Claim
-from runs.workers.labels import own_labels
 from runs.workers.worker_names import worker_name
 from scenarios.models import Suite, SuiteVersion
 from scenarios.spec import ScenarioSpec
@@ -64,18 +66,20 @@ def request_try(
     base_folder: str = "",
 ) -> TargetTry:
     """Store a request to try a definition and wake a worker."""
-    row = TargetTry.objects.create(
-        project=project,
-        by=by,
-        name=definition.name,
-        definition=dict(definition.entry),
-        base_folder=base_folder,
-        labels=list(definition.labels),
-        prompt=prompt[:LONGEST_PROMPT],
-        model=model,
-    )
-    audit.append_event(project, by, "target.try", definition.name, provider=definition.kind)
-    wakeups.try_target(row.pk)
+    with write_transaction():
+        row = TargetTry.objects.create(
+            project=project,
+            by=by,
+            name=definition.name,
+            definition=dict(definition.entry),
+            base_folder=base_folder,
+            prompt=prompt[:LONGEST_PROMPT],
+            model=model,
+        )
+        expires = row.created + row.PATIENCE
+        job = request_job(Job.Kind.TRY, row.pk, labels=definition.labels, expires=expires)
+        audit.append_event(project, by, "target.try", definition.name, provider=definition.kind)
+    wakeups.wake(job)
     return row
 
 
@@ -88,13 +92,15 @@ def wait_for_try(row: TargetTry, seconds: float) -> TargetTry:
     return row
 
 
-def run_try(try_id: int) -> None:
-    """Try a definition on this machine, once, and store what came back."""
-    row = TargetTry.take(try_id, worker_name(), own_labels())
+def try_target(job: Job) -> None:
+    """Try a definition on this machine and store what came back."""
+    asked = TargetTry.objects.filter(pk=job.subject, result__isnull=True)
+    row = asked.select_related("project").first()
     if row is None:
         return
-    row.result = json.loads(storable_json(_result(row)))
-    row.save(update_fields=["result"])
+    asked.update(worker=worker_name())
+    result = json.loads(storable_json(_result(row)))
+    retry_when_lost(lambda: asked.update(result=result))
 
 
 def _result(row: TargetTry) -> dict[str, Json]:

@@ -3,6 +3,7 @@
 from runs.models.batch import BatchAnswer, ProviderBatch
 from runs.models.comparison import Alert, Baseline, Change
 from runs.models.grading import GradeRequest
+from runs.models.job import Job
 from runs.models.judging import JudgingRecord, Review
 from runs.models.measure import GuidanceComparison, Measure, RunDigest, RunMeasure, SubcommandMeasure
 from runs.models.metric_counter import MetricCounter
@@ -40,6 +41,7 @@ __all__ = [
     "GradeRequest",
     "GuidanceComparison",
     "ImportedSession",
+    "Job",
     "JudgeCalibration",
     "JudgingRecord",
     "Launch",

@@ -18,7 +18,7 @@ class BatchState(models.TextChoices):
 
 
 class ProviderBatch(models.Model):
-    """The batch of a run; one with a known id is never submitted again.
+    """The batch of a run; one with a known id is never submitted again. A `Job` says who asks the provider, and when.
 
     submitting ──id──▶ submitted ──results──▶ ended
         │                  ├── no results ──▶ failed
@@ -30,13 +30,10 @@ class ProviderBatch(models.Model):
     external_id = models.CharField(max_length=200, blank=True)
     state = models.CharField(max_length=20)
     token = models.CharField(max_length=32, blank=True)
-    """Token of the preparation that submits it, then of the latest poll."""
+    """Token of the preparation that submits it."""
     detail = models.JSONField(default=dict)
     """`reason`: why the batch failed, wholly or in part."""
     submitted = models.DateTimeField(default=timezone.now)
-    looks = models.PositiveIntegerField(default=0)
-    next_look = models.FloatField(default=0.0)
-    """When the provider is polled next, in the database's seconds."""
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["run"], name="one_batch_a_run")]

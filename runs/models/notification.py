@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from datetime import datetime, timedelta
+from datetime import timedelta
 from urllib.parse import urlsplit
 
 from django.conf import settings
@@ -110,16 +110,14 @@ def new_uid() -> str:
 
 
 class Delivery(models.Model):
-    """One event for one channel.
+    """One event for one channel, sent by the worker that has the channel's `Job`.
 
-    queued ──claim, then begin──▶ sending ──2xx──▶ sent
+    queued ──begin──▶ sending ──2xx──▶ sent
       ▲  └── its reason is gone ──▶ skipped │
       └── no success, within 24 h ──────────┼── after 24 h, or an address that is refused ──▶ failed
                                             └── its worker ended ──▶ failed (never resent automatically)
     """
 
-    LEASE = timedelta(minutes=5)
-    """A claim without a result by then is lost; longer than any attempt takes."""
     RETRIED_FOR = timedelta(hours=24)
     """An attempt that fails this long after the first one is the last."""
 
@@ -129,10 +127,9 @@ class Delivery(models.Model):
     """The same in every attempt, so that a receiver can drop a repetition."""
     state = models.CharField(max_length=8, choices=DeliveryState.choices, default=DeliveryState.QUEUED)
     attempts = models.PositiveIntegerField(default=0)
+    """How often it was sent: only the latest attempt may store its result."""
     first_attempt = models.DateTimeField(null=True)
     next_attempt = models.DateTimeField(default=timezone.now)
-    token = models.CharField(max_length=32, blank=True)
-    lease_until = models.DateTimeField(null=True)
     finished = models.DateTimeField(null=True)
     status = models.PositiveIntegerField(null=True)
     """HTTP status of the last attempt; None for e-mail and where nothing answered."""
@@ -159,9 +156,3 @@ class Delivery(models.Model):
     def is_open(self) -> bool:
         """Whether it may still be sent."""
         return self.state in (DeliveryState.QUEUED, DeliveryState.SENDING)
-
-    @classmethod
-    def due(cls, *, now: datetime) -> models.QuerySet[Delivery]:
-        """Return the deliveries to attempt now that nobody has claimed."""
-        unclaimed = models.Q(lease_until=None) | models.Q(lease_until__lt=now)
-        return cls.objects.filter(unclaimed, state=DeliveryState.QUEUED, next_attempt__lte=now)

@@ -32,23 +32,14 @@ class Cheating(models.TextChoices):
 
 
 class SuiteProof(models.Model):
-    """A request to prove a suite version, and the proofs of its scenarios.
+    """A request to prove a suite version, and the proofs of its scenarios; a `Job` says who works on it."""
 
-    requested ──a worker takes it──▶ taken (`worker`) ──▶ finished (`finished`)
-    """
-
-    LOST_AFTER = timedelta(seconds=10)
-    """A request that no worker has taken by then is sent again."""
     PATIENCE = timedelta(hours=1)
     """A proof without a result by then has expired."""
 
     suite_version = models.ForeignKey(SuiteVersion, on_delete=models.CASCADE, related_name="proofs")
     by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+")
     created = models.DateTimeField(default=timezone.now)
-    worker = models.CharField(max_length=200, blank=True)
-    token = models.CharField(max_length=32, blank=True, default="", db_default="")
-    lease_until = models.FloatField(default=0.0, db_default=0.0)
-    """Unix time until which its worker has it; the worker renews it."""
     finished = models.DateTimeField(null=True)
     max_usd = models.FloatField(null=True)
     """What judges may cost; None asks no judge."""
@@ -69,21 +60,6 @@ class SuiteProof(models.Model):
     def is_waiting(self, *, now: datetime) -> bool:
         """Return whether a result may still arrive."""
         return self.finished is None and now - self.created < self.PATIENCE
-
-    @classmethod
-    def take(cls, proof_id: int, worker: str, *, token: str, lease_until: object) -> SuiteProof | None:
-        """Return the request to the first worker that takes it, None to any other."""
-        untaken = cls.objects.filter(pk=proof_id, worker="", finished=None)
-        taken = untaken.update(worker=worker, token=token, lease_until=lease_until)
-        related = ("suite_version__suite__project", "suite_version__guidance")
-        return cls.objects.select_related(*related).get(pk=proof_id) if taken else None
-
-    @classmethod
-    def untaken(cls, *, now: datetime) -> models.QuerySet[SuiteProof]:
-        """Return requests that no worker has taken for a while and that have not expired."""
-        return cls.objects.filter(
-            finished=None, worker="", created__lt=now - cls.LOST_AFTER, created__gt=now - cls.PATIENCE
-        )
 
 
 class ScenarioProof(models.Model):

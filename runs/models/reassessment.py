@@ -17,11 +17,9 @@ from runs.models.trial import Trial
 class Reassessment(models.Model):
     """A request to judge or grade a run's stored trials again.
 
-    requested ──a worker takes it──▶ taken (`worker`) ──▶ finished ──▶ adopted
+    requested ──a worker does its `Job`──▶ finished ──▶ adopted
     """
 
-    LOST_AFTER = timedelta(seconds=10)
-    """A request that no worker has taken by then is sent again."""
     PATIENCE = timedelta(hours=6)
 
     class Kind(models.TextChoices):
@@ -40,10 +38,6 @@ class Reassessment(models.Model):
     cost_usd = models.FloatField(default=0.0)
     by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+")
     created = models.DateTimeField(default=timezone.now)
-    worker = models.CharField(max_length=200, blank=True)
-    token = models.CharField(max_length=32, blank=True, default="", db_default="")
-    lease_until = models.FloatField(default=0.0, db_default=0.0)
-    """Unix time until which its worker has it; the worker renews it."""
     finished = models.DateTimeField(null=True)
     error = models.TextField(blank=True)
     """Why it ended early; empty if every trial was assessed."""
@@ -69,21 +63,9 @@ class Reassessment(models.Model):
         return RubricCriteria.model_validate(self.rubric).short_hash if self.rubric else ""
 
     @classmethod
-    def take(cls, key: int, worker: str, *, token: str, lease_until: object) -> Reassessment | None:
-        """Return the request to the first worker that takes it, None to any other."""
-        untaken = cls.objects.filter(pk=key, worker="", finished=None)
-        taken = untaken.update(worker=worker, token=token, lease_until=lease_until)
-        return cls.objects.select_related("run__project").get(pk=key) if taken else None
-
-    @classmethod
     def pending(cls, *, now: datetime) -> models.QuerySet[Reassessment]:
         """Return requests that have neither ended nor expired."""
         return cls.objects.filter(finished=None, created__gt=now - cls.PATIENCE)
-
-    @classmethod
-    def untaken(cls, *, now: datetime) -> models.QuerySet[Reassessment]:
-        """Return requests that no worker has taken for a while and that have not expired."""
-        return cls.pending(now=now).filter(worker="", created__lt=now - cls.LOST_AFTER)
 
 
 class ReassessedTrial(models.Model):

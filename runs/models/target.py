@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from django.conf import settings
@@ -10,7 +9,6 @@ from django.db import models
 from django.utils import timezone
 
 from evalhub.teams.models import Project
-from runs.models.labels import LabelsWithin
 
 IMPORTED = "imported"
 """Provider of a target that exists only in imported results and cannot run here."""
@@ -81,13 +79,8 @@ class TargetSlot(models.Model):
 
 
 class TargetCheck(models.Model):
-    """A request to check whether a target works on the workers, and the result.
+    """A request to check whether a target works on the workers, and the result; a `Job` says who works on it."""
 
-    requested ──a worker takes it──▶ taken (`worker`) ──▶ answered (`at`)
-    """
-
-    LOST_AFTER = timedelta(seconds=10)
-    """A request that no worker has taken by then is sent again."""
     PATIENCE = timedelta(minutes=5)
     """A request without a result by then has expired."""
 
@@ -114,31 +107,14 @@ class TargetCheck(models.Model):
         """Return whether a result may still arrive."""
         return self.at is None and now - self.asked < self.PATIENCE
 
-    @classmethod
-    def take(cls, check_id: int, worker: str, labels: Sequence[str] = ()) -> TargetCheck | None:
-        """Return the request to the first worker with the target's labels that takes it, None to any other."""
-        mine = Target.objects.filter(LabelsWithin("labels", labels), pk=models.OuterRef("target"))
-        untaken = cls.objects.filter(models.Exists(mine), pk=check_id, worker="", at=None)
-        taken = untaken.update(worker=worker)
-        return cls.objects.select_related("target__project").get(pk=check_id) if taken else None
-
-    @classmethod
-    def untaken(cls, *, now: datetime) -> models.QuerySet[TargetCheck]:
-        """Return requests that no worker has taken for a while and that have not expired."""
-        return cls.objects.filter(
-            at=None, worker="", asked__lt=now - cls.LOST_AFTER, asked__gt=now - cls.PATIENCE
-        )
-
 
 class TargetTry(models.Model):
     """A prompt for a definition, saved or not, and what came back; deleted after a while.
 
-    requested ──a worker takes it──▶ taken (`worker`) ──▶ answered (`result`)
+    A `Job` says who works on it.
     """
 
     LIFETIME = timedelta(hours=1)
-    LOST_AFTER = timedelta(seconds=10)
-    """A request that no worker has taken by then is sent again."""
     PATIENCE = timedelta(minutes=5)
     """A request without a result by then has expired."""
 
@@ -147,11 +123,11 @@ class TargetTry(models.Model):
     name = models.CharField(max_length=120)
     definition = models.JSONField()
     base_folder = models.CharField(max_length=500, blank=True)
-    labels = models.JSONField(default=list)
     prompt = models.TextField()
     model = models.CharField(max_length=200, blank=True)
     created = models.DateTimeField(default=timezone.now)
     worker = models.CharField(max_length=200, blank=True)
+    """The worker that tries or tried it."""
     result = models.JSONField(null=True)
     """What came back; see `runs.engine.trying`."""
 
@@ -165,21 +141,6 @@ class TargetTry(models.Model):
     def is_waiting(self, *, now: datetime) -> bool:
         """Return whether a result may still arrive."""
         return self.result is None and now - self.created < self.PATIENCE
-
-    @classmethod
-    def take(cls, try_id: int, worker: str, labels: Sequence[str]) -> TargetTry | None:
-        """Return the request to the first worker with the labels that takes it, None to any other."""
-        mine = cls.objects.filter(LabelsWithin("labels", labels), pk=try_id, worker="", result__isnull=True)
-        taken = mine.update(worker=worker)
-        return cls.objects.select_related("project").get(pk=try_id) if taken else None
-
-    @classmethod
-    def untaken(cls, *, now: datetime) -> models.QuerySet[TargetTry]:
-        """Return requests that no worker has taken for a while and that have not expired."""
-        since = now - cls.PATIENCE
-        return cls.objects.filter(
-            worker="", result__isnull=True, created__lt=now - cls.LOST_AFTER, created__gt=since
-        )
 
     @classmethod
     def remove_expired(cls, *, now: datetime) -> None:

@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from evalhub.teams import audit
 from runs.db.disk import CannotStore
+from runs.db.request_job import request_job
 from runs.db.retry import retry_when_lost
 from runs.db.statements import storable
 from runs.db.transactions import write_transaction
@@ -18,14 +19,12 @@ from runs.engine.context import load_fixture
 from runs.engine.judges import make_judge
 from runs.engine.proof_agents import JudgeBudget, ProofSetting
 from runs.errors import ProviderError, RequestError
-from runs.models import ScenarioProof, SuiteProof
+from runs.models import Job, ScenarioProof, SuiteProof
 from runs.results.seals import ScenarioSeal
 from runs.sandbox.worker_settings import containment, variables_of
 from runs.suites.prove import ProvedScenario, prove
-from runs.workers import request_leases, wakeups
-from runs.workers.claims import lease_end, new_token
-from runs.workers.heartbeat import heartbeat
-from runs.workers.worker_names import worker_name
+from runs.workers import jobs, wakeups
+from runs.workers.job_runner import run_job
 from scenarios.hashing import solution_hash
 from scenarios.models import ScenarioVersion, SuiteVersion
 from scenarios.storing import guidance_files
@@ -48,8 +47,8 @@ def request_proof(version: SuiteVersion, *, by: User | None, max_usd: float | No
     newest = version.proofs.first()
     if newest is not None and newest.is_waiting(now=now):
         return newest
-    proof = _create(version, by, max_usd=max_usd)
-    wakeups.prove(proof.pk)
+    proof, job = _create(version, by, max_usd=max_usd)
+    wakeups.wake(job)
     return proof
 
 
@@ -60,31 +59,33 @@ def prove_here(
 
     With `attacks_judge`, the judge also grades answers that try to pass it without the task. Raises `RequestError` if proofs can't run here.
     """
-    proof = _create(version, by, max_usd=max_usd)
-    run_proof(proof.pk, attacks_judge=attacks_judge)
+    proof, job = _create(version, by, max_usd=max_usd)
+    run_job(job.pk, partial(make_proof, attacks_judge=attacks_judge))
     proof.refresh_from_db()
     if proof.error:
         raise RequestError(proof.error)
     return proof
 
 
-def run_proof(proof_id: int, *, attacks_judge: bool = False) -> None:
-    """Make a requested proof, once; a failure becomes its result."""
-    token = new_token()
-    proof = SuiteProof.take(proof_id, worker_name(), token=token, lease_until=lease_end())
-    if proof is not None:
-        with heartbeat.holding(token, "request"):
-            _make(proof, attacks_judge=attacks_judge)
-
-
-def _create(version: SuiteVersion, by: User | None, *, max_usd: float | None = None) -> SuiteProof:
+def _create(
+    version: SuiteVersion, by: User | None, *, max_usd: float | None = None
+) -> tuple[SuiteProof, Job]:
     known = by if getattr(by, "pk", None) else None
-    proof = SuiteProof.objects.create(suite_version=version, by=known, max_usd=max_usd)
-    audit.append_event(version.suite.project, by, "suite.prove", version.suite.slug, version=version.number)
-    return proof
+    with write_transaction():
+        proof = SuiteProof.objects.create(suite_version=version, by=known, max_usd=max_usd)
+        job = request_job(Job.Kind.PROOF, proof.pk, expires=proof.created + proof.PATIENCE)
+        audit.append_event(
+            version.suite.project, by, "suite.prove", version.suite.slug, version=version.number
+        )
+    return proof, job
 
 
-def _make(proof: SuiteProof, *, attacks_judge: bool) -> None:
+def make_proof(job: Job, *, attacks_judge: bool = False) -> None:
+    """Make a requested proof; a failure becomes its result."""
+    related = ("suite_version__suite__project", "suite_version__guidance")
+    proof = SuiteProof.objects.select_related(*related).filter(pk=job.subject, finished=None).first()
+    if proof is None:
+        return
     version = proof.suite_version
     setting = None
     # Kept if this process is stopped.
@@ -92,7 +93,7 @@ def _make(proof: SuiteProof, *, attacks_judge: bool) -> None:
     try:
         setting = replace(setting_of(version, proof.max_usd), attacks_judge=attacks_judge)
         for each in retry_when_lost(lambda: list(stored_scenarios(version))):
-            _store(proof, each, prove(each.scenario, setting))
+            _store(job, proof, each, prove(each.scenario, setting))
         proof.error = ""
     except (ProviderError, RequestError, CannotStore) as error:
         proof.error = storable(str(error))
@@ -137,7 +138,7 @@ def stored_scenarios(version: SuiteVersion) -> Iterator[StoredScenario]:
         yield StoredScenario(stored, ProvedScenario(spec, partial(load_fixture, fixture), solution))
 
 
-def _store(proof: SuiteProof, each: StoredScenario, made: ScenarioSeal) -> None:
+def _store(job: Job, proof: SuiteProof, each: StoredScenario, made: ScenarioSeal) -> None:
     found = {
         "solution": solution_hash(each.scenario.solution),
         "seal": made.seal,
@@ -152,7 +153,7 @@ def _store(proof: SuiteProof, each: StoredScenario, made: ScenarioSeal) -> None:
 
     def store() -> None:
         with write_transaction():
-            request_leases.hold(proof)
+            jobs.hold(job)
             ScenarioProof.objects.get_or_create(proof=proof, scenario_version=each.version, defaults=found)
 
     retry_when_lost(store)

@@ -11,15 +11,17 @@ from django.utils import timezone
 
 from evalhub.teams import audit
 from evaluators.redaction import mask_values
+from runs.db.request_job import request_job
+from runs.db.retry import retry_when_lost
 from runs.db.statements import storable
+from runs.db.transactions import write_transaction
 from runs.errors import ProviderError
-from runs.models import Target, TargetCheck
+from runs.models import Job, Target, TargetCheck
 from runs.sandbox.worker_settings import containment, variables_of
 from runs.targets.providers.base import Availability
 from runs.targets.providers.registry import make_provider
 from runs.targets.resolve import resolve_target
 from runs.workers import wakeups
-from runs.workers.labels import own_labels
 
 
 def request_check(target: Target, *, by: User | None) -> TargetCheck:
@@ -32,22 +34,24 @@ def request_check(target: Target, *, by: User | None) -> TargetCheck:
     if newest is not None and newest.is_waiting(now=now):
         return newest
     answered = target.checks.exclude(at=None).first()
-    target.checks.exclude(pk=answered.pk if answered else 0).delete()
-    check = TargetCheck.objects.create(target=target, by=by if getattr(by, "pk", None) else None)
-    audit.append_event(target.project, by, "target.check", target.name)
-    wakeups.check_target(check.pk)
+    with write_transaction():
+        target.checks.exclude(pk=answered.pk if answered else 0).delete()
+        check = TargetCheck.objects.create(target=target, by=by if getattr(by, "pk", None) else None)
+        expires = check.asked + check.PATIENCE
+        job = request_job(Job.Kind.CHECK, check.pk, labels=target.labels, expires=expires)
+        audit.append_event(target.project, by, "target.check", target.name)
+    wakeups.wake(job)
     return check
 
 
-def run_check(check_id: int) -> None:
-    """Check a target on this machine, once, and store the result."""
-    check = TargetCheck.take(check_id, _here(), own_labels())
+def answer_check(job: Job) -> None:
+    """Check a target on this machine and store the result."""
+    asked = TargetCheck.objects.filter(pk=job.subject, at=None)
+    check = asked.select_related("target__project").first()
     if check is None:
         return
     answer = _answer(check_target(check.target))
-    for name, value in answer.items():
-        setattr(check, name, value)
-    check.save(update_fields=list(answer))
+    retry_when_lost(lambda: asked.update(worker=_here(), **answer))
 
 
 def store_availability(target: Target, availability: Availability) -> None:

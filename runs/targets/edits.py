@@ -17,7 +17,7 @@ from runs.sandbox.worker_settings import containment
 from runs.targets.definitions import read_target
 from runs.targets.import_targets import import_targets
 from runs.targets.paths import refuse_saving
-from runs.workers.claims import sync_target_slots
+from runs.workers.claims import follow_target
 from scenarios.formats.problems import Problem, ScenarioFileError
 
 NEW = "new target"
@@ -38,7 +38,7 @@ def accept_target(target: Target, *, by: User | None) -> None:
             "Import a targets file with an entry of this name."
         )
     if Target.objects.filter(pk=target.pk, accepted=False).update(accepted=True, changed=timezone.now()):
-        sync_target_slots(target)
+        follow_target(target)
         audit.append_event(target.project, by, "target.accept", target.name)
 
 
@@ -84,7 +84,7 @@ def rewrite(target: Target, text: str, *, by: User | None) -> Target:
         target.labels = list(definition.labels)
         target.changed, target.changed_by = timezone.now(), by
         target.save(update_fields=["definition", "provider", "workers", "labels", "changed", "changed_by"])
-        sync_target_slots(target)
+        follow_target(target)
         audit.append_event(target.project, by, "target.change", target.name, provider=definition.kind)
     return target
 

@@ -15,7 +15,7 @@ from runs.models import Target
 from runs.sandbox.worker_settings import containment
 from runs.targets.definitions import TargetDefinition, hints_of_file, read_targets
 from runs.targets.paths import refuse_saving
-from runs.workers.claims import sync_target_slots
+from runs.workers.claims import follow_target
 from scenarios.formats.problems import Problem, ScenarioFileError
 from scenarios.models import SuiteVersion
 
@@ -110,6 +110,6 @@ def _store(
         for name, value in values.items():
             setattr(target, name, value)
         target.save(update_fields=list(values))
-    sync_target_slots(target)
+    follow_target(target)
     audit.append_event(project, by, "target.change", target.name, provider=definition.kind, accepted=accepted)
     return target

@@ -7,7 +7,6 @@ its successor's work.
 
 from __future__ import annotations
 
-import uuid
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,9 +16,10 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from runs.db import statements
 from runs.db.clock import DatabaseNow
+from runs.db.leases import lease_end, new_token
 from runs.db.retry import retry_when_lost
 from runs.db.transactions import one_writer, write_transaction
-from runs.models import Launch, ProviderBatch, Run, RunSlot, Target, TargetSlot, Trial
+from runs.models import Job, Launch, ProviderBatch, Run, RunSlot, Target, TargetSlot, Trial
 from runs.models.batch import BatchState
 from runs.models.labels import LabelsWithin
 from runs.models.run import RunState
@@ -44,16 +44,6 @@ _AS_QUEUED: dict[str, Any] = {
     "activity_exit_code": None,
 }
 """The columns of a trial that returns to the queue."""
-
-
-def new_token() -> str:
-    """Return a fencing token."""
-    return uuid.uuid4().hex
-
-
-def lease_end() -> object:
-    """Return the expression for a lease that begins now."""
-    return DatabaseNow() + float(settings.LEASE_SECONDS)
 
 
 @dataclass(frozen=True)
@@ -255,7 +245,7 @@ def make_slots(run: Run) -> None:
         [RunSlot(run=run, n=n) for n in range(run.concurrency)], ignore_conflicts=True, batch_size=500
     )
     # Read again and locked, because somebody may have changed it since the run was loaded.
-    sync_target_slots(Target.objects.select_for_update(no_key=True).get(pk=run.target_id))
+    follow_target(Target.objects.select_for_update(no_key=True).get(pk=run.target_id))
 
 
 def remove_slots(run_id: int) -> None:
@@ -269,13 +259,16 @@ def remove_slots_of_closed_runs() -> None:
     RunSlot.objects.filter(run__in=closed).delete()
 
 
-def sync_target_slots(target: Target) -> None:
-    """Create or delete a target's slots to match its `workers`."""
+def follow_target(target: Target) -> None:
+    """Create or delete a target's slots to match its `workers`, and let its batches and checks follow its labels."""
     slots = target.workers or 0
     TargetSlot.objects.filter(target=target, n__gte=slots).delete()
     TargetSlot.objects.bulk_create(
         [TargetSlot(target=target, n=n) for n in range(slots)], ignore_conflicts=True
     )
+    batches = Q(kind=Job.Kind.BATCH, subject__in=Run.objects.filter(target=target).values("pk"))
+    checks = Q(kind=Job.Kind.CHECK, subject__in=target.checks.values("pk"))
+    Job.objects.filter(batches | checks).update(labels=target.labels)
 
 
 def runs_with_work() -> QuerySet[Run]:

@@ -17,6 +17,7 @@ from django.db.models import Exists, Min, OuterRef, Q, QuerySet
 
 from evalhub.teams.models import Priority
 from runs.db.clock import DatabaseNow, database_now
+from runs.db.leases import new_token
 from runs.db.retry import retry_when_lost
 from runs.db.transactions import write_transaction
 from runs.models import Run, RunSlot, Target, TargetSlot
@@ -71,7 +72,7 @@ def next_slot(*, launch_id: int | None = None, leaving: LaneSlot | None = None) 
     if leaving is None and not _below_limits(waiting_runs(launch_id)):
         # Without waiting runs, don't take the lock or SQLite's write lock.
         return None
-    token = claims.new_token()
+    token = new_token()
 
     def swap() -> LaneSlot | None:
         with _choosing():

@@ -17,11 +17,11 @@ from evaluators.transcripts.latest import LatestCalls
 from runs.db import statements
 from runs.db.outage import outage
 from runs.db.transactions import write_transaction
-from runs.workers import claims, holds, request_leases
+from runs.workers import claims, holds, jobs
 
 logger = logging.getLogger(__name__)
 
-Kind = Literal["trial", "slot", "run", "request", "launch"]
+Kind = Literal["trial", "slot", "run", "job", "launch"]
 CHECK_SECONDS = 0.5
 """Interval of checks for cancellation; a cancelled agent ends within about this time."""
 ACTIVITY_SECONDS = 2.0
@@ -139,7 +139,7 @@ class Heartbeat:
                 slots=self._tokens_of("slot"),
                 runs=self._tokens_of("run"),
             )
-            request_leases.renew(self._tokens_of("request"))
+            jobs.renew(self._tokens_of("job"))
             if self._tokens_of("launch"):
                 holds.renew_own()
         with self._lock:

@@ -6,6 +6,7 @@ While the broker is away, workers find the same work by polling and do it themse
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -15,8 +16,9 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils.module_loading import import_string
 
-from runs.models import Run, TargetCheck, TargetTry
+from runs.models import Job, Run
 from runs.models.run import RunState
+from runs.workers import jobs
 from runs.workers.holds import is_ours
 from runs.workers.labels import labels_online, own_labels, queue_for, with_labels
 from runs.workers.worker_registry import labels_of_free_workers
@@ -25,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 
 MOST_WOKEN = 100
-"""Most runs whose preparation is requested at once."""
+"""Most preparations, and most jobs of a kind, that are requested at once."""
 
 
 Carrier = Callable[..., object]
@@ -71,13 +73,6 @@ def _queue(labels: Sequence[str], online: Sequence[Sequence[str]]) -> str | None
     return (queue_for(labels, online) or None) if labels else ""
 
 
-def _send_to(labels: Sequence[str], task: str, *args: int) -> None:
-    """Send a task to a worker with these labels if one is online."""
-    queue = _queue(labels, labels_online())
-    if queue is not None:
-        _send(task, *args, queue=queue)
-
-
 def prepare(run_ids: Sequence[int]) -> None:
     """Ask workers to prepare these runs."""
     _prepare(Run.objects.filter(pk__in=run_ids).order_by("pk"))
@@ -113,49 +108,25 @@ def lanes(run_id: int) -> None:
 
     A worker that misses it finds the work within a second.
     """
-    labels = _labels_of(run_id)
+    labels = Run.objects.values_list("target__labels", flat=True).get(pk=run_id)
     queue = _queue(labels, labels_online())
     if queue is not None:
         _send("wake_lanes", times=with_labels(labels, labels_of_free_workers()), queue=queue)
 
 
-def check_batch(run_id: int) -> None:
-    """Ask a worker with the labels of a run's target to check the run's batch."""
-    _send_to(_labels_of(run_id), "check_batch", run_id)
+def wake(job: Job) -> None:
+    """Ask a worker with a job's labels to do it."""
+    _wake(job, labels_online())
 
 
-def check_target(check_id: int) -> None:
-    """Ask a worker with a target's labels to check it."""
-    labels = TargetCheck.objects.values_list("target__labels", flat=True).get(pk=check_id)
-    _send_to(labels, "check_target", check_id)
+def wake_for_waiting_jobs() -> None:
+    """Ask workers to do the oldest jobs that are due, so many of each kind."""
+    online, sent = labels_online(), Counter[str]()
+    for job in jobs.waiting().order_by("pk").iterator():
+        if sent[job.kind] < MOST_WOKEN:
+            sent[job.kind] += _wake(job, online)
 
 
-def try_target(try_id: int) -> None:
-    """Ask a worker with a target's labels to try it."""
-    labels = TargetTry.objects.values_list("labels", flat=True).get(pk=try_id)
-    _send_to(labels, "try_target", try_id)
-
-
-def _labels_of(run_id: int) -> list[str]:
-    labels: list[str] = Run.objects.values_list("target__labels", flat=True).get(pk=run_id)
-    return labels
-
-
-def prove(proof_id: int) -> None:
-    """Ask a worker to make a requested proof."""
-    _send("prove", proof_id)
-
-
-def reassess(key: int) -> None:
-    """Ask a worker to judge or grade stored trials again."""
-    _send("reassess", key)
-
-
-def grade(request_id: int) -> None:
-    """Ask a worker to grade a stored request."""
-    _send("grade", request_id)
-
-
-def deliver(channel_id: int) -> None:
-    """Ask a worker to send what is due for a channel."""
-    _send("deliver", channel_id)
+def _wake(job: Job, online: Sequence[Sequence[str]]) -> bool:
+    queue = _queue(job.labels, online)
+    return queue is not None and _send("do_job", job.pk, queue=queue)

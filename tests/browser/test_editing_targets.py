@@ -6,8 +6,8 @@ from typing import Any
 
 from playwright.sync_api import Page, expect
 
-from runs.engine.trying import run_try
 from runs.models import Target, TargetTry
+from tests.runs.jobs import do_job
 
 
 def test_a_new_target_is_tried_and_saved(
@@ -25,7 +25,7 @@ def test_a_new_target_is_tried_and_saved(
     as_admin.get_by_role("button", name="Try it").focus()
     as_admin.keyboard.press("Enter")
     expect(as_admin.get_by_text("Waiting for a worker")).to_be_visible()
-    run_try(TargetTry.objects.get().pk)
+    do_job(TargetTry.objects.get())
     expect(as_admin.get_by_label("Raw output")).to_have_text("working on the answer\n")
     expect(as_admin.locator("#id_name")).to_have_value("mine")
     as_admin.get_by_role("button", name="YAML").click()
@@ -44,7 +44,7 @@ def test_a_try_needs_no_script(without_script: Page, live_server: Any, project: 
     without_script.locator("#id_name").fill("mine")
     without_script.locator("#id_response").fill("hello there")
     without_script.get_by_role("button", name="Try it").click()
-    run_try(TargetTry.objects.get().pk)
+    do_job(TargetTry.objects.get())
     without_script.get_by_role("link", name="Show the result").click()
     expect(without_script.get_by_label("Final text")).to_have_text("hello there")
     expect(without_script.locator("#id_response")).to_have_value("hello there")

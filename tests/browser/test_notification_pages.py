@@ -6,9 +6,9 @@ from typing import Any
 
 from playwright.sync_api import Page, expect
 
-from runs.alerts.notifications.delivery import deliver_due
 from runs.models import Channel
 from tests.runs.alerts.notifications.channels import SECRET
+from tests.runs.jobs import deliver_due
 from tests.runs.servers import Reply, serving
 
 

@@ -9,9 +9,9 @@ from playwright.sync_api import Page, expect
 
 from runs.engine.recording import close_if_done
 from runs.models import Run, TargetCheck, Trial
-from runs.targets.check import run_check
 from tests.browser.history import fill
 from tests.builders import make_member, make_run, make_suite, make_target, make_trial, make_version
+from tests.runs.jobs import do_job
 
 
 def test_typing_filters_the_runs_and_keeps_the_address(
@@ -155,7 +155,7 @@ def test_a_check_is_polled_until_a_worker_has_answered(
     as_admin.goto(f"{live_server.url}/p/tools/targets/")
     as_admin.get_by_role("button", name="Check local").click()
     expect(as_admin.get_by_text("checking")).to_be_visible()
-    run_check(TargetCheck.objects.get().pk)
+    do_job(TargetCheck.objects.get())
     expect(as_admin.get_by_text("ready")).to_be_visible()
 
 

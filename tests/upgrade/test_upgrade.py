@@ -47,10 +47,10 @@ def empty_database(tmp_path, django_db_blocker) -> Iterator[str]:
         cursor.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
-def upgraded(name: str, address: str) -> dict[str, Any]:
+def upgraded(address: str, *words: str) -> dict[str, Any]:
     environment = {**os.environ, "DATABASE_URL": address}
     ended = subprocess.run(
-        [sys.executable, "-m", "tests.upgrade", name],
+        [sys.executable, "-m", *words],
         cwd=ROOT,
         env=environment,
         capture_output=True,
@@ -65,7 +65,7 @@ def upgraded(name: str, address: str) -> dict[str, Any]:
 @pytest.mark.slow
 @pytest.mark.parametrize("version", ["release_0_1_1"])
 def test_an_upgrade_keeps_runs_and_every_page(version, empty_database, db):
-    after = upgraded(version, empty_database)
+    after = upgraded(empty_database, "tests.upgrade", version)
     assert after["runs"] == RUNS
     assert after["trials"] == {"pass": 85, "fail": 27}
     assert len(after["pages"]) > 90
@@ -75,6 +75,35 @@ def test_an_upgrade_keeps_runs_and_every_page(version, empty_database, db):
     new = tables()
     assert {name for name, table in after["tables"].items() if table != new.get(name)} == set()
     assert new.keys() - after["tables"].keys() == set()
+
+
+LOST = "Its worker was lost."
+"""How work ends whose worker was stopped for the upgrade."""
+
+
+@pytest.mark.slow
+@pytest.mark.database
+def test_open_work_of_each_kind_ends_once(empty_database):
+    after = upgraded(empty_database, "tests.upgrade.open_work")
+    assert after["jobs"] == {
+        "proof": 2,
+        "reassessment": 2,
+        "grading": 2,
+        "check": 2,
+        "try": 2,
+        "batch": 1,
+        "channel": 1,
+    }
+    assert after["ends"] == {
+        "proofs": ["", f"{LOST} Prove the suite again."],
+        "reassessments": ["", f"{LOST} Request it again."],
+        "gradings": [None, "The worker that graded it was lost. Send it again."],
+        "checks": ["", f"{LOST} Check the target again."],
+        "tries": [None, f"{LOST} Try the target again."],
+        "batches": ["failed"],
+        "deliveries": ["sent", "failed"],
+    }
+    assert (after["left"], after["sent"]) == (0, 1)
 
 
 @pytest.mark.slow

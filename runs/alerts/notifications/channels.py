@@ -17,7 +17,8 @@ from django.views.decorators.debug import sensitive_variables
 from evalhub.teams import audit
 from evalhub.teams.models import Project
 from runs.alerts.notifications.signing import decode_key
-from runs.models import Channel, Delivery, Notification
+from runs.db.request_job import request_job
+from runs.models import Channel, Delivery, Job, Notification
 from runs.models.notification import CHOSEN_EVENTS, ChannelKind, DeliveryState, NotificationEvent
 from runs.workers import wakeups
 
@@ -73,7 +74,8 @@ def send_test(channel: Channel, *, by: User | None) -> Delivery:
             project=channel.project, event=event, key=f"test:{channel.pk}:{uuid.uuid4().hex}", by=by
         )
         delivery = Delivery.objects.create(notification=notification, channel=channel)
-    wakeups.deliver(channel.pk)
+        job = request_job(Job.Kind.CHANNEL, channel.pk)
+    wakeups.wake(job)
     return delivery
 
 
@@ -82,11 +84,12 @@ def send_again(delivery: Delivery, *, by: User | None) -> bool:
     with transaction.atomic():
         failed = Delivery.objects.filter(pk=delivery.pk, state=DeliveryState.FAILED)
         again = {"next_attempt": timezone.now(), "first_attempt": None, "finished": None, "attempts": 0}
-        if failed.update(state=DeliveryState.QUEUED, lease_until=None, token="", **again) != 1:
+        if failed.update(state=DeliveryState.QUEUED, **again) != 1:
             return False
         project = delivery.channel.project
         audit.append_event(project, by, "channel.send-again", delivery.channel.name, message=delivery.uid)
-    wakeups.deliver(delivery.channel_id)
+        job = request_job(Job.Kind.CHANNEL, delivery.channel_id)
+    wakeups.wake(job)
     return True
 
 

@@ -9,20 +9,19 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.utils import timezone
 
 from evalhub.teams.models import Project
 from runs.db.disk import CannotStore
+from runs.db.request_job import request_job
 from runs.db.retry import retry_when_lost
 from runs.db.statements import storable_json
+from runs.db.transactions import write_transaction
 from runs.engine.grading.evidence import Grading
 from runs.engine.grading.grade import grade_in_workspace
 from runs.errors import ProviderError, RequestError
-from runs.models.grading import GradeRequest
+from runs.models import GradeRequest, Job
 from runs.sandbox.worker_settings import containment
 from runs.workers import wakeups
-from runs.workers.claims import lease_end, new_token
-from runs.workers.heartbeat import heartbeat
 from scenarios.formats.problems import ScenarioFileError
 
 logger = logging.getLogger(__name__)
@@ -32,8 +31,10 @@ POLL_SECONDS = 0.1
 
 def request_grading(project: Project, grading: Grading, *, by: User) -> GradeRequest:
     """Store a request and wake a worker."""
-    row = GradeRequest.objects.create(project=project, by=by, request=grading.model_dump(mode="json"))
-    wakeups.grade(row.pk)
+    with write_transaction():
+        row = GradeRequest.objects.create(project=project, by=by, request=grading.model_dump(mode="json"))
+        job = request_job(Job.Kind.GRADING, row.pk, expires=row.created + row.LIFETIME)
+    wakeups.wake(job)
     return row
 
 
@@ -46,17 +47,15 @@ def wait_for_result(row: GradeRequest, seconds: float) -> dict[str, Any] | None:
     return row.result
 
 
-def run_request(request_id: int) -> None:
-    """Grade a stored request, once; a failure becomes its result."""
-    token = new_token()
-    row = GradeRequest.claim(request_id, now=timezone.now(), token=token, lease_until=lease_end())
+def grade_request(job: Job) -> None:
+    """Grade a stored request; a failure becomes its result."""
+    row = GradeRequest.objects.filter(pk=job.subject, result__isnull=True).first()
     if row is None:
         return
-    with heartbeat.holding(token, "request"):
-        result = _result(Grading.model_validate(row.request))
-        # Output of commands may contain characters that databases reject.
-        answer = json.loads(storable_json(result))
-        retry_when_lost(lambda: row.finish(answer))
+    result = _result(Grading.model_validate(row.request))
+    # Output of commands may contain characters that databases reject.
+    answer = json.loads(storable_json(result))
+    retry_when_lost(lambda: row.finish(answer))
 
 
 def _result(grading: Grading) -> dict[str, Any]:

@@ -9,10 +9,11 @@ from typing import Any
 from evalhub.lib.numbers import counted, money
 from runs.engine.stored_trials.adopting import adopt
 from runs.engine.stored_trials.reassessed import comparisons
-from runs.engine.stored_trials.reassessing import request_reassessment, run_reassessment
+from runs.engine.stored_trials.reassessing import reassess, request_reassessment
 from runs.engine.stored_trials.reassessment_plan import estimate_reassessment, ready_rubric
 from runs.errors import RequestError
-from runs.models import Run
+from runs.models import Job, Run
+from runs.workers.job_runner import run_job
 from scenarios.commands import FAILED, EvalhubCommand, Refused, Result, acting_user
 
 
@@ -55,7 +56,7 @@ class ReassessCommand(EvalhubCommand):
             max_usd=options.get("max_usd"),
             wakes=False,
         )
-        run_reassessment(made.pk)
+        run_job(Job.objects.get(kind=Job.Kind.REASSESSMENT, subject=made.pk).pk, reassess)
         found = next(each for each in comparisons(run) if each.made.pk == made.pk)
         lines = [text, f"{found.changed} of {counted(len(found.pairs), 'outcome')} differ."]
         lines += [

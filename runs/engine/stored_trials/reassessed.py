@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from runs.models import ReassessedTrial, Reassessment, Run
+from runs.models import Job, ReassessedTrial, Reassessment, Run
 
 MOST_SHOWN = 5
 """Reassessments of a run on its page."""
@@ -34,6 +34,8 @@ class ReassessmentResult:
     """A reassessment with its trials."""
 
     made: Reassessment
+    is_taken: bool = False
+    """Whether a worker is at it."""
     pairs: list[TrialPair] = field(default_factory=list)
 
     @property
@@ -48,7 +50,7 @@ class ReassessmentResult:
 
 
 def comparisons(run: Run) -> list[ReassessmentResult]:
-    """Return a run's newest reassessments, newest first, with the trials that changed first. Two queries."""
+    """Return a run's newest reassessments, newest first, with the trials that changed first. Three queries."""
     made = list(run.reassessments.select_related("by", "adopted_by")[:MOST_SHOWN])
     rows = ReassessedTrial.objects.filter(reassessment__in=made).select_related("trial__scenario")
     found: dict[int, list[TrialPair]] = {each.pk: [] for each in made}
@@ -65,8 +67,14 @@ def comparisons(run: Run) -> list[ReassessmentResult]:
                 row.note,
             )
         )
+    jobs = Job.objects.filter(kind=Job.Kind.REASSESSMENT, subject__in=found).exclude(token="")
+    taken = set(jobs.values_list("subject", flat=True))
     return [
-        ReassessmentResult(each, sorted(found[each.pk], key=lambda pair: (not pair.changed, pair.trial)))
+        ReassessmentResult(
+            each,
+            each.pk in taken,
+            sorted(found[each.pk], key=lambda pair: (not pair.changed, pair.trial)),
+        )
         for each in made
     ]
 

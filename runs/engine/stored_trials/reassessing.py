@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -27,6 +28,7 @@ from evaluators.grading.judges.rubric import DEFAULT_THRESHOLD, JudgeCriteria, R
 from evaluators.model import Complete, Score, Usage, Workspace
 from runs.compare.recompute import outcome_of
 from runs.db.disk import CannotStore, cannot_store, check_room_for_commands
+from runs.db.request_job import request_job
 from runs.db.retry import retry_when_lost
 from runs.db.statements import storable
 from runs.db.transactions import write_transaction
@@ -46,17 +48,14 @@ from runs.engine.workspace.trial_folder import trial_folder
 from runs.engine.workspace.workspace import PostResult
 from runs.errors import ProviderError, RequestError
 from runs.launch.selection import check_judge
-from runs.models import JudgingRecord, ReassessedTrial, Reassessment, Run, Trial
+from runs.models import Job, JudgingRecord, ReassessedTrial, Reassessment, Run, Trial
 from runs.models.run_options import RunOptions
 from runs.models.trial import scores_json
 from runs.results.files.artifacts import StoredFileUnavailable, open_stored
 from runs.results.files.kept_workspace import UNREADABLE, kept_files
 from runs.review.calibrations import calibrated_versions
 from runs.targets.versions import definition_hash
-from runs.workers import request_leases, wakeups
-from runs.workers.claims import lease_end, new_token
-from runs.workers.heartbeat import heartbeat
-from runs.workers.worker_names import worker_name
+from runs.workers import jobs, wakeups
 from scenarios.formats.parsed import FixtureFile
 from scenarios.models import ScenarioVersion
 
@@ -87,8 +86,9 @@ def request_reassessment(
     if kind == Reassessment.Kind.JUDGE and not plan.calls:
         raise RequestError(f"The scenarios of run {run.pk} have no judge. Choose a rubric.")
     known = by if getattr(by, "pk", None) else None
+    judges = kind == Reassessment.Kind.JUDGE
     judge = judge_target(run, judge_model.strip()) if judge_model.strip() else None
-    made = _create_once(
+    made, job = _create_once(
         Reassessment(
             run=run,
             kind=kind,
@@ -99,16 +99,15 @@ def request_reassessment(
             by=known,
         )
     )
-    judges = kind == Reassessment.Kind.JUDGE
     audit.append_event(
         run.project, known, "run.judge-again" if judges else "run.grade-again", f"run {run.pk}"
     )
     if wakes:
-        wakeups.reassess(made.pk)
+        wakeups.wake(job)
     return made
 
 
-def _create_once(made: Reassessment) -> Reassessment:
+def _create_once(made: Reassessment) -> tuple[Reassessment, Job]:
     """Store a request. Raises `RequestError` while an equal one is pending, because judges cost."""
     with write_transaction():
         # Locked, because two people may press at once.
@@ -119,35 +118,26 @@ def _create_once(made: Reassessment) -> Reassessment:
                 done = "judged" if made.kind == Reassessment.Kind.JUDGE else "graded"
                 raise RequestError(f"Run {made.run_id} is already being {done} again. Wait for the results.")
         made.save()
-    return made
+        return made, request_job(Job.Kind.REASSESSMENT, made.pk, expires=made.created + made.PATIENCE)
 
 
-def run_reassessment(key: int) -> None:
-    """Carry a stored request out, once; a failure becomes its result."""
-    token = new_token()
-    made = Reassessment.take(key, worker_name(), token=token, lease_until=lease_end())
+def reassess(job: Job) -> None:
+    """Judge or grade a run's stored trials again, as requested; a failure becomes the request's result."""
+    made = Reassessment.objects.select_related("run__project").filter(pk=job.subject, finished=None).first()
     if made is None:
         return
-    with heartbeat.holding(token, "request"):
-        _carry_out(made)
-
-
-def _carry_out(made: Reassessment) -> None:
     made.error = "The worker was interrupted. Request it again."
     judge: JudgeBudget | None = None
     try:
         context = load_run(made.run_id)
         judge = _judge(made, context) if made.kind == Reassessment.Kind.JUDGE else None
-        assess: Callable[[Trial], ReassessedTrial | None] = (
-            (lambda trial: _judged(made, trial, context, judge))
-            if judge
-            else lambda trial: _graded(made, trial, context)
-        )
         rows = assessable(made.run).select_related("scenario_version", "transcript")
         for key in list(rows.values_list("pk", flat=True)):
             if judge and judge.why_stopped:
                 raise RequestError(f"{judge.why_stopped} The other trials were not judged.")
-            assess(retry_when_lost(partial(rows.get, pk=key)))
+            trial = retry_when_lost(partial(rows.get, pk=key))
+            assessed = _judge_again(made, trial, context, judge) if judge else _grade_again(trial, context)
+            _store(job, made, trial, assessed)
         if judge and judge.is_unpriced:
             raise RequestError(judge.why_stopped)
         made.error = ""
@@ -209,9 +199,20 @@ def _evidence(
     )
 
 
-def _judged(
-    made: Reassessment, trial: Trial, context: RunContext, judge: Complete | None
-) -> ReassessedTrial | None:
+@dataclass(frozen=True)
+class _Assessed:
+    """A trial's scores after it was judged or graded again."""
+
+    rows: list[dict[str, Any]]
+    note: str
+    found: Sequence[Score] = ()
+    """New scores with their judgings."""
+    graded_by: ScenarioVersion | None = None
+    decides: bool = True
+    """Whether the scores say an outcome."""
+
+
+def _judge_again(made: Reassessment, trial: Trial, context: RunContext, judge: Complete | None) -> _Assessed:
     criteria = trial.scenario_version.spec.criteria
     criteria = criteria.model_copy(update={"judge": _judge_criteria(made, criteria)})
     evidence = _evidence(trial, criteria, context, judge, None)
@@ -229,7 +230,7 @@ def _judged(
     if context.run.project.only_calibrated_judges:
         judged = inform(judged, calibrated_versions(context.run.project))
     found += judged
-    return _store(made, trial, [*kept, *scores_json(found)], found, note)
+    return _Assessed([*kept, *scores_json(found)], note, found)
 
 
 def _judge_criteria(made: Reassessment, criteria: Criteria) -> JudgeCriteria | None:
@@ -241,7 +242,7 @@ def _judge_criteria(made: Reassessment, criteria: Criteria) -> JudgeCriteria | N
     return JudgeCriteria(rubric=rubric, pass_threshold=DEFAULT_THRESHOLD)
 
 
-def _graded(made: Reassessment, trial: Trial, context: RunContext) -> ReassessedTrial | None:
+def _grade_again(trial: Trial, context: RunContext) -> _Assessed:
     newest = _newest(trial.scenario_version)
     criteria = newest.spec.criteria
     reason = ""
@@ -273,10 +274,10 @@ def _graded(made: Reassessment, trial: Trial, context: RunContext) -> Reassessed
     blind = [score for score in found if score.message == NOT_RUN]
     if not blind:
         note = " ".join(each.note for each in posted if each.note)
-        return _store(made, trial, rows, (), note, graded_by=newest)
+        return _Assessed(rows, note, graded_by=newest)
     named = ", ".join(need_workspace(criteria))
     note = f"{reason} {len(blind)} of {len(found)} checks need it ({named}), so this trial keeps its stored scores."
-    return _store(made, trial, rows, (), note, decides=False)
+    return _Assessed(rows, note, decides=False)
 
 
 def _newest(version: ScenarioVersion) -> ScenarioVersion:
@@ -298,49 +299,28 @@ def _workspace_files(trial: Trial) -> tuple[tuple[FixtureFile, ...] | None, str]
         return tuple(FixtureFile(file.path, content, file.executable) for file, content in files), ""
 
 
-def _store(
-    made: Reassessment,
-    trial: Trial,
-    rows: list[dict[str, Any]],
-    found: Sequence[Score],
-    note: str,
-    *,
-    decides: bool = True,
-    graded_by: ScenarioVersion | None = None,
-) -> ReassessedTrial:
+def _store(job: Job, made: Reassessment, trial: Trial, assessed: _Assessed) -> None:
     """Store one trial's new scores and judgings, which don't count yet."""
-    outcome = outcome_of(trial, rows)["outcome"] if decides else ""
+    outcome = outcome_of(trial, assessed.rows)["outcome"] if assessed.decides else ""
 
     def store() -> ReassessedTrial:
-        return _stored(made, trial, rows, found, note, outcome, graded_by)
+        with write_transaction():
+            jobs.hold(job)
+            stored = ReassessedTrial.objects.create(
+                reassessment=made,
+                trial=trial,
+                scores=assessed.rows,
+                outcome=outcome,
+                note=storable(assessed.note),
+                graded_by=assessed.graded_by,
+            )
+            judgings = []
+            for score in assessed.found:
+                if score.judging is not None:
+                    values = judging_row(trial.pk, score, counts=False)
+                    judgings.append(JudgingRecord.objects.create(trial_id=values.pop("trial"), **values))
+            stored.judgings.set(judgings)
+        return stored
 
     earlier = ReassessedTrial.objects.filter(reassessment=made, trial=trial)
-    return retry_when_lost(store, committed=earlier.first)
-
-
-def _stored(
-    made: Reassessment,
-    trial: Trial,
-    rows: list[dict[str, Any]],
-    found: Sequence[Score],
-    note: str,
-    outcome: str,
-    graded_by: ScenarioVersion | None,
-) -> ReassessedTrial:
-    with write_transaction():
-        request_leases.hold(made)
-        stored = ReassessedTrial.objects.create(
-            reassessment=made,
-            trial=trial,
-            scores=rows,
-            outcome=outcome,
-            note=storable(note),
-            graded_by=graded_by,
-        )
-        judgings = []
-        for score in found:
-            if score.judging is not None:
-                values = judging_row(trial.pk, score, counts=False)
-                judgings.append(JudgingRecord.objects.create(trial_id=values.pop("trial"), **values))
-        stored.judgings.set(judgings)
-    return stored
+    retry_when_lost(store, committed=earlier.first)

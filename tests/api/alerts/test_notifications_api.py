@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from evalhub.teams.models import AuditEvent
-from runs.alerts.notifications import delivery
 from runs.alerts.notifications.channels import send_test
 from runs.models import Channel, Delivery
 from tests.builders import make_project
 from tests.runs.alerts.notifications.channels import SECRET, webhook
+from tests.runs.jobs import deliver_due
 from tests.runs.servers import Reply, serving
 
 HOOK: dict[str, Any] = {
@@ -108,7 +108,7 @@ def test_deliveries_are_listed_with_the_response(api: Any, project: Any) -> None
     with serving(Reply({"error": "down"}, 503)) as server:
         channel = webhook(project, server.url)
         sent = send_test(channel, by=None)
-        delivery.deliver_due()
+        deliver_due()
     (item,) = api().get("/deliveries", channel=channel.pk, state="queued").json()["items"]
     assert (item["message"], item["event"], item["run"]) == (sent.uid, "test", None)
     assert (item["state"], item["attempts"], item["status"]) == ("queued", 1, 503)

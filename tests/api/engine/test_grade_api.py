@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from runs.engine.grading.requests import run_request
+from runs import tasks
 from runs.models import GradeRequest
 from runs.tasks import tick
-from runs.workers.claims import lease_end, new_token
+from runs.workers import jobs
 from tests.greeting import EXISTS, SUCCEEDS, greeting
+from tests.runs.jobs import do_job, job_of, lapse_jobs
 
 pytestmark = pytest.mark.one_database
 
@@ -24,8 +25,8 @@ class Worker:
     """Does what it is sent at once, in place of Celery."""
 
     def send_task(self, name: str, args: tuple[int, ...]) -> None:
-        assert name == "runs.tasks.grade"
-        run_request(*args)
+        assert name == "runs.tasks.do_job"
+        tasks.do_job(*args)
 
 
 class Nobody:
@@ -86,24 +87,26 @@ def test_it_gives_an_address_when_it_takes_long(api, without_worker):
     assert response.status_code == 202
     address = response.json()["url"].removeprefix("/api/v1")
     assert author.get(address).status_code == 202
-    run_request(response.json()["id"])
+    do_job(GradeRequest.objects.get(pk=response.json()["id"]))
     assert author.get(address).json()["outcome"] == "pass"
 
 
 def test_a_request_is_carried_out_once(api, without_worker):
-    made = api("author").post("/grade?wait=0", given(COMMAND)).json()["id"]
-    GradeRequest.objects.update(started=timezone.now())
-    run_request(made)
+    api("author").post("/grade?wait=0", given(COMMAND))
+    made = GradeRequest.objects.get()
+    assert jobs.take(job_of(made).pk)
+    assert not do_job(made)
     assert GradeRequest.objects.get().result is None
 
 
 def test_a_request_whose_worker_was_lost_is_answered(api, without_worker):
     author = api("author")
     made = author.post("/grade?wait=0", given(COMMAND)).json()["id"]
-    late = GradeRequest.claim(made, now=timezone.now(), token=new_token(), lease_until=lease_end())
+    late = GradeRequest.objects.get(pk=made)
+    assert jobs.take(job_of(late).pk)
     tick()
     assert author.get(f"/grade/{made}").status_code == 202
-    GradeRequest.objects.update(lease_until=1.0)
+    lapse_jobs()
     tick()
     late.finish({"graded": {}})
     answer = author.get(f"/grade/{made}")
@@ -115,10 +118,7 @@ def test_a_lost_message_is_sent_again(api, without_worker):
     made = api("author").post("/grade?wait=0", given(COMMAND)).json()["id"]
     nobody.sent.clear()
     tick()
-    assert nobody.sent == []
-    GradeRequest.objects.update(created=timezone.now() - GradeRequest.LOST_AFTER * 2)
-    tick()
-    assert nobody.sent == [("runs.tasks.grade", made)]
+    assert nobody.sent == [("runs.tasks.do_job", job_of(GradeRequest.objects.get(pk=made)).pk)]
 
 
 def test_requests_are_gone_after_an_hour(api, without_worker):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from runs.engine.stored_trials.reassessing import run_reassessment
-from runs.models import JudgeCalibration, Run, Trial
+from runs.models import JudgeCalibration, Reassessment, Run, Trial
 from tests.builders import close, make_member, make_run, make_suite
+from tests.runs.jobs import do_job
 from tests.runs.review.judged import judged_trial
 from tests.runs.review.test_assessing_again import run as shell_run  # noqa: F401  # a fixture
 
@@ -65,7 +65,7 @@ def test_a_run_is_assessed_again_and_adopted(api, settings, shell_run, kind):  #
     judge = {"judge_model": "strict", "max_usd": 1} if kind == "judge" else {}
     made = client.post(f"/runs/{run.pk}/reassessments", {"kind": kind, **judge}).json()
     assert made["finished"] is None
-    run_reassessment(made["id"])
+    do_job(Reassessment.objects.get(pk=made["id"]))
     (found,) = client.get(f"/runs/{run.pk}/reassessments").json()["items"]
     (pair,) = found["trials"]
     assert found["error"] == "" and pair["outcome"] == "pass"

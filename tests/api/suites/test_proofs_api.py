@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from runs.models import SuiteProof
-from runs.suites.proof_requests import run_proof
+from runs.tasks import do_job
 from tests.builders import make_compared, make_suite, make_target
 
 
@@ -11,8 +11,8 @@ class Worker:
     """Does what it is sent at once, in place of Celery."""
 
     def send_task(self, name: str, args: tuple[int, ...]) -> None:
-        assert name == "runs.tasks.prove"
-        run_proof(*args)
+        assert name == "runs.tasks.do_job"
+        do_job(*args)
 
 
 worker = Worker()
@@ -32,7 +32,7 @@ def test_a_requested_proof_is_made_and_read(api, project, settings, tmp_path):
 
 def test_a_pending_proof_is_not_requested_twice(api, project):
     version = make_suite(project)
-    pending = SuiteProof.objects.create(suite_version=version, worker="elsewhere")
+    pending = SuiteProof.objects.create(suite_version=version)
     found = api("runner").post(f"/suites/{version.suite.slug}/proofs").json()
     assert (found["id"], found["finished"]) == (pending.pk, None)
 

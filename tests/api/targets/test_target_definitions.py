@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from runs.engine.trying import run_try
 from runs.models import Target, TargetTry
 from tests.builders import make_target
+from tests.runs.jobs import do_job
 
 MOCK = {"definition": {"name": "local", "provider": "mock", "response": "hi"}}
 
@@ -47,7 +47,7 @@ def test_a_stored_target_is_tried_without_a_trial(api, project, served):
     client = api("runner")
     waiting = client.post("/target-tries?wait=0", {"target": "local", "prompt": "Go"})
     assert (waiting.status_code, waiting.json()["state"]) == (202, "waiting")
-    run_try(TargetTry.objects.get().pk)
+    do_job(TargetTry.objects.get())
     found = client.get(waiting.json()["url"].removeprefix("/api/v1")).json()
     assert (found["state"], found["result"]["exit_code"], found["result"]["call_count"]) == ("finished", 0, 0)
 

@@ -10,11 +10,12 @@ import pytest
 from django.db import OperationalError, connection
 
 from runs.engine.reaper import reap
-from runs.engine.stored_trials.reassessing import request_reassessment, run_reassessment
+from runs.engine.stored_trials.reassessing import request_reassessment
 from runs.models import ReassessedTrial, Reassessment
-from runs.workers.claims import lease_end, new_token
+from runs.workers import jobs
 from runs.workers.heartbeat import heartbeat
 from tests.runs import carried
+from tests.runs.jobs import do_job, job_of, lapse_jobs
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -29,9 +30,9 @@ def requested() -> Reassessment:
 
 def taken(requested: Reassessment) -> str:
     """Let another process take a request; return its token."""
-    token = new_token()
-    assert Reassessment.take(requested.pk, "elsewhere:1", token=token, lease_until=lease_end())
-    return token
+    job = jobs.take(job_of(requested).pk)
+    assert job
+    return job.token
 
 
 def test_a_lost_worker_leaves_no_request_open(requested):
@@ -39,7 +40,7 @@ def test_a_lost_worker_leaves_no_request_open(requested):
     reap()
     requested.refresh_from_db()
     assert requested.finished is None
-    Reassessment.objects.update(lease_until=1.0)
+    lapse_jobs()
     reap()
     requested.refresh_from_db()
     assert requested.finished is not None
@@ -48,7 +49,7 @@ def test_a_lost_worker_leaves_no_request_open(requested):
 
 def test_a_worker_keeps_what_it_is_at(requested, settings):
     settings.LEASE_SECONDS = 1
-    with heartbeat.holding(taken(requested), "request"):
+    with heartbeat.holding(taken(requested), "job"):
         time.sleep(2)
         reap()
     requested.refresh_from_db()
@@ -60,12 +61,12 @@ def run_and_lose_at(statement: str, requested: Reassessment) -> None:
 
     def lose(execute: Callable[..., Any], sql: str, *rest: Any) -> Any:
         if statement in sql:
-            Reassessment.objects.filter(finished=None).update(lease_until=1.0)
+            lapse_jobs()
             reap()
         return execute(sql, *rest)
 
     with connection.execute_wrapper(lose):
-        run_reassessment(requested.pk)
+        do_job(requested)
     requested.refresh_from_db()
 
 
@@ -97,7 +98,7 @@ class LosesOnce:
 def test_a_lost_connection_costs_no_work(requested):
     losing = LosesOnce('INSERT INTO "runs_reassessedtrial"', 'UPDATE "runs_reassessment" SET "error"')
     with connection.execute_wrapper(losing):
-        run_reassessment(requested.pk)
+        do_job(requested)
     assert losing.kinds == []
     requested.refresh_from_db()
     assert (requested.finished is not None, requested.error) == (True, "")

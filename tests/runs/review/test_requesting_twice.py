@@ -9,11 +9,12 @@ import pytest
 from django.db import connections
 from django.utils import timezone
 
-from runs.engine.stored_trials.reassessing import request_reassessment, run_reassessment
+from runs.engine.stored_trials.reassessing import request_reassessment
 from runs.errors import RequestError
 from runs.models import Reassessment, Run
 from tests.builders import make_target
 from tests.runs import carried
+from tests.runs.jobs import do_job
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -41,7 +42,7 @@ def test_a_second_request_is_refused_while_the_first_is_pending(run: Run) -> Non
     ask(run, "grade")
     with pytest.raises(RequestError, match="already being graded again"):
         ask(run, "grade")
-    run_reassessment(first.pk)
+    do_job(first)
     ask(run)
 
 

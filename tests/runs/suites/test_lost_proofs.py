@@ -11,10 +11,11 @@ from django.db import OperationalError, connection
 
 from runs.engine.reaper import reap
 from runs.models import SuiteProof
-from runs.suites.proof_requests import request_proof, run_proof
-from runs.workers.claims import lease_end, new_token
+from runs.suites.proof_requests import request_proof
+from runs.workers import jobs
 from runs.workers.heartbeat import heartbeat
 from tests.builders import make_project, make_suite
+from tests.runs.jobs import do_job, job_of, lapse_jobs
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -23,14 +24,15 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def requested(settings, tmp_path) -> SuiteProof:
     """Return a requested proof that no worker has taken."""
     settings.WORK_DIR = tmp_path
-    return SuiteProof.objects.create(suite_version=make_suite(make_project(), ("create",)))
+    settings.CELERY_APP = "tests.web.conftest.SILENT_APP"
+    return request_proof(make_suite(make_project(), ("create",)), by=None)
 
 
 def taken(requested: SuiteProof) -> str:
     """Let another process take a request; return its token."""
-    token = new_token()
-    assert SuiteProof.take(requested.pk, "elsewhere:1", token=token, lease_until=lease_end())
-    return token
+    job = jobs.take(job_of(requested).pk)
+    assert job
+    return job.token
 
 
 def test_a_proof_of_a_lost_worker_ends_and_another_can_be_requested(requested):
@@ -38,7 +40,7 @@ def test_a_proof_of_a_lost_worker_ends_and_another_can_be_requested(requested):
     reap()
     requested.refresh_from_db()
     assert requested.finished is None
-    SuiteProof.objects.update(lease_until=1.0)
+    lapse_jobs()
     reap()
     requested.refresh_from_db()
     assert requested.finished is not None
@@ -48,7 +50,7 @@ def test_a_proof_of_a_lost_worker_ends_and_another_can_be_requested(requested):
 
 def test_a_worker_keeps_its_proof(requested, settings):
     settings.LEASE_SECONDS = 1
-    with heartbeat.holding(taken(requested), "request"):
+    with heartbeat.holding(taken(requested), "job"):
         time.sleep(2)
         reap()
     requested.refresh_from_db()
@@ -58,12 +60,12 @@ def test_a_worker_keeps_its_proof(requested, settings):
 def test_a_worker_that_was_thought_lost_stores_no_proof(requested):
     def lose(execute: Callable[..., Any], sql: str, *rest: Any) -> Any:
         if 'FROM "scenarios_scenarioversion"' in sql:
-            SuiteProof.objects.filter(finished=None).update(lease_until=1.0)
+            lapse_jobs()
             reap()
         return execute(sql, *rest)
 
     with connection.execute_wrapper(lose):
-        run_proof(requested.pk)
+        do_job(requested)
     requested.refresh_from_db()
     assert requested.error == "Its worker was lost. Prove the suite again."
     assert not requested.scenarios.exists()
@@ -80,7 +82,7 @@ def test_a_lost_connection_costs_no_proof(requested):
         return execute(sql, *rest)
 
     with connection.execute_wrapper(lose_once):
-        run_proof(requested.pk)
+        do_job(requested)
     assert kinds == []
     requested.refresh_from_db()
     assert (requested.finished is not None, requested.error) == (True, "")

@@ -7,11 +7,13 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from runs.models import Target, TargetCheck
-from runs.targets.check import request_check, run_check, store_availability
+from runs.models import Job, Target, TargetCheck
+from runs.targets.check import request_check, store_availability
 from runs.targets.providers.base import Availability
 from runs.targets.target_list import target_row
+from runs.workers import jobs
 from tests.builders import make_project, make_target
+from tests.runs.jobs import do_job, job_of, lapse_jobs
 
 pytestmark = pytest.mark.django_db
 
@@ -30,7 +32,7 @@ def changed(definition: dict) -> Target:
 
 def checked(target: Target) -> TargetCheck:
     check = request_check(target, by=None)
-    run_check(check.pk)
+    do_job(check)
     check.refresh_from_db()
     return check
 
@@ -65,8 +67,8 @@ def test_what_only_a_trial_can_show_is_not_checked():
 
 def test_only_the_first_worker_takes_a_question():
     check = request_check(make_target(make_project()), by=None)
-    assert TargetCheck.take(check.pk, "one") is not None
-    assert TargetCheck.take(check.pk, "two") is None
+    assert jobs.take(job_of(check).pk) is not None
+    assert jobs.take(job_of(check).pk) is None
 
 
 def test_a_second_question_waits_for_the_first():
@@ -98,7 +100,20 @@ def test_what_a_preparation_found_takes_the_place_of_the_last_answer():
 
 
 def test_a_lost_message_is_sent_again_while_somebody_may_wait():
-    target, now = make_target(make_project()), timezone.now()
-    ages = (timedelta(0), TargetCheck.LOST_AFTER * 2, TargetCheck.PATIENCE * 2)
-    checks = [TargetCheck.objects.create(target=target, asked=now - age) for age in ages]
-    assert list(TargetCheck.untaken(now=now)) == [checks[1]]
+    checks = [request_check(make_target(make_project(name)), by=None) for name in ("one", "two", "three")]
+    jobs.take(job_of(checks[1]).pk)
+    Job.objects.filter(pk=job_of(checks[2]).pk).update(expires=timezone.now() - timedelta(seconds=1))
+    assert list(jobs.waiting()) == [job_of(checks[0])]
+    jobs.remove_expired()
+    assert Job.objects.count() == 2
+
+
+def test_a_check_whose_worker_was_lost_says_so():
+    check = request_check(make_target(make_project()), by=None)
+    jobs.take(job_of(check).pk)
+    lapse_jobs()
+    jobs.end_lost()
+    check.refresh_from_db()
+    assert (check.at is not None, check.available) == (True, None)
+    assert check.sentence == "Its worker was lost. Check the target again."
+    assert not Job.objects.exists()

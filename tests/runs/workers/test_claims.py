@@ -179,7 +179,7 @@ def test_a_run_has_as_many_places_as_its_concurrency():
 def test_a_target_caps_all_runs_together():
     project = make_project()
     target = make_target(project, workers=1)
-    claims.sync_target_slots(target)
+    claims.follow_target(target)
     version = make_suite(project, **NO_GATES)
     first, second = running(version), running(version)
     slot = claims.acquire_slot(first, target)
@@ -211,9 +211,9 @@ def test_giving_a_lost_place_back_leaves_its_new_holder_alone():
 
 def test_fewer_workers_of_a_target_mean_fewer_places():
     target = make_target(make_project(), workers=3)
-    claims.sync_target_slots(target)
+    claims.follow_target(target)
     target.workers = 1
-    claims.sync_target_slots(target)
+    claims.follow_target(target)
     assert TargetSlot.objects.filter(target=target).count() == 1
 
 

@@ -6,13 +6,14 @@ import pytest
 
 from runs.engine import lanes, run_here
 from runs.errors import MissingLabels
-from runs.models import Run, Target, TargetCheck, Worker
-from runs.targets.check import run_check
+from runs.models import Run, Target, Worker
+from runs.targets.check import request_check
 from runs.workers import claims, fair_share
 from runs.workers.labels import queue_for, waiting_runs_by_labels, waits
 from runs.workers.worker_registry import heartbeat, workers_online
 from tests.builders import make_project, make_target
 from tests.runs.carrying import launch, running
+from tests.runs.jobs import do_job
 
 pytestmark = pytest.mark.django_db
 
@@ -79,13 +80,14 @@ def test_a_target_that_gets_labels_stops_running_lanes(settings):
 
 
 def test_a_check_is_taken_only_with_the_labels(settings, labelled):
-    check = TargetCheck.objects.create(target=labelled)
+    settings.CELERY_APP = "tests.web.conftest.SILENT_APP"
+    check = request_check(labelled, by=None)
     settings.WORKER_LABELS = ["gpu"]
-    run_check(check.pk)
+    do_job(check)
     check.refresh_from_db()
     assert (check.worker, check.at) == ("", None)
     settings.WORKER_LABELS = ["gpu", "macos"]
-    run_check(check.pk)
+    do_job(check)
     check.refresh_from_db()
     assert check.available
 

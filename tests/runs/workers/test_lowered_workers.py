@@ -10,7 +10,7 @@ from django.db import connections
 
 from runs.engine import lanes, preparation, recording
 from runs.models import Run, Target, TargetSlot, Trial
-from runs.workers.claims import sync_target_slots
+from runs.workers.claims import follow_target
 from tests.builders import make_project
 from tests.runs.carrying import beside, launch, running, shell_target, suite_of, until
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def _limit(target: Target, workers: int | None) -> None:
     Target.objects.filter(pk=target.pk).update(workers=workers)
     target.refresh_from_db()
-    sync_target_slots(target)
+    follow_target(target)
 
 
 def _at_work() -> int:

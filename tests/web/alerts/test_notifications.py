@@ -8,10 +8,10 @@ import pytest
 from django.utils import timezone
 
 from evalhub.teams.models import AuditEvent
-from runs.alerts.notifications.delivery import deliver_due
 from runs.models import Channel, Delivery, Notification
 from tests.builders import make_project
 from tests.runs.alerts.notifications.channels import SECRET, mail, only_delivery, webhook
+from tests.runs.jobs import deliver_due
 from tests.runs.servers import Reply, serving
 from tests.web.screen import main_of, parse
 

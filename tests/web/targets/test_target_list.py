@@ -8,8 +8,8 @@ import pytest
 from django.utils import timezone
 
 from runs.models import TargetCheck, Worker
-from runs.targets.check import run_check
 from tests.builders import make_project, make_run, make_suite, make_target, make_trial
+from tests.runs.jobs import do_job
 from tests.web.screen import parse
 from tests.web.targets.pages import ADDRESS
 
@@ -66,7 +66,7 @@ def test_a_check_waits_for_a_worker_and_shows_its_answer(signed_in, project):
     htmx = {"HX-Request": "true"}
     waiting = client.post(f"{ADDRESS}{target.pk}/check/", headers=htmx).content.decode()
     assert 'hx-trigger="every 1s"' in waiting
-    run_check(TargetCheck.objects.get().pk)
+    do_job(TargetCheck.objects.get())
     text = client.get(f"{ADDRESS}{target.pk}/check/", headers=htmx).content.decode()
     assert "ready" in text and "hx-trigger" not in text
 

@@ -7,9 +7,9 @@ from datetime import timedelta
 
 import pytest
 
-from runs.engine.trying import run_try
 from runs.models import Run, TargetTry, Trial
 from tests.builders import make_target
+from tests.runs.jobs import do_job
 from tests.web.screen import parse
 from tests.web.targets.pages import ADDRESS, actions
 
@@ -24,7 +24,7 @@ def tried(client, definition: str, **more) -> dict:
     response = client.post(NEW, given)
     row = TargetTry.objects.get()
     assert response.url == f"{NEW}?try={row.pk}&view=yaml#try"
-    run_try(row.pk)
+    do_job(row)
     row.refresh_from_db()
     return row.result
 

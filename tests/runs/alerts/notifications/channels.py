@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from evalhub.teams.models import Project
 from runs.alerts.notifications.channels import create_channel
-from runs.models import Channel, Delivery, Run
+from runs.models import Channel, Delivery, Job, Run
 from tests.builders import make_compared, make_suite
 
 SECRET = f"whsec_{base64.b64encode(bytes(range(32))).decode()}"
@@ -45,4 +45,5 @@ def only_delivery() -> Delivery:
 
 def make_due(at: datetime | None = None) -> None:
     """Move every next attempt to now, as if the time until then were over."""
+    Job.objects.filter(kind="channel").update(due=0.0)
     Delivery.objects.update(next_attempt=at or timezone.now())

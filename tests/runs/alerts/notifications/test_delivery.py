@@ -16,8 +16,11 @@ from django.utils import timezone
 
 from runs.alerts.notifications import delivery
 from runs.alerts.notifications.channels import send_again, send_test
-from runs.models import Alert, Channel, Delivery, Notification
+from runs.db.clock import database_now
+from runs.models import Alert, Channel, Delivery, Job, Notification
 from runs.tasks import tick
+from runs.workers import jobs
+from runs.workers.job_runner import run_job
 from tests.builders import make_project
 from tests.runs.alerts.notifications.channels import (
     SECRET,
@@ -27,6 +30,7 @@ from tests.runs.alerts.notifications.channels import (
     slack,
     webhook,
 )
+from tests.runs.jobs import deliver_due, lapse_jobs
 from tests.runs.servers import Reply, Request, serving
 
 DOCS = Path(__file__).parents[4] / "docs/notifications.md"
@@ -53,7 +57,7 @@ def test_a_regression_arrives_with_its_verdict(project: Any, settings: Any) -> N
     with serving(Reply({"ok": True})) as server:
         webhook(project, f"{server.url}/hook")
         run = regressed(project)
-        assert delivery.deliver_due() == 1
+        assert deliver_due() == 1
     (request,) = server.requests
     body = request.json
     assert (request.method, request.path) == ("POST", "/hook")
@@ -81,7 +85,7 @@ def test_a_regression_arrives_with_its_verdict(project: Any, settings: Any) -> N
 def test_the_documented_code_verifies_the_signature(project: Any) -> None:
     with serving(Reply()) as server:
         send_test(webhook(project, server.url), by=None)
-        delivery.deliver_due()
+        deliver_due()
     (request,) = server.requests
     verify = documented_verify()
     verify(SECRET, request.headers, request.body)
@@ -103,7 +107,7 @@ def test_slack_gets_its_own_format_and_escaped_text(project: Any) -> None:
     with serving(Reply(pieces=(b"ok",))) as server:
         slack(project, f"{server.url}/services/T0/B0/token")
         run = regressed(project)
-        delivery.deliver_due()
+        deliver_due()
     body = server.requests[0].json
     assert body["text"] == f"Suspected regression: Basics on local, run {run.pk}"
     assert f"runs/{run.pk}/|Open in evalhub>" in body["blocks"][1]["text"]["text"]
@@ -121,14 +125,14 @@ def test_a_receiver_that_is_away_for_an_hour_gets_it_once(project: Any) -> None:
         regressed(project)
         for _ in range(7):
             before = timezone.now()
-            assert delivery.deliver_due() == 1
+            assert deliver_due() == 1
             row = only_delivery()
             assert (row.state, row.status) == ("queued", 500)
             waits.append(round((row.next_attempt - before).total_seconds() / 60))
-            assert delivery.deliver_due() == 0, "it is not due yet"
+            assert deliver_due() == 0, "it is not due yet"
             make_due()
-        assert delivery.deliver_due() == 1
-        assert delivery.deliver_due() == 0
+        assert deliver_due() == 1
+        assert deliver_due() == 0
     assert waits == [1, 2, 4, 8, 16, 32, 60]
     assert sum(waits) > 60
     row = only_delivery()
@@ -145,20 +149,20 @@ def test_retries_end_after_a_day_and_can_be_started_again(project: Any) -> None:
     with serving(Reply({"error": "down"}, 503)) as server:
         webhook(project, server.url)
         regressed(project)
-        delivery.deliver_due()
+        deliver_due()
         for hours, state in ((23, "queued"), (24, "failed")):
             Delivery.objects.update(first_attempt=timezone.now() - hours * HOUR)
             make_due()
-            delivery.deliver_due()
+            deliver_due()
             assert only_delivery().state == state
         make_due()
-        assert delivery.deliver_due() == 0
+        assert deliver_due() == 0
     assert (only_delivery().status, only_delivery().response) == (503, '{"error": "down"}')
     assert send_again(only_delivery(), by=None)
     assert not send_again(only_delivery(), by=None)
     with serving(Reply()) as server:
         Channel.objects.update(address=server.url)
-        delivery.deliver_due()
+        deliver_due()
     assert only_delivery().state == "sent"
 
 
@@ -168,7 +172,7 @@ def test_nobody_who_listens_is_retried(project: Any) -> None:
         pass
     webhook(project, server.url)
     regressed(project)
-    delivery.deliver_due()
+    deliver_due()
     row = only_delivery()
     assert (row.state, row.status) == ("queued", None)
     assert row.response.startswith("Not reachable: ")
@@ -179,7 +183,7 @@ def test_a_redirect_to_a_private_address_is_not_followed(project: Any) -> None:
     with serving(Reply()) as inside, serving(Reply(status=302, headers={"Location": inside.url})) as server:
         webhook(project, server.url)
         regressed(project)
-        delivery.deliver_due()
+        deliver_due()
     row = only_delivery()
     assert (row.state, row.status) == ("queued", 302)
     assert row.response == (
@@ -195,7 +199,7 @@ def test_a_private_address_is_refused_at_once(project: Any, settings: Any, host:
     with serving(Reply()) as server:
         webhook(project, f"http://{host}:{server.port}/")
         regressed(project)
-        delivery.deliver_due()
+        deliver_due()
     row = only_delivery()
     assert row.state == "failed"
     assert "is not public, and it is not allowed here." in row.response
@@ -207,7 +211,7 @@ def test_metadata_addresses_are_refused_even_if_allowed(project: Any, settings: 
     settings.HTTP_ALLOW = ["169.254.169.254", "0.0.0.0/0"]
     webhook(project, "http://169.254.169.254/latest/meta-data/")
     regressed(project)
-    delivery.deliver_due()
+    deliver_due()
     assert "is an address that is never called" in only_delivery().response
 
 
@@ -222,7 +226,7 @@ def test_answers_are_stored_short_and_without_secrets(project: Any) -> None:
     with serving(echo) as server:
         webhook(project, f"{server.url}{path}")
         regressed(project)
-        delivery.deliver_due()
+        deliver_due()
     response = only_delivery().response
     assert response.startswith("� bad … … xxx")
     assert len(response) <= 1000
@@ -240,7 +244,7 @@ def test_no_address_is_logged(project: Any, caplog: pytest.LogCaptureFixture) ->
         logging.getLogger("httpx").setLevel(settings.LOGGING["loggers"]["httpx"]["level"])
         webhook(project, f"{server.url}/secret-token-of-the-path")
         regressed(project)
-        delivery.deliver_due()
+        deliver_due()
     assert only_delivery().status == 500
     assert "secret-token" not in caplog.text
     assert SECRET not in caplog.text
@@ -252,7 +256,7 @@ def test_a_regression_that_is_taken_back_is_not_sent(project: Any) -> None:
         webhook(project, server.url)
         regressed(project)
         Alert.objects.all().delete()
-        delivery.deliver_due()
+        deliver_due()
     assert server.requests == []
     row = only_delivery()
     assert (row.state, row.response) == ("skipped", "The regression was taken back before this was sent.")
@@ -264,9 +268,9 @@ def test_a_channels_messages_wait_behind_one_that_fails(project: Any) -> None:
     with serving(lambda _: replies.pop(0)) as server:
         channel = webhook(project, server.url)
         first, second = send_test(channel, by=None), send_test(channel, by=None)
-        assert delivery.deliver_due() == 1
+        assert deliver_due() == 1
         make_due()
-        assert delivery.deliver_due() == 2
+        assert deliver_due() == 2
     assert [each.headers["webhook-id"] for each in server.requests] == [first.uid, first.uid, second.uid]
 
 
@@ -274,10 +278,11 @@ def test_a_channels_messages_wait_behind_one_that_fails(project: Any) -> None:
 def test_a_worker_that_ends_before_sending_loses_nothing(project: Any) -> None:
     with serving(Reply()) as server:
         send_test(webhook(project, server.url), by=None)
-        assert delivery.claim(only_delivery().pk, now=timezone.now())
-        assert delivery.deliver_due() == 0, "the claim holds"
-        Delivery.objects.update(lease_until=timezone.now() - HOUR)
-        assert delivery.deliver_due() == 1
+        assert jobs.take(Job.objects.get().pk)
+        assert deliver_due() == 0, "another worker has the job"
+        lapse_jobs()
+        jobs.end_lost()
+        assert deliver_due() == 1
     assert only_delivery().state == "sent"
 
 
@@ -285,11 +290,11 @@ def test_a_worker_that_ends_before_sending_loses_nothing(project: Any) -> None:
 def test_a_worker_that_ends_after_sending_sends_no_second(project: Any) -> None:
     with serving(Reply()) as server:
         send_test(webhook(project, server.url), by=None)
-        claimed = delivery.claim(only_delivery().pk, now=timezone.now())
-        assert claimed
-        assert delivery.begin(claimed, now=timezone.now())
-        Delivery.objects.update(lease_until=timezone.now() - HOUR)
-        assert delivery.deliver_due() == 0
+        assert jobs.take(Job.objects.get().pk)
+        Delivery.objects.update(state="sending", attempts=1)
+        lapse_jobs()
+        jobs.end_lost()
+        assert deliver_due() == 0
     row = only_delivery()
     assert row.state == "failed"
     assert row.response.startswith("The worker ended while it sent this, so it may have arrived.")
@@ -300,11 +305,12 @@ def test_a_worker_that_ends_after_sending_sends_no_second(project: Any) -> None:
 def test_a_lost_claim_sends_nothing(project: Any) -> None:
     with serving(Reply()) as server:
         send_test(webhook(project, server.url), by=None)
-        claimed = delivery.claim(only_delivery().pk, now=timezone.now())
-        assert claimed
-        Delivery.objects.update(lease_until=timezone.now() - HOUR)
-        assert delivery.deliver_due() == 1
-        assert not delivery.begin(claimed, now=timezone.now())
+        lost = jobs.take(Job.objects.get().pk)
+        lapse_jobs()
+        jobs.end_lost()
+        assert deliver_due() == 1
+        with pytest.raises(jobs.JobLost):
+            delivery.deliver_channel(lost)
     assert len(server.requests) == 1
 
 
@@ -312,17 +318,17 @@ def test_a_lost_claim_sends_nothing(project: Any) -> None:
 def test_two_deliverers_at_once_send_once(settings: Any) -> None:
     barrier = threading.Barrier(2)
 
-    def work(channel_id: int) -> None:
+    def work(job_id: int) -> None:
         try:
             barrier.wait(10)
-            delivery.deliver_channel(channel_id)
+            run_job(job_id, delivery.deliver_channel)
         finally:
             connections.close_all()
 
     with serving(Reply(delay=0.05)) as server:
         channel = webhook(make_project(), server.url)
         sent = [send_test(channel, by=None).uid for _ in range(8)]
-        threads = [threading.Thread(target=work, args=(channel.pk,)) for _ in range(2)]
+        threads = [threading.Thread(target=work, args=(Job.objects.get().pk,)) for _ in range(2)]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -338,10 +344,11 @@ def test_the_tick_asks_a_worker_for_each_due_channel(project: Any, settings: Any
     send_test(webhook(project, "https://a.example.org"), by=None)
     later = webhook(project, "https://b.example.org", name="later")
     send_test(later, by=None)
-    Delivery.objects.filter(channel=later).update(next_attempt=timezone.now() + HOUR)
+    Job.objects.filter(subject=later.pk).update(due=database_now() + 3600)
     HEARING.heard.clear()
     tick()
-    assert HEARING.heard == [("runs.tasks.deliver", (Channel.objects.get(name="hook").pk,))]
+    job = Job.objects.get(kind="channel", subject=Channel.objects.get(name="hook").pk)
+    assert HEARING.heard == [("runs.tasks.do_job", (job.pk,))]
 
 
 class _Hearing:
@@ -362,7 +369,7 @@ def test_the_log_keeps_ninety_days(project: Any) -> None:
     with serving(Reply()) as server:
         channel = webhook(project, server.url)
         send_test(channel, by=None)
-        delivery.deliver_due()
+        deliver_due()
     send_test(channel, by=None)
     Notification.objects.update(at=timezone.now() - timedelta(days=91))
     send_test(channel, by=None)

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from evalhub.teams.models import AuditEvent
-from runs.alerts.notifications import delivery
 from runs.alerts.notifications.digest import monday_of, record_digests
 from runs.alerts.triage import triage
 from runs.models import Alert, Channel, Delivery, Notification, Run
 from runs.tasks import digests
 from tests.builders import make_project, make_run, make_suite
 from tests.runs.alerts.notifications.channels import regressed, slack, webhook
+from tests.runs.jobs import deliver_due
 from tests.runs.servers import Reply, serving
 
 MONDAY = datetime(2026, 11, 23, tzinfo=UTC)
@@ -56,7 +56,7 @@ def test_a_digest_says_what_changed(project: Any) -> None:
         move_to_last_week()
         make_run(make_suite(project), outcome="pass")
         assert record_digests(now=MONDAY + timedelta(hours=1)) == 1
-        delivery.deliver_due()
+        deliver_due()
     body = server.requests[0].json
     assert body["type"] == "digest"
     data = body["data"]

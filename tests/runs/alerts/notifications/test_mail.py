@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from runs.alerts.notifications import delivery
 from runs.alerts.triage import triage
 from runs.models import Alert, Delivery
 from tests.builders import make_member
 from tests.runs.alerts.notifications.channels import mail, make_due, only_delivery, regressed
 from tests.runs.alerts.notifications.mail_server import MailServer, mail_server
+from tests.runs.jobs import deliver_due
 
 pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
@@ -32,7 +32,7 @@ def test_a_regression_is_mailed_to_the_recipients(project: Any, server: MailServ
     project.save()
     mail(project)
     run = regressed(project)
-    delivery.deliver_due()
+    deliver_due()
     ((recipients, message),) = server.mails
     assert recipients == ["team@example.org"]
     assert message["Subject"] == f"[evalhub] Suspected regression: Basics on local, run {run.pk}"
@@ -48,12 +48,12 @@ def test_a_mail_server_that_is_away_is_retried(project: Any, server: MailServer)
     server.refusal = "451 Try again later."
     mail(project)
     regressed(project)
-    delivery.deliver_due()
+    deliver_due()
     assert only_delivery().state == "queued"
     assert "Try again later." in only_delivery().response
     server.refusal = ""
     make_due()
-    delivery.deliver_due()
+    deliver_due()
     assert (only_delivery().state, len(server.mails)) == ("sent", 1)
 
 
@@ -61,7 +61,7 @@ def test_without_a_mail_server_the_log_says_what_to_set(project: Any, settings: 
     settings.MAIL_SERVER = False
     mail(project)
     regressed(project)
-    delivery.deliver_due()
+    deliver_due()
     assert only_delivery().response == "No mail server is set up. Set EVALHUB_EMAIL_URL on the workers."
     assert only_delivery().state == "queued"
 
@@ -73,7 +73,7 @@ def test_an_assignment_is_mailed_to_the_assignee_alone(project: Any, server: Mai
     alert = Alert.objects.get(run=regressed(project))
     mail(project, "assigned")
     triage(alert, by=ada, assignee=grace, note="Look at export.")
-    delivery.deliver_due()
+    deliver_due()
     ((recipients, message),) = server.mails
     assert recipients == ["grace@example.org"]
     text = message.get_content()
@@ -86,7 +86,7 @@ def test_an_assignee_without_an_address_is_reported(project: Any, server: MailSe
     alert = Alert.objects.get(run=regressed(project))
     mail(project, "assigned")
     triage(alert, by=None, assignee=make_member(project, name="grace"))
-    delivery.deliver_due()
+    deliver_due()
     assert server.mails == []
     assert only_delivery().state == "failed"
     sentence = "grace has no e-mail address. Set one with 'manage.py create_user grace --email …'."
@@ -99,11 +99,11 @@ def test_an_assignment_that_changed_hands_is_skipped(project: Any, server: MailS
     mail(project, "assigned")
     triage(alert, by=None, assignee=grace)
     triage(alert, by=None, assignee=None)
-    delivery.deliver_due()
+    deliver_due()
     assert server.mails == []
     triage(alert, by=None, assignee=grace)
     project.memberships.filter(user=grace).delete()
-    delivery.deliver_due()
+    deliver_due()
     assert server.mails == []
     assert sorted(Delivery.objects.values_list("state", "response")) == [
         ("skipped", "The alert was assigned to somebody else before this was sent."),

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.db import connection, connections
-from django.utils import timezone
 
 from runs.alerts.notifications import delivery
 from runs.alerts.notifications.channels import send_again, send_test
-from runs.models import Delivery
-from runs.tasks import tick
+from runs.models import Job
+from runs.workers import jobs
 from tests.builders import make_project
 from tests.runs.alerts.notifications.channels import only_delivery, webhook
+from tests.runs.jobs import deliver_due, lapse_jobs
 from tests.runs.servers import Reply, Request, serving
 
 
@@ -29,16 +28,14 @@ def test_a_claim_that_is_lost_just_before_sending_sends_nothing(project: Any) ->
 
     def take_it_first(execute: Any, sql: str, *rest: Any) -> Any:
         if not taken and sql.startswith("UPDATE") and '"attempts"' in sql:
-            taken.append(
-                Delivery.objects.update(token="another", lease_until=timezone.now() + Delivery.LEASE)
-            )
+            taken.append(Job.objects.update(token="another"))
         return execute(sql, *rest)
 
     with serving(Reply()) as server:
         channel = webhook(project, server.url)
         send_test(channel, by=None)
         with connection.execute_wrapper(take_it_first):
-            delivery.deliver_channel(channel.pk)
+            deliver_due()
     assert taken == [1]
     assert server.requests == []
     assert only_delivery().attempts == 0
@@ -47,7 +44,10 @@ def test_a_claim_that_is_lost_just_before_sending_sends_nothing(project: Any) ->
 @pytest.mark.django_db(transaction=True)
 def test_a_result_that_comes_after_send_again_is_dropped() -> None:
     def fail_and_send_again(_: Request) -> Reply:
-        delivery.fail_lost(now=timezone.now() + timedelta(hours=1))
+        lapse_jobs()
+        jobs.end_lost()
+        # Another worker takes the job, and reports what the lost one was sending.
+        deliver_due()
         assert send_again(only_delivery(), by=None)
         connections.close_all()
         return Reply(status=500)
@@ -55,19 +55,34 @@ def test_a_result_that_comes_after_send_again_is_dropped() -> None:
     with serving(fail_and_send_again) as server:
         channel = webhook(make_project(), server.url)
         send_test(channel, by=None)
-        delivery.deliver_channel(channel.pk)
+        deliver_due()
     row = only_delivery()
     assert (row.state, row.attempts, row.status) == ("queued", 0, None)
 
 
+@pytest.mark.django_db(transaction=True)
+def test_a_slow_worker_stores_the_result_of_its_attempt() -> None:
+    def lose(_: Request) -> Reply:
+        lapse_jobs()
+        jobs.end_lost()
+        deliver_due()
+        assert (only_delivery().state, only_delivery().response) == ("failed", delivery.LOST)
+        connections.close_all()
+        return Reply()
+
+    with serving(lose) as server:
+        send_test(webhook(make_project(), server.url), by=None)
+        deliver_due()
+    assert (only_delivery().state, only_delivery().attempts) == ("sent", 1)
+    assert len(server.requests) == 1
+
+
 @pytest.mark.django_db
-def test_the_tick_reports_a_message_whose_worker_ended(project: Any) -> None:
-    send_test(webhook(project, "http://127.0.0.1:9"), by=None)
-    claimed = delivery.claim(only_delivery().pk, now=timezone.now())
-    assert claimed
-    assert delivery.begin(claimed, now=timezone.now())
-    tick()
-    assert only_delivery().state == "sending"
-    Delivery.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
-    tick()
-    assert (only_delivery().state, only_delivery().response) == ("failed", delivery.LOST)
+def test_a_message_that_comes_while_others_are_sent_is_not_forgotten(project: Any) -> None:
+    channel = webhook(project, "http://127.0.0.1:9")
+    send_test(channel, by=None)
+    job = jobs.take(Job.objects.get().pk)
+    assert job
+    send_test(channel, by=None)
+    jobs.put_off(job, 3600.0)
+    assert jobs.waiting().get() == job

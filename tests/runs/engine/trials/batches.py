@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from runs.engine import lanes
-from runs.models import ProviderBatch, Run, Target
+from runs.models import Job, Run, Target
 from tests.builders import make_project
 from tests.runs.carrying import launch, suite_of
 
@@ -34,7 +34,7 @@ def batch_run(server, kind: str = "litellm", *, trials: int = 1, **changes) -> R
 
 
 def let_a_look_be_due(run: Run) -> None:
-    ProviderBatch.objects.filter(run=run).update(next_look=1.0)
+    Job.objects.filter(kind="batch", subject=run.pk).update(due=1.0)
 
 
 def carried(run: Run) -> Run:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import pytest
+import yaml
 
 from runs.engine import batches, lanes, preparation
 from runs.models import ProviderBatch, Run, Target
+from runs.targets.edits import rewrite
+from runs.workers import jobs
 from tests.model_server import Answer, serving
 from tests.runs.engine.trials.batches import (
     CITIES,
@@ -16,6 +19,7 @@ from tests.runs.engine.trials.batches import (
     carried,
     let_a_look_be_due,
 )
+from tests.runs.jobs import job_of
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.one_database]
 
@@ -119,15 +123,15 @@ def test_the_batch_is_not_polled_too_early(models):
     models.script.looks_until_done = 9
     run = batch_run(models)
     preparation.prepare_run(run.pk)
-    assert batches.due_runs() == []
+    assert not jobs.waiting().exists()
     for _ in range(20):
         lanes.run_lane(run.pk)
     assert models.script.batches["batch_1"].looks == 1  # that of handing it in
     let_a_look_be_due(run)
-    assert batches.due_runs() == [run.pk]
+    assert jobs.waiting().get() == job_of(run)
     lanes.run_lane(run.pk)
     assert models.script.batches["batch_1"].looks == 2
-    assert batches.due_runs() == []
+    assert not jobs.waiting().exists()
 
 
 def test_a_batch_whose_id_is_known_is_never_submitted_again(models):
@@ -154,10 +158,10 @@ def test_a_batch_of_which_nothing_is_known_is_not_submitted_again(models):
 def test_a_worker_without_the_labels_leaves_a_batch_alone(models, settings):
     run = batch_run(models)
     assert preparation.prepare_run(run.pk)
-    Target.objects.update(labels=["gpu"])
+    labelled = {**run.target.definition, "labels": ["gpu"]}
+    rewrite(Target.objects.get(), yaml.safe_dump(labelled), by=None)
     let_a_look_be_due(run)
-    before = ProviderBatch.objects.values().get()
     assert batches.must_wait(run.pk)
-    assert ProviderBatch.objects.values().get() == before
+    assert job_of(run).attempts == 0
     settings.WORKER_LABELS = ["gpu"]
     assert carried(run).state == "finished"

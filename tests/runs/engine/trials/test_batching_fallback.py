@@ -15,8 +15,8 @@ from runs.engine import batches, lanes, preparation, recording, run_here
 from runs.engine.batch_answers import find_batching
 from runs.engine.context import load_run
 from runs.engine.reaper import reap
-from runs.models import BatchAnswer, ProviderBatch, Run
-from runs.workers import claims
+from runs.models import BatchAnswer, Job, ProviderBatch, Run
+from runs.workers import claims, jobs
 from tests.model_server import Answer, Broken, Failure, serving
 from tests.runs.carrying import lapse
 from tests.runs.engine.trials.batches import (
@@ -146,11 +146,11 @@ def test_a_cancelled_run_cancels_its_batch(models):
     preparation.prepare_run(run.pk)
     recording.cancel_run(run.pk)
     let_a_look_be_due(run)
-    assert batches.due_runs() == [run.pk]
+    assert jobs.waiting().get().subject == run.pk
     lanes.run_lane(run.pk)
     assert len(models.script.requests("/cancel")) == 1
     assert ProviderBatch.objects.get(run=run).state == "cancelled"
-    assert batches.due_runs() == []
+    assert not Job.objects.exists()
 
 
 @pytest.mark.parametrize("ended", [True, False], ids=["ended", "in progress"])

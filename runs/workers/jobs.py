@@ -1,0 +1,144 @@
+"""Who works on what: a job is taken by one worker, which keeps its lease, and ends or waits again.
+
+A worker that is silent for longer than its lease has lost its job. What must not happen twice ends with a sentence
+then, and what the worker stores later is refused; a batch and a channel's messages are taken up by another worker.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
+from django.utils import timezone
+
+from runs.db.clock import DatabaseNow
+from runs.db.leases import lease_end, new_token
+from runs.db.retry import retry_when_lost
+from runs.db.transactions import write_transaction
+from runs.errors import RequestError
+from runs.models import GradeRequest, Job, Launch, Reassessment, SuiteProof, TargetCheck, TargetTry
+from runs.models.labels import LabelsWithin
+from runs.workers.holds import is_ours
+from runs.workers.labels import own_labels
+from runs.workers.worker_names import worker_name
+
+logger = logging.getLogger(__name__)
+
+Kind = Job.Kind
+LOST = {
+    Kind.PROOF: "Its worker was lost. Prove the suite again.",
+    Kind.REASSESSMENT: "Its worker was lost. Request it again.",
+    Kind.GRADING: "The worker that graded it was lost. Send it again.",
+    Kind.CHECK: "Its worker was lost. Check the target again.",
+    Kind.TRY: "Its worker was lost. Try the target again.",
+}
+"""What a subject says whose worker was lost; jobs of other kinds are taken again."""
+
+
+class JobLost(RequestError):
+    """Another worker has the job, or it has ended."""
+
+
+def waiting() -> QuerySet[Job]:
+    """Return the jobs that are due and that nobody works on."""
+    ours = Q(launch=None) | Exists(Launch.objects.filter(is_ours(""), pk=OuterRef("launch")))
+    unexpired = Q(expires=None) | Q(expires__gt=timezone.now())
+    return Job.objects.filter(ours, unexpired, token="", due__lte=DatabaseNow())
+
+
+def take(job_id: int) -> Job | None:
+    """Return a waiting job to the first worker with its labels that takes it, None to any other."""
+    token = new_token()
+    free = waiting().filter(LabelsWithin("labels", own_labels()), pk=job_id)
+    held = Job.objects.filter(pk=job_id, token=token)
+
+    def claim() -> bool:
+        with write_transaction():
+            values = {"worker": worker_name(), "token": token, "lease_until": lease_end()}
+            return free.update(attempts=F("attempts") + 1, **values) == 1
+
+    taken = retry_when_lost(claim, committed=lambda: held.exists() or None)
+    return held.select_related("launch").first() if taken else None
+
+
+def hold(job: Job) -> None:
+    """Keep a job from ending until the transaction ends. Raises `JobLost` if its worker has lost it."""
+    if not _held(job).update(lease_until=lease_end()):
+        raise JobLost(LOST.get(Kind(job.kind), "Its worker was lost."))
+
+
+def finish(job: Job) -> None:
+    """End a job, unless its worker has lost it; one that became due again meanwhile waits."""
+    retry_when_lost(lambda: _held(job).filter(due=job.due).delete()[0] or _held(job).update(token=""))
+
+
+def put_off(job: Job, seconds: float) -> None:
+    """Let a job wait again and be due in so many seconds, unless its worker has lost it or it became due again."""
+    later = {"token": "", "due": DatabaseNow() + seconds}
+    retry_when_lost(lambda: _held(job).filter(due=job.due).update(**later) or _held(job).update(token=""))
+
+
+def renew(tokens: Sequence[str]) -> None:
+    """Renew the leases under these tokens."""
+    if tokens:
+        Job.objects.filter(token__in=tokens).update(lease_until=lease_end())
+
+
+def end_lost() -> None:
+    """End the jobs whose worker has not renewed its lease in time, or let them wait again."""
+    lost = Job.objects.filter(lease_until__lt=DatabaseNow()).exclude(token="")
+    if not lost.exists():
+        return
+    with write_transaction():
+        for job in lost.select_for_update():
+            if job.kind in LOST:
+                _END[Kind(job.kind)](job.subject, LOST[Kind(job.kind)])
+                job.delete()
+            else:
+                Job.objects.filter(pk=job.pk).update(token="", due=0.0)
+
+
+def remove_expired() -> None:
+    """Remove the jobs that no worker has taken in time, and what is kept of tries and gradings for a while."""
+    now = timezone.now()
+    Job.objects.filter(token="", expires__lt=now).delete()
+    TargetTry.remove_expired(now=now)
+    GradeRequest.remove_expired(now=now)
+
+
+def _held(job: Job) -> QuerySet[Job]:
+    return Job.objects.filter(pk=job.pk, token=job.token)
+
+
+def _end_proof(subject: int, sentence: str) -> object:
+    asked = SuiteProof.objects.filter(pk=subject, finished=None)
+    return asked.update(finished=timezone.now(), error=sentence)
+
+
+def _end_reassessment(subject: int, sentence: str) -> object:
+    asked = Reassessment.objects.filter(pk=subject, finished=None)
+    return asked.update(finished=timezone.now(), error=sentence)
+
+
+def _end_grading(subject: int, sentence: str) -> object:
+    refusal = GradeRequest.refusal(sentence, "grade/lost")
+    return GradeRequest.objects.filter(pk=subject, result__isnull=True).update(result=refusal)
+
+
+def _end_check(subject: int, sentence: str) -> object:
+    return TargetCheck.objects.filter(pk=subject, at=None).update(at=timezone.now(), sentence=sentence)
+
+
+def _end_try(subject: int, sentence: str) -> object:
+    refusal = {"error": sentence, "error_kind": "lost"}
+    return TargetTry.objects.filter(pk=subject, result__isnull=True).update(result=refusal)
+
+
+_END: dict[Kind, Callable[[int, str], object]] = {
+    Kind.PROOF: _end_proof,
+    Kind.REASSESSMENT: _end_reassessment,
+    Kind.GRADING: _end_grading,
+    Kind.CHECK: _end_check,
+    Kind.TRY: _end_try,
+}
