@@ -84,8 +84,8 @@ FACES: Mapping[str, frozenset[str]] = {
         imports.store_results results_files.importers results_files.values
     """),
     "launch": _names("""
-        aa_pair confirmation estimate inputs more_trials request run_history selection separation
-        source_files
+        aa_pair confirmation estimate inputs more_trials request run_history run_request selection
+        separation source_files
     """),
     "engine": _names("""
         context judges proof_agents recording retrying run_here stored_trials.adopting

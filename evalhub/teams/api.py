@@ -10,6 +10,7 @@ from django.utils import timezone
 from ninja import Path, Query, Router, Schema, Status
 from pydantic import AwareDatetime
 
+from evalhub.lib.storable_text import Text
 from evalhub.lib.timestamps import moment
 from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.teams.models import ApiToken, Priority, Project
@@ -17,7 +18,7 @@ from evalhub.teams.roles import Role
 from evalhub.teams.tokens import TokenRefused, issue_token, revoke_token, tokens_of
 from evalhub.web.rest.errors import ApiError, declare_answers, not_found
 from evalhub.web.rest.pages import Cursor, PageOut, page_of
-from evalhub.web.rest.request_body import Key, Name, RequestBody, Text
+from evalhub.web.rest.request_body import Key, Name, RequestBody
 
 router = Router(tags=["projects"])
 tokens = Router(tags=["tokens"])

@@ -10,11 +10,12 @@ from ninja import Path, Query, Router, Schema, Status
 from pydantic import Field, HttpUrl, model_validator
 from pydantic_core import PydanticCustomError
 
+from evalhub.lib.storable_text import Text
 from evalhub.lib.timestamps import moment
 from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.web.rest.errors import ApiError, declare_answers, not_found
 from evalhub.web.rest.pages import Cursor, PageOut, page_of
-from evalhub.web.rest.request_body import Key, RequestBody, Text
+from evalhub.web.rest.request_body import Key, RequestBody
 from evaluators.statistics.measure_change import ChangeVerdict
 from runs.alerts.alert_filters import NOBODY, AlertListFilters
 from runs.alerts.triage import triage, triage_all

@@ -8,11 +8,12 @@ from typing import Annotated, Any
 from ninja import Path, Query, Router, Schema
 from pydantic import BaseModel, Field
 
+from evalhub.lib.storable_text import Text
 from evalhub.lib.timestamps import moment
 from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.web.rest.errors import ApiError, declare_answers
 from evalhub.web.rest.pages import Cursor, PageOut, page_of
-from evalhub.web.rest.request_body import Key, Text
+from evalhub.web.rest.request_body import Key
 from evaluators.statistics.measure_change import ChangeVerdict
 from runs.compare.first_divergences import divergences_json
 from runs.compare.side_by_side import MOST_COMPARED, Cell, ComparedRun, compared_with_first, side_by_side

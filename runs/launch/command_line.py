@@ -6,73 +6,55 @@ import shlex
 from collections.abc import Iterator, Sequence
 
 from evalhub.teams.access import DEFAULT_PROJECT
-from evaluators.model import Json
 from runs.launch.request import Request
+from runs.launch.run_request import LABELS, SCENARIOS, TARGETS, RunRequest, asked_fields
+from runs.models.run_options import AMOUNT, COMPARISON, JUDGE, OUTPUT
 from scenarios.models import Guidance
 
+FILES = {
+    "--seed-manifest": "seed",
+    "--snapshot": "snapshot",
+    "--tool-registry": "registry",
+    "--tool-descriptions": "descriptions",
+}
+"""Options that name a file with the option's value."""
+ORDER = (TARGETS, SCENARIOS, AMOUNT, JUDGE, COMPARISON, LABELS, OUTPUT)
 
-def as_command(request: Request, guidance: Sequence[Guidance], document: str = "") -> str:
-    """Return the `run_scenarios` line for a request of one suite, quoted for a POSIX shell.
+
+def as_command(asked: RunRequest, request: Request, guidance: Sequence[Guidance], document: str = "") -> str:
+    """Return the `run_scenarios` line for what was asked of one suite, quoted for a POSIX shell.
 
     `document` is a guidance document's file, as FILE or PATH=FILE, whose version is not stored yet. `guidance` has all versions of the suite: the line must identify one of them. The suite is named, so a file of
     that name in the working directory takes precedence.
     """
     suite = request.suite_versions[0].suite
-    return shlex.join(["manage.py", "run_scenarios", suite.slug, *_arguments(request, guidance, document)])
+    words = [*_other_words(request, guidance, document), *_asked_words(asked)]
+    return shlex.join(["manage.py", "run_scenarios", suite.slug, *words])
 
 
-def _arguments(request: Request, guidance: Sequence[Guidance], document: str) -> Iterator[str]:
+def _other_words(request: Request, guidance: Sequence[Guidance], document: str) -> Iterator[str]:
     slug = request.suite_versions[0].suite.project.slug
     yield from _option("--project", "" if slug == DEFAULT_PROJECT else slug)
-    for name, values in (
-        ("--target", request.targets),
-        ("--model", request.models),
-        ("--guidance", [_unambiguous(each, guidance) for each in request.guidance if each.pk]),
-        ("--guidance", [document]),
-        ("--tags", request.selection.tags),
-        ("--tier", _known(request.selection.tier)),
-        ("--only", request.selection.only),
-        ("--trials", [str(request.options.trials)]),
-        ("--max-trials", _known(request.options.max_trials)),
-        ("--concurrency", _known(request.options.concurrency)),
-        ("--timeout-seconds", _seconds(request.options.timeout_seconds)),
-        ("--max-usd", _seconds(request.options.max_usd)),
-        ("--baseline", [request.options.baseline]),
-        ("--run-tag", request.tags),
-        ("--priority", [request.priority.label] if request.priority else []),
-        ("--judge-model", [request.options.judge_model]),
-        ("--threshold", _seconds(request.options.threshold)),
-        ("--tool-version", [request.tool_version]),
-        ("--branch", [request.branch]),
-        ("--commit", [request.commit]),
-        # Their values are in the form, so the files have to be written first.
-        ("--seed-manifest", _file("seed", request.options.seed)),
-        ("--snapshot", _file("snapshot", request.options.snapshot)),
-        ("--tool-registry", _file("registry", request.options.registry)),
-        ("--tool-descriptions", ["descriptions.yaml"] if request.options.descriptions else []),
-    ):
-        for value in values:
-            yield from _option(name, value)
-    if not request.options.judge:
-        yield "--no-judge"
-    if request.options.until_decided:
-        yield "--until-decided"
-    if request.options.use_cache:
-        yield "--use-cache"
-    if request.options.experiment:
-        yield "--experiment"
+    for each in request.guidance:
+        yield from _option("--guidance", _unambiguous(each, guidance) if each.pk else "")
+    yield from _option("--guidance", document)
+    # Their values are in the form, so the files have to be written first.
+    for flag, name in FILES.items():
+        if getattr(request.options, name) is not None:
+            yield from _option(flag, f"{name}.yaml" if name == "descriptions" else f"{name}.json")
 
 
-def _file(name: str, value: Json) -> list[str]:
-    return [] if value is None else [f"{name}.json"]
-
-
-def _known(number: int | None) -> list[str]:
-    return [] if number is None else [str(number)]
-
-
-def _seconds(limit: float | None) -> list[str]:
-    return [] if limit is None else [str(limit).removesuffix(".0")]
+def _asked_words(asked: RunRequest) -> Iterator[str]:
+    """Yield the options whose values differ from the default."""
+    for field in sorted(asked_fields(), key=lambda each: ORDER.index(each.asked.group)):
+        value = getattr(asked, field.name)
+        if value == field.default:
+            continue
+        if field.kind is bool:
+            yield field.flag
+            continue
+        for each in value if field.kind is list else [value]:
+            yield from _option(field.flag, str(each).removesuffix(".0") if field.kind is float else str(each))
 
 
 def _option(name: str, value: str) -> list[str]:

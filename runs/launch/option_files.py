@@ -41,7 +41,7 @@ def apply_config(project: Project, options: dict[str, Any]) -> None:
     if config.target:
         text = yaml.safe_dump({"targets": [dict(config.target)]}).encode()
         import_targets(project, text, path.name, by=None, base_folder=str(path.resolve().parent))
-        options["target"] = options["target"] or [TARGET]
+        options["targets"] = options["targets"] or [TARGET]
 
 
 def given_sources(options: dict[str, Any]) -> dict[str, Any]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from argparse import ArgumentParser, ArgumentTypeError
 
-from evalhub.teams.models import NAMES, Priority
 from runs.engine import wait
 from runs.exchange.exports.regression_rule import RULES
 from runs.exchange.imports.merged_shards import shard_of
+from runs.launch.run_request import LABELS, SCENARIOS, TARGETS, asked_fields
+from runs.models.run_options import AMOUNT, COMPARISON, JUDGE, OUTPUT
 from scenarios.commands import Arguments, add_project_argument, add_strict_argument, add_summary_argument
 
 
@@ -25,24 +26,46 @@ def add_run_arguments(parser: ArgumentParser) -> None:
     mode.add_argument("--now", action="store_true", help="run in this process, without workers")
     mode.add_argument("--wait", action="store_true", help="run through workers and wait")
     mode.add_argument("--dry-run", action="store_true", help="print what would run, store nothing")
-    _add_scenarios(parser.add_argument_group("what to run"))
-    _add_targets(parser.add_argument_group("on what"))
-    _add_amount(parser.add_argument_group("how many, how long"))
-    _add_judge(parser.add_argument_group("judge"))
-    _add_comparison(parser.add_argument_group("compare with"))
+    _add_scenarios(parser.add_argument_group(SCENARIOS))
+    _add_targets(parser.add_argument_group(TARGETS))
+    _add_amount(parser.add_argument_group(AMOUNT))
+    _add_asked(parser.add_argument_group(JUDGE), JUDGE)
+    _add_comparison(parser.add_argument_group(COMPARISON))
     _add_sources(parser.add_argument_group("values and tools"))
-    _add_labels(parser.add_argument_group("labels stored with the run"))
-    _add_output(parser.add_argument_group("output"))
+    _add_asked(parser.add_argument_group(LABELS), LABELS)
+    _add_output(parser.add_argument_group(OUTPUT))
+
+
+def _add_asked(group: Arguments, title: str) -> None:
+    """Add the options of `RunRequest` that belong under this title."""
+    for each in asked_fields():
+        if each.asked.group != title:
+            continue
+        if each.kind is bool:
+            action = "store_false" if each.default else "store_true"
+            group.add_argument(each.flag, dest=each.name, action=action, help=each.asked.help)
+        elif each.kind is list:
+            group.add_argument(
+                each.flag,
+                dest=each.name,
+                action="append",
+                default=[],
+                metavar=each.asked.metavar or each.flag.strip("-").replace("-", "_").upper(),
+                help=each.asked.help if "repeat" in each.asked.help else f"{each.asked.help}; repeatable",
+            )
+        else:
+            group.add_argument(
+                each.flag,
+                type=each.kind,
+                default=each.default,
+                choices=each.choices or None,
+                metavar=each.asked.metavar,
+                help=each.asked.help,
+            )
 
 
 def _add_scenarios(group: Arguments) -> None:
-    group.add_argument(
-        "--tags", action="append", default=[], help="comma-separated, any may match; repeat to require all"
-    )
-    group.add_argument("--tier", type=int, help="scenarios up to this tier")
-    group.add_argument(
-        "--only", action="append", default=[], metavar="KEY", help="key of a scenario; repeatable"
-    )
+    _add_asked(group, SCENARIOS)
     group.add_argument(
         "--shard",
         type=_shard,
@@ -60,50 +83,15 @@ def _add_scenarios(group: Arguments) -> None:
 
 
 def _add_targets(group: Arguments) -> None:
-    group.add_argument("--target", action="append", default=[], help="name of a target; repeatable")
-    group.add_argument("--targets", metavar="FILE", help="targets file to import into the project")
-    group.add_argument("--model", action="append", default=[], help="model for the target; repeatable")
+    _add_asked(group, TARGETS)
     group.add_argument(
-        "--profile",
-        default="",
-        help="targets and models of a profile in the suite's llm-tool-test-config.toml",
+        "--targets", dest="targets_file", metavar="FILE", help="targets file to import into the project"
     )
 
 
 def _add_amount(group: Arguments) -> None:
-    group.add_argument("--trials", type=int, default=1, help="trials per scenario (default: 1)")
-    group.add_argument(
-        "--until-decided",
-        action="store_true",
-        help="add trials in up to four looks, first to undecided scenarios, until a verdict against the baseline, the"
-        " limit, or little hope of one; two --guidance take turns and are compared with each other",
-    )
-    group.add_argument(
-        "--max-trials",
-        type=int,
-        metavar="N",
-        help="with --until-decided: most trials per scenario of each run (default: 12, at least 4 times --trials,"
-        " which are those of the first look if above 1, else a quarter)",
-    )
-    group.add_argument(
-        "--concurrency", type=int, help="trials at once (default: the target's workers, else 1)"
-    )
-    group.add_argument(
-        "--priority",
-        choices=NAMES,
-        default=Priority.NORMAL.label,
-        help="which launches of the project get its lanes first (default: %(default)s)",
-    )
-    group.add_argument(
-        "--use-cache",
-        action="store_true",
-        help="reuse earlier passes with the same inputs; single trials only",
-    )
+    _add_asked(group, AMOUNT)
     group.add_argument("--no-cache", action="store_false", dest="use_cache", help="run everything (default)")
-    group.add_argument("--timeout-seconds", type=float, help="time limit of scenarios without one")
-    group.add_argument(
-        "--max-usd", type=float, metavar="USD", help="start no further trial once the runs cost this much"
-    )
     group.add_argument(
         "--wait-limit",
         type=_seconds,
@@ -113,30 +101,8 @@ def _add_amount(group: Arguments) -> None:
     )
 
 
-def _add_judge(group: Arguments) -> None:
-    group.add_argument("--no-judge", action="store_true", help="skip the judge")
-    group.add_argument(
-        "--judge-model",
-        default="",
-        help="target or model to judge with; default: the recommended model of a provider whose key is set",
-    )
-    group.add_argument(
-        "--threshold",
-        type=float,
-        help="lowest mean of evaluators that passes, 0 to 1 (default: the suite's, else 1)",
-    )
-
-
 def _add_comparison(group: Arguments) -> None:
-    group.add_argument(
-        "--baseline",
-        default="",
-        metavar="RUN|UUID|FILE|last-pass",
-        help="run or file of results to compare with (default: the pinned baseline, else the newest finished run)",
-    )
-    group.add_argument(
-        "--experiment", action="store_true", help="compare it, but never as a baseline or alert"
-    )
+    _add_asked(group, COMPARISON)
     group.add_argument(
         "--fail-on-regression",
         action="store_true",
@@ -159,18 +125,9 @@ def _add_comparison(group: Arguments) -> None:
     )
 
 
-def _add_labels(group: Arguments) -> None:
-    group.add_argument(
-        "--tool-version", default="", help="version of the tool, if no command of the suite reports it"
-    )
-    group.add_argument("--branch", default="", help="branch of the tool's repository")
-    group.add_argument("--commit", default="", help="commit of the tool's repository")
-    group.add_argument("--run-tag", action="append", default=[], help="tag of the run; repeatable")
-
-
 def _add_output(group: Arguments) -> None:
     group.add_argument("--quiet", action="store_true", help="print no progress")
-    group.add_argument("--verbose", action="store_true", help="print a line for each trial on a terminal too")
+    _add_asked(group, OUTPUT)
     group.add_argument("--json-file", metavar="FILE", help="write the run documents to this file")
     group.add_argument(
         "--archive-file",

@@ -1,6 +1,9 @@
-"""Options of a request for runs."""
+"""Options of a run: how people ask for them, and what is stored with the run."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -11,45 +14,165 @@ DEFAULT_SECONDS = 300.0
 """Default time limit of an agent (as in llm-tool-test)."""
 
 
-class RunOptions(BaseModel):
-    """Options stored with the run as JSON, so that all workers read the same. Times in seconds."""
+@dataclass(frozen=True)
+class Asked:
+    """How people give a value: as an option of `run_scenarios`, and in the form of a new run."""
+
+    group: str
+    """The group of the command's help."""
+    help: str
+    """The help of the command's option."""
+    flag: str = ""
+    """The option; `--` and the field's name by default, `--no-` for a yes."""
+    metavar: str | None = None
+    label: str = ""
+    """The label in the form, if it isn't the field's name."""
+    hint: str = ""
+    """What the form says below the field."""
+    example: str = ""
+    """What the form proposes in place of something that is no number."""
+    more: bool = False
+    """Whether the form shows it under *More*."""
+    in_form: bool = True
+
+
+AMOUNT, JUDGE, COMPARISON, OUTPUT = "how many, how long", "judge", "compare with", "output"
+JudgeModel = Annotated[
+    str,
+    Asked(
+        JUDGE,
+        "target or model to judge with; default: the recommended model of a provider whose key is set",
+        hint="A target or a model. Default: the scenario's, else the target's judge.",
+        more=True,
+    ),
+]
+Baseline = Annotated[
+    str,
+    Asked(
+        COMPARISON,
+        "run or file of results to compare with (default: the pinned baseline, else the newest finished run)",
+        metavar="RUN|UUID|FILE|last-pass",
+        label="Other baseline",
+        hint="A run number or last-pass; replaces the choice in the list.",
+    ),
+]
+Seconds = Annotated[
+    float | None,
+    Field(gt=0, allow_inf_nan=False),
+    Asked(
+        AMOUNT,
+        "time limit of scenarios without one",
+        label="Time limit, seconds",
+        hint="For scenarios without their own limit.",
+        example="a number of seconds, such as 120",
+        more=True,
+    ),
+]
+Dollars = Annotated[
+    float | None,
+    Field(gt=0, allow_inf_nan=False),
+    Asked(
+        AMOUNT,
+        "start no further trial once the runs cost this much",
+        metavar="USD",
+        label="Budget, USD",
+        hint="No further trial starts once the runs cost this much.",
+        example="an amount in US dollars, such as 2.50",
+        more=True,
+    ),
+]
+
+
+class AskedOptions(BaseModel):
+    """The options of a run that people give. Times in seconds."""
+
+    trials: Annotated[
+        int, Field(ge=1, le=1000), Asked(AMOUNT, "trials per scenario (default: 1)", label="Trials each")
+    ] = 1
+    until_decided: Annotated[
+        bool,
+        Asked(
+            AMOUNT,
+            "add trials in up to four looks, first to undecided scenarios, until a verdict against the baseline, the"
+            " limit, or little hope of one; two --guidance take turns and are compared with each other",
+        ),
+    ] = False
+    """Add trials in up to four looks, first to undecided scenarios, until a verdict, the limit, or little hope of one.
+
+    `trials` above 1 are the first look's, else a quarter of the most. Two versions of guidance take turns and are
+    compared with each other.
+    """
+    max_trials: Annotated[
+        int | None,
+        Field(ge=1, le=1000),
+        Asked(
+            AMOUNT,
+            "with --until-decided: most trials per scenario of each run (default: 12, at least 4 times --trials,"
+            " which are those of the first look if above 1, else a quarter)",
+            metavar="N",
+            label="Most trials",
+            hint="Of each scenario, until a verdict. Default: 12, at least 4 times the first look's.",
+        ),
+    ] = None
+    """With `until_decided`: most trials of each scenario of each run. Default: 12, at least 4 times `trials`."""
+    concurrency: Annotated[
+        int | None,
+        Field(ge=1, le=1000),
+        Asked(
+            AMOUNT,
+            "trials at once (default: the target's workers, else 1)",
+            label="At once",
+            hint="Default: the target's setting.",
+        ),
+    ] = None
+    use_cache: Annotated[
+        bool, Asked(AMOUNT, "reuse earlier passes with the same inputs; single trials only")
+    ] = False
+    """Reuse earlier passes with the same inputs; for single trials only."""
+    timeout_seconds: Seconds = None
+    """For scenarios without their own limit."""
+    max_usd: Dollars = None
+    """Budget of the launch: once its runs cost this much, no further trial starts."""
+    judge: Annotated[bool, Asked(JUDGE, "skip the judge")] = True
+    judge_model: JudgeModel = ""
+    """A target's name or a model id; empty means the default judge."""
+    threshold: Annotated[
+        float | None,
+        Field(ge=0, le=1),
+        Asked(
+            JUDGE,
+            "lowest mean of evaluators that passes, 0 to 1 (default: the suite's, else 1)",
+            hint="Lowest mean of evaluators that passes, 0 to 1. Default: the suite's.",
+            example="a number from 0 to 1, such as 0.8",
+            more=True,
+        ),
+    ] = None
+    """The mean of evaluators that a trial needs to pass; overrides the suite's."""
+    baseline: Baseline = ""
+    """A run's number or UUID, or last-pass. Default: the pinned baseline."""
+    experiment: Annotated[bool, Asked(COMPARISON, "compare it, but never as a baseline or alert")] = False
+    """Compared like others, but never a baseline and never an alert."""
+    verbose: Annotated[
+        bool, Asked(OUTPUT, "print a line for each trial on a terminal too", in_form=False)
+    ] = False
+    """Store warnings about what makes no difference to the results, too."""
+
+
+class RunOptions(AskedOptions):
+    """Options stored with the run as JSON, so that all workers read the same."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
-    trials: int = Field(default=1, ge=1, le=1000)
-    concurrency: int | None = Field(default=None, ge=1, le=1000)
-    """None means the target's `workers`, else 1."""
-    timeout_seconds: float | None = Field(default=None, gt=0, allow_inf_nan=False)
-    """For scenarios without their own limit."""
-    judge: bool = True
-    judge_model: str = ""
-    """A target's name or a model id; empty means the default judge."""
-    threshold: float | None = Field(default=None, ge=0, le=1)
-    """The aggregate score that a trial needs to pass; overrides the suite's."""
-    baseline: str = ""
-    """A run's number, `last-pass`, or empty for the pinned baseline."""
     baseline_note: str = ""
     """What a reader must know of a baseline that is a file, in a sentence."""
     baseline_file: Json = None
     """Of runs of older releases: `run_id` and `passed` by case of an EvalSuiteResult on disk."""
     shard: str = ""
     """Which part of its suite the run is, such as 1/3; empty for all of it."""
-    verbose: bool = False
-    """Store warnings about what makes no difference to the results, too."""
-    experiment: bool = False
-    """Compared like others, but never a baseline and never an alert."""
-    max_usd: float | None = Field(default=None, gt=0, allow_inf_nan=False)
-    """The launch's budget: once its runs cost this much, no further trial starts."""
-    until_decided: bool = False
-    """Add trials in up to four looks until a verdict, `max_trials`, or no hope of one; `trials` are the first look's."""
-    max_trials: int | None = Field(default=None, ge=1, le=1000)
-    """With `until_decided`: the most trials of each scenario, on each side that is run."""
     looks_with: int | None = None
     """The run whose trials take turns with this one's, looked at together; None if its looks need no other run's."""
     is_old_side: bool = False
     """Of those two, whether it is the one compared with."""
-    use_cache: bool = False
-    """Reuse earlier passes with the same inputs; for single trials only."""
     expected_tool: str | None = None
     """The only tool version that the run accepts; None accepts any."""
     seed: Json = None

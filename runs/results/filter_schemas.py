@@ -8,7 +8,8 @@ from typing import Annotated, Literal
 from ninja import Router
 from pydantic import BaseModel, Field
 
-from evalhub.web.rest.request_body import Key, Text
+from evalhub.lib.storable_text import Text
+from evalhub.web.rest.request_body import Key
 from evaluators.statistics.measure_change import ChangeVerdict
 from runs.results.address_filters import MOST_VALUES
 from runs.results.run_filters import RunListFilters

@@ -8,11 +8,12 @@ from typing import Annotated, Any, Literal
 from ninja import Path, Query, Router, Schema, Status
 from pydantic import BaseModel, Field
 
+from evalhub.lib.storable_text import Text
 from evalhub.lib.timestamps import moment
 from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.web.rest.errors import declare_answers, not_found
 from evalhub.web.rest.pages import ListOut
-from evalhub.web.rest.request_body import Key, Name, RequestBody, Text
+from evalhub.web.rest.request_body import Key, Name, RequestBody
 from runs.engine.stored_trials.adopting import adopt
 from runs.engine.stored_trials.reassessed import ReassessmentResult, comparisons
 from runs.engine.stored_trials.reassessing import request_reassessment

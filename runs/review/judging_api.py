@@ -9,11 +9,12 @@ from django.forms.models import model_to_dict
 from ninja import Path, Query, Router, Schema, Status
 from pydantic import Field
 
+from evalhub.lib.storable_text import Text
 from evalhub.lib.timestamps import moment
 from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.web.rest.errors import declare_answers, not_found
 from evalhub.web.rest.pages import Cursor, PageOut, page_of
-from evalhub.web.rest.request_body import Key, RequestBody, Text
+from evalhub.web.rest.request_body import Key, RequestBody
 from evaluators.redaction import redact_json
 from runs.exchange.exports.document import judging_json
 from runs.models import JudgingRecord, Review

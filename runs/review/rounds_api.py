@@ -9,11 +9,12 @@ from django.db.models import QuerySet
 from ninja import Path, Query, Router, Schema, Status
 from pydantic import BaseModel, Field
 
+from evalhub.lib.storable_text import Text
 from evalhub.lib.timestamps import moment
 from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.web.rest.errors import declare_answers, not_found
 from evalhub.web.rest.pages import ListOut
-from evalhub.web.rest.request_body import Key, RequestBody, Text
+from evalhub.web.rest.request_body import Key, RequestBody
 from evaluators.redaction import redact_json
 from runs.models import ReviewRound, RoundItem
 from runs.review.calibrations import JudgeVersion

@@ -7,10 +7,11 @@ from typing import Annotated, Any
 from ninja import Body, Path, Query, Router, Schema, Status
 from pydantic import Field
 
+from evalhub.lib.storable_text import Text
 from evalhub.lib.timestamps import moment
 from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.web.rest.errors import declare_answers, not_found
-from evalhub.web.rest.request_body import Name, RequestBody, Text
+from evalhub.web.rest.request_body import Name, RequestBody
 from runs.compare.aa_pairs import aa_rates
 from runs.launch.aa_pair import request_aa_pair
 from runs.models import SuiteProof, Target

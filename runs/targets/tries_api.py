@@ -9,9 +9,10 @@ from django.utils import timezone
 from ninja import Path, Query, Router, Schema, Status
 from pydantic import BaseModel, Field
 
+from evalhub.lib.storable_text import Text
 from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.web.rest.errors import REFUSALS, ApiError, ErrorOut, not_found
-from evalhub.web.rest.request_body import JsonValue, Key, RequestBody, Text
+from evalhub.web.rest.request_body import JsonValue, Key, RequestBody
 from runs.engine.trying import LONGEST_PROMPT, PROMPT, request_try, wait_for_try
 from runs.models import Target, TargetTry
 from runs.sandbox.worker_settings import containment

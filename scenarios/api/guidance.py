@@ -8,11 +8,12 @@ from django.db import transaction
 from ninja import Path, Query, Router, Status
 from pydantic import Field
 
+from evalhub.lib.storable_text import Text
 from evalhub.teams import audit
 from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.web.rest.errors import ApiError, declare_answers, not_found
 from evalhub.web.rest.pages import Cursor, PageOut, page_of
-from evalhub.web.rest.request_body import Key, Name, RequestBody, Text
+from evalhub.web.rest.request_body import Key, Name, RequestBody
 from scenarios.api.schemas import GuidanceOut, GuidanceWithFilesOut, guidance_json
 from scenarios.api.suites import find_suite
 from scenarios.formats.parsed import FixtureFile

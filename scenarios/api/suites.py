@@ -8,10 +8,11 @@ from typing import Any
 from django.db.models import QuerySet
 from ninja import Path, Query, Router
 
+from evalhub.lib.storable_text import Text
 from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.web.rest.errors import declare_answers, not_found
 from evalhub.web.rest.pages import Cursor, PageOut, page_of
-from evalhub.web.rest.request_body import Key, Text
+from evalhub.web.rest.request_body import Key
 from scenarios.api.schemas import (
     SuiteOut,
     VersionOut,

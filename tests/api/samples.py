@@ -54,7 +54,7 @@ def make_samples(project: Project, name: str = "Basics") -> dict[str, Any]:
         run=run, baseline=before, measure=measure, verdict="regressed", before=1.0, after=0.0
     )
     rubric = Rubric.objects.create(project=project, sha256="c" * 64, name="Usage", content={"criteria": []})
-    SuiteProof.objects.create(suite_version=version, by=member, worker="here")
+    SuiteProof.objects.create(suite_version=version, by=member)
     graded = GradeRequest.objects.create(project=project, by=member, request={})
     channel = Channel.objects.create(
         project=project, name="Team", kind="email", recipients=["team@example.org"], events=["digest"]

@@ -3,26 +3,16 @@
 from __future__ import annotations
 
 import math
-import re
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
+from evalhub.lib.storable_text import storable_text
 from evalhub.web.paging import LARGEST_KEY
 
 DEEPEST = 60
 """Levels of lists and objects within each other."""
-
-# PostgreSQL keeps no NUL in a text, and half of a surrogate pair isn't a character.
-_UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")
-
-
-def storable_text(text: str) -> str:
-    """Return the text. Raises a validation error where a database could not keep it."""
-    if _UNSTORABLE.search(text):
-        raise PydanticCustomError("unstorable", "It contains a NUL byte or an unpaired surrogate. Remove it.")
-    return text
 
 
 def validate_json(value: Any) -> Any:
@@ -47,7 +37,6 @@ def _check(value: Any, depth: int) -> None:
             _check(item, depth + 1)
 
 
-Text = Annotated[str, AfterValidator(storable_text)]
 Name = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(storable_text)]
 Key = Annotated[int, Field(ge=1, le=LARGEST_KEY)]
 JsonValue = Annotated[Any, AfterValidator(validate_json)]

@@ -8,11 +8,12 @@ from typing import Annotated, Any
 from ninja import Path, Query, Router, Schema, Status
 from pydantic import Field
 
+from evalhub.lib.storable_text import Text
 from evalhub.lib.timestamps import moment
 from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.web.rest.errors import ApiError, declare_answers, not_found
 from evalhub.web.rest.pages import Cursor, PageOut, page_of
-from evalhub.web.rest.request_body import Key, RequestBody, Text
+from evalhub.web.rest.request_body import Key, RequestBody
 from runs.alerts.notifications.channels import ChannelRefused, change_channel, create_channel, delete_channel
 from runs.models import Channel, Delivery
 from runs.models.notification import ChannelKind, DeliveryState

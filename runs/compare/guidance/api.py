@@ -7,9 +7,10 @@ from typing import Any
 from ninja import Path, Query, Router, Schema
 from pydantic import BaseModel
 
+from evalhub.lib.storable_text import Text
 from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.web.rest.errors import ApiError, declare_answers, not_found
-from evalhub.web.rest.request_body import Key, Text
+from evalhub.web.rest.request_body import Key
 from evaluators.statistics.measure_change import ChangeVerdict
 from runs.compare.guidance.guidance_comparison import compare_chosen, comparison_json
 from runs.compare.guidance.guidance_runs import settings_of

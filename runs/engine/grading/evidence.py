@@ -8,7 +8,8 @@ from typing import Annotated, Any, Literal
 import msgspec
 from pydantic import Field
 
-from evalhub.web.rest.request_body import JsonValue, Name, RequestBody, Text
+from evalhub.lib.storable_text import Text
+from evalhub.web.rest.request_body import JsonValue, Name, RequestBody
 from evaluators.model import Event, Transcript, Usage
 from evaluators.transcripts import parse
 from evaluators.transcripts.cut import with_cut_ends

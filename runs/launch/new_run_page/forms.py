@@ -12,11 +12,12 @@ from django.contrib.auth.models import User
 from django.core.files.uploadedfile import UploadedFile
 from django.http import QueryDict
 from django.utils.datastructures import MultiValueDict
+from pydantic import ValidationError
 from pydantic_core import PydanticCustomError
 
 from evalhub.teams import audit
 from evalhub.teams.access import Access
-from evalhub.teams.models import RAISED_BY_OTHERS, Priority, priority_named
+from evalhub.teams.models import RAISED_BY_OTHERS, Priority
 from evalhub.web.rest.request_body import validate_json
 from evaluators.model import Json
 from runs.compare.baselines import LAST_PASS, check_choice
@@ -24,8 +25,8 @@ from runs.errors import RequestError
 from runs.launch.given_guidance import LONGEST_NAME, GivenDocument, keep_document, place_document
 from runs.launch.new_run_page.run_choices import RunChoices
 from runs.launch.request import Request
+from runs.launch.run_request import AskedField, RunRequest, asked_fields
 from runs.launch.source_files import registry_from
-from runs.models.run_options import RunOptions, Selection
 from scenarios.bundle_limits import MAX_FILE_BYTES, MAX_PATH
 from scenarios.formats.problems import ScenarioFileError
 from scenarios.formats.tool_descriptions import ToolDescriptions, read_descriptions
@@ -37,9 +38,6 @@ NUMBER = {
     "min_value": "Enter %(limit_value)s or more.",
     "max_value": "Enter %(limit_value)s or less.",
 }
-
-
-SHORTEST_SECONDS, LONGEST_SECONDS = 0.001, 86_400
 
 
 def unique_words(text: str) -> tuple[str, ...]:
@@ -90,37 +88,36 @@ class DescriptionsField(forms.CharField):
             ) from error
 
 
+ASKED = {each.name: each for each in asked_fields() if each.asked.in_form}
 MORE = (
-    *(
-        "timeout_seconds",
-        "max_usd",
-        "priority",
-        "judge_model",
-        "threshold",
-        "tool_version",
-        "branch",
-        "commit",
-    ),
-    *("seed", "snapshot", "registry", "descriptions"),
+    *(name for name, each in ASKED.items() if each.asked.more),
+    *("priority", "seed", "snapshot", "registry", "descriptions"),
 )
 """Fields that the page shows under *More*."""
-OPTIONS = (
-    *(
-        "max_usd",
-        "until_decided",
-        "max_trials",
-        "judge",
-        "judge_model",
-        "threshold",
-        "use_cache",
-        "experiment",
-        "seed",
-        "snapshot",
-        "registry",
-        "descriptions",
-    ),
-)
-"""Fields that are options of the same name."""
+SOURCES = ("seed", "snapshot", "registry", "descriptions")
+LEAST = 0.0001
+"""The least of a number that must be more than 0."""
+LONGEST_LIST = 50_000
+
+
+def form_field(each: AskedField) -> forms.Field:
+    """Return the form's field for one of `RunRequest`; a list is comma-separated."""
+    asked = each.asked
+    shared: dict[str, Any] = {"label": asked.label or None, "help_text": asked.hint}
+    if each.kind is bool:
+        return forms.BooleanField(required=False, initial=each.default, **shared)
+    if each.kind is list or each.kind is str:
+        longest = LONGEST_LIST if each.kind is list else each.longest
+        return forms.CharField(required=False, max_length=longest, **shared)
+    shared |= {
+        "min_value": LEAST if each.above == 0 else each.least,
+        "max_value": each.most,
+        "required": each.default is not None,
+        "initial": each.default,
+    }
+    if each.kind is int:
+        return forms.IntegerField(error_messages=NUMBER, **shared)
+    return forms.FloatField(error_messages={**NUMBER, "invalid": f"Enter {asked.example}."}, **shared)
 
 
 class RunForm(forms.Form):
@@ -156,92 +153,17 @@ class RunForm(forms.Form):
         required=False,
         error_messages={"invalid_choice": "There is no target “%(value)s” that can run this suite."},
     )
-    models = forms.CharField(
-        required=False, max_length=1000, help_text="Comma-separated. Leave empty for the target's default."
-    )
-    trials = forms.IntegerField(
-        label="Trials each", min_value=1, max_value=1000, initial=1, error_messages=NUMBER
-    )
-    until_decided = forms.BooleanField(required=False)
-    max_trials = forms.IntegerField(
-        label="Most trials",
-        min_value=1,
-        max_value=1000,
-        required=False,
-        error_messages=NUMBER,
-        help_text="Of each scenario, until a verdict. Default: 12, at least 4 times the first look's.",
-    )
-    concurrency = forms.IntegerField(
-        label="At once",
-        min_value=1,
-        max_value=1000,
-        required=False,
-        error_messages=NUMBER,
-        help_text="Default: the target's setting.",
-    )
-    tags = forms.CharField(
-        label="Scenario tags", required=False, max_length=500, help_text="Comma-separated; any may match."
-    )
-    tier = forms.IntegerField(label="Up to tier", min_value=0, required=False, error_messages=NUMBER)
-    only = forms.CharField(
-        label="Only these scenarios",
-        required=False,
-        max_length=50_000,
-        help_text="Comma-separated scenario names.",
-    )
-    run_tags = forms.CharField(label="Run tags", required=False, max_length=300, help_text="Comma-separated.")
     baseline_run = forms.ChoiceField(
         label="Baseline",
         required=False,
         error_messages={"invalid_choice": "This run can't be the baseline. Choose one of the list."},
         help_text="A finished run of this suite.",
     )
-    baseline = forms.CharField(
-        label="Other baseline",
-        required=False,
-        max_length=30,
-        help_text=f"A run number or {LAST_PASS}; replaces the choice in the list.",
-    )
-    timeout_seconds = forms.FloatField(
-        label="Time limit, seconds",
-        min_value=SHORTEST_SECONDS,
-        max_value=LONGEST_SECONDS,
-        required=False,
-        error_messages={**NUMBER, "invalid": "Enter a number of seconds, such as 120."},
-        help_text="For scenarios without their own limit.",
-    )
-    max_usd = forms.FloatField(
-        label="Budget, USD",
-        min_value=0.0001,
-        max_value=1_000_000,
-        required=False,
-        error_messages={**NUMBER, "invalid": "Enter an amount in US dollars, such as 2.50."},
-        help_text="No further trial starts once the runs cost this much.",
-    )
     priority = forms.ChoiceField(
         required=False,
         error_messages={"invalid_choice": RAISED_BY_OTHERS},
         help_text="Within this project. Only admins can choose high.",
     )
-    judge = forms.BooleanField(required=False, initial=True)
-    judge_model = forms.CharField(
-        required=False,
-        max_length=200,
-        widget=forms.TextInput(attrs={"list": "judges"}),
-        help_text="A target or a model. Default: the scenario's, else the target's judge.",
-    )
-    threshold = forms.FloatField(
-        min_value=0,
-        max_value=1,
-        required=False,
-        error_messages={**NUMBER, "invalid": "Enter a number from 0 to 1, such as 0.8."},
-        help_text="Lowest mean of evaluators that passes, 0 to 1. Default: the suite's.",
-    )
-    tool_version = forms.CharField(
-        required=False, max_length=200, help_text="If no command of the suite reports it."
-    )
-    branch = forms.CharField(required=False, max_length=200, help_text="Branch of the tool's repository.")
-    commit = forms.CharField(required=False, max_length=64, help_text="Commit of the tool's repository.")
     seed = JsonField(label="Seed values", help_text="JSON for {{seed:…}}. Default: the suite's.")
     snapshot = JsonField(help_text="JSON for {{snapshot:…}}.")
     registry = JsonField(
@@ -251,8 +173,6 @@ class RunForm(forms.Form):
         label="Tool descriptions",
         help_text="YAML: instructions and tools, in place of the MCP server's own. Default: the server's.",
     )
-    use_cache = forms.BooleanField(required=False)
-    experiment = forms.BooleanField(required=False)
 
     def __init__(
         self,
@@ -264,6 +184,8 @@ class RunForm(forms.Form):
         baselines: Sequence[tuple[str, str]] = (),
     ) -> None:
         super().__init__(data, files)
+        self.fields.update({name: form_field(each) for name, each in ASKED.items()})
+        self.fields["judge_model"].widget.attrs["list"] = "judges"
         self.given_document: GivenDocument | None = None
         self.laid: Guidance | None = None
         most = Priority.HIGH if access and access.may("prioritize") else Priority.NORMAL
@@ -356,7 +278,26 @@ class RunForm(forms.Form):
                 check_choice(version.suite.project_id, given["baseline"])
             except RequestError as error:
                 self.add_error("baseline", str(error))
+        self._read_asked(given)
         return given
+
+    def _read_asked(self, given: dict[str, Any]) -> None:
+        values = {name: given[name] for name in ASKED if name in given}
+        for name, each in ASKED.items():
+            if each.kind is list and name in values:
+                values[name] = list(unique_words(values[name]))
+        # One entry, of whose tags any may match.
+        values["tags"] = [given["tags"]] if given.get("tags") else []
+        values["targets"] = list(dict.fromkeys(given.get("targets", ())))
+        values["baseline"] = given.get("baseline") or given.get("baseline_run", "")
+        values["priority"] = given.get("priority") or Priority.NORMAL.label
+        try:
+            self._asked = RunRequest(**values)
+        except ValidationError as error:
+            for problem in error.errors():
+                name = str(problem["loc"][0])
+                if name not in self.errors:
+                    self.add_error(name, f"{problem['msg']}.")
 
     def _read(self, version: SuiteVersion, file: UploadedFile, path: str) -> None:
         if (file.size or 0) > MAX_FILE_BYTES:
@@ -401,30 +342,12 @@ class RunForm(forms.Form):
         """Return the suite version uploaded last. Requires a valid form."""
         return self._offer.versions[self.cleaned_data["suite"]]
 
+    def asked(self) -> RunRequest:
+        """Return what is asked. Requires a valid form."""
+        return self._asked
+
     def request(self) -> Request:
         """Return the request. Requires a valid form."""
         given = self.cleaned_data
         guidance = [*given["guidance"], *([self.laid] if self.laid else [])]
-        return Request(
-            suite_versions=[self.version],
-            targets=list(dict.fromkeys(given["targets"])),
-            models=unique_words(given["models"]),
-            guidance=guidance,
-            selection=Selection(
-                tags=(given["tags"],) if given["tags"] else (),
-                tier=given["tier"],
-                only=unique_words(given["only"]),
-            ),
-            options=RunOptions(
-                trials=given["trials"],
-                concurrency=given["concurrency"],
-                timeout_seconds=given["timeout_seconds"],
-                baseline=given["baseline"] or given["baseline_run"],
-                **{name: given[name] for name in OPTIONS},
-            ),
-            tool_version=given["tool_version"],
-            branch=given["branch"],
-            commit=given["commit"],
-            tags=unique_words(given["run_tags"]),
-            priority=priority_named(given["priority"] or Priority.NORMAL.label),
-        )
+        return self._asked.resolve([self.version], guidance, **{name: given[name] for name in SOURCES})

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from evalhub.lib.numbers import counted
 from evalhub.teams.management.commands.signin_link import port_in_use
-from evalhub.teams.models import Project, priority_named
+from evalhub.teams.models import Project
 from evaluators.statistics.error_shares import PASS_RATE_SHARE
 from evaluators.statistics.permutation_power import RateTestLevel
 from evaluators.statistics.power import can_reach
@@ -50,16 +50,16 @@ from runs.exchange.exports.suite_result import suite_run
 from runs.exchange.exports.summary_markdown import run_summaries, transcript_link
 from runs.exchange.exports.terminal import print_digest, terminal_of
 from runs.launch import inputs
-from runs.launch.baseline_choice import ChosenBaseline, chosen_baseline
+from runs.launch.baseline_choice import chosen_baseline
 from runs.launch.budgets import estimates_of, over_budget
 from runs.launch.look_plan import look_plan
 from runs.launch.looks import with_looks
 from runs.launch.option_files import apply_config, given_sources
 from runs.launch.request import PlannedRun, Request, plan, request_runs
 from runs.launch.run_arguments import add_run_arguments
+from runs.launch.run_request import RunRequest, asked_fields
 from runs.models import Launch, Run
 from runs.models.run import Trigger
-from runs.models.run_options import RunOptions, Selection
 from scenarios.annotations import shows_annotations
 from scenarios.commands import (
     FAILED,
@@ -290,58 +290,29 @@ def _exit_code(runs: list[Run], digests: list[dict[str, Any]], options: dict[str
 def _request(project: Project, options: dict[str, Any]) -> Request:
     by = acting_user()
     apply_config(project, options)
-    if options["targets"]:
-        inputs.import_targets_file(project, Path(options["targets"]), by=by)
+    if options["targets_file"]:
+        inputs.import_targets_file(project, Path(options["targets_file"]), by=by)
     versions = inputs.suite_versions(project, options["suites"], by=by, strict=options["strict"])
     baseline = chosen_baseline(project, options["baseline"], versions, by=by, folder=options["output_dir"])
-    selection, run_options = _selection_and_options(options, baseline)
-    return Request(
-        suite_versions=versions,
-        targets=options["target"],
-        models=options["model"],
-        profile=options["profile"],
+    return _asked({**options, "baseline": baseline.baseline}).resolve(
+        versions,
+        inputs.select_guidance(versions, options["guidance"], by=by),
         strict=options["strict"],
-        guidance=inputs.select_guidance(versions, options["guidance"], by=by),
-        selection=selection,
-        options=run_options,
-        tool_version=options["tool_version"],
-        branch=options["branch"],
-        commit=options["commit"],
-        tags=options["run_tag"],
-        priority=priority_named(options["priority"]),
+        shard=options["shard"],
+        baseline_note=baseline.baseline_note,
+        **given_sources(options),
     )
 
 
-def _selection_and_options(options: dict[str, Any], baseline: ChosenBaseline) -> tuple[Selection, RunOptions]:
+def _asked(options: dict[str, Any]) -> RunRequest:
+    """Return the options that REST and the form have, too. Raises `Refused`."""
+    fields = {each.name: each for each in asked_fields()}
     try:
-        selection = Selection(
-            tags=tuple(options["tags"]),
-            tier=options["tier"],
-            only=tuple(options["only"]),
-            shard=options["shard"] or (1, 1),
-        )
-        return selection, RunOptions(
-            trials=options["trials"],
-            concurrency=options["concurrency"],
-            timeout_seconds=options["timeout_seconds"],
-            judge=not options["no_judge"],
-            judge_model=options["judge_model"],
-            threshold=options["threshold"],
-            baseline=baseline.baseline,
-            baseline_note=baseline.baseline_note,
-            experiment=options["experiment"],
-            shard="/".join(map(str, options["shard"] or ())),
-            max_usd=options["max_usd"],
-            until_decided=options["until_decided"],
-            max_trials=options["max_trials"],
-            use_cache=options["use_cache"],
-            verbose=options["verbose"],
-            **given_sources(options),
-        )
+        return RunRequest(**{name: options[name] for name in fields})
     except ValidationError as error:
         first = error.errors()[0]
-        name = str(first["loc"][0]).replace("_", "-")
-        raise Refused(f"--{name} is {first['input']}: {first['msg'].lower()}.") from error
+        flag = fields[str(first["loc"][0])].flag
+        raise Refused(f"{flag} is {first['input']}: {first['msg'].lower()}.") from error
 
 
 @transaction.atomic

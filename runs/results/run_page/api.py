@@ -14,7 +14,7 @@ from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.teams.models import RAISED_BY_OTHERS, Priority, priority_named
 from evalhub.web.rest.errors import ApiError, declare_answers, not_found
 from evalhub.web.rest.pages import Cursor, PageOut, page_of, show_page
-from evalhub.web.rest.request_body import JsonValue, Key, Name, RequestBody, Text, validate_json
+from evalhub.web.rest.request_body import JsonValue, Key, Name, RequestBody, validate_json
 from runs.compare.baselines import check_choice
 from runs.engine.recording import cancel_run
 from runs.engine.retrying import RetryKind, retry_trials
@@ -22,10 +22,10 @@ from runs.errors import RequestError
 from runs.exchange.exports.document import run_document, run_json
 from runs.launch.inputs import find_newest_version
 from runs.launch.request import Request, request_runs
+from runs.launch.run_request import RunRequest
 from runs.launch.source_files import registry_from
 from runs.models import Launch, Run
 from runs.models.run import Trigger, run_with_uuid
-from runs.models.run_options import RunOptions, Selection
 from runs.results.filter_schemas import RunFilterValues
 from runs.results.lookup import find_run
 from runs.results.run_list import page_of_runs
@@ -54,42 +54,14 @@ Names = Annotated[list[Name], Field(max_length=50)]
 Address = Annotated[str, Field(max_length=2000, pattern=r"^(https?://\S+)?$")]
 
 
-class RunsIn(RequestBody):
+class RunsIn(RunRequest):
     """What to run: every combination of suite, target, model and guidance."""
 
     suites: Annotated[list[SuiteChoice | Name], Field(min_length=1, max_length=20)]
-    targets: Names = []
-    models: Names = []
-    profile: Annotated[Text, Field(max_length=200)] = ""
-    """A profile of the suites' settings, in place of targets and models."""
     guidance: Annotated[list[Key], Field(max_length=50)] = []
     """Ids of guidance versions. Default: each suite's last upload."""
-    tags: Names = []
-    tier: Annotated[int, Field(ge=0, le=1000)] | None = None
-    only: Annotated[list[Name], Field(max_length=1000)] = []
-    trials: Annotated[int, Field(ge=1, le=1000)] = 1
-    concurrency: Annotated[int, Field(ge=1, le=1000)] | None = None
-    timeout_seconds: Annotated[float, Field(gt=0, le=86_400)] | None = None
-    judge: bool = True
-    judge_model: Annotated[Text, Field(max_length=200)] = ""
     strict: bool = False
     """Refuse eval cases without `expect`, or with unknown keys in it."""
-    verbose: bool = False
-    """Store warnings about what makes no difference to the results, too."""
-    use_cache: bool = False
-    """Reuse earlier passes with the same inputs; for single trials only."""
-    max_usd: Annotated[float, Field(gt=0, le=1_000_000)] | None = None
-    """Budget of the launch: once its runs cost this much, no further trial starts."""
-    until_decided: bool = False
-    """Add trials in up to four looks, first to undecided scenarios, until a verdict, the limit, or little hope of one.
-
-    `trials` above 1 are the first look's, else a quarter of the most. Two versions of guidance take turns and are
-    compared with each other.
-    """
-    max_trials: Annotated[int, Field(ge=1, le=1000)] | None = None
-    """With `until_decided`: most trials of each scenario of each run. Default: 12, at least 4 times `trials`."""
-    baseline: Annotated[Text, Field(max_length=40)] = ""
-    """A run's number or UUID, or last-pass. Default: the pinned baseline."""
     seed: JsonValue = None
     """Values of {{seed:…}}; these override the suite's and the project's."""
     snapshot: JsonValue = None
@@ -102,30 +74,6 @@ class RunsIn(RequestBody):
     """An address that a worker reads for the snapshot just before the run, in place of `snapshot`."""
     registry_url: Address = ""
     """An address with the tools, or an MCP server, likewise."""
-    tool_version: Annotated[Text, Field(max_length=200)] = ""
-    branch: Annotated[Text, Field(max_length=200)] = ""
-    commit: Annotated[Text, Field(max_length=64)] = ""
-    run_tags: Names = []
-    priority: Literal["low", "normal", "high"] = "normal"
-    """Which launches of the project get its lanes first; high is for admins."""
-
-
-_OPTIONS = {
-    "trials",
-    "concurrency",
-    "timeout_seconds",
-    "judge",
-    "judge_model",
-    "baseline",
-    "max_usd",
-    "until_decided",
-    "max_trials",
-    "use_cache",
-    "verbose",
-    "seed",
-    "snapshot",
-}
-"""Fields that a request and `RunOptions` have in common."""
 
 
 class Expand(RequestBody):
@@ -240,25 +188,17 @@ def _launches(launches: Sequence[Launch]) -> list[dict[str, Any]]:
 
 
 def _request(request: ApiRequest, given: RunsIn) -> Request:
-    options = given.model_dump(include=_OPTIONS) | _baseline(request, given.baseline)
-    options["descriptions"] = given.tool_descriptions
-    if given.registry is not None:
-        options["registry"] = registry_from(given.registry, "registry")
-    options |= {"snapshot_source": given.snapshot_url, "registry_source": given.registry_url}
-    return Request(
-        suite_versions=[_version(request, choice) for choice in given.suites],
-        targets=given.targets,
-        models=given.models,
-        profile=given.profile,
+    return given.resolve(
+        [_version(request, choice) for choice in given.suites],
+        _guidance(request, given.guidance),
         strict=given.strict,
-        guidance=_guidance(request, given.guidance),
-        selection=Selection(tags=tuple(given.tags), tier=given.tier, only=tuple(given.only)),
-        options=RunOptions(**options),
-        tool_version=given.tool_version,
-        branch=given.branch,
-        commit=given.commit,
-        tags=given.run_tags,
-        priority=priority_named(given.priority),
+        **_baseline(request, given.baseline),
+        seed=given.seed,
+        snapshot=given.snapshot,
+        snapshot_source=given.snapshot_url,
+        registry=None if given.registry is None else registry_from(given.registry, "registry"),
+        registry_source=given.registry_url,
+        descriptions=given.tool_descriptions,
     )
 
 

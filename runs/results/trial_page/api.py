@@ -9,10 +9,11 @@ from django.http import FileResponse
 from ninja import Path, Query, Router, Schema
 from pydantic import BaseModel, Field
 
+from evalhub.lib.storable_text import Text
 from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.web.rest.errors import REFUSALS, ApiError, ErrorOut, declare_answers, not_found
 from evalhub.web.rest.pages import Cursor, PageOut, page_of
-from evalhub.web.rest.request_body import Key, Text
+from evalhub.web.rest.request_body import Key
 from evaluators.model import Transcript
 from evaluators.redaction import redact_json
 from runs.exchange.exports.document import gates_and_scores_json, trial_facts, trial_json

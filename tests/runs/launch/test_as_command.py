@@ -50,7 +50,7 @@ def asked(project, version, **fields):
     offer = run_choices(project, now=timezone.now())
     form = RunForm(offer, given)
     assert form.is_valid(), form.errors
-    return form.request(), as_command(form.request(), offer.guidance_of(form.version.suite))
+    return form.request(), as_command(form.asked(), form.request(), offer.guidance_of(form.version.suite))
 
 
 def stored(launch):
@@ -136,7 +136,7 @@ def test_the_command_takes_the_guidance_that_was_chosen(project, version, names)
 def test_what_is_not_asked_for_is_left_out(project, version):
     _, line = asked(project, version)
     own = "" if project.slug == "default" else f" --project {project.slug}"
-    assert line == f"manage.py run_scenarios basics{own} --target local --trials 1"
+    assert line == f"manage.py run_scenarios basics{own} --target local"
 
 
 def test_the_last_upload_is_what_both_run(project, version):

@@ -72,10 +72,12 @@ def test_guidance_can_be_chosen(signed_in, version):
         ({"suite": "gone"}, "Select a valid choice"),
         ({"timeout_seconds": "soon"}, "Enter a number of seconds, such as 120."),
         ({"timeout_seconds": "nan"}, "Enter a number of seconds, such as 120."),
-        ({"timeout_seconds": "0"}, "Enter 0.001 or more."),
+        ({"timeout_seconds": "0"}, "Enter 0.0001 or more."),
         ({"timeout_seconds": "86401"}, "Enter 86400 or less."),
         ({"baseline": "9" * 30}, "For the baseline, give a run number or last-pass."),
         ({"baseline": "<b>last</b>"}, "There is no run '<b>last</b>'."),
+        ({"run_tags": "x" * 201}, "String should have at most 200 characters."),
+        ({"models": ",".join(f"m{n}" for n in range(51))}, "List should have at most 50 items"),
     ],
     ids=[
         "no number",
@@ -91,6 +93,8 @@ def test_guidance_can_be_chosen(signed_in, version):
         "too long",
         "unknown run",
         "no baseline",
+        "too long a tag",
+        "too many models",
     ],
 )
 def test_a_mistake_is_reported_and_starts_nothing(signed_in, version, changes, sentence):
