@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import time
 from collections.abc import Iterator
 
 from django.conf import settings
@@ -50,7 +49,6 @@ LONGEST_PROMPT = 20_000
 LONGEST_OUTPUT = 20_000
 """Characters of the output that are kept: the beginning and the end."""
 LONGEST_ANSWER = 5_000
-POLL_SECONDS = 0.1
 PROMPT = "Create a file hello.txt that says hello, then tell me that it is done."
 STREAMS = ("codex", "claude_code", "opencode", "otel", "events")
 """Formats that plain output is compared with."""
@@ -80,15 +78,6 @@ def request_try(
         job = request_job(Job.Kind.TRY, row.pk, labels=definition.labels, expires=expires)
         audit.append_event(project, by, "target.try", definition.name, provider=definition.kind)
     wakeups.wake(job)
-    return row
-
-
-def wait_for_try(row: TargetTry, seconds: float) -> TargetTry:
-    """Return the request with its result, or without one if it takes longer."""
-    until = time.monotonic() + seconds
-    while row.result is None and time.monotonic() < until:
-        time.sleep(POLL_SECONDS)
-        row.refresh_from_db(fields=["result"])
     return row
 
 

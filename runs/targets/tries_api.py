@@ -13,13 +13,14 @@ from evalhub.lib.storable_text import Text
 from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.web.rest.errors import REFUSALS, ApiError, ErrorOut, not_found
 from evalhub.web.rest.request_body import JsonValue, Key, RequestBody
-from runs.engine.trying import LONGEST_PROMPT, PROMPT, request_try, wait_for_try
+from runs.engine.trying import LONGEST_PROMPT, PROMPT, request_try
 from runs.models import Target, TargetTry
 from runs.sandbox.worker_settings import containment
 from runs.targets.definitions import TargetDefinition, define, read_target
 from runs.targets.edits import NEW, accepts_at_once
 from runs.targets.paths import refuse_saving
 from runs.targets.target_fields import dump
+from runs.workers.job_runner import wait_for_result
 
 router = Router(tags=["targets"])
 
@@ -67,7 +68,8 @@ def try_target(request: ApiRequest, given: TryIn, query: Query[Patience]) -> Sta
     row = request_try(
         access.project, definition, given.prompt, by=access.user, model=given.model, base_folder=base
     )
-    return _answer(wait_for_try(row, query.wait))
+    wait_for_result(row, query.wait)
+    return _answer(row)
 
 
 @router.get("/target-tries/{try_id}", auth=Bearer("run"), response=_ANSWERS)

@@ -12,9 +12,10 @@ from evalhub.web.rest.errors import REFUSALS, ApiError, ErrorOut, not_found
 from evalhub.web.rest.request_body import Key
 from runs.engine.grading.evidence import Grading, select_scenario
 from runs.engine.grading.grade import grade_by_files, runs_commands
-from runs.engine.grading.requests import request_grading, wait_for_result
+from runs.engine.grading.requests import request_grading
 from runs.models import GradeRequest
 from runs.results.schemas import GradedOut
+from runs.workers.job_runner import wait_for_result
 
 router = Router(tags=["grade"])
 
@@ -45,7 +46,8 @@ def grade(request: ApiRequest, given: Grading, query: Query[Patience]) -> Status
     if not request.access.may("grade with commands") or not runs_commands(select_scenario(given)):
         return Status(200, grade_by_files(given))
     row = request_grading(request.access.project, given, by=request.access.user)
-    return _answer(row, wait_for_result(row, query.wait))
+    wait_for_result(row, query.wait)
+    return _answer(row)
 
 
 @router.get("/grade/{request_id}", auth=Bearer("grade with commands"), response=_ANSWERS)
@@ -54,10 +56,11 @@ def get_grading(request: ApiRequest, request_id: Path[Key]) -> Status[Any]:
     row = GradeRequest.objects.filter(project=request.access.project, pk=request_id).first()
     if row is None:
         raise not_found("grading", request_id)
-    return _answer(row, row.result)
+    return _answer(row)
 
 
-def _answer(row: GradeRequest, result: dict[str, Any] | None) -> Status[Any]:
+def _answer(row: GradeRequest) -> Status[Any]:
+    result = row.result
     if result is None:
         return Status(202, {"id": row.pk, "url": f"/api/v1/grade/{row.pk}"})
     if refused := result.get("refused"):

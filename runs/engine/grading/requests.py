@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import time
 from typing import Any
 
 from django.conf import settings
@@ -26,8 +25,6 @@ from scenarios.formats.problems import ScenarioFileError
 
 logger = logging.getLogger(__name__)
 
-POLL_SECONDS = 0.1
-
 
 def request_grading(project: Project, grading: Grading, *, by: User) -> GradeRequest:
     """Store a request and wake a worker."""
@@ -36,15 +33,6 @@ def request_grading(project: Project, grading: Grading, *, by: User) -> GradeReq
         job = request_job(Job.Kind.GRADING, row.pk, expires=row.created + row.LIFETIME)
     wakeups.wake(job)
     return row
-
-
-def wait_for_result(row: GradeRequest, seconds: float) -> dict[str, Any] | None:
-    """Return the request's result; None if it takes longer."""
-    until = time.monotonic() + seconds
-    while row.result is None and time.monotonic() < until:
-        time.sleep(POLL_SECONDS)
-        row.refresh_from_db(fields=["result"])
-    return row.result
 
 
 def grade_request(job: Job) -> None:
