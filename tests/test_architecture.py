@@ -51,7 +51,7 @@ FACES: Mapping[str, frozenset[str]] = {
         streams target_roots variables worker_settings
     """),
     "db": _names("""
-        clock disk leases outage outbox request_job retry statements transactions
+        clock disk outage outbox request_job retry statements transactions
     """),
     "workers": _names("""
         claims fair_share heartbeat holds job_runner jobs labels wakeups worker_names worker_registry

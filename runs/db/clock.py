@@ -1,9 +1,14 @@
-"""The database's clock. All leases use it, so differences between workers' clocks don't matter."""
+"""The database's clock, and leases by it, so that differences between workers' clocks don't matter.
+
+A lease is the right to work on a row until a moment of this clock, under a token that later writes name.
+"""
 
 from __future__ import annotations
 
+import uuid
 from typing import Any
 
+from django.conf import settings
 from django.db import connection
 from django.db.models import FloatField, Func
 
@@ -29,3 +34,13 @@ def database_now() -> float:
     with connection.cursor() as cursor:
         cursor.execute(f"SELECT {expression}")
         return float(cursor.fetchone()[0])
+
+
+def new_token() -> str:
+    """Return a fencing token."""
+    return uuid.uuid4().hex
+
+
+def lease_end() -> object:
+    """Return the expression for a lease that begins now."""
+    return DatabaseNow() + float(settings.LEASE_SECONDS)

@@ -14,7 +14,7 @@ from evalhub.teams.models import Project
 from runs.compare import comparison
 from runs.compare.confirmation import conclude
 from runs.db import outbox, statements
-from runs.db.leases import new_token
+from runs.db.clock import new_token
 from runs.db.retry import retry_when_lost
 from runs.db.transactions import write_transaction
 from runs.engine import looking

@@ -15,8 +15,7 @@ from django.db import connection
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from runs.db import statements
-from runs.db.clock import DatabaseNow
-from runs.db.leases import lease_end, new_token
+from runs.db.clock import DatabaseNow, lease_end, new_token
 from runs.db.retry import retry_when_lost
 from runs.db.transactions import one_writer, write_transaction
 from runs.models import Job, Launch, ProviderBatch, Run, RunSlot, Target, TargetSlot, Trial

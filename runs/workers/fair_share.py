@@ -16,8 +16,7 @@ from django.db import connection
 from django.db.models import Exists, Min, OuterRef, Q, QuerySet
 
 from evalhub.teams.models import Priority
-from runs.db.clock import DatabaseNow, database_now
-from runs.db.leases import new_token
+from runs.db.clock import DatabaseNow, database_now, new_token
 from runs.db.retry import retry_when_lost
 from runs.db.transactions import write_transaction
 from runs.models import Run, RunSlot, Target, TargetSlot

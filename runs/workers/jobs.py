@@ -12,8 +12,7 @@ from collections.abc import Callable, Sequence
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
 
-from runs.db.clock import DatabaseNow
-from runs.db.leases import lease_end, new_token
+from runs.db.clock import DatabaseNow, lease_end, new_token
 from runs.db.retry import retry_when_lost
 from runs.db.transactions import write_transaction
 from runs.errors import RequestError
