@@ -141,34 +141,34 @@ def _answer(request: HttpRequest, status: int, body: dict[str, Any]) -> HttpResp
     return api.create_response(request, body, status=status)
 
 
-def _handled(error: type[Exception]) -> Callable[..., Any]:
+def _register_handler(error: type[Exception]) -> Callable[..., Any]:
     return api.exception_handler(error)
 
 
-@_handled(ApiError)
-def _refused(request: HttpRequest, error: ApiError) -> HttpResponse:
+@_register_handler(ApiError)
+def _answer_api_error(request: HttpRequest, error: ApiError) -> HttpResponse:
     return _answer(request, error.status, error_body(str(error), error.id, error.problems))
 
 
-@_handled(ScenarioFileError)
+@_register_handler(ScenarioFileError)
 def _bad_file(request: HttpRequest, error: ScenarioFileError) -> HttpResponse:
     status = 413 if any(problem.id in TOO_LARGE for problem in error.problems) else 422
     problems = [problem.as_json() for problem in error.problems]
     return _answer(request, status, error_body("The files have errors.", "files/refused", problems))
 
 
-@_handled(RequestError)
+@_register_handler(RequestError)
 def _bad_request(request: HttpRequest, error: RequestError) -> HttpResponse:
     return _answer(request, 422, error_body(str(error), error.id))
 
 
-@_handled(ValidationError)
+@_register_handler(ValidationError)
 def _invalid(request: HttpRequest, error: ValidationError) -> HttpResponse:
     problems = [problem_of(each) for each in error.errors[:MOST_PROBLEMS]]
     return _answer(request, 422, error_body("The request is not valid as it is.", "api/invalid", problems))
 
 
-@_handled(AuthenticationError)
+@_register_handler(AuthenticationError)
 def _nobody(request: HttpRequest, error: AuthenticationError) -> HttpResponse:
     sentence = (
         "There is no valid token. Send one as 'Authorization: Bearer …'; an admin or create_token makes them."
@@ -178,7 +178,7 @@ def _nobody(request: HttpRequest, error: AuthenticationError) -> HttpResponse:
     return response
 
 
-@_handled(HttpError)
+@_register_handler(HttpError)
 def _unreadable(request: HttpRequest, error: HttpError) -> HttpResponse:
     if isinstance(error.__cause__, RequestDataTooBig):
         return _answer(request, 413, error_body(str(error.__cause__), "api/too-large"))
@@ -186,13 +186,13 @@ def _unreadable(request: HttpRequest, error: HttpError) -> HttpResponse:
     return _answer(request, error.status_code, error_body(sentence, "api/unreadable"))
 
 
-@_handled(RequestDataTooBig)
+@_register_handler(RequestDataTooBig)
 def _too_big(request: HttpRequest, error: RequestDataTooBig) -> HttpResponse:
     most = settings.DATA_UPLOAD_MAX_MEMORY_SIZE >> 20
     sentence = f"The body is larger than {most} MB. Send less at once."
     return _answer(request, 413, error_body(sentence, "api/too-large"))
 
 
-@_handled(Http404)
+@_register_handler(Http404)
 def _missing(request: HttpRequest, error: Http404) -> HttpResponse:
     return _answer(request, 404, error_body("There is nothing at this address.", "api/not-found"))

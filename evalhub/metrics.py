@@ -128,13 +128,13 @@ def _counters(*metrics: Metric) -> Iterator[Metric]:
     counted = {f"{each.name}{label}": value for each in metrics for label, value in each.samples}
     known = {row.sample: row for row in MetricCounter.objects.filter(sample__in=counted)}
     if any(sample not in known or known[sample].counted != value for sample, value in counted.items()):
-        known = _stored(counted)
+        known = _store_counters(counted)
     for each in metrics:
         samples = [(label, value + known[f"{each.name}{label}"].lowered) for label, value in each.samples]
         yield replace(each, samples=samples)
 
 
-def _stored(counted: Mapping[str, float]) -> dict[str, MetricCounter]:
+def _store_counters(counted: Mapping[str, float]) -> dict[str, MetricCounter]:
     """Store what was counted now, and by how much it is lower than before; return the rows by sample."""
     with write_transaction():
         rows = [MetricCounter(sample=sample, counted=value) for sample, value in counted.items()]

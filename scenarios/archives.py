@@ -157,7 +157,7 @@ def _check_compression(name: str, entry: zipfile.ZipInfo) -> None:
 
 
 def _tar_members(name: str, data: bytes) -> Iterator[Member]:
-    plain = _unpacked(name, data) if data.startswith(b"\x1f\x8b") else data
+    plain = _unpack(name, data) if data.startswith(b"\x1f\x8b") else data
     with Archive(fileobj=io.BytesIO(plain)) as archive:
         for count, entry in enumerate(archive):
             if count > 2 * MAX_MEMBERS:
@@ -179,7 +179,7 @@ def _tar_content(archive: tarfile.TarFile, entry: tarfile.TarInfo, name: str) ->
         return _read(file, name, entry.name, packed=MAX_FILE_BYTES)
 
 
-def _unpacked(name: str, data: bytes) -> bytes:
+def _unpack(name: str, data: bytes) -> bytes:
     """Return the tar in a gzip; headers may be as large as small files."""
     limit = MAX_TOTAL_BYTES + 2 * MAX_MEMBERS * tarfile.BLOCKSIZE
     pieces, size = [], 0

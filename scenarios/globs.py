@@ -11,7 +11,7 @@ import re2
 
 def matches(path: str, pattern: str) -> bool:
     """Return whether the whole path matches the pattern."""
-    return _compiled(pattern).fullmatch(path) is not None
+    return _compile(pattern).fullmatch(path) is not None
 
 
 _GLOB = re.compile(r"\*\*/|\*\*|\*|\?|[^*?]+")
@@ -21,7 +21,7 @@ _MEANING = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
 
 
 @lru_cache(maxsize=256)
-def _compiled(pattern: str) -> Any:
+def _compile(pattern: str) -> Any:
     # RE2, as patterns of a project are as untrusted as any.
     parts = (_MEANING.get(part) or re.escape(part) for part in _GLOB.findall(pattern))
     return re2.compile("(?s)" + "".join(parts))

@@ -56,7 +56,7 @@ def suite_guidance(suite: ParsedSuite, extra: Sequence[str] = ()) -> Guidance:
         for path, file in files.items()
         if path not in shared
     ]
-    return _sorted([*common, *own])
+    return _sort_files([*common, *own])
 
 
 def named_guidelines(suite: ParsedSuite) -> tuple[str, ...]:
@@ -86,7 +86,7 @@ def place_documents(given: Guidance, own: Guidance, *, named: Collection[str] = 
 
 def replace_documents(own: Guidance, documents: Guidance) -> Guidance:
     """Return a suite's guidance with the documents of the same paths replaced."""
-    return _sorted({**_by_path(own), **_by_path(documents)}.values())
+    return _sort_files({**_by_path(own), **_by_path(documents)}.values())
 
 
 def _place(path: str, own: Sequence[str], *, alone: bool) -> str:
@@ -121,7 +121,7 @@ def overlay(
     for an empty workspace; `names` are those of all fixtures of the suite, whose prefixes are for them alone.
     """
     rest, _ = split(fixture, extra)
-    return _sorted(
+    return _sort_files(
         {**_by_path(rest), **_by_path(guidance_documents(guidance, name=name, names=names))}.values()
     )
 
@@ -134,7 +134,7 @@ def guidance_documents(guidance: Guidance, *, name: str, names: Collection[str])
         for file in guidance
         if name and _owner(file.path, names) == name
     ]
-    return _sorted({**_by_path(common), **_by_path(own)}.values())
+    return _sort_files({**_by_path(common), **_by_path(own)}.values())
 
 
 def copies_for(documents: Guidance, taken: Collection[str], name: str) -> Guidance:
@@ -148,7 +148,7 @@ def copies_for(documents: Guidance, taken: Collection[str], name: str) -> Guidan
             path = posixpath.join(posixpath.dirname(file.path), name)
             if posixpath.basename(file.path) == kind and path not in taken:
                 found.setdefault(path, FixtureFile(path, file.content, file.executable))
-    return _sorted(found.values())
+    return _sort_files(found.values())
 
 
 def _is_shared(path: str, found: Mapping[str, Mapping[str, FixtureFile]]) -> bool:
@@ -169,5 +169,5 @@ def _by_path(files: Iterable[FixtureFile]) -> dict[str, FixtureFile]:
     return {file.path: file for file in files}
 
 
-def _sorted(files: Iterable[FixtureFile]) -> tuple[FixtureFile, ...]:
+def _sort_files(files: Iterable[FixtureFile]) -> tuple[FixtureFile, ...]:
     return tuple(sorted(files, key=lambda file: file.path))

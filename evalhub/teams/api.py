@@ -137,7 +137,7 @@ def get_project(request: ApiRequest, slug: Path[Text]) -> dict[str, Any]:
 @tokens.get("/tokens", auth=Bearer(), response=declare_answers(PageOut[TokenOut]))
 def list_tokens(request: ApiRequest, cursor: Query[Cursor]) -> dict[str, Any]:
     """One's own tokens; for an admin those of the whole project."""
-    return page_of(request, tokens_of(request.access), cursor, _shown)
+    return page_of(request, tokens_of(request.access), cursor, _tokens_json)
 
 
 @tokens.post("/tokens", auth=Bearer(), response=declare_answers(NewTokenOut, status=201))
@@ -168,7 +168,7 @@ def revoke(request: ApiRequest, token_id: Path[Key]) -> Status[None]:
     return Status(204, None)
 
 
-def _shown(found: Sequence[ApiToken]) -> list[dict[str, Any]]:
+def _tokens_json(found: Sequence[ApiToken]) -> list[dict[str, Any]]:
     return [token_json(token) for token in found]
 
 

@@ -113,15 +113,15 @@ def describe_event(event: AuditEvent) -> str:
 
 def shown_sentence(event: AuditEvent) -> str:
     """Return an event's sentence as a page shows it."""
-    return _shown(event, describe_event(event))
+    return _redact_text(event, describe_event(event))
 
 
 def shown_subject(event: AuditEvent) -> str:
     """Return an event's subject as a page shows it."""
-    return _shown(event, event.subject)
+    return _redact_text(event, event.subject)
 
 
-def _shown(event: AuditEvent, text: str) -> str:
+def _redact_text(event: AuditEvent, text: str) -> str:
     # Admins see whom they invited; anything else that looks like a secret or an address is redacted.
     return visible(text[:400]) if event.action.startswith("member.") else show_text(text[:400])
 

@@ -92,7 +92,7 @@ def member_add(request: ProjectRequest) -> HttpResponse:
     if not form.is_valid():
         return _show(request, member_form=form, status=422)
     added = form.cleaned_data
-    return _changed(request, f"Added {added['name']} as {added['role']}.")
+    return _show_changed(request, f"Added {added['name']} as {added['role']}.")
 
 
 @require_POST
@@ -123,7 +123,7 @@ def member_uninvite(request: ProjectRequest, pk: int) -> HttpResponse:
     return redirect("project-settings", request.access.project.slug)
 
 
-def _changed(request: ProjectRequest, sentence: str) -> HttpResponse:
+def _show_changed(request: ProjectRequest, sentence: str) -> HttpResponse:
     if request.htmx:
         return _show(request, member_message=sentence)
     messages.success(request, sentence)
@@ -147,7 +147,7 @@ def member_role(request: ProjectRequest, pk: int) -> HttpResponse:
     except MemberRefused as error:
         return _show(request, member_problem=str(error), status=422)
     sentence = f"{membership.user.get_username()} is now {membership.role}."
-    return _reloaded(request, membership, sentence)
+    return _reload_page(request, membership, sentence)
 
 
 @require_POST
@@ -160,11 +160,11 @@ def member_remove(request: ProjectRequest, pk: int) -> HttpResponse:
     except MemberRefused as error:
         return _show(request, member_problem=str(error), status=422)
     sentence = f"Removed {membership.user.get_username()}. Their tokens no longer work."
-    return _reloaded(request, membership, sentence)
+    return _reload_page(request, membership, sentence)
 
 
-def _reloaded(request: ProjectRequest, membership: Membership, sentence: str) -> HttpResponse:
-    response = _changed(request, sentence)
+def _reload_page(request: ProjectRequest, membership: Membership, sentence: str) -> HttpResponse:
+    response = _show_changed(request, sentence)
     if membership.user_id == request.user.pk and request.htmx:
         # One's own rights are others now, and with them the whole page.
         messages.success(request, sentence)

@@ -163,9 +163,9 @@ class ApiErrors:
         is_json = response.headers.get("Content-Type", "").startswith("application/json")
         if response.status_code < 400 or is_json or not request.path.startswith(API):
             return response
-        return self._shaped(response)
+        return self._shape_error(response)
 
-    def _shaped(self, response: HttpResponseBase) -> JsonResponse:
+    def _shape_error(self, response: HttpResponseBase) -> JsonResponse:
         status = response.status_code
         known = status if status in _IDS else (500 if status >= 500 else 400)
         body = {"detail": _SENTENCES[known], "id": _IDS[known], "problems": []}

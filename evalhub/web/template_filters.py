@@ -25,20 +25,20 @@ MOST_LISTED = 200
 """Most entries of a list whose length an agent, a file or a model decides."""
 
 
-def _known(value: Any) -> Any:
+def _none_if_undefined(value: Any) -> Any:
     """Return None for a name that the template's context doesn't have."""
     return None if isinstance(value, Undefined) else value
 
 
 def is_nothing(value: Any) -> bool:
     """Return whether a value is None or missing; JSON from elsewhere omits unknown values."""
-    return _known(value) is None
+    return _none_if_undefined(value) is None
 
 
 def _number(show: Callable[[Any], str]) -> Callable[[Any], str]:
     @wraps(show)
     def shown(value: Any) -> str:
-        return show(_known(value))
+        return show(_none_if_undefined(value))
 
     return shown
 
@@ -54,17 +54,17 @@ points, integer, money, duration, file_size = map(
 
 def percent(value: Any, n: int = 0) -> str:
     """Return a share of 0 to 1 of n observations in percent."""
-    return numbers.percent(_known(value), n)
+    return numbers.percent(_none_if_undefined(value), n)
 
 
 def decimals(value: Any, places: int = 2) -> str:
     """Return a number with fixed decimals."""
-    return numbers.decimals(_known(value), places)
+    return numbers.decimals(_none_if_undefined(value), places)
 
 
 def measured(value: Any, unit: str) -> str:
     """Return a value in the manner of its measure's unit."""
-    return numbers.measured(_known(value), unit)
+    return numbers.measured(_none_if_undefined(value), unit)
 
 
 def visible(text: Any) -> str:
@@ -79,13 +79,13 @@ def cut(text: Any, characters: int = hostile.LONGEST) -> hostile.Cut:
 
 def few(items: Any) -> list[Any]:
     """Return the entries of a list, or the items of a mapping, that a page lists; nothing for a missing one."""
-    found = _known(items) or ()
+    found = _none_if_undefined(items) or ()
     return list(islice(found.items() if isinstance(found, Mapping) else found, MOST_LISTED))
 
 
 def left_out(items: Any) -> int:
     """Return how many entries `few` leaves out."""
-    return max(0, len(_known(items) or ()) - MOST_LISTED)
+    return max(0, len(_none_if_undefined(items) or ()) - MOST_LISTED)
 
 
 def line(text: Any) -> str:

@@ -51,14 +51,14 @@ class TrialCost(Struct, frozen=True):
 def compute_cost(usage: Usage, price: Price) -> float:
     """Return what so many tokens cost, in US dollars; a part without a rate costs as much as the whole's others."""
     full = price.input_per_million
-    written = _known(price.cache_write_per_million, full)
+    written = _known_rate(price.cache_write_per_million, full)
     parts = (
         (usage.fresh, full),
-        (usage.cache_read, _known(price.cache_read_per_million, full)),
+        (usage.cache_read, _known_rate(price.cache_read_per_million, full)),
         (usage.cache_write, written),
-        (usage.cache_write_1h, _known(price.cache_write_1h_per_million, written)),
+        (usage.cache_write_1h, _known_rate(price.cache_write_1h_per_million, written)),
         (usage.output - usage.reasoning, price.output_per_million),
-        (usage.reasoning, _known(price.reasoning_per_million, price.output_per_million)),
+        (usage.reasoning, _known_rate(price.reasoning_per_million, price.output_per_million)),
     )
     return sum(tokens * rate for tokens, rate in parts) / MILLION
 
@@ -105,7 +105,7 @@ def _sum(priced: list[tuple[Usage, Price]]) -> Computed:
     )
 
 
-def _known(rate: float | None, other: float) -> float:
+def _known_rate(rate: float | None, other: float) -> float:
     return other if rate is None else rate
 
 

@@ -56,7 +56,7 @@ def evaluators_from_members(
 
     Fixed ones stay, and so do composites that a script or a model combines.
     """
-    known = _averaged(evaluators, dict(found), fixed, "")
+    known = _average(evaluators, dict(found), fixed, "")
     own = [known[each.label] for each in evaluators if each.label in known]
     total = known.get("score")
     if total is not None and total.layer == LAYER and "score" not in fixed and len(own) == len(evaluators):
@@ -65,14 +65,14 @@ def evaluators_from_members(
     return known
 
 
-def _averaged(
+def _average(
     evaluators: Sequence[Evaluator], known: dict[str, Score], fixed: Collection[str], prefix: str
 ) -> dict[str, Score]:
     for each in evaluators:
         name = f"{prefix}{each.label}"
         if not isinstance(each, CompositeEvaluator) or name not in known:
             continue
-        known = _averaged(each.evaluators, known, fixed, f"{name}/")
+        known = _average(each.evaluators, known, fixed, f"{name}/")
         members = [known.get(f"{name}/{member.label}") for member in each.evaluators]
         if name not in fixed and all(member is not None for member in members):
             plain = [

@@ -28,10 +28,10 @@ def suite_summary(
     Long descriptions are cut; errors, warnings and ids never are. With more than `most` cases, passed cases are
     only counted.
     """
-    return "".join(f"{line}\n" for line in _lines(run, width, _coloured if coloured else _plain, most))
+    return "".join(f"{line}\n" for line in _lines(run, width, _colour if coloured else _plain, most))
 
 
-def _coloured(text: str, code: str) -> str:
+def _colour(text: str, code: str) -> str:
     return f"\x1b[{code}m{text}\x1b[0m"
 
 
@@ -60,7 +60,7 @@ def _lines(run: SuiteRun, width: int, paint: Paint, most: int | None) -> Iterato
 
 def _case(case: CaseResult, ids: int, room: int, paint: Paint) -> Iterator[str]:
     mark = paint("✓", _GREEN) if case.passed else paint("✗", _RED)
-    description = _fitted(case.description, room)
+    description = _fit(case.description, room)
     yield f"  {mark} {set_cell_size(case.id, ids)}  {description}  {_duration(case.duration_ms)}"
     trial = case.shown_trial
     if not case.passed:
@@ -76,7 +76,7 @@ def _duration(milliseconds: int | None) -> str:
     return UNKNOWN if milliseconds is None else f"{milliseconds}ms"
 
 
-def _fitted(text: str, room: int) -> str:
+def _fit(text: str, room: int) -> str:
     line = " ".join(text.split())
     return set_cell_size(line, room) if cell_len(line) <= room else set_cell_size(line, room - 1) + "…"
 

@@ -62,7 +62,9 @@ def confirm_measures(measures: Sequence[tuple[MeasureRule, Values, Values]]) -> 
     trials that raised the suspicion were chosen because they were bad, so they prove nothing.
     """
     found = [
-        _tested(rule, _pairs(before, after)) for rule, before, after in measures if _pairs(before, after)
+        _test_measure(rule, _pairs(before, after))
+        for rule, before, after in measures
+        if _pairs(before, after)
     ]
     corrected = holm([each.p for each in found])
     return [replace(each, corrected=p) for each, p in zip(found, corrected, strict=True)]
@@ -72,7 +74,7 @@ def _pairs(before: Values, after: Values) -> list[tuple[Sequence[float], Sequenc
     return [(before[key], after[key]) for key in after if after[key] and before.get(key)]
 
 
-def _tested(rule: MeasureRule, pairs: Sequence[tuple[Sequence[float], Sequence[float]]]) -> FreshTest:
+def _test_measure(rule: MeasureRule, pairs: Sequence[tuple[Sequence[float], Sequence[float]]]) -> FreshTest:
     means = [(sum(old) / len(old), sum(new) / len(new)) for old, new in pairs]
     sign = -1.0 if rule.better == "lower" else 1.0
     arms = [

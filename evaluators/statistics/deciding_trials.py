@@ -29,15 +29,15 @@ def deciding_trials(rule: MeasureRule, pairs: Pairs, is_change: Callable[[Pairs]
     most = [(old.n + MOST_DECIDING, new.n + MOST_DECIDING) for old, new in pairs]
     if lattice_length(TrialCounts(tuple(n for n, _ in most), tuple(n for _, n in most))) > _LONGEST_LATTICE:
         return None
-    return smallest_enough(lambda more: is_change(_continued(rule, pairs, more)), MOST_DECIDING)
+    return smallest_enough(lambda more: is_change(_continue_alike(rule, pairs, more)), MOST_DECIDING)
 
 
-def _continued(rule: MeasureRule, pairs: Pairs, more: int) -> Pairs:
+def _continue_alike(rule: MeasureRule, pairs: Pairs, more: int) -> Pairs:
     sides = ([old for old, _ in pairs], [new for _, new in pairs])
     if not rule.is_outcome:
         old, new = ([_longer(each, more) for each in side] for side in sides)
         return list(zip(old, new, strict=True))
-    old, new = (_rounded(side, more) for side in sides)
+    old, new = (_round_passes(side, more) for side in sides)
     return list(zip(old, new, strict=True))
 
 
@@ -47,7 +47,7 @@ def _longer(sample: Sample, more: int) -> Sample:
     return Sample(n, sample.mean, sample.m2 * (n - 1) / max(1, sample.n - 1))
 
 
-def _rounded(side: list[Sample], more: int) -> list[Sample]:
+def _round_passes(side: list[Sample], more: int) -> list[Sample]:
     """Return samples of passes with so many more trials, whole passes of which keep the sum of all."""
     sums = [0, *(round(each + 1e-9) for each in accumulate(one.mean * more for one in side))]
     found = []

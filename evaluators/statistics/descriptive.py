@@ -98,7 +98,7 @@ def pass_hat_k(passed: int, trials: int, k: int) -> float | None:
 
     pass^k of Yao et al. 2024 (tau-bench, arXiv 2406.12045). Raises `ValueError` for k below 1.
     """
-    return _drawn(passed, trials, k)
+    return _chance_of_draw(passed, trials, k)
 
 
 def pass_at_k(passed: int, trials: int, k: int) -> float | None:
@@ -106,11 +106,11 @@ def pass_at_k(passed: int, trials: int, k: int) -> float | None:
 
     pass@k of Chen et al. 2021 (arXiv 2107.03374). Raises `ValueError` for k below 1.
     """
-    failing = _drawn(trials - passed, trials, k)
+    failing = _chance_of_draw(trials - passed, trials, k)
     return None if failing is None else 1.0 - failing
 
 
-def _drawn(chosen: int, total: int, k: int) -> float | None:
+def _chance_of_draw(chosen: int, total: int, k: int) -> float | None:
     """Return the chance that k draws without replacement are all among the chosen."""
     if k < 1:
         raise ValueError(f"k is {k}; it must be 1 or more.")

@@ -75,7 +75,7 @@ def compare_with_line(measures: Sequence[tuple[MeasureRule, Runs, Mapping[str, S
     ps = [each.p for each in sides]
     has_passes = bool(sides) and sides[0].rule.is_outcome and ps[0] is not None
     levels = share_error(ps, AGAINST_LINE, has_passes=has_passes)
-    headline = [_judged(each, p, share) for each, (p, share) in zip(sides, levels, strict=True)]
+    headline = [_judge_change(each, p, share) for each, (p, share) in zip(sides, levels, strict=True)]
     table = _scenarios(sides[0]) if has_passes else {}
     if has_passes:
         headline[0] = with_scenarios(headline[0], table)
@@ -182,7 +182,7 @@ def _values(old: Sample, new: Sample) -> Values:
     return Values(old.n, old.mean, old.m2, new.n, new.mean, new.m2)
 
 
-def _judged(sides: _Sides, corrected: float | None, share: float) -> MeasureChange:
+def _judge_change(sides: _Sides, corrected: float | None, share: float) -> MeasureChange:
     """Return the change of the whole with its verdict; `share` is the part of the error that its test has."""
     rule, pairs = sides.rule, sides.pairs
     if not pairs:

@@ -133,7 +133,7 @@ def levels_of(information: tuple[float, ...], errors: tuple[float, ...]) -> tupl
         if points is None or density is None:
             bound = -_NORMAL.inv_cdf(own / 2) * sqrt(now)
         else:
-            bound = _bound(points, density, sqrt(step), own, sqrt(now))
+            bound = _find_bound(points, density, sqrt(step), own, sqrt(now))
         found.append(max(_LEAST, 2 * float(ndtr(-bound / sqrt(now)))))
         grid = np.linspace(-bound, bound, _GRID)
         if points is None or density is None:
@@ -147,7 +147,7 @@ def levels_of(information: tuple[float, ...], errors: tuple[float, ...]) -> tupl
     return tuple(found)
 
 
-def _bound(
+def _find_bound(
     points: NDArray[np.float64], density: NDArray[np.float64], step: float, error: float, scale: float
 ) -> float:
     """Return the bound that the next sum crosses, either way, with a probability of `error`."""
@@ -213,12 +213,12 @@ def decide_look(state: LookState, levels: Levels, *, is_last: bool) -> Look:
     elif is_last:
         decision = LookDecision.LIMIT
     else:
-        undecided = _undecided(state)
+        undecided = _find_undecided(state)
         decision = LookDecision.GO_ON if undecided else LookDecision.FUTILE
     return Look(state.p, levels.pass_rate, min(corrected, default=1.0), levels.scenarios, decision, undecided)
 
 
-def _undecided(state: LookState) -> tuple[str, ...]:
+def _find_undecided(state: LookState) -> tuple[str, ...]:
     """Return the scenarios that get trials next.
 
     First those that may change by themselves. The others follow while the pass rate may change without those, or while

@@ -54,7 +54,7 @@ def found_share(
     """Return in which share of drawn results the permutation test within scenarios finds a lower pass rate."""
     import numpy as np
 
-    drawn_before, drawn_after = _drawn(counts)
+    drawn_before, drawn_after = _draw(counts)
     passes = np.empty((2, REPEATS, len(rates)), dtype=np.int64)
     for side, (uniform, chances) in enumerate(((drawn_before, rates), (drawn_after, later))):
         for key, (own, chance) in enumerate(zip(uniform, chances, strict=True)):
@@ -67,7 +67,7 @@ def found_share(
 
 
 @lru_cache(maxsize=4)
-def _drawn(counts: TrialCounts) -> tuple[list[NDArray[np.float32]], list[NDArray[np.float32]]]:
+def _draw(counts: TrialCounts) -> tuple[list[NDArray[np.float32]], list[NDArray[np.float32]]]:
     """Return numbers from 0 to 1 for each scenario's trials: those below its rate pass, so more of a higher rate."""
     import numpy as np
 

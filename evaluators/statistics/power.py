@@ -69,11 +69,11 @@ def power(
 
     Takes each scenario's true rate before and its trials before and after. Every scenario loses equally, down to 0.
     """
-    counts, olds = _ordered(rates, before, after)
-    return _found(olds, tuple(_lowered(olds, drop)), counts, level)
+    counts, olds = _order(rates, before, after)
+    return _cached_share(olds, tuple(_lower(olds, drop)), counts, level)
 
 
-def _ordered(
+def _order(
     rates: Sequence[float], before: Sequence[int], after: Sequence[int]
 ) -> tuple[TrialCounts, tuple[float, ...]]:
     """Return equal designs as equal values, whatever the order of their scenarios."""
@@ -82,7 +82,7 @@ def _ordered(
     return counts, tuple(rate for _, _, rate in order)
 
 
-def _lowered(rates: Sequence[float], drop: float) -> list[float]:
+def _lower(rates: Sequence[float], drop: float) -> list[float]:
     """Return the rates after each lost the same, down to 0, so that their mean is lower by `drop`."""
     left, lost = drop * len(rates), 0.0
     for place, rate in enumerate(sorted(rates)):
@@ -95,7 +95,7 @@ def _lowered(rates: Sequence[float], drop: float) -> list[float]:
 
 
 @lru_cache(maxsize=4096)
-def _found(
+def _cached_share(
     rates: tuple[float, ...], later: tuple[float, ...], counts: TrialCounts, level: RateTestLevel
 ) -> float:
     if len(rates) == 1 and (counts.before[0] + 1) * (counts.after[0] + 1) <= _MOST_RESULTS:
@@ -142,10 +142,10 @@ def most_power(
     """Return in which share of comparisons the loss of every pass is found; 0 where nothing they show is a change."""
     if not can_reach(before, after, level):
         return 0.0
-    counts, olds = _ordered(_with_room(rates, level), before, after)
+    counts, olds = _order(_with_room(rates, level), before, after)
     none = (0.0,) * len(olds)
     near = _normal_power(olds, none, counts, level)
-    return near if near >= _UNSURE[1] else _found(olds, none, counts, level)
+    return near if near >= _UNSURE[1] else _cached_share(olds, none, counts, level)
 
 
 def detectable(
@@ -155,7 +155,7 @@ def detectable(
 
     It is a drop; of low rates, which can't drop much, a rise.
     """
-    return _detectable(*_ordered(rates, before, after), level)
+    return _detectable(*_order(rates, before, after), level)
 
 
 @lru_cache(maxsize=1024)
@@ -166,7 +166,7 @@ def _detectable(counts: TrialCounts, rates: tuple[float, ...], level: RateTestLe
     target = POWER
     for _ in range(_CORRECTIONS):
         drop = _normal_drop(olds, counts, level, target)
-        found = _found(olds, tuple(_lowered(olds, drop)), counts, level)
+        found = _cached_share(olds, tuple(_lower(olds, drop)), counts, level)
         # The normal distribution's own error hardly changes nearby: aim for what it calls the wanted power.
         target = _NORMAL.cdf(_quantile(target) + _quantile(POWER) - _quantile(found))
     return _normal_drop(olds, counts, level, target)
@@ -180,7 +180,7 @@ def _normal_drop(rates: Sequence[float], counts: TrialCounts, level: RateTestLev
     low, high = 0.0, fmean(rates)
     for _ in range(_STEPS):
         middle = (low + high) / 2
-        is_found = _normal_power(rates, _lowered(rates, middle), counts, level) >= target
+        is_found = _normal_power(rates, _lower(rates, middle), counts, level) >= target
         low, high = (low, middle) if is_found else (middle, high)
     return high
 
@@ -210,12 +210,12 @@ def is_found(
     rates: Sequence[float], before: Sequence[int], after: Sequence[int], drop: float, level: RateTestLevel
 ) -> bool:
     """Return whether a drop of the mean pass rate is found with `POWER`. Takes what `power` does."""
-    counts, olds = _ordered(rates, before, after)
-    later = tuple(_lowered(olds, drop))
+    counts, olds = _order(rates, before, after)
+    later = tuple(_lower(olds, drop))
     near = _normal_power(olds, later, counts, level)
     if not _UNSURE[0] < near < _UNSURE[1]:
         return near >= POWER
-    return _found(olds, later, counts, level) >= POWER
+    return _cached_share(olds, later, counts, level) >= POWER
 
 
 def smallest_enough(is_enough: Callable[[int], bool], most: int) -> int | None:

@@ -67,12 +67,12 @@ def compare_headline(
     compared may be among them. A scenario that one side lacks is left out. The pass rate's change names the scenarios
     that broke. `with_power`: whether to compute what the comparison could have shown, which takes most of the time.
     """
-    changes = [_tested(rule, _pairs(before, after)) for rule, before, after in measures]
+    changes = [_test_measure(rule, _pairs(before, after)) for rule, before, after in measures]
     has_passes = bool(changes) and changes[0].rule.is_outcome and changes[0].p is not None
     shares = ONE_RUN._replace(pass_rate=levels.pass_rate, scenarios=levels.scenarios)
     parts = share_error([change.p for change in changes], shares, has_passes=has_passes)
     found = [
-        _judged(change, _pairs(before, after), p, own, with_power=with_power)
+        _judge_change(change, _pairs(before, after), p, own, with_power=with_power)
         for change, (_, before, after), (p, own) in zip(changes, measures, parts, strict=True)
     ]
     if has_passes:
@@ -132,14 +132,14 @@ def compare_measures(
 
     Takes the samples as `compare_headline` does.
     """
-    changes = [_tested(rule, _pairs(before, after)) for rule, before, after in measures]
+    changes = [_test_measure(rule, _pairs(before, after)) for rule, before, after in measures]
     tested = [change.p for change in changes if change.p is not None]
     corrected = iter(benjamini_hochberg(tested))
     share = ALPHA / max(1, len(tested))
     found = []
     for change, (_, before, after) in zip(changes, measures, strict=True):
         pairs, p = _pairs(before, after), next(corrected) if change.p is not None else None
-        found.append(_with_advice(_judged(change, pairs, p, share, with_power=True), pairs, share))
+        found.append(_with_advice(_judge_change(change, pairs, p, share, with_power=True), pairs, share))
     return found
 
 
@@ -155,7 +155,7 @@ def compare_scenarios(
 
     `with_power` is that of `compare_headline`.
     """
-    changes = {key: _tested(rule, [(before[key], after[key])]) for key in after if key in before}
+    changes = {key: _test_measure(rule, [(before[key], after[key])]) for key in after if key in before}
     tested = [key for key, change in changes.items() if change.p is not None]
     ps = benjamini_hochberg([changes[key].p or 0.0 for key in tested])
     # A single scenario is the suite: its test is the pass rate's.
@@ -163,7 +163,7 @@ def compare_scenarios(
     by_key = {key: scale_p(p, level) for key, p in zip(tested, ps, strict=True)}
     share = level / max(1, len(tested))
     return {
-        key: _judged(change, [(before[key], after[key])], by_key.get(key), share, with_power=with_power)
+        key: _judge_change(change, [(before[key], after[key])], by_key.get(key), share, with_power=with_power)
         for key, change in changes.items()
     }
 
@@ -204,21 +204,21 @@ def detectable_with(
         [old.n + more for (old, _), more in zip(pairs, added, strict=True)],
         [new.n + more for (_, new), more in zip(pairs, added, strict=True)],
     )
-    return None if found is None else _shown(change.rule, pairs, found)
+    return None if found is None else _shown_difference(change.rule, pairs, found)
 
 
 def _pairs(before: Mapping[str, Sample], after: Mapping[str, Sample]) -> Pairs:
     return [(before[key], after[key]) for key in after if key in before]
 
 
-def _tested(rule: MeasureRule, pairs: Pairs) -> MeasureChange:
+def _test_measure(rule: MeasureRule, pairs: Pairs) -> MeasureChange:
     """Return a change with its sizes and its p, before any correction."""
     if not pairs:
         return MeasureChange(rule, ChangeVerdict.NOT_COMPARABLE, 0)
     differences = differences_of(rule, pairs)
     test, p = _test(rule, pairs, differences)
     has_signs = sum(each != 0 for each in differences) >= FEWEST_DIFFERENCES
-    effect = _shown(rule, pairs, sum(differences) / len(differences))
+    effect = _shown_difference(rule, pairs, sum(differences) / len(differences))
     lower, upper = _interval(rule, pairs, differences, test)
     sign = -1.0 if rule.better == "lower" else 1.0
     return MeasureChange(
@@ -279,7 +279,7 @@ def _interval(
     elif not has_logarithms(pairs):
         # A count, a cost or a time falls by all of it at most.
         low = max(-1.0, low)
-    return _shown(rule, pairs, low), _shown(rule, pairs, high)
+    return _shown_difference(rule, pairs, low), _shown_difference(rule, pairs, high)
 
 
 def _counts(pair: tuple[Sample, Sample]) -> tuple[int, int, int, int]:
@@ -287,13 +287,13 @@ def _counts(pair: tuple[Sample, Sample]) -> tuple[int, int, int, int]:
     return arms.before, arms.trials_before, arms.after, arms.trials_after
 
 
-def _shown(rule: MeasureRule, pairs: Pairs, difference: float) -> float:
+def _shown_difference(rule: MeasureRule, pairs: Pairs, difference: float) -> float:
     """Return a difference as it is reported: logarithms become the share by which a value grew."""
     is_log = rule.scale is Scale.RELATIVE and has_logarithms(pairs)
     return expm1(min(difference, 700.0)) if is_log else difference
 
 
-def _judged(
+def _judge_change(
     change: MeasureChange, pairs: Pairs, corrected: float | None, share: float, *, with_power: bool
 ) -> MeasureChange:
     """Return the change with its verdict; `share` is the part of the error that its test has."""
@@ -350,7 +350,7 @@ def _with_power(change: MeasureChange, pairs: Pairs, power: MeasurePower) -> Mea
     found = power.detectable
     return replace(
         change,
-        detectable=None if found is None else _shown(change.rule, pairs, found),
+        detectable=None if found is None else _shown_difference(change.rule, pairs, found),
         most_found=power.most_found,
         more_trials=power.more_trials,
     )

@@ -38,11 +38,11 @@ def interval(change: MeasureChange) -> str:
     if change.lower is None or change.upper is None or change.lower == change.upper:
         return ""
     digits = 1 if change.rule.scale is Scale.POINTS else 0
-    low, high = (_signed(each * 100, digits) for each in (change.lower, change.upper))
+    low, high = (_with_sign(each * 100, digits) for each in (change.lower, change.upper))
     return f"{low} to {high}{'' if change.rule.scale is Scale.POINTS else ' %'}"
 
 
-def _signed(value: float, digits: int) -> str:
+def _with_sign(value: float, digits: int) -> str:
     sign = MINUS if round(value, digits) < 0 else "+"
     return f"{sign}{abs(value):.{digits}f}"
 

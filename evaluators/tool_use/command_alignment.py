@@ -71,7 +71,7 @@ def align(before: Sequence[str], after: Sequence[str]) -> list[Pair]:
     middle = _needleman_wunsch(old[start : len(old) - end], new[start : len(new) - end])
     return [
         *((at, at) for at in range(start)),
-        *((_moved(one, start), _moved(other, start)) for one, other in middle),
+        *((_move(one, start), _move(other, start)) for one, other in middle),
         *((len(old) - end + at, len(new) - end + at) for at in range(end)),
     ]
 
@@ -82,7 +82,7 @@ def common_start(before: Sequence[str], after: Sequence[str]) -> int:
     return next((at for at, (old, new) in pairs if old != new), min(len(before), len(after)))
 
 
-def _moved(index: int | None, by: int) -> int | None:
+def _move(index: int | None, by: int) -> int | None:
     return None if index is None else index + by
 
 

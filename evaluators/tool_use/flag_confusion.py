@@ -74,19 +74,21 @@ def confused_subcommands(commands: Iterable[Command]) -> list[str]:
 
 def confusions(commands: Sequence[Command], pages: Mapping[str, HelpPage]) -> list[Confusion]:
     """Return what failed calls confused, by the help pages of the tool (`TOOL`) and its subcommands."""
-    return _counted(commands, lambda line, subcommand: _confusions(line, subcommand, pages))
+    return _count_confusions(commands, lambda line, subcommand: _confusions(line, subcommand, pages))
 
 
 def argument_confusions(
     commands: Sequence[Command], surface: McpSurface, server: str = ""
 ) -> list[Confusion]:
     """Return what failed calls of an MCP server confused, by the schemas of its tools; argument keys are the flags."""
-    return _counted(
+    return _count_confusions(
         commands, lambda line, subcommand: _of_arguments(arguments_of(line), subcommand, surface, server)
     )
 
 
-def _counted(commands: Sequence[Command], read: Callable[[str, str], Iterable[Key]]) -> list[Confusion]:
+def _count_confusions(
+    commands: Sequence[Command], read: Callable[[str, str], Iterable[Key]]
+) -> list[Confusion]:
     counted: Counter[Key] = Counter()
     for command in commands:
         if command.failed and command.subcommand and not command.help:

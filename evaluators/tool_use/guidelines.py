@@ -45,13 +45,13 @@ def matcher(pattern: str) -> Callable[[str], object]:
     glob = pattern.replace("\\", "/").removeprefix("./")
     if not glob.strip() or len(glob) > LONGEST_PATTERN:
         raise BadGlob(f"A pattern must have 1 to {LONGEST_PATTERN} characters.")
-    if not _balanced(glob):
+    if not _is_balanced(glob):
         raise BadGlob(f"The braces of '{pattern}' do not match. Write them as in *.{{md,txt}}.")
-    fullmatch: Callable[[str], object] = re2.compile("(?s)" + "".join(_translated(glob))).fullmatch
+    fullmatch: Callable[[str], object] = re2.compile("(?s)" + "".join(_translate(glob))).fullmatch
     return fullmatch
 
 
-def _translated(glob: str) -> list[str]:
+def _translate(glob: str) -> list[str]:
     depth = 0
     found: list[str] = []
     for part in _PART.findall(glob):
@@ -71,7 +71,7 @@ _MEANINGS = {
 }
 
 
-def _balanced(glob: str) -> bool:
+def _is_balanced(glob: str) -> bool:
     depth = 0
     for character in glob:
         depth += (character == "{") - (character == "}")

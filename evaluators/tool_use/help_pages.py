@@ -67,7 +67,7 @@ def parse_help(text: str) -> HelpPage:
         tuple(dict.fromkeys(groups)),
         tuple(dict.fromkeys(name for names in valued for name in names)),
         _subcommands(text),
-        _required(usage),
+        _required_arguments(usage),
     )
 
 
@@ -99,7 +99,7 @@ def _listed_commands(text: str) -> Iterator[str]:
             inside = True
 
 
-def _required(usage: str) -> tuple[str, ...]:
+def _required_arguments(usage: str) -> tuple[str, ...]:
     """Return the arguments of a usage line that are not within brackets; none of one with alternatives."""
     if "|" in usage:
         return ()

@@ -137,12 +137,12 @@ def analyse(
     paired = calls(transcript.events)
     source: Source = transcript.source if paired else ("transcript" if transcript.text else "none")
     try:
-        found = _found(transcript, paired, tool)
+        found = _find_commands(transcript, paired, tool)
     except (PatternError, TooManyCommands) as error:
         return Interaction(source=source, completed=completed, problem=str(error))
     if found is None:
         return Interaction(completed=completed)
-    counted = _counted(found, source, completed=completed)
+    counted = _count(found, source, completed=completed)
     if transcript.unseen_agents:
         # Their commands are missing: the rates would be those of a part.
         counted = msgspec.structs.replace(counted, error_rate=None, first_try_success_rate=None)
@@ -151,10 +151,10 @@ def analyse(
         counted = _without_commands(transcript, is_complete=is_complete, completed=completed)
     if record is None or tool is None or tool.mcp:
         return _with_failures(counted) if tool and tool.mcp else counted
-    return _recorded(record, paired, tool, counted)
+    return _measure_record(record, paired, tool, counted)
 
 
-def _counted(found: FoundCommands, source: Source, *, completed: bool) -> Interaction:
+def _count(found: FoundCommands, source: Source, *, completed: bool) -> Interaction:
     counted = metrics(found.commands, source=source, completed=completed)
     return msgspec.structs.replace(
         counted, not_run=found.not_run, mentioned=found.mentioned, unrecorded=found.unrecorded
@@ -172,7 +172,7 @@ def _without_commands(transcript: Transcript, *, is_complete: bool, completed: b
     return Interaction(completed=completed, error_rate=None, first_try_success_rate=None)
 
 
-def _recorded(
+def _measure_record(
     record: Sequence[RecordedCall], paired: Sequence[Call], tool: Tool, counted: Interaction
 ) -> Interaction:
     """Return the metrics of the record, with those of the events beside them."""
@@ -189,18 +189,18 @@ def _recorded(
         not_run=counted.not_run,
         indirect=sum(found.indirect_by.values()),
         indirect_by=dict(found.indirect_by),
-        unrecorded=_unrecorded(counted.commands, found.commands) if paired else 0,
+        unrecorded=_count_unrecorded(counted.commands, found.commands) if paired else 0,
         reported=msgspec.structs.replace(counted, commands=()) if paired else None,
     )
 
 
-def _unrecorded(stated: Sequence[Command], recorded: Sequence[Command]) -> int:
+def _count_unrecorded(stated: Sequence[Command], recorded: Sequence[Command]) -> int:
     """Return how many commands the agent's events state as successful beyond the recorded ones of their subcommand."""
     successes = Counter(each.subcommand for each in stated if each.exit_code == 0 and each.end == "reported")
     return (successes - Counter(each.subcommand for each in recorded)).total()
 
 
-def _found(transcript: Transcript, paired: Sequence[Call], tool: Tool | None) -> FoundCommands | None:
+def _find_commands(transcript: Transcript, paired: Sequence[Call], tool: Tool | None) -> FoundCommands | None:
     """Return the commands, None if there is nothing to look for. Raises `PatternError` or `TooManyCommands`."""
     if tool and tool.mcp:
         return find_mcp_calls(paired, tool.mcp)

@@ -255,7 +255,7 @@ def _behind(
                 rest = words[at + 1 : at + 2]
                 return Opened(program, script=rest[0].value if rest else None)
             if option in launcher.modules:
-                return _opened(program, launcher, words[at + 1 :], runs_script=True)
+                return _open_launcher(program, launcher, words[at + 1 :], runs_script=True)
             at += 2 if option in launcher.values and option == word else 1
             continue
         if program == "env" and _ASSIGNMENT.match(word):
@@ -269,7 +269,7 @@ def _behind(
             break
     has_image = launcher.image and at > start and not operands
     image = (_image_program(words[at - 1]), *words[at:]) if has_image else ()
-    return _opened(program, launcher, words[at:], image=image, runs_script=runs_script)
+    return _open_launcher(program, launcher, words[at:], image=image, runs_script=runs_script)
 
 
 def _image_program(word: Word) -> Word:
@@ -283,7 +283,7 @@ def _is_letter_of(option: str, known: frozenset[str]) -> bool:
     return len(option) > 2 and option[1] != "-" and f"-{option[-1]}" in known
 
 
-def _opened(
+def _open_launcher(
     program: str,
     launcher: Launcher,
     words: Sequence[Word],

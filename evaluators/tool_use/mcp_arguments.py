@@ -183,7 +183,7 @@ def _validator(schema: Mapping[str, Json]) -> Any:
         "$ref": own.reference,
         "pattern": own.pattern,
         "additionalProperties": own.additional,
-        **dict.fromkeys(_UNCHECKED, _unchecked),
+        **dict.fromkeys(_UNCHECKED, _leave_unchecked),
     }
     extend: Any = validators.extend
     kind = extend(
@@ -194,7 +194,7 @@ def _validator(schema: Mapping[str, Json]) -> Any:
     return kind(schema, registry=Registry())
 
 
-def _unchecked(validator: Any, value: Json, instance: Json, schema: Json) -> Iterator[Any]:
+def _leave_unchecked(validator: Any, value: Json, instance: Json, schema: Json) -> Iterator[Any]:
     """Leave a keyword unchecked."""
     yield from ()
 
@@ -203,20 +203,20 @@ def _problems(error: Any) -> Iterator[ArgumentProblem]:
     place = ".".join(str(each) for each in error.absolute_path)
     if error.validator == "required":
         names = [name for name in error.validator_value if name not in error.instance]
-        yield from (ArgumentProblem(ArgumentProblemKind.MISSING, _joined(place, name)) for name in names)
+        yield from (ArgumentProblem(ArgumentProblemKind.MISSING, _join_place(place, name)) for name in names)
     elif error.validator == "additionalProperties":
         known = (error.schema.get("properties") or {}).keys()
         for name in error.instance.keys() - known:
-            yield ArgumentProblem(ArgumentProblemKind.UNKNOWN, _joined(place, name))
+            yield ArgumentProblem(ArgumentProblemKind.UNKNOWN, _join_place(place, name))
     else:
-        yield ArgumentProblem(ArgumentProblemKind.VALUE, place, _expected(error))
+        yield ArgumentProblem(ArgumentProblemKind.VALUE, place, _expected_words(error))
 
 
-def _joined(place: str, name: str) -> str:
+def _join_place(place: str, name: str) -> str:
     return f"{place}.{name}" if place else name
 
 
-def _expected(error: Any) -> str:
+def _expected_words(error: Any) -> str:
     value = error.validator_value
     if error.validator == "type":
         return " or ".join(value) if isinstance(value, list) else str(value)

@@ -136,7 +136,7 @@ def arguments_of(line: str) -> dict[str, Json]:
 
 def find_mcp_calls(paired: Sequence[Call], server: McpServer) -> FoundCommands:
     """Return the server's calls as commands: the tool is the subcommand, its arguments are the flags."""
-    not_run = sum(never_ran(call) and _named(call.event, server) is not None for call in paired)
+    not_run = sum(never_ran(call) and _call_by_name(call.event, server) is not None for call in paired)
     marks = [call.event.metadata.get(MCP_MARK) for call in paired]
     unrecorded = sum(isinstance(mark, Mapping) and bool(mark.get("unrecorded")) for mark in marks)
     return FoundCommands(number_commands(_commands(paired, server)), not_run, unrecorded=unrecorded)
@@ -152,7 +152,7 @@ def _commands(paired: Sequence[Call], server: McpServer) -> Iterator[tuple[Found
         if never_ran(call):
             continue
         stored = call.event.metadata.get(MCP_MARK)
-        found = msgspec.convert(stored, McpCall) if stored else _judged(call, server, None, None)
+        found = msgspec.convert(stored, McpCall) if stored else _judge_call(call, server, None, None)
         if found is None:
             continue
         failed = found.exit_code not in (None, 0)
@@ -190,31 +190,31 @@ def mark_calls(
     surface = join_surfaces(each.surface for each in record or () if each.surface) or surface
     events, pending = list(transcript.events), _Pending(record or (), paired)
     for call in paired:
-        named = _named(call.event, server)
+        named = _call_by_name(call.event, server)
         if named is None or never_ran(call):
             continue
         recorded = None if _is_refused(call) else pending.take(named, call.event.id or "")
         reached = None if record is None else recorded or False
-        if (found := _judged(call, server, surface, reached)) is None:
+        if (found := _judge_call(call, server, surface, reached)) is None:
             continue
         found = msgspec.structs.replace(found, server=shown_as)
         metadata = {**call.event.metadata, MCP_MARK: msgspec.to_builtins(found)}
         events[call.index] = msgspec.structs.replace(call.event, metadata=metadata)
     for number, each in enumerate(pending.left.values()):
         if each.tool not in _HELP_METHODS or each.tool in _READS:
-            events += _added(f"mcp-{number}", each, server, surface, shown_as)
+            events += _add_events(f"mcp-{number}", each, server, surface, shown_as)
     plain = transcript.source in ("none", "transcript")
     # The record knows of every call, also that there was none.
     source: Source = "events" if record is not None and plain else transcript.source
     return msgspec.structs.replace(transcript, events=tuple(events), source=source)
 
 
-def _named(event: Event, server: McpServer) -> McpCall | None:
+def _call_by_name(event: Event, server: McpServer) -> McpCall | None:
     """Return the call in an event, by the naming table; None if it isn't the server's."""
     name, given = event.name or "", event.input if isinstance(event.input, Mapping) else {}
     if name == "invalid" and isinstance(given.get("tool"), str):
         # opencode's stand-in for a call of a tool that doesn't exist.
-        return _named(Event("tool_call", name=given["tool"]), server)
+        return _call_by_name(Event("tool_call", name=given["tool"]), server)
     if method := _HELP_NAMES.get(name):
         asked = given.get("server")
         about = str(given.get("query") or "") if method == "tools/list" else server.name
@@ -300,22 +300,22 @@ def _plain(tool: str) -> str:
     return "".join(char if char.isascii() and (char.isalnum() or char in "_-") else "_" for char in tool)
 
 
-def _judged(
+def _judge_call(
     call: Call, server: McpServer, surface: McpSurface | None, recorded: RecordedRequest | bool | None
 ) -> McpCall | None:
     """Return a call with how it ended.
 
     `recorded` is the proxy's record of it, False if the call never reached the proxy, None without a proxy.
     """
-    named = _named(call.event, server)
+    named = _call_by_name(call.event, server)
     if named is None:
         return None
     if isinstance(recorded, RecordedRequest):
-        return _recorded(named, surface, recorded)
+        return _end_by_record(named, surface, recorded)
     if recorded is False and call.exit_code == 0 and not named.help:
         return msgspec.structs.replace(named, unrecorded=True)
     failure = _failure(call, reached=recorded is not False or named.help)
-    return _ended(named, surface, named.tool, failure, call.exit_code is not None)
+    return _end_by_events(named, surface, named.tool, failure, call.exit_code is not None)
 
 
 def _failure(call: Call, *, reached: bool) -> str:
@@ -335,10 +335,10 @@ def _failure(call: Call, *, reached: bool) -> str:
     return McpFailure.PROTOCOL if protocol or not reached or "MCP error -" in text else McpFailure.IS_ERROR
 
 
-def _recorded(named: McpCall, surface: McpSurface | None, recorded: RecordedRequest) -> McpCall:
+def _end_by_record(named: McpCall, surface: McpSurface | None, recorded: RecordedRequest) -> McpCall:
     """Return a call with how it ended according to the record, whatever the agent made of it."""
     surface = recorded.surface or surface
-    found = _ended(named, surface, recorded.tool, recorded.failure, recorded.ended)
+    found = _end_by_events(named, surface, recorded.tool, recorded.failure, recorded.ended)
     tool = surface.tool(found.tool) if surface else None
     if found.exit_code != 0 or tool is None or tool.output_schema is None:
         return found
@@ -348,7 +348,9 @@ def _recorded(named: McpCall, surface: McpSurface | None, recorded: RecordedRequ
     return msgspec.structs.replace(found, failure=str(McpFailure.PROTOCOL), exit_code=1, message=message)
 
 
-def _ended(named: McpCall, surface: McpSurface | None, tool: str, failure: str, ended: bool) -> McpCall:
+def _end_by_events(
+    named: McpCall, surface: McpSurface | None, tool: str, failure: str, ended: bool
+) -> McpCall:
     exact = _exact(tool, surface)
     if failure and failure != McpFailure.UNKNOWN_TOOL and not named.help:
         schema = surface.schema(exact) if surface else None
@@ -366,13 +368,13 @@ def _exact(tool: str, surface: McpSurface | None) -> str:
     return tool if tool in names else next((name for name in names if _plain(name) == tool), tool)
 
 
-def _added(
+def _add_events(
     id: str, each: RecordedRequest, server: McpServer, surface: McpSurface | None, shown_as: str
 ) -> Iterator[Event]:
     """Yield call and result of a recorded call that the agent's events lack."""
     is_help = each.tool in _HELP_METHODS or each.tool in server.help_tools
     named = McpCall(each.tool, shown_as, each.arguments, help=is_help)
-    found = _recorded(named, surface, each)
+    found = _end_by_record(named, surface, each)
     metadata = {"server": server.name, MCP_MARK: msgspec.to_builtins(found)}
     yield Event("tool_call", id, each.tool, input=each.arguments, metadata=metadata)
     if each.ended:

@@ -64,7 +64,7 @@ def read_mcp_record(content: bytes, *, was_cut: bool = False) -> tuple[RecordedR
         elif entry.get("given_up"):
             found[at] = structs.replace(found[at], failure="protocol", output="The agent gave the call up.")
         elif isinstance(entry.get("response"), dict):
-            found[at] = _ended(found[at], entry["response"], _seconds(entry.get("seconds")))
+            found[at] = _end_request(found[at], entry["response"], _seconds(entry.get("seconds")))
     return tuple(found if was_cut else map(_without_answer, found))
 
 
@@ -153,7 +153,7 @@ def _call_id(meta: Json) -> str:
     return str(found)
 
 
-def _ended(call: RecordedRequest, response: dict[str, Json], seconds: float) -> RecordedRequest:
+def _end_request(call: RecordedRequest, response: dict[str, Json], seconds: float) -> RecordedRequest:
     if call.failure:  # the agent gave it up
         return structs.replace(call, ended=True, seconds=seconds)
     result, error = response.get("result"), response.get("error")

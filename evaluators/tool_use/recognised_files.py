@@ -53,12 +53,12 @@ def advice_for(kind: str) -> str:
 
 def recognised_session(text: str) -> str:
     """Return whose session a file holds, such as `a Gemini CLI session`; empty if unknown."""
-    return _named(text, _TEXTS)
+    return _find_name(text, _TEXTS)
 
 
 def recognised_results(text: str, value: Json) -> str:
     """Return which program's results a file holds, by its text and its JSON if it has some; empty if unknown."""
-    return _named(text, _RESULTS) or recognised_session(text) or _by_value(value, _RESULT_VALUES)
+    return _find_name(text, _RESULTS) or recognised_session(text) or _by_value(value, _RESULT_VALUES)
 
 
 def recognised_suite(value: Json) -> str:
@@ -66,7 +66,7 @@ def recognised_suite(value: Json) -> str:
     return _by_value(value, _SUITE_VALUES)
 
 
-def _named(text: str, known: Mapping[str, str]) -> str:
+def _find_name(text: str, known: Mapping[str, str]) -> str:
     head = text[:_HEAD]
     return next((name for name, pattern in known.items() if re.search(pattern, head)), "")
 

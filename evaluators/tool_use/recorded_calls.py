@@ -215,15 +215,15 @@ def _program(process: CallingProcess) -> str:
     """Return a process's program: by its file, else by the first word of its arguments."""
     named = process.argv[0].removeprefix("-").split(" ")[0] if process.argv else ""
     by_file = program_name(process.exe) if process.exe else ""
-    if process.script and _known(program_name(process.script)):
+    if process.script and _is_known(program_name(process.script)):
         return program_name(process.script)
-    if by_file and (_known(by_file) or not _known(program_name(named))):
+    if by_file and (_is_known(by_file) or not _is_known(program_name(named))):
         # busybox and the like: the name says what they are.
         return program_name(named) if by_file == "busybox" and named else by_file
     return program_name(named) if named else by_file
 
 
-def _known(name: str) -> bool:
+def _is_known(name: str) -> bool:
     return name in SHELLS or name in _AGENTS or name in _LAUNCHED or interpreter_name(name) in INTERPRETERS
 
 

@@ -106,7 +106,7 @@ def _events_of(own: Sequence[tuple[RecordedCall, Origin]], paired: Sequence[Call
     Each event belongs to one shell; of equal commands, the first shell takes the first event.
     """
     waiting = [
-        (call.index, _squeezed(call.event.command))
+        (call.index, _squeeze(call.event.command))
         for call in paired
         if call.event.command and not call.not_run
     ]
@@ -118,7 +118,7 @@ def _events_of(own: Sequence[tuple[RecordedCall, Origin]], paired: Sequence[Call
             if process.pid in taken:
                 found[call.n] = taken[process.pid]
                 break
-            at = _place_of(_squeezed(text), waiting)
+            at = _place_of(_squeeze(text), waiting)
             if at is not None:
                 found[call.n] = taken[process.pid] = waiting.pop(at)[0]
                 break
@@ -137,6 +137,6 @@ def _place_of(text: str, waiting: Sequence[tuple[int, str]]) -> int | None:
     return next((n for n, (_, command) in enumerate(near) if text and text in command), None)
 
 
-def _squeezed(text: str) -> str:
+def _squeeze(text: str) -> str:
     """Return a text without blanks, quotes and backslashes, which agents add when they wrap a command."""
     return _QUOTES.sub("", text)

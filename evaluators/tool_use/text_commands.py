@@ -171,7 +171,7 @@ def _commands(text: str, matcher: Matcher) -> Iterator[tuple[FoundCommand, int |
         window = _FOLLOWING_LINES.match(text, place.end, stop)
         printed = window.group() if window else ""
         if place.sign == "said":
-            yield from ((command, number) for command in _said(place.found, matcher, printed))
+            yield from ((command, number) for command in _stated_commands(place.found, matcher, printed))
             continue
         code = exit_code_in_text(printed, after_help=place.found.is_help, program=matcher.name)
         for command in find_commands_of_line(place.found, matcher, code, printed):
@@ -190,7 +190,7 @@ def _places(text: str, matcher: Matcher) -> Iterator[_Place]:
             if matcher.pattern and _in_json(line, matcher):
                 yield _Place(start, end, None)
             continue
-        typed, is_shown = _typed(line.rstrip("\r"))
+        typed, is_shown = _typed_command(line.rstrip("\r"))
         if said := None if is_shown else _RUNNING.match(typed):
             typed = said["line"]
         fence = next((each for each in fences if each[0] <= start < each[1]), None)
@@ -238,7 +238,7 @@ def _is_followed(text: str, end: int) -> bool:
     return bool(text[end + 1 : len(text) if stop < 0 else stop].strip())
 
 
-def _said(found: MatchedLine, matcher: Matcher, printed: str) -> Iterator[FoundCommand]:
+def _stated_commands(found: MatchedLine, matcher: Matcher, printed: str) -> Iterator[FoundCommand]:
     """Yield the commands of a line that the program says it ran; their ends are unknown unless the text states one."""
     code = stated_exit_code(printed)
     for command in find_commands_of_line(found, matcher, code, None):
@@ -256,7 +256,7 @@ def _lines_with(text: str, literal: str) -> Iterator[tuple[int, int, str]]:
         at = text.find(literal, end + 1)
 
 
-def _typed(line: str) -> tuple[str, bool]:
+def _typed_command(line: str) -> tuple[str, bool]:
     """Return the command of a line, and whether a prompt or the form of a call shows that it ran."""
     if (prompt := PROMPT.match(line)) or (prompt := _TRACE.match(line)):
         return line[prompt.end() :], True

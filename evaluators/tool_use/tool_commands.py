@@ -420,7 +420,7 @@ def _match_pattern(stage: LaunchedCommand, text: str) -> Matched | None:
     pattern = compile_pattern(text)
     match = pattern.search(stage.text)
     if match is not None and not _may_begin(stage, match.start):
-        masked = _masked(stage)
+        masked = _mask_quotes(stage)
         match = pattern.search(masked) if masked != stage.text else None
         if match is not None and not _may_begin(stage, match.start):
             match = None
@@ -439,7 +439,7 @@ def _may_begin(stage: LaunchedCommand, start: int) -> bool:
     return start < max(1, len(stage.words[0])) or stage.words[0] not in TEXT_PROGRAMS
 
 
-def _masked(stage: LaunchedCommand) -> str:
+def _mask_quotes(stage: LaunchedCommand) -> str:
     """Return the text with quoted arguments filled, so that a pattern finds what is behind them."""
     text = stage.text
     for begin, end in stage.quoted:

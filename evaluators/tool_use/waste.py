@@ -35,7 +35,7 @@ def waste_scores(transcript: Transcript, commands: Sequence[Command], *, passed:
     if not turns or not commands:
         return ()
     causes = dict(_causes(commands))
-    done = _done(commands) if passed else None
+    done = _find_done(commands) if passed else None
     wasted = dict.fromkeys((FAILED, HELP, *([AFTER] if done is not None else [])), 0.0)
     for turn in turns:
         for call in turn.calls:
@@ -77,7 +77,7 @@ def _causes(commands: Sequence[Command]) -> Iterator[tuple[int, str]]:
             asked.add(each.line)
 
 
-def _done(commands: Sequence[Command]) -> int | None:
+def _find_done(commands: Sequence[Command]) -> int | None:
     """Return the call after which nothing new was done."""
     seen: set[str] = set()
     done: int | None = None

@@ -36,11 +36,11 @@ def parse(
     `UnreadableTranscript` when the output is not what the reader reads, and when no event is of a known type and the
     output has no tool call either.
     """
-    found = without_deep_values(_parsed(parser, raw, events, events_are_trace=events_are_trace))
+    found = without_deep_values(_parse_with(parser, raw, events, events_are_trace=events_are_trace))
     return msgspec.structs.replace(found, cost_usd=plausible_cost(found.cost_usd))
 
 
-def _parsed(parser: str, raw: bytes, events: bytes | None, *, events_are_trace: bool) -> Transcript:
+def _parse_with(parser: str, raw: bytes, events: bytes | None, *, events_are_trace: bool) -> Transcript:
     if parser not in PARSERS:
         raise UnreadableTranscript(
             f"There is no transcript reader called '{parser}'. Choose one of {', '.join(PARSERS)}."
@@ -58,7 +58,7 @@ def _parsed(parser: str, raw: bytes, events: bytes | None, *, events_are_trace: 
     if beside is None:
         main = PARSERS[parser](raw)
         return msgspec.structs.replace(main, problems=main.problems + problems)
-    return _joined(beside, _main(parser, raw))
+    return _join(beside, _main(parser, raw))
 
 
 def _beside(events: bytes, *, are_trace: bool) -> tuple[Transcript | None, tuple[str, ...]]:
@@ -86,7 +86,7 @@ def _main(parser: str, raw: bytes) -> Transcript:
         return msgspec.structs.replace(plain_text.parse(raw), problems=(str(error),))
 
 
-def _joined(beside: Transcript, main: Transcript) -> Transcript:
+def _join(beside: Transcript, main: Transcript) -> Transcript:
     return msgspec.structs.replace(
         beside,
         text=main.text or beside.text,

@@ -48,7 +48,7 @@ def is_agent_stream(text: str) -> bool:
     Their kinds vary and are composed of words such as `session`, `tool` and `message`.
     """
     lines = [line for line in islice(_lines(text), MOST_LINES) if line.strip()]
-    found = [value for line in lines if isinstance(value := _decoded(line), dict)]
+    found = [value for line in lines if isinstance(value := _decode(line), dict)]
     others = len(lines) - len(found)
     if len(found) < FEWEST_LINES or others > _MOST_OTHERS * len(found) or any(map(_is_fence, lines)):
         return False
@@ -70,7 +70,7 @@ def _is_fence(line: str) -> bool:
     return line.lstrip().startswith("```")
 
 
-def _decoded(line: str) -> Json:
+def _decode(line: str) -> Json:
     if not line.lstrip().startswith("{"):
         return None
     try:

@@ -63,13 +63,13 @@ def cast_lines(steps: Sequence[RecordingStep], title: str, timestamp: int | None
     for step in steps:
         mark = " ✗" if step.failed else ""
         yield _event(step.at, "m", f"{step.number}. {step.line[:60]}{mark}")
-        yield _event(step.at, "o", f"\x1b[1;32m$\x1b[0m {_typed(step.line)}\r\n")
+        yield _event(step.at, "o", f"\x1b[1;32m$\x1b[0m {_type_text(step.line)}\r\n")
         code = (
             f"\x1b[31m[exit {step.exit_code}]\x1b[0m\r\n"
             if step.failed and step.exit_code is not None
             else ""
         )
-        output = _typed(step.output)
+        output = _type_text(step.output)
         yield _event(step.at + step.seconds, "o", (f"{output}\r\n" if output else "") + code)
 
 
@@ -77,7 +77,7 @@ def _event(at: float, code: str, data: str) -> str:
     return json.dumps([round(at, 3), code, data], ensure_ascii=False) + "\n"
 
 
-def _typed(text: str) -> str:
+def _type_text(text: str) -> str:
     return text.replace("\n", "\r\n")
 
 
@@ -87,7 +87,7 @@ def _step(number: int, at: float, call: Call, seconds: float) -> RecordingStep:
     line = event.command or f"{event.name or 'call'} {_text(event.input)}"
     output = _text(result.output if result.output is not None else result.text) if result else ""
     return RecordingStep(
-        number, at, " ".join(_plain(line).split()), bool(code), _plain(_shortened(output)), code, seconds
+        number, at, " ".join(_plain(line).split()), bool(code), _plain(_shorten(output)), code, seconds
     )
 
 
@@ -97,7 +97,7 @@ def _text(value: Json) -> str:
     return value if isinstance(value, str) else "" if value is None else json.dumps(value, ensure_ascii=False)
 
 
-def _shortened(text: str) -> str:
+def _shorten(text: str) -> str:
     half = LONGEST_OUTPUT // 2
     return (
         text

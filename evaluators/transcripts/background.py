@@ -103,10 +103,10 @@ def with_task_ends(events: Iterable[Event], ends: TaskEnds) -> list[Event]:
             ends.add_read(reads[event.id or ""], event.output)
         elif event.type == "message" and event.role in ("user", "agent") and event.text:
             ends.add_notices(event.text)
-    return [_ended(event, ends) for event in found]
+    return [_end_event(event, ends) for event in found]
 
 
-def _ended(event: Event, ends: TaskEnds) -> Event:
+def _end_event(event: Event, ends: TaskEnds) -> Event:
     if event.type != "tool_result" or event.success is not True or not (task := task_of(event.output)):
         return event
     end = ends.found.get(task, TaskEnd())

@@ -59,7 +59,7 @@ def read(raw: bytes, *, text_at: str = "", calls_at: str = "") -> Transcript:
     text = as_text(raw).strip()
     if not text:
         raise UnreadableTranscript("The endpoint's answer is empty.")
-    value = event_stream.fold(text) if _STREAMED.match(text) else _decoded(text)
+    value = event_stream.fold(text) if _STREAMED.match(text) else _decode_text(text)
     if not isinstance(value, dict):
         answer_text = value if isinstance(value, str) else text
         return Transcript(source="transcript", text=answer_text, answer=answer_text)
@@ -83,7 +83,7 @@ def as_lines(transcript: Transcript) -> bytes:
     return b"\n".join(msgspec.json.encode(_line(event)) for event in transcript.events)
 
 
-def _decoded(text: str) -> Json:
+def _decode_text(text: str) -> Json:
     try:
         return _decode(text)
     except (ValueError, RecursionError):

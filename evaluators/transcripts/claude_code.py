@@ -104,10 +104,10 @@ def _without_denied(events: list[Event], result: Object) -> list[Event]:
         else set()
     )
     answered = {event.id for event in events if event.type == "tool_result"}
-    return [_denied(event, answered) if event.id and event.id in ids else event for event in events]
+    return [_mark_denied(event, answered) if event.id and event.id in ids else event for event in events]
 
 
-def _denied(event: Event, answered: set[str | None]) -> Event:
+def _mark_denied(event: Event, answered: set[str | None]) -> Event:
     refused = event.type == "tool_result" and event.success is False and event.exit_code is None
     unanswered = event.type == "tool_call" and event.id not in answered
     return structs.replace(event, not_run="denied", success=None) if refused or unanswered else event
@@ -126,7 +126,7 @@ def _newer(lines: list[Object]) -> str:
 
 def _events(line: Object, kind: str) -> Iterator[Event]:
     if kind in ("assistant", "user"):
-        yield from (_decided(event, line) for event in message_events(line, kind, _agent(line)))
+        yield from (_mark_decided(event, line) for event in message_events(line, kind, _agent(line)))
     elif kind == "result":
         if line.get("is_error"):
             yield Event("error", text=text_or_none(line.get("result")) or text_or_none(line.get("subtype")))
@@ -134,7 +134,7 @@ def _events(line: Object, kind: str) -> Iterator[Event]:
         yield unknown(line, kind)
 
 
-def _decided(event: Event, line: Object) -> Event:
+def _mark_decided(event: Event, line: Object) -> Event:
     """Mark a result by what the line itself says of its call."""
     about = line.get("tool_result_meta")
     own = (mapping_or_empty(each) for each in (about if isinstance(about, list) else ()))

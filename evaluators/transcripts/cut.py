@@ -19,7 +19,7 @@ def with_cut_ends(transcript: Transcript) -> Transcript:
     }
     found = tuple(
         structs.replace(event, exit_code=None, success=None)
-        if _failed(event) and at > last.get(event.metadata.get("agent"), -1)
+        if _has_failed(event) and at > last.get(event.metadata.get("agent"), -1)
         else event
         for at, event in enumerate(events)
     )
@@ -33,5 +33,5 @@ def _is_turn(event: Event) -> bool:
     )
 
 
-def _failed(event: Event) -> bool:
+def _has_failed(event: Event) -> bool:
     return event.type == "tool_result" and (bool(event.exit_code) or event.success is False)

@@ -101,9 +101,9 @@ class _Folded:
             # Chat completions report an error as an event without a type, or beside an empty choice.
             self._others["error"] = value["error"]
         if kind in _CALLED:
-            self._called(mapping_or_empty(value.get("toolCall", value.get("tool_call"))) or value)
+            self._add_call(mapping_or_empty(value.get("toolCall", value.get("tool_call"))) or value)
         elif kind in _RETURNED:
-            self._returned(value)
+            self._add_result(value)
         elif kind == "error":
             self._others["error"] = value.get("error", value.get("message", "unknown"))
         elif kind.startswith(_RESPONSES):
@@ -113,7 +113,7 @@ class _Folded:
         elif isinstance(value.get("choices"), list):
             self._choice(value)
         elif kind in _WHOLE or (not kind and not any(key in value for key in _PIECES)):
-            self._finished(value)
+            self._add_finish(value)
         else:
             self._pieces.append(_piece(value))
 
@@ -126,7 +126,7 @@ class _Folded:
         if kind == "output_text.delta":
             self._pieces.append(text_or_none(value.get("delta")) or "")
         elif kind == "output_item.done" and item.get("type") == "function_call":
-            self._called(item)
+            self._add_call(item)
         elif kind in ("completed", "incomplete", "failed"):
             ended = mapping_or_empty(value.get("response"))
             self._carry(ended)
@@ -142,18 +142,18 @@ class _Folded:
             self._piece_of_call(index, None, text_or_none(at(value, "delta.partial_json")))
         self._pieces.append(_piece(value))
 
-    def _called(self, call: Object) -> None:
+    def _add_call(self, call: Object) -> None:
         self._calls.append(call)
         for key in _keys(call.get("id"), call.get("name", call.get("tool"))):
             self._open[key].append(call)
 
-    def _finished(self, value: Object) -> None:
+    def _add_finish(self, value: Object) -> None:
         text = next((value[key] for key in _FULL if isinstance(value.get(key), str) and value[key]), None)
         self._whole = text if text is not None else self._whole
         calls = value.get("toolCalls", value.get("tool_calls", value.get("toolsCalled")))
         self._complete_calls = calls if isinstance(calls, list) else self._complete_calls
 
-    def _returned(self, value: Object) -> None:
+    def _add_result(self, value: Object) -> None:
         """Join a result to the call of the same id, else to the first of that name without one."""
         id, name = value.get("id", value.get("toolCallId")), value.get("name", value.get("tool"))
         calls = self._open[_keys(id, name)[0]]

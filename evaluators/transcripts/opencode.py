@@ -93,7 +93,7 @@ def call_events(part: Object) -> Iterator[Event]:
         name,
         output=state.get("output", state.get("error")),
         exit_code=code if isinstance(code, int) and not isinstance(code, bool) else None,
-        success=None if not_run else _succeeded(state),
+        success=None if not_run else _has_succeeded(state),
         timestamp=moment(ended),
         seconds=_between(began, ended),
         not_run=not_run,
@@ -104,10 +104,10 @@ def _not_run(state: Object) -> NotRun:
     error = text_or_none(state.get("error")) or ""
     found = find_refusal(error, OPENCODE) if state.get("status") == "error" else ""
     # An aborted command that printed something ran.
-    return "" if found == "cancelled" and _printed(state) else found
+    return "" if found == "cancelled" and _has_output(state) else found
 
 
-def _succeeded(state: Object) -> bool | None:
+def _has_succeeded(state: Object) -> bool | None:
     """Return whether a call succeeded, None for one that somebody ended."""
     metadata, output = mapping_or_empty(state.get("metadata")), text_or_none(state.get("output")) or ""
     if state.get("status") == "error":
@@ -121,7 +121,7 @@ def _succeeded(state: Object) -> bool | None:
     return state.get("status") == "completed" and not was_ended
 
 
-def _printed(state: Object) -> bool:
+def _has_output(state: Object) -> bool:
     return bool(mapping_or_empty(state.get("metadata")).get("output"))
 
 

@@ -37,16 +37,16 @@ def at(value: Json, path: str) -> Json:
 
 def place_item(value: Json, path: str, item: Json) -> Json:
     """Return a value with an item at a path, made where there was none; what it was made from stays as it is."""
-    return _placed(value, parse_path(path), item)
+    return _place(value, parse_path(path), item)
 
 
-def _placed(value: Json, way: tuple[str | int, ...], item: Json) -> Json:
+def _place(value: Json, way: tuple[str | int, ...], item: Json) -> Json:
     if not way:
         return item
     step, rest = way[0], way[1:]
     if isinstance(step, str):
         into = dict(value) if isinstance(value, dict) else {}
-        return {**into, step: _placed(into.get(step), rest, item)}
+        return {**into, step: _place(into.get(step), rest, item)}
     items = list(value) if isinstance(value, list) else []
     items += [None] * (step + 1 - len(items))
-    return [*items[:step], _placed(items[step], rest, item), *items[step + 1 :]]
+    return [*items[:step], _place(items[step], rest, item), *items[step + 1 :]]

@@ -22,12 +22,12 @@ def parse(raw: bytes) -> Transcript:
         return otel.known_spans(spans)
     if isinstance(value, dict):
         return _with_answer(value)
-    return _known(value)
+    return _known_spans(value)
 
 
 def _with_answer(value: dict[str, Json]) -> Transcript:
     if "type" in value and "trace" not in value:
-        return _known([value])
+        return _known_spans([value])
     trace = value.get("trace")
     if trace is not None and not isinstance(trace, list):
         raise UnreadableTranscript("The key 'trace' holds no list of events.")
@@ -36,11 +36,11 @@ def _with_answer(value: dict[str, Json]) -> Transcript:
         if not isinstance(text, str):
             raise UnreadableTranscript("The JSON object holds neither 'trace' nor 'text'.")
         return Transcript(source="transcript", text=text, answer=text)
-    found = _known(trace)
+    found = _known_spans(trace)
     return msgspec.structs.replace(found, answer=text) if isinstance(text, str) else found
 
 
-def _known(items: list[Json]) -> Transcript:
+def _known_spans(items: list[Json]) -> Transcript:
     found = read_trace(items)
     if found.events and found.unknown_events == len(found.events):
         raise no_events("trace", (event.name or "" for event in found.events))

@@ -219,11 +219,13 @@ def compare_runs(request: ApiRequest, query: Query[CompareQuery]) -> dict[str, A
             for measure, cells in comparison.measures
         ],
         "scenarios": [{"scenario": key, "passed": passed} for key, passed in comparison.scenarios],
-        "comparisons": [_compared(each) for each in compared_with_first(comparison.runs, fresh=query.fresh)],
+        "comparisons": [
+            _compared_json(each) for each in compared_with_first(comparison.runs, fresh=query.fresh)
+        ],
     }
 
 
-def _compared(each: ComparedRun) -> dict[str, Any]:
+def _compared_json(each: ComparedRun) -> dict[str, Any]:
     compared = each.comparison
     return {
         "run": each.run.pk,

@@ -127,7 +127,7 @@ def _result(alert: Alert, new: Run, old: Run | None) -> tuple[Evidence, str, Seq
     suspicion = suspicion_of(run)
     rules = [each.rule for each in suspicion.changes]
     if old is not None and not old.error:
-        measured = _joined(rules, _values([old.pk], rules), _values([new.pk], rules))
+        measured = _join_sides(rules, _values([old.pk], rules), _values([new.pk], rules))
         against = "the old configuration"
     else:
         earlier = list(earlier_runs(run))
@@ -135,7 +135,7 @@ def _result(alert: Alert, new: Run, old: Run | None) -> tuple[Evidence, str, Seq
         before = _earlier_values(new, earlier, rules, by_events=by_events)
         if not any(before.values()):
             return Evidence.NOT_CONFIRMED, TOO_THIN, ()
-        measured = _joined(rules, before, _values([new.pk], rules, by_events=by_events))
+        measured = _join_sides(rules, before, _values([new.pk], rules, by_events=by_events))
         against = f"{len(earlier)} earlier run{'s' if len(earlier) > 1 else ''}"
     tests = confirm_measures(measured)
     confirmed = any(each.confirms for each in tests)
@@ -246,7 +246,7 @@ def _earlier_values(
     return pooled
 
 
-def _joined(rules: Sequence[MeasureRule], before: _ByMeasure, after: _ByMeasure) -> _Measured:
+def _join_sides(rules: Sequence[MeasureRule], before: _ByMeasure, after: _ByMeasure) -> _Measured:
     return [(rule, before.get(rule.name, {}), after.get(rule.name, {})) for rule in rules]
 
 

@@ -19,13 +19,13 @@ def newest_suite(project: Project) -> int | None:
 def newest_judged_suite(project: Project) -> int | None:
     """Return the suite of the newest run with a judge's score, else that of the newest run. Two queries."""
     suites = dict(_newest(project.pk))
-    return suites.get(max(_judged(tuple(suites)), default=0)) or next(iter(suites.values()), None)
+    return suites.get(max(_find_judged(tuple(suites)), default=0)) or next(iter(suites.values()), None)
 
 
 def _newest(project: int) -> QuerySet[Run, tuple[int, int]]:
     return Run.objects.filter(project=project).order_by("-pk").values_list("pk", "suite_id")[:MOST_RUNS]
 
 
-def _judged(runs: tuple[int, ...]) -> QuerySet[RunMeasure, int]:
+def _find_judged(runs: tuple[int, ...]) -> QuerySet[RunMeasure, int]:
     found = RunMeasure.objects.filter(run__in=runs, scenario=None, measure__layer="judge")
     return found.values_list("run_id", flat=True)

@@ -47,10 +47,10 @@ def fresh_runs(runs: Sequence[Run]) -> list[FreshRun]:
     """Return the runs with further trials of these runs, oldest first, without those compared themselves. One query."""
     of = {run.pk: run for run in runs}
     found = Run.objects.filter(more_of__in=of).exclude(pk__in=of).select_related("guidance").order_by("pk")
-    return [FreshRun(run, _changed(of[run.more_of_id or 0], run)) for run in found]
+    return [FreshRun(run, _find_changes(of[run.more_of_id or 0], run)) for run in found]
 
 
-def _changed(run: Run, fresh: Run) -> tuple[str, ...]:
+def _find_changes(run: Run, fresh: Run) -> tuple[str, ...]:
     # A run that isn't prepared has no fingerprint yet.
     return () if fresh.is_open or fresh.error else changed_meanwhile(run, fresh)
 

@@ -181,7 +181,7 @@ def _past(run: Run) -> LineRun:
         alert = None
     finished = (run.finished or run.created).timestamp()
     decision = decision_on(alert) if alert else None
-    decided = _decided(alert) if alert and decision is not AlertDecision.OPEN else None
+    decided = _decision_time(alert) if alert and decision is not AlertDecision.OPEN else None
     return LineRun(
         run.pk,
         run.verdict,
@@ -201,7 +201,7 @@ def decision_on(alert: Alert) -> AlertDecision:
     return AlertDecision.OPEN
 
 
-def _decided(alert: Alert) -> datetime:
+def _decision_time(alert: Alert) -> datetime:
     # Alerts of older releases don't know when they were decided.
     return alert.decided or alert.first_triaged or alert.created
 

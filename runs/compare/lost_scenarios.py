@@ -71,7 +71,10 @@ def lost_scenarios(base: Run, new: Run, keys: Sequence[str]) -> list[LostScenari
         key: (_first(before.get(key, ()), "pass"), _first(after.get(key, ()), "fail")) for key in described
     }
     commands = _commands(each.pk for pair in pairs.values() for each in pair if each)
-    return [_lost(key, before.get(key, ()), after.get(key, ()), pairs[key], commands) for key in described]
+    return [
+        _describe_loss(key, before.get(key, ()), after.get(key, ()), pairs[key], commands)
+        for key in described
+    ]
 
 
 def failing_scenarios(run: Run) -> tuple[list[LostScenario], int]:
@@ -79,11 +82,13 @@ def failing_scenarios(run: Run) -> tuple[list[LostScenario], int]:
     failed = Trial.objects.filter(run=run, outcome="fail").order_by("position", "pk")
     keys = list(dict.fromkeys(failed.values_list("scenario__key", flat=True)))
     results = _results(run, keys[:MOST_SCENARIOS])
-    lost = [LostScenario(key, None, _passed(own), new_reasons=_reasons(own)) for key, own in results.items()]
+    lost = [
+        LostScenario(key, None, _count_passes(own), new_reasons=_reasons(own)) for key, own in results.items()
+    ]
     return lost, len(keys)
 
 
-def _lost(
+def _describe_loss(
     key: str,
     before: Sequence[_TrialResult],
     after: Sequence[_TrialResult],
@@ -96,7 +101,9 @@ def _lost(
         if passed and failed
         else None
     )
-    return LostScenario(key, _passed(before), _passed(after), difference, _reasons(before), _reasons(after))
+    return LostScenario(
+        key, _count_passes(before), _count_passes(after), difference, _reasons(before), _reasons(after)
+    )
 
 
 def first_difference(base: Sequence[str], new: Sequence[str]) -> FirstDifference | None:
@@ -132,7 +139,7 @@ def _first(results: Iterable[_TrialResult], outcome: str) -> _TrialResult | None
     return next((each for each in results if each.outcome == outcome), None)
 
 
-def _passed(results: Sequence[_TrialResult]) -> tuple[int, int]:
+def _count_passes(results: Sequence[_TrialResult]) -> tuple[int, int]:
     outcomes = [each.outcome for each in results]
     return outcomes.count("pass"), outcomes.count("pass") + outcomes.count("fail")
 

@@ -129,7 +129,7 @@ def compare_pools(base: Pool, others: Sequence[Pool], only: Collection[str] = ()
     return [
         _without_verdict(
             replace(
-                _compared(_measured(base.run, each.run, samples), why, own, _levels(base, each)),
+                _compare(_find_measured(base.run, each.run, samples), why, own, _levels(base, each)),
                 ends=_ends(base.run, each.run, samples),
             ),
             base.run.no_verdict or each.run.no_verdict,
@@ -208,7 +208,7 @@ def _ends(before: Run, after: Run, samples: _Samples) -> tuple[str, ...]:
     return tuple(compared_ends(before.counting, after.counting, sorted(keys)))
 
 
-def _compared(
+def _compare(
     measured: Sequence[_Measured],
     reasons: Mapping[str, Reasons],
     gates: Mapping[str, frozenset[str]],
@@ -274,7 +274,7 @@ def _samples(pools: Sequence[Pool], only: Collection[str]) -> _Samples:
     return found
 
 
-def _measured(before: Run, after: Run, samples: _Samples) -> list[_Measured]:
+def _find_measured(before: Run, after: Run, samples: _Samples) -> list[_Measured]:
     """Return the measures that both runs have; layer 1's by the source of ends that both have."""
     pair = (before, after)
     reported = {key[1]: sides for key, sides in samples.items() if key[0] == REPORTED}
@@ -320,12 +320,12 @@ def _comparable(
     left = {
         key: sample
         for key, sample in measured.after.items()
-        if not _changed(measured, reasons.get(key, ()), gates.get(key, frozenset()))
+        if not _has_changed(measured, reasons.get(key, ()), gates.get(key, frozenset()))
     }
     return measured._replace(after=left)
 
 
-def _changed(measured: _Measured, why: Reasons, gates: frozenset[str]) -> bool:
+def _has_changed(measured: _Measured, why: Reasons, gates: frozenset[str]) -> bool:
     parts = parts_of(measured.layer, measured.name) & set(why)
     if measured.layer == "gates" and measured.name not in gates:
         parts -= {"gates"}

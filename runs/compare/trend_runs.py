@@ -213,13 +213,13 @@ def marks(runs: Sequence[TrendRun]) -> list[Mark]:
     """Return the changes of tool (T), guidance (G), model (M), judge (J) and suite (S) between runs."""
     found = []
     for at, (before, after) in enumerate(pairwise(runs), 1):
-        changed = _changed(before, after)
+        changed = _find_changes(before, after)
         if changed:
             found.append(Mark(at, "".join(changed), ", ".join(changed.values())))
     return found
 
 
-def _changed(before: TrendRun, after: TrendRun) -> dict[str, str]:
+def _find_changes(before: TrendRun, after: TrendRun) -> dict[str, str]:
     old, new = before.configuration, after.configuration
     words: dict[str, tuple[object, object, str]] = {
         "T": (before.tool_version, after.tool_version, f"tool {after.tool_version or 'unknown'}"),

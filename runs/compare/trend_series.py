@@ -168,10 +168,10 @@ class _Steps:
             usual = Counter(each.n for each in stretch).most_common(1)[0][0]
             # A run of a selection of scenarios measures something else.
             same = [each for each in stretch if each.n == usual]
-            for change in self._found(measure, same):
+            for change in self._find_changes(measure, same):
                 yield change._replace(at=same[change.at].at)
 
-    def _found(self, measure: Measure, values: Sequence[TrendValue]) -> tuple[ChangePoint, ...]:
+    def _find_changes(self, measure: Measure, values: Sequence[TrendValue]) -> tuple[ChangePoint, ...]:
         if str(measure) != PASS:
             return mean_changes([each.value for each in values])
         runs = [self.runs[each.at] for each in values]

@@ -74,7 +74,7 @@ def trend(suite: Suite, name: str, *, target: str = "") -> Trend:
 
     Three queries. Runs are selected first, by index, so the cost doesn't grow with the history.
     """
-    runs = {row[0]: row for row in _closed(suite.pk, target)}
+    runs = {row[0]: row for row in _closed_runs(suite.pk, target)}
     measures = measures_of_runs(runs)
     by_name = {str(measure): measure for measure in measures}
     measure = by_name.get(name) or by_name.get("trial/pass") or (measures[0] if measures else None)
@@ -85,7 +85,7 @@ def trend(suite: Suite, name: str, *, target: str = "") -> Trend:
     return Trend(measure, [_point(runs[run], mean, n, m2) for run, (n, mean, m2) in values], measures)
 
 
-def _closed(suite: int, target: str) -> QuerySet[Run, Any]:
+def _closed_runs(suite: int, target: str) -> QuerySet[Run, Any]:
     closed = Run.objects.filter(NOT_CONFIRMING, suite=suite).exclude(state__in=OPEN).order_by("-pk")
     if target:
         closed = closed.filter(target__name=target)

@@ -35,7 +35,7 @@ class Outage:
             self._logged = now
             waiting = sorted(self._waiting)
         reason = " ".join(str(error).split()) or type(error).__name__
-        logger.warning("The database is away, retrying: %s.%s", reason.rstrip("."), _named(waiting))
+        logger.warning("The database is away, retrying: %s.%s", reason.rstrip("."), _name_trials(waiting))
 
     def add(self, trial_id: int) -> None:
         """Name this trial in the log until `remove`."""
@@ -56,7 +56,7 @@ class Outage:
         return not self._ending.is_set() and threading.main_thread().is_alive()
 
 
-def _named(trials: list[int]) -> str:
+def _name_trials(trials: list[int]) -> str:
     if not trials:
         return ""
     numbers = ", ".join(map(str, trials[:MOST_NAMED])) + (", …" if len(trials) > MOST_NAMED else "")

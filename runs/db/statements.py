@@ -34,7 +34,7 @@ def claim_in_one_statement(
     Return the trial, its earlier starts, its scenario version and its index.
     """
     vendor = connection.vendor
-    (started,) = _adapted(_adapters(vendor, Trial, ("started",)), {"started": timezone.now()})
+    (started,) = _adapt(_adapters(vendor, Trial, ("started",)), {"started": timezone.now()})
     own = storable_json(list(labels))
     rows = _rows(_claim_sql(vendor), [token, lease_seconds, started, worker, run_id, run_id, own])
     return next(((trial, starts - 1, version, index) for trial, starts, version, index in rows), None)
@@ -79,7 +79,7 @@ def _read_columns(model: type[models.Model], key: int, names: tuple[str, ...]) -
 def write_trial(trial_id: int, token: str, values: Mapping[str, Any]) -> bool:
     """Write a running trial's columns if it still has the token; return whether it has."""
     vendor, names = connection.vendor, tuple(values)
-    parameters = _adapted(_adapters(vendor, Trial, names), values)
+    parameters = _adapt(_adapters(vendor, Trial, names), values)
     with connection.cursor() as cursor:
         cursor.execute(_trial_sql(vendor, names), [*parameters, trial_id, token])
         return bool(cursor.rowcount == 1)
@@ -110,7 +110,7 @@ def insert(model: type[models.Model], rows: Sequence[Mapping[str, Any]]) -> None
 def storable_rows(model: type[models.Model], rows: Sequence[Mapping[str, Any]]) -> list[list[Any]]:
     """Return the values of rows, all with the same columns, as the database stores them. No query."""
     adapters = _adapters(connection.vendor, model, tuple(rows[0])) if rows else ()
-    return [_adapted(adapters, row) for row in rows]
+    return [_adapt(adapters, row) for row in rows]
 
 
 def insert_storable(model: type[models.Model], names: tuple[str, ...], rows: Sequence[Sequence[Any]]) -> None:
@@ -212,7 +212,7 @@ def _sqlite_time(value: datetime | None) -> str | None:
     return None if value is None else str(value.astimezone(UTC).replace(tzinfo=None))
 
 
-def _adapted(adapters: tuple[tuple[int, Adapter], ...], values: Mapping[str, Any]) -> list[Any]:
+def _adapt(adapters: tuple[tuple[int, Adapter], ...], values: Mapping[str, Any]) -> list[Any]:
     row = list(values.values())
     for place, adapt in adapters:
         row[place] = adapt(row[place])

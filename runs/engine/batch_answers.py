@@ -28,15 +28,15 @@ def row_of(trial_id: int, answer: BatchedAnswer, secrets: tuple[str, ...]) -> Ba
     error = mask_values(answer.error, secrets)
     if answer.recording is None:
         return BatchAnswer(trial_id=trial_id, error=error)
-    return BatchAnswer(trial_id=trial_id, data=_packed(answer.recording, secrets), error=error)
+    return BatchAnswer(trial_id=trial_id, data=_pack(answer.recording, secrets), error=error)
 
 
-def _packed(recording: Recording, secrets: tuple[str, ...]) -> bytes:
+def _pack(recording: Recording, secrets: tuple[str, ...]) -> bytes:
     """Return the recording as JSON, without logs, because a batch writes none."""
     return _encoder.encode(replace(mask_recording(recording, secrets), logs={}))
 
 
-def _unpacked(data: bytes) -> Recording:
+def _unpack(data: bytes) -> Recording:
     return msgspec.json.decode(data, type=Recording)
 
 
@@ -64,7 +64,7 @@ class FromBatch:
         )
         row = retry_when_lost(answers.first)
         if row is not None and row.data:
-            recording = _unpacked(bytes(row.data))
+            recording = _unpack(bytes(row.data))
             return replace(recording, notes=(*recording.notes, "Answered in the run's batch."))
         recording = self.provider.invoke(invocation)
         why = row.error if row is not None else self._why()

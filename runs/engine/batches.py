@@ -114,11 +114,11 @@ def _invocation(trial: Trial, context: RunContext) -> Invocation:
 
 def must_wait(run_id: int) -> bool:
     """Return whether a run's trials must wait for its batch. Asks its provider if that is due and ours to do."""
-    if not _submitted(run_id).exists():
+    if not _find_submitted(run_id).exists():
         return False
     for job in jobs.waiting().filter(kind=Job.Kind.BATCH, subject=run_id):
         run_job(job.pk, check_batch)
-    return _submitted(run_id).exists()
+    return _find_submitted(run_id).exists()
 
 
 def drop(run_id: int) -> None:
@@ -129,7 +129,7 @@ def drop(run_id: int) -> None:
 
 def check_batch(job: Job) -> bool:
     """Ask the provider about a run's batch and act on the answer; return whether it is still with the provider."""
-    row = _submitted(job.subject).select_related("run").first()
+    row = _find_submitted(job.subject).select_related("run").first()
     if row is None:
         return False
     try:
@@ -139,12 +139,12 @@ def check_batch(job: Job) -> bool:
             _fail_running(job, row, batching)
         elif not row.run.is_open:
             _cancel(batching, row.external_id)
-            retry_when_lost(lambda: _submitted(row.run_id).update(state=BatchState.CANCELLED))
+            retry_when_lost(lambda: _find_submitted(row.run_id).update(state=BatchState.CANCELLED))
         else:
             _follow(job, row, batching, context)
     except ProviderError as error:
         _after_failed_poll(job, row, str(error))
-    return _submitted(row.run_id).exists()
+    return _find_submitted(row.run_id).exists()
 
 
 def _follow(job: Job, row: ProviderBatch, batching: Batching, context: RunContext) -> None:
@@ -181,7 +181,7 @@ def _take(row: ProviderBatch, answers: Mapping[str, BatchedAnswer], context: Run
 
     def store() -> None:
         with write_transaction():
-            if _submitted(row.run_id).update(state=BatchState.ENDED) != 1:
+            if _find_submitted(row.run_id).update(state=BatchState.ENDED) != 1:
                 return
             BatchAnswer.objects.bulk_create(kept, ignore_conflicts=True, batch_size=500)
             if missing:
@@ -226,6 +226,6 @@ def _cancel(batching: Batching, external_id: str) -> None:
         logger.warning("batch %s cannot be cancelled: %s", external_id, error)
 
 
-def _submitted(run_id: int) -> QuerySet[ProviderBatch]:
+def _find_submitted(run_id: int) -> QuerySet[ProviderBatch]:
     """Return a run's batch while its provider has it."""
     return ProviderBatch.objects.filter(run=run_id, state=BatchState.SUBMITTED)

@@ -203,18 +203,18 @@ def _check_cases(context: RunContext) -> None:
     if stubbed and not takes_stubs:
         raise NotReady(
             f"The target '{context.run.target.name}' ({target.kind}) can't take stubs, and {counted(len(stubbed), 'case')} "
-            f"with stubs would be run without them ({_listed(stubbed)}). Run them on a model, or on an http endpoint with `stubs_field`."
+            f"with stubs would be run without them ({_list_keys(stubbed)}). Run them on a model, or on an http endpoint with `stubs_field`."
         )
     routed = [] if offers else [spec.key for spec in specs if _routes(spec)]
     if routed:
         raise NotReady(
             f"A model calls no tools that it is not offered, and this run has no tool registry; "
-            f"{len(routed)} of its cases expect calls ({_listed(routed)}). Give the registry with --tool-registry on the "
+            f"{len(routed)} of its cases expect calls ({_list_keys(routed)}). Give the registry with --tool-registry on the "
             "command line or `registry` over REST, or give the cases `stubs`."
         )
 
 
-def _listed(keys: Sequence[str]) -> str:
+def _list_keys(keys: Sequence[str]) -> str:
     return ", ".join(keys[:3]) + (", …" if len(keys) > 3 else "")
 
 

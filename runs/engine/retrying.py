@@ -103,7 +103,7 @@ def retry_trials(run: Run, kind: RetryKind, *, by: User | None, wake: bool = Tru
         if not won.update(cancel_requested=False):
             raise NotRetryable(_in_progress(run))
         run = Run.objects.select_related("project", "target", "launch").get(pk=run.pk)
-        if refusal := _refusal(run) or _spent(run):
+        if refusal := _refusal(run) or _why_no_trial_starts(run):
             raise NotRetryable(refusal)
         trials = list(trials_to_run(run, kind))
         if not trials:
@@ -130,7 +130,7 @@ def _take_over(run: Run, kind: RetryKind, *, by: User | None, wake: bool) -> int
         gone = holds.abandoned_launches().filter(pk=run.launch_id)
         if kind != RetryKind.RESUME or not gone.exists():
             raise NotRetryable(_in_progress(run))
-        if refusal := _refusal(run) or _spent(run):
+        if refusal := _refusal(run) or _why_no_trial_starts(run):
             raise NotRetryable(refusal)
         if wake:
             holds.leave_to_workers(own)
@@ -169,7 +169,7 @@ def _refusal(run: Run) -> str:
     return ""
 
 
-def _spent(run: Run) -> str:
+def _why_no_trial_starts(run: Run) -> str:
     """Return why no trial could start; empty otherwise."""
     if run.max_usd is not None and spending.is_budget_spent(run.launch_id, run.max_usd):
         return f"{spending.budget_reason(run)} Start a new run with a higher budget."

@@ -111,7 +111,7 @@ def _result(row: TargetTry) -> dict[str, Json]:
         logger.exception("try of %s: internal error", row.name)
         sentence = f"{type(error).__name__} in evalhub itself: {error}."
         return {"error": mask_values(sentence, secrets), "error_kind": "internal"}
-    return _described(recording, context) | {"version": recording.version or found.version}
+    return _describe_recording(recording, context) | {"version": recording.version or found.version}
 
 
 def _context(row: TargetTry) -> RunContext:
@@ -142,7 +142,7 @@ def _recording(context: RunContext, prompt: str) -> Recording:
         return run_agent_in_workspace(task, folder)[0]
 
 
-def _described(recording: Recording, context: RunContext) -> dict[str, Json]:
+def _describe_recording(recording: Recording, context: RunContext) -> dict[str, Json]:
     """Return a recording's output and what its reader recognised."""
     described: dict[str, Json] = {
         "output": _cut(recording.raw.decode("utf-8", "replace"), LONGEST_OUTPUT),

@@ -119,7 +119,7 @@ def take_file(path: Path) -> Iterator[UnrecordedResult | None]:
         yield None
         return
     try:
-        kept = _locked(lock, path)
+        kept = _read_locked(lock, path)
         yield kept
         if kept is not None:
             path.unlink(missing_ok=True)
@@ -127,7 +127,7 @@ def take_file(path: Path) -> Iterator[UnrecordedResult | None]:
         os.close(lock)
 
 
-def _locked(lock: int, path: Path) -> UnrecordedResult | None:
+def _read_locked(lock: int, path: Path) -> UnrecordedResult | None:
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

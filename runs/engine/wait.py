@@ -79,9 +79,12 @@ class _WorkerWatch:
 
     def _why(self) -> str:
         """Return what the launch waits for: workers with labels, or any."""
-        return " ".join(map(waiting_message, self._required())) or f"No worker is running. {_how_to_start()}"
+        return (
+            " ".join(map(waiting_message, self._required_labels()))
+            or f"No worker is running. {_how_to_start()}"
+        )
 
-    def _required(self) -> list[list[str]]:
+    def _required_labels(self) -> list[list[str]]:
         """Return each set of labels that open runs of the launch need, the empty one left out."""
         rows = open_runs(self._launch).values_list("target__labels", flat=True)
         return [list(labels) for labels in dict.fromkeys(map(tuple, rows)) if labels]
@@ -89,7 +92,7 @@ class _WorkerWatch:
     def _given_up(self) -> str:
         numbers = open_runs(self._launch).order_by("pk").values_list("pk", flat=True)
         runs = ", ".join(f"run {number}" for number in numbers)
-        able = " with the labels" if self._required() else ""
+        able = " with the labels" if self._required_labels() else ""
         return (
             f"No worker{able} has been running for {self._limit:g} seconds, so this command stops waiting. "
             f"The runs stay queued for the next worker: {runs}. {_how_to_start()}"

@@ -51,10 +51,10 @@ def chosen_baseline(
         check_choice(project.pk, choice)
         return ChosenBaseline(choice)
     if stored := stored_run(project, choice):
-        return _stored(project, stored.pk)
+        return _choose_run(project, stored.pk)
     path = Path(choice)
     if not path.is_file():
-        found = _named(choice, sorted(Path(folder).glob("*.json")) if folder else ())
+        found = _find_results_of(choice, sorted(Path(folder).glob("*.json")) if folder else ())
         if found is None:
             raise RequestError(
                 f"There is no run '{choice}', and no file with results of that name or runId. For the baseline, give a "
@@ -64,7 +64,7 @@ def chosen_baseline(
     return _of_file(project, path, versions, by)
 
 
-def _stored(project: Project, run: int) -> ChosenBaseline:
+def _choose_run(project: Project, run: int) -> ChosenBaseline:
     check_choice(project.pk, str(run))
     return ChosenBaseline(str(run))
 
@@ -79,7 +79,7 @@ def _of_file(
     results = _results(path, content)
     version, external = _matching(path, results, versions)
     if stored := stored_run(project, external.external_id):
-        return _stored(project, stored.pk)
+        return _choose_run(project, stored.pk)
     _check(path, external)
     sha256 = hashlib.sha256(content).hexdigest()
     (run,) = store_results(project, [external], path.name, sha256, by=by, version=version)
@@ -196,7 +196,7 @@ def _note(path: Path, external: ExternalRun, version: SuiteVersion) -> str:
     )
 
 
-def _named(run_id: str, files: Iterable[Path]) -> Path | None:
+def _find_results_of(run_id: str, files: Iterable[Path]) -> Path | None:
     """Return the file with the results of a runId; files without any are skipped."""
     for path in files:
         if path.stat().st_size > MAX_FILE_BYTES:

@@ -100,7 +100,7 @@ def plan_confirmation(alert: Alert) -> ConfirmationPlan:
             f"A confirmation needs {counted(fewest, 'trial')}, and the project's settings allow"
             f" {run.project.confirm_trials}. Raise the most trials of a confirmation there."
         )
-    arms = tuple((each, _planned(each, tuple(suspicion.before), found.trials)) for each in sides)
+    arms = tuple((each, _plan_run(each, tuple(suspicion.before), found.trials)) for each in sides)
     judged = RunOptions.model_validate(run.options).judge
     estimates = [
         each.chosen.cost for each in estimates_of(run.project, [each for _, each in arms], judged=judged)
@@ -136,7 +136,7 @@ def _why_alone(run: Run, baseline: Run) -> str:
     return ""
 
 
-def _planned(run: Run, keys: tuple[str, ...], trials: int) -> PlannedRun:
+def _plan_run(run: Run, keys: tuple[str, ...], trials: int) -> PlannedRun:
     version = run.suite_version
     chosen = select_scenarios(scenarios_of(version), Selection(only=keys), version.suite.name)
     return PlannedRun(version, run.target, run.model, run.guidance, chosen, trials, run.concurrency)

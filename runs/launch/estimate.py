@@ -302,9 +302,9 @@ def _seconds(runs: Sequence[RunEstimate], trials: int) -> float | None:
     ]
     count = sum(n for _, n in known)
     mean = sum(took for took, _ in known) / count if count else None
-    return None if mean is None else _rounded(ceil(count / _places(runs, trials)) * mean)
+    return None if mean is None else _round_time(ceil(count / _places(runs, trials)) * mean)
 
 
-def _rounded(seconds: float) -> float:
+def _round_time(seconds: float) -> float:
     """Return a time, rounded to minutes from 99.5 seconds on."""
     return seconds if seconds < 99.5 else round(seconds / 60) * 60.0

@@ -34,10 +34,10 @@ def plan_more_trials(
     """
     if not keys:
         raise NothingToRun("Select at least one scenario that both runs have.")
-    return [_planned(project, run, keys, trials, until_decided=until_decided) for run in runs]
+    return [_plan_run(project, run, keys, trials, until_decided=until_decided) for run in runs]
 
 
-def _planned(
+def _plan_run(
     project: Project, run: Run, keys: Collection[str], trials: int, *, until_decided: bool
 ) -> Planned:
     version = run.suite_version

@@ -213,7 +213,7 @@ def store_launch(
     )
     runs = [store_run(launch, each, own) for each, own in planned]
     keys = [run.pk for run in runs]
-    audit.append_event(project, by, "run.request", _named(keys), launch=launch.pk, runs=keys)
+    audit.append_event(project, by, "run.request", _name_runs(keys), launch=launch.pk, runs=keys)
     if wake:
         wakeups.after_commit_prepare([run.pk for run in runs])
     else:
@@ -221,7 +221,7 @@ def store_launch(
     return launch
 
 
-def _named(runs: Sequence[int]) -> str:
+def _name_runs(runs: Sequence[int]) -> str:
     """Return the runs by number, as in the audit log."""
     return f"run {runs[0]}" if len(runs) == 1 else f"{len(runs)} runs, {runs[0]} to {runs[-1]}"
 

@@ -131,9 +131,9 @@ class ProjectReader:
         """Return target and model of each run of a scenario; options override its matrix."""
         if targets or scenario.matrix is None:
             names = targets or [scenario.target]
-            return [(self._named(name), model) for name in names for model in models or ("",)]
+            return [(self._find_target(name), model) for name in names for model in models or ("",)]
         return [
-            (self._named(name), model)
+            (self._find_target(name), model)
             for name, own_models in scenario.matrix
             for model in (models or own_models or ("",))
         ]
@@ -170,7 +170,7 @@ class ProjectReader:
         )
         return given if given in found and tool not in found else tool
 
-    def _named(self, name: str) -> Target:
+    def _find_target(self, name: str) -> Target:
         if name not in self._targets:
             self._targets[name] = find_target(self._project, name) if name else self._only()
         return self._targets[name]

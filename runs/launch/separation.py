@@ -187,7 +187,7 @@ def _request(run: Run, baseline: Run) -> Request:
     return Request(
         suite_versions=[run.suite_version],
         targets=[run.target.name],
-        models=_named(run.model),
+        models=_model_names(run.model),
         guidance=[run.guidance] if run.guidance else (),
         selection=Selection(only=tuple(sorted(keys))),
         options=options.model_copy(update={"baseline": str(baseline.pk), "experiment": True}),
@@ -200,7 +200,7 @@ def _against(request: Request, control: Run) -> Request:
     return replace(request, options=request.options.model_copy(update={"baseline": str(control.pk)}))
 
 
-def _named(model: str) -> Sequence[str]:
+def _model_names(model: str) -> Sequence[str]:
     return [model] if model else ()
 
 
@@ -231,7 +231,7 @@ def _old_judge(request: Request, baseline: Run) -> Request:
 
 _SET_BACK: dict[str, Callable[[Request, Run], Request]] = {
     "guidance": lambda request, old: replace(request, guidance=[old.guidance] if old.guidance else ()),
-    "model": lambda request, old: replace(request, models=_named(old.model)),
+    "model": lambda request, old: replace(request, models=_model_names(old.model)),
     "scenarios": _old_scenarios,
     "judge": _old_judge,
     "target": lambda request, old: replace(request, targets=[old.target.name]),

@@ -49,10 +49,10 @@ def read_registry_file(path: Path) -> Json:
     reading = read_registry(files, name)
     if reading.registry is None:
         raise RequestError(f"{path}: {' '.join(reading.warnings) or 'There is no tool in it.'}")
-    return _stored(reading.registry, reading.warnings)
+    return _stored_registry(reading.registry, reading.warnings)
 
 
-def _stored(registry: Registry, warnings: Sequence[str]) -> Json:
+def _stored_registry(registry: Registry, warnings: Sequence[str]) -> Json:
     """Return a registry as stored with a run, which shows what could not be read of it."""
     stored: Json = msgspec.to_builtins(
         msgspec.structs.replace(registry, warnings=tuple(warnings[:MOST_WARNINGS]))
@@ -65,4 +65,4 @@ def registry_from(value: Json, source: str) -> Json:
     reading = registry_of(value, source)
     if reading.registry is None:
         raise RequestError(" ".join(reading.warnings))
-    return _stored(reading.registry, reading.warnings)
+    return _stored_registry(reading.registry, reading.warnings)

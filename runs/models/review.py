@@ -146,7 +146,7 @@ class Overrule(models.Model):
     @property
     def given(self) -> str:
         """Return what the person decided, in words."""
-        return _given(self.passed, self.value, is_check=bool(self.criterion))
+        return _given_answer(self.passed, self.value, is_check=bool(self.criterion))
 
     @property
     def before(self) -> str:
@@ -154,10 +154,10 @@ class Overrule(models.Model):
         if self.original.get("error"):
             return "error"
         value = None if self.value is None and not self.criterion else self.original.get("value")
-        return _given(self.original.get("passed"), value, is_check=bool(self.criterion))
+        return _given_answer(self.original.get("passed"), value, is_check=bool(self.criterion))
 
 
-def _given(passed: bool | None, value: float | None, *, is_check: bool) -> str:
+def _given_answer(passed: bool | None, value: float | None, *, is_check: bool) -> str:
     if is_check:
         return "yes" if passed else "no"
     number = "" if value is None else f"{value:.2f}"

@@ -108,7 +108,7 @@ class TranscriptRecord(models.Model):
     @staticmethod
     def pack(transcript: Transcript) -> bytes:
         """Return the transcript in stored form."""
-        return _compressed(msgspec.json.encode(transcript))
+        return _compress(msgspec.json.encode(transcript))
 
     def unpack(self) -> Transcript:
         """Return the stored transcript."""
@@ -135,7 +135,7 @@ SHORT = 4096
 """Size of a transcript below which small compression tables are as good."""
 
 
-def _compressed(content: bytes) -> bytes:
+def _compress(content: bytes) -> bytes:
     """Return the content compressed for `zlib.decompress`; for small content, small tables are faster."""
     if len(content) > SHORT:
         return zlib.compress(content, level=1)

@@ -53,7 +53,7 @@ def record_adopted(run: Run, made: Reassessment, rows: Iterable[ReassessedTrial]
             parts = dict.fromkeys(parts, f"partly, run {run.pk}")
         before = known.get(scenario, {}).get("parts", {})
         known[scenario] = {"pk": scenario, "key": keys.get(scenario, ""), "parts": {**before, **parts}}
-    run.fingerprint = {**run.fingerprint, ADOPTED: list(known.values()), **_shown(made)}
+    run.fingerprint = {**run.fingerprint, ADOPTED: list(known.values()), **_readable_parts(made)}
     run.save(update_fields=["fingerprint"])
 
 
@@ -65,7 +65,7 @@ def _parts(made: Reassessment, rows: list[ReassessedTrial]) -> dict[str, str]:
     return {**parts, **({"rubric": made.rubric_hash} if made.rubric else {})}
 
 
-def _shown(made: Reassessment) -> dict[str, str]:
+def _readable_parts(made: Reassessment) -> dict[str, str]:
     """Return the readable parts of the fingerprint, for causes and differences."""
     if made.kind == Reassessment.Kind.GRADE:
         return {"gates": f"graded again, {made.pk}"}

@@ -91,7 +91,7 @@ def read_standards(pairs: Iterable[tuple[Configuration, Configuration]]) -> Suit
     return SuiteStandards(
         standards_of(versions),
         aggregates_of(versions) if any(map(_decide_differently, differing)) else {},
-        _untimed(versions) if any(map(_limit_differently, differing)) else {},
+        _find_untimed(versions) if any(map(_limit_differently, differing)) else {},
         read_command_readers(versions) if any(map(_count_differently, differing)) else {},
     )
 
@@ -109,12 +109,12 @@ def changed_between(
     old, new = (_with(known.standards[each.suite_version], each) for each in pair)
     if _decide_differently(pair):
         old, new = (
-            _scored(own, known.aggregates[each.suite_version], each.sources)
+            _add_scoring(own, known.aggregates[each.suite_version], each.sources)
             for own, each in zip((old, new), pair, strict=True)
         )
     if _limit_differently(pair):
         old, new = (
-            _timed(own, known.untimed[each.suite_version], each.sources)
+            _add_time_limits(own, known.untimed[each.suite_version], each.sources)
             for own, each in zip((old, new), pair, strict=True)
         )
     if _count_differently(pair):
@@ -261,7 +261,7 @@ def _decide_differently(pair: tuple[Configuration, Configuration]) -> bool:
     return (one.judge, one.threshold) != (other.judge, other.threshold)
 
 
-def _scored(
+def _add_scoring(
     standards: dict[str, Standard], aggregates: Mapping[str, Aggregate], sources: ScoreSources
 ) -> dict[str, Standard]:
     """Return a run's standards with the judge and the threshold of scenarios with evaluators."""
@@ -282,7 +282,7 @@ def _limit_differently(pair: tuple[Configuration, Configuration]) -> bool:
     return pair[0].sources.seconds != pair[1].sources.seconds
 
 
-def _untimed(versions: Iterable[int]) -> dict[int, frozenset[str]]:
+def _find_untimed(versions: Iterable[int]) -> dict[int, frozenset[str]]:
     """Return the scenarios of each suite version without a time limit of their own. One query."""
     found: dict[int, set[str]] = {version: set() for version in versions}
     entries = SuiteEntry.objects.filter(suite_version__in=found)
@@ -293,7 +293,7 @@ def _untimed(versions: Iterable[int]) -> dict[int, frozenset[str]]:
     return {version: frozenset(keys) for version, keys in found.items()}
 
 
-def _timed(
+def _add_time_limits(
     standards: dict[str, Standard], untimed: frozenset[str], sources: ScoreSources
 ) -> dict[str, Standard]:
     """Return a run's standards with the time limit of scenarios that leave it to runs."""

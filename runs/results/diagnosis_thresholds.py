@@ -53,10 +53,10 @@ def _of_history(project: Project, before: int | None) -> dict[str, list[float]]:
     columns = ("measure__name", "mean", "run__counting")
     newest = list(rows.order_by("-run_id").values_list(*columns)[: MOST_RUNS * len(_MEASURES)])
     rules = rules_of_run(newest[0][2]) if newest else ""
-    return _grouped((_MEASURES[name], mean) for name, mean, own in newest if rules_of_run(own) == rules)
+    return _group((_MEASURES[name], mean) for name, mean, own in newest if rules_of_run(own) == rules)
 
 
-def _grouped(pairs: Iterable[tuple[str, float]]) -> dict[str, list[float]]:
+def _group(pairs: Iterable[tuple[str, float]]) -> dict[str, list[float]]:
     found: defaultdict[str, list[float]] = defaultdict(list)
     for name, value in pairs:
         found[name].append(value)

@@ -250,7 +250,7 @@ def digest_of(run: Run) -> Digest:
     tampered = []
     for *own, error, scores_text, detail_text in _rows(run.pk):
         decoded = read_scores(scores_text)
-        trial = _trial(own, decoded, _lost(error, decoded, scores_text))
+        trial = _trial(own, decoded, _find_lost(error, decoded, scores_text))
         trials.append(trial)
         if trial.is_finished:
             scores.append([score for score in decoded if is_single(score.layer, score.name)])
@@ -332,7 +332,7 @@ def _judge(scores: Iterable[ReadScore]) -> tuple[float | None, bool | None]:
     return next(verdicts, (None, None))
 
 
-def _lost(error: str, scores: Iterable[ReadScore], text: str) -> tuple[str, ...]:
+def _find_lost(error: str, scores: Iterable[ReadScore], text: str) -> tuple[str, ...]:
     if error:
         return (error[:LONGEST],)
     if all(score.passed is not False for score in scores):

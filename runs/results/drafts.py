@@ -56,7 +56,7 @@ def draft_scenarios(trial: Trial) -> list[Draft]:
     tool = Tool.model_validate(given) if given else None
     protected = content.get("criteria", {}).get("protected")
     own = "" if trial.run.suite.has_sessions else str(content.get("prompt", ""))
-    said = [] if own or record is None else _said(record.unpack())
+    said = [] if own or record is None else _person_messages(record.unpack())
     drafts = []
     found = islice(stretches(list(CommandRecord.objects.filter(trial=trial))), MOST_DRAFTS)
     for number, stretch in enumerate(found, 1):
@@ -87,7 +87,7 @@ def stretches(commands: Sequence[CommandRecord]) -> Iterator[list[CommandRecord]
         yield current[: last + 1]
 
 
-def _said(transcript: Transcript) -> list[tuple[int, str]]:
+def _person_messages(transcript: Transcript) -> list[tuple[int, str]]:
     """Return the person's messages, each with the number of its event."""
     return [(at, each.text) for at, each in enumerate(transcript.events) if each.role == "user" and each.text]
 

@@ -140,7 +140,7 @@ def progress(run: Run, running: int, now: Sequence[AtWork] = ()) -> Progress:
         cancelled=run.cancelled,
         running=running,
         waiting=max(0, run.open - running),
-        left_seconds=_left(run),
+        left_seconds=_estimate_rest(run),
         cost_usd=run.cost_usd,
         now=list(now),
     )
@@ -203,7 +203,7 @@ def _running(
     return running.order_by("started", "pk").values_list(*columns)[:MOST_RUNNING]
 
 
-def _left(run: Run) -> float | None:
+def _estimate_rest(run: Run) -> float | None:
     """Return the estimated remaining seconds at the speed so far; None until a trial has finished."""
     done = run.passed + run.failed + run.errors
     if not done or not run.started:

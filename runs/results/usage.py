@@ -149,8 +149,8 @@ def usage(project: Project, filters: RunListFilters, *, compare: bool = False) -
     older = {row[at] for row in read for at in (0, 1) if counts_unknown_as_success(row[at + 2])}
     for row in found:
         row["unknown"] = 0 if row["run"] in older else row["unknown"]
-    now = _summed(row for row in found if row["run"] in newest)
-    before = _summed(row for row in found if row["run"] in baselines)
+    now = _sum_by_subcommand(row for row in found if row["run"] in newest)
+    before = _sum_by_subcommand(row for row in found if row["run"] in baselines)
     return SubcommandUsage(
         len(newest),
         _rows(now, before),
@@ -163,7 +163,7 @@ def usage(project: Project, filters: RunListFilters, *, compare: bool = False) -
 _SUMMED = ("calls", "errors", "first_tries", "retries_after_failure", "helps", "helps_before", "unknown")
 
 
-def _summed(rows: Iterable[Mapping[str, Any]]) -> dict[str, SubcommandCalls]:
+def _sum_by_subcommand(rows: Iterable[Mapping[str, Any]]) -> dict[str, SubcommandCalls]:
     found: dict[str, SubcommandCalls] = {}
     for row in rows:
         counts = found.setdefault(row["subcommand"], SubcommandCalls())

@@ -11,12 +11,12 @@ from runs.review.calibrations import JudgeVersion
 
 def uncalibrated_judges(run: Run) -> list[JudgeVersion]:
     """Return the judge versions that decide in a run and are not calibrated, by name. One query."""
-    judgings = JudgingRecord.objects.filter(~_calibrated(run.project), trial__run=run, counts=True)
+    judgings = JudgingRecord.objects.filter(~_is_calibrated(run.project), trial__run=run, counts=True)
     rows = judgings.order_by("model", "rubric").values_list("model", "rubric").distinct()
     return [JudgeVersion(*row) for row in rows]
 
 
-def _calibrated(project: Project) -> Exists:
+def _is_calibrated(project: Project) -> Exists:
     return Exists(
         JudgeCalibration.objects.filter(
             JudgeCalibration.calibrated(project), model=OuterRef("model"), rubric=OuterRef("rubric")
@@ -28,7 +28,7 @@ def with_facts(judgings: QuerySet[JudgingRecord], project: Project) -> QuerySet[
     """Return the judgings with what `Facts` reads."""
     waiting = RoundItem.objects.filter(judging=OuterRef("pk"), at=None).values("round")[:1]
     return judgings.annotate(
-        known_calibrated=_calibrated(project),
+        known_calibrated=_is_calibrated(project),
         waiting_round=Subquery(waiting),
         has_reviews=Exists(Review.objects.filter(judging=OuterRef("pk"))),
     )

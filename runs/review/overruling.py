@@ -66,7 +66,7 @@ def overrule(
         _check_first(active, key)
         base = restore_scores(trial.scores, active)
         if criterion:
-            original = _checked(trial, score, criterion)
+            original = _check_answer(trial, score, criterion)
             if passed is None or value is not None:
                 raise RequestError(f"Answer criterion '{criterion}' with yes or no.")
         else:
@@ -144,7 +144,7 @@ def apply_overrules(trial: Trial, base: Sequence[Row], active: Sequence[Overrule
     for made in active:
         position = position_of(rows, made)
         if position is not None and not made.criterion:
-            rows[position] = _overruled(made)
+            rows[position] = _apply_overrule(made)
             fixed.add(position)
     for changed in (_from_checks, _from_evaluators, _from_criteria):
         rows = changed(trial, rows, fixed, active)
@@ -249,7 +249,7 @@ def _evaluators(trial: Trial) -> tuple[Evaluator, ...]:
     return version.spec.criteria.evaluators if has_some else ()
 
 
-def _checked(trial: Trial, score: Row, criterion: str) -> Row:
+def _check_answer(trial: Trial, score: Row, criterion: str) -> Row:
     """Return the judge's answer to a checklist's criterion. Raises `RequestError` if it has none."""
     name = f"{score['layer']}/{score['name']}"
     is_evaluator = score["layer"] == EVALUATORS
@@ -272,7 +272,7 @@ def _key(scores: Sequence[Row], position: int) -> dict[str, Any]:
     return {"layer": layer, "name": name[:200], "nth": nth}
 
 
-def _overruled(made: Overrule) -> Row:
+def _apply_overrule(made: Overrule) -> Row:
     original = {name: value for name, value in made.original.items() if name != "error"}
     name = made.by.get_username() if made.by else "a former member"
     changed = {} if made.value is None else {"value": made.value}

@@ -122,14 +122,14 @@ def decide_item(
         open_items = RoundItem.objects.filter(pk=item.pk, at=None)
         values: dict[str, Any] = {"passed": passed, "criteria": known, "note": note, "by": by}
         if not open_items.update(at=timezone.now(), **values):
-            raise StaleReview(_decided(RoundItem.objects.select_related("by").get(pk=item.pk)))
+            raise StaleReview(_describe_decision(RoundItem.objects.select_related("by").get(pk=item.pk)))
         project = item.round.project
         version = JudgeVersion(item.round.model, item.round.rubric)
         recalibrate(project, version)
         audit.append_event(project, by, "review.label", f"judging {item.judging_id}", round=item.round_id)
 
 
-def _decided(item: RoundItem) -> str:
+def _describe_decision(item: RoundItem) -> str:
     name = item.by.get_username() if item.by else "Somebody"
     return f"{name} decided item {item.position} of this round first; your answer was not saved."
 

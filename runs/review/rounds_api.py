@@ -187,7 +187,7 @@ def _find_item(request: ApiRequest, key: int) -> RoundItem:
     return item
 
 
-def _seen(request: ApiRequest, name: str | None) -> int | None:
+def _find_member(request: ApiRequest, name: str | None) -> int | None:
     """Return the key of the assignee that was seen; -1, which matches nobody, for an unknown name."""
     if not name:
         return None
@@ -249,7 +249,7 @@ def assign_round_item(request: ApiRequest, item_id: Path[Key], given: AssigneeIn
     """Assign an item to a member of the project, or to nobody."""
     item = _find_item(request, item_id)
     person = member_named(request.access.project, given.assignee or "")
-    assign(item, person, seen=_seen(request, given.seen))
+    assign(item, person, seen=_find_member(request, given.seen))
     return _item(_find_item(request, item_id))
 
 

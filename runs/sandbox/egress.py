@@ -79,10 +79,10 @@ class Allowed:
 
 def parse_allowed(words: Iterable[str]) -> tuple[Allowed, ...]:
     """Parse EVALHUB_EGRESS_ALLOW. Raises `ValueError` with a sentence."""
-    return tuple(map(_allowed, words))
+    return tuple(map(_parse_allowed, words))
 
 
-def _allowed(word: str) -> Allowed:
+def _parse_allowed(word: str) -> Allowed:
     host, _, port = word.rpartition(":")
     host = host.removeprefix("[").removesuffix("]") if host.startswith("[") else host
     if (
@@ -157,10 +157,10 @@ def ruleset(opened: Sequence[Opening], denied: Iterable[Address]) -> str:
         "    type filter hook output priority 0; policy drop",
         '    oifname "lo" accept',
         "    icmpv6 type { nd-router-solicit, nd-neighbor-solicit, nd-neighbor-advert } accept",
-        *_accepted(Opening(NAMESERVER, 53), Opening(NAMESERVER6, 53), *opened),
-        *_rejected("ip daddr", chain(DENIED, (str(each) for each in ours if each.version == 4))),
-        *_rejected("ip6 daddr", chain(DENIED6, (str(each) for each in ours if each.version == 6))),
-        *_rejected("ip6 daddr !=", [PUBLIC6]),
+        *_accept_rules(Opening(NAMESERVER, 53), Opening(NAMESERVER6, 53), *opened),
+        *_reject_rules("ip daddr", chain(DENIED, (str(each) for each in ours if each.version == 4))),
+        *_reject_rules("ip6 daddr", chain(DENIED6, (str(each) for each in ours if each.version == 6))),
+        *_reject_rules("ip6 daddr !=", [PUBLIC6]),
         "    accept",
         "  }",
     ]
@@ -183,14 +183,14 @@ def _redirections(loopback: Sequence[Opening]) -> Iterator[str]:
     yield "  }"
 
 
-def _accepted(*services: Opening) -> Iterator[str]:
+def _accept_rules(*services: Opening) -> Iterator[str]:
     for each in services:
         family = "ip" if each.reached.version == 4 else "ip6"
         for protocol in ("tcp", "udp"):
             yield f"    {family} daddr {each.reached} {protocol} dport {each.port} accept"
 
 
-def _rejected(match: str, networks: Iterable[str]) -> Iterator[str]:
+def _reject_rules(match: str, networks: Iterable[str]) -> Iterator[str]:
     for network in networks:
         yield f"    {match} {network} meta l4proto tcp reject with tcp reset"
         yield f"    {match} {network} reject"

@@ -62,7 +62,7 @@ def confine(*, read: Iterable[str], write: Iterable[str], network: bool) -> None
         for path in write:
             _allow(ruleset, path, _all_rights(abi))
         _give_up_privileges()
-        _checked(_libc.syscall(_RESTRICT_SELF, ruleset, 0), "restrict")
+        _check_result(_libc.syscall(_RESTRICT_SELF, ruleset, 0), "restrict")
     finally:
         os.close(ruleset)
     if not network:
@@ -92,7 +92,7 @@ def install_filter(program: bytes) -> None:
     _give_up_privileges()
     code = ctypes.create_string_buffer(program)
     given = ctypes.create_string_buffer(struct.pack("HP", len(program) // 8, ctypes.addressof(code)))
-    _checked(_libc.prctl(_PR_SET_SECCOMP, _FILTER, given, 0, 0), "install a filter")
+    _check_result(_libc.prctl(_PR_SET_SECCOMP, _FILTER, given, 0, 0), "install a filter")
 
 
 def _give_up_privileges() -> None:
@@ -110,7 +110,7 @@ def _ruleset(abi: int, *, network: bool) -> int:
     attributes = struct.pack("QQQ", _all_rights(abi), 0 if network or abi < 4 else _TCP, scoped)
     size = 8 if abi < 4 else 16 if abi < 6 else 24
     buffer = ctypes.create_string_buffer(attributes[:size], size)
-    return _checked(_libc.syscall(_CREATE_RULESET, buffer, size, 0), "create the rules")
+    return _check_result(_libc.syscall(_CREATE_RULESET, buffer, size, 0), "create the rules")
 
 
 def _allow(ruleset: int, path: str, rights: int) -> None:
@@ -123,12 +123,12 @@ def _allow(ruleset: int, path: str, rights: int) -> None:
             rights &= _FILE_RIGHTS
         rule = struct.pack("=Qi", rights, descriptor)
         buffer = ctypes.create_string_buffer(rule, len(rule))
-        _checked(_libc.syscall(_ADD_RULE, ruleset, _PATH_BENEATH, buffer, 0), f"allow {path}")
+        _check_result(_libc.syscall(_ADD_RULE, ruleset, _PATH_BENEATH, buffer, 0), f"allow {path}")
     finally:
         os.close(descriptor)
 
 
-def _checked(result: int, doing: str) -> int:
+def _check_result(result: int, doing: str) -> int:
     if result < 0:
         number = ctypes.get_errno()
         raise OSError(number, f"The sandbox could not {doing}: {os.strerror(number)}")

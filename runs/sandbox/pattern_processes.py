@@ -57,7 +57,7 @@ class PatternProcesses:
         if helper is not None and helper.poll() is not None:
             _end(helper)
             helper = None
-        helper = helper or _started()
+        helper = helper or _start()
         try:
             yield helper
         except BaseException:
@@ -72,7 +72,7 @@ class PatternProcesses:
             _end(self.idle.pop())
 
 
-def _started() -> subprocess.Popen[bytes]:
+def _start() -> subprocess.Popen[bytes]:
     command = [sys.executable, "-I", str(HELPER)]
     return subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd="/", env={}, start_new_session=True

@@ -94,7 +94,7 @@ def run_process(
     """
     argv = (SHELL, "-c", command) if isinstance(command, str) else tuple(command)
     spawn = sandbox.wrap(argv, cwd=cwd, env=env) if sandbox else Spawn(argv, cwd, env)
-    spawn, marker = _marked(spawn)
+    spawn, marker = _mark_descendants(spawn)
     if record is not None:
         asked, died = cancelled, record
         cancelled = lambda: died.has_died or (asked is not None and asked())  # noqa: E731
@@ -119,7 +119,7 @@ def run_process(
     return _result(conversation)
 
 
-def _marked(spawn: Spawn) -> tuple[Spawn, str]:
+def _mark_descendants(spawn: Spawn) -> tuple[Spawn, str]:
     """Return a command with a variable that marks its descendants, and the mark; empty where a namespace holds them."""
     marker = "" if spawn.contained else secrets.token_hex(8)
     return (replace(spawn, env={**spawn.env, MARKER: marker}) if marker else spawn), marker

@@ -90,7 +90,7 @@ class ProcessDialogue:
         """Run until the process and its descendants have ended."""
         try:
             self._open()
-            while not self._finished():
+            while not self._has_finished():
                 self._look()
                 self._waiting.take_turns(self._patience())
         finally:
@@ -211,7 +211,7 @@ class ProcessDialogue:
         if self._pidfd >= 0:
             self._waiting.remove(self._pidfd)
 
-    def _finished(self) -> bool:
+    def _has_finished(self) -> bool:
         if time.monotonic() >= self._give_up_at:
             return True
         return self._ended and not self._waiting

@@ -107,7 +107,7 @@ def _find_marked(root: int, marker: str) -> tuple[list[LiveProcess], bool]:
     complete = True
     newest = _newest_pid()
     near = root <= newest <= root + NEAR
-    for pid in range(root + 1, newest + 1) if near else _listed(root, newest):
+    for pid in range(root + 1, newest + 1) if near else _list_candidates(root, newest):
         try:
             session = os.getsid(pid)
             # A session is inherited or new; the kernel's own processes are in none.
@@ -121,7 +121,7 @@ def _find_marked(root: int, marker: str) -> tuple[list[LiveProcess], bool]:
     return found, complete and newest == _newest_pid()
 
 
-def _listed(root: int, newest: int) -> list[int]:
+def _list_candidates(root: int, newest: int) -> list[int]:
     """Return possible descendants: every process if the ids wrapped."""
     return [pid for pid in psutil.pids() if pid > root or newest < root]
 

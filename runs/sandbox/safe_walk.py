@@ -33,7 +33,7 @@ def entries_beneath(root: Path) -> Iterator[tuple[str, os.stat_result]]:
     seen, waiting = 0, [""]
     while waiting and seen < MOST_ENTRIES:
         folder = waiting.pop()
-        for name, state in _listed(root, folder, MOST_ENTRIES - seen):
+        for name, state in _list_folder(root, folder, MOST_ENTRIES - seen):
             seen += 1
             path = f"{folder}/{name}" if folder else name
             if stat.S_ISDIR(state.st_mode):
@@ -49,7 +49,7 @@ def files_beneath(root: Path, *, most: int) -> Iterator[tuple[str, os.stat_resul
 
 def is_empty(root: Path) -> bool:
     """Return whether a folder is empty."""
-    return not _listed(root, "", 1)
+    return not _list_folder(root, "", 1)
 
 
 def disk_usage(root: Path, *, enough: int) -> int:
@@ -95,7 +95,7 @@ def temporary_folders(prefix: str) -> Iterator[tuple[Path, Path]]:
         remove_tree(base)
 
 
-def _listed(root: Path, folder: str, most: int) -> list[tuple[str, os.stat_result]]:
+def _list_folder(root: Path, folder: str, most: int) -> list[tuple[str, os.stat_result]]:
     try:
         descriptor = open_beneath(root, folder or ".", FOLDER, links=False)
     except OSError:  # not readable, gone, or now a link
@@ -134,7 +134,7 @@ def _remove_flat(directory: Path) -> None:
         fresh = (f".removed-{secrets.token_hex(8)}-{number}" for number in count())
         while names := os.listdir(root):  # noqa: PTH208  # a descriptor, not a path
             for name in names:
-                if not _unlinked(name, root):
+                if not _unlink(name, root):
                     _empty(name, root, fresh)
                     os.rmdir(name, dir_fd=root)
     finally:
@@ -147,14 +147,14 @@ def _empty(name: str, root: int, fresh: Iterator[str]) -> None:
     folder = os.open(name, FOLDER | _CAREFUL, dir_fd=root)
     try:
         for child in os.listdir(folder):  # noqa: PTH208
-            if not _unlinked(child, folder):
+            if not _unlink(child, folder):
                 _open_up(child, folder)
                 os.rename(child, next(fresh), src_dir_fd=folder, dst_dir_fd=root)
     finally:
         os.close(folder)
 
 
-def _unlinked(name: str, folder: int) -> bool:
+def _unlink(name: str, folder: int) -> bool:
     """Remove an entry that is not a folder; return False for a folder."""
     try:
         os.unlink(name, dir_fd=folder)

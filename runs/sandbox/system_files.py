@@ -62,7 +62,7 @@ def _folders(names: tuple[str, ...]) -> tuple[str, ...]:
 def _build(folder: Path, names: tuple[str, ...]) -> Path:
     """Build the folder under a temporary name: another process may be building the same one."""
     folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    for old in _outlived(folder.parent):
+    for old in _find_outlived(folder.parent):
         shutil.rmtree(old, ignore_errors=True)
     beside = folder.with_name(f".{secrets.token_hex(8)}")
     beside.mkdir()
@@ -77,7 +77,7 @@ def _build(folder: Path, names: tuple[str, ...]) -> Path:
     return folder
 
 
-def _outlived(root: Path) -> Iterator[Path]:
+def _find_outlived(root: Path) -> Iterator[Path]:
     for folder in root.iterdir():
         # Another process may have renamed its own first.
         with suppress(FileNotFoundError):

@@ -106,12 +106,12 @@ def _make(namespaces: int) -> int:
     )
     with holder:
         try:
-            return _opened(holder)
+            return _open_namespace(holder)
         finally:
             holder.kill()
 
 
-def _opened(holder: subprocess.Popen[bytes]) -> int:
+def _open_namespace(holder: subprocess.Popen[bytes]) -> int:
     answer = b""
     if holder.stdout and select.select([holder.stdout], [], [], _PATIENCE)[0]:
         answer = holder.stdout.readline()

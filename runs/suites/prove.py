@@ -169,13 +169,13 @@ def _only_judge_is_missing(result: TrialResult) -> bool:
 
 def held_gates(result: TrialResult) -> tuple[str, ...]:
     """Return the gates that passed, each with what it found."""
-    return tuple(_named(score) for score in _gates(result) if score.passed)
+    return tuple(_name_score(score) for score in _gates(result) if score.passed)
 
 
 def failure_reason(result: TrialResult) -> str:
     """Return why a trial did not pass: its error, or what failed."""
     scores = result.evaluation.scores if result.evaluation else ()
-    failed = [_named(score) for score in scores if score.passed is False]
+    failed = [_name_score(score) for score in scores if score.passed is False]
     notes = [str(note) for note in result.detail.get("notes", ())]
     sentences = [result.error] if result.outcome == "error" else failed
     if result.timed_out:
@@ -185,7 +185,7 @@ def failure_reason(result: TrialResult) -> str:
     return " ".join([*sentences, *notes])[:LONGEST_REASON]
 
 
-def _named(score: Score) -> str:
+def _name_score(score: Score) -> str:
     return f"{score.detail.get('name') or score.name}: {score.message}".rstrip(": ")
 
 

@@ -52,7 +52,7 @@ def read_targets(content: bytes, file: str) -> tuple[TargetDefinition, ...]:
         )
     readers = [TargetEntry(document, ("targets", index), entry) for index, entry in enumerate(entries)]
     problems = [problem for reader in readers for problem in reader.problems()]
-    problems += _repeated(document, entries)
+    problems += _find_repeated(document, entries)
     if refused := [problem for problem in problems if not problem.lint]:
         raise ScenarioFileError(refused)
     return tuple(reader.definition() for reader in readers)
@@ -175,7 +175,7 @@ class _Resolution:
         return value
 
 
-def _repeated(document: PositionedDocument, entries: list[Json]) -> Iterator[Problem]:
+def _find_repeated(document: PositionedDocument, entries: list[Json]) -> Iterator[Problem]:
     seen: set[str] = set()
     for index, entry in enumerate(entries):
         name = str(entry.get("name")) if isinstance(entry, dict) else ""

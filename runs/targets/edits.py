@@ -75,7 +75,7 @@ def rewrite(target: Target, text: str, *, by: User | None) -> Target:
     """Replace a target's definition with the entry in a text. Raises `ScenarioFileError`."""
     definition = read_target(text.encode(), target.name)
     if definition.name != target.name:
-        raise ScenarioFileError([_renamed(target.name)])
+        raise ScenarioFileError([_renaming_problem(target.name)])
     refuse_saving(definition, containment().targets, file=target.name, base=target.base_folder)
     if dict(definition.entry) != target.definition:
         target.definition = dict(definition.entry)
@@ -89,7 +89,7 @@ def rewrite(target: Target, text: str, *, by: User | None) -> Target:
     return target
 
 
-def _renamed(name: str) -> Problem:
+def _renaming_problem(name: str) -> Problem:
     return Problem(
         file=name,
         line=1,

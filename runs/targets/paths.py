@@ -22,7 +22,7 @@ def refuse_saving(definition: TargetDefinition, roots: TargetRoots, *, file: str
             what=message,
             id="targets/path",
         )
-        for field, message in _refused(definition, {}, roots, base)
+        for field, message in _find_refused(definition, {}, roots, base)
     ]
     if problems:
         raise ScenarioFileError(problems)
@@ -32,13 +32,13 @@ def refuse_using(
     definition: TargetDefinition, variables: Mapping[str, str], roots: TargetRoots, *, base: str
 ) -> None:
     """Raise `ProviderError` for the first forbidden path: links may have changed since it was saved."""
-    for field, message in _refused(definition, variables, roots, base):
+    for field, message in _find_refused(definition, variables, roots, base):
         raise ProviderError(
             f"The target '{definition.name}' cannot be used: {field}: {message}", kind="configuration"
         )
 
 
-def _refused(
+def _find_refused(
     definition: TargetDefinition, variables: Mapping[str, str], roots: TargetRoots, base: str
 ) -> Iterator[tuple[str, str]]:
     for field, use in definition.options.path_fields.items():

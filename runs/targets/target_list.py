@@ -77,24 +77,26 @@ def _word(definition: dict[str, Any], *names: str) -> str:
 
 def target_rows(project: Project, *, now: datetime) -> list[TargetRow]:
     """Return a project's targets for its list, proposals first. Three queries."""
-    return _rows(_checked(Target.objects.filter(project=project).order_by("accepted", "name")), now)
+    return _rows(_with_last_check(Target.objects.filter(project=project).order_by("accepted", "name")), now)
 
 
 def target_row(target: Target, *, now: datetime) -> TargetRow:
     """Return one target's row in the list. Three queries."""
-    return _rows(_checked(Target.objects.filter(pk=target.pk)), now)[0]
+    return _rows(_with_last_check(Target.objects.filter(pk=target.pk)), now)[0]
 
 
 def startable_targets(project: Project, *, now: datetime) -> list[CheckedTarget]:
     """Return the targets that can run, by name. Two queries."""
-    return [each for each in _with_checks(_accepted(project.pk), now=now) if not each.target.is_imported]
+    return [
+        each for each in _with_checks(_accepted_targets(project.pk), now=now) if not each.target.is_imported
+    ]
 
 
-def _accepted(project: int) -> QuerySet[Target]:
-    return _checked(Target.objects.filter(project=project, accepted=True).order_by("name"))
+def _accepted_targets(project: int) -> QuerySet[Target]:
+    return _with_last_check(Target.objects.filter(project=project, accepted=True).order_by("name"))
 
 
-def _checked(targets: QuerySet[Target]) -> QuerySet[Target]:
+def _with_last_check(targets: QuerySet[Target]) -> QuerySet[Target]:
     """Return the targets with the key of their last check as `newest_check`."""
     newest = TargetCheck.objects.filter(target=OuterRef("pk")).order_by("-pk").values("pk")[:1]
     return targets.annotate(newest_check=Subquery(newest))

@@ -63,19 +63,21 @@ def take(job_id: int) -> Job | None:
 
 def hold(job: Job) -> None:
     """Keep a job from ending until the transaction ends. Raises `JobLost` if its worker has lost it."""
-    if not _held(job).update(lease_until=lease_end()):
+    if not _own_row(job).update(lease_until=lease_end()):
         raise JobLost(LOST.get(Kind(job.kind), "Its worker was lost."))
 
 
 def finish(job: Job) -> None:
     """End a job, unless its worker has lost it; one that became due again meanwhile waits."""
-    retry_when_lost(lambda: _held(job).filter(due=job.due).delete()[0] or _held(job).update(token=""))
+    retry_when_lost(lambda: _own_row(job).filter(due=job.due).delete()[0] or _own_row(job).update(token=""))
 
 
 def put_off(job: Job, seconds: float) -> None:
     """Let a job wait again and be due in so many seconds, unless its worker has lost it or it became due again."""
     later = {"token": "", "due": DatabaseNow() + seconds}
-    retry_when_lost(lambda: _held(job).filter(due=job.due).update(**later) or _held(job).update(token=""))
+    retry_when_lost(
+        lambda: _own_row(job).filter(due=job.due).update(**later) or _own_row(job).update(token="")
+    )
 
 
 def renew(tokens: Sequence[str]) -> None:
@@ -106,7 +108,7 @@ def remove_expired() -> None:
     GradeRequest.remove_expired(now=now)
 
 
-def _held(job: Job) -> QuerySet[Job]:
+def _own_row(job: Job) -> QuerySet[Job]:
     return Job.objects.filter(pk=job.pk, token=job.token)
 
 

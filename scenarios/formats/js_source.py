@@ -168,13 +168,13 @@ def _expression(node: Node, depth: int) -> Json:
     operator, argument = node.child_by_field_name("operator"), node.child_by_field_name("argument")
     if _text(operator) == "-" and argument is not None and argument.type == "number":
         return -_number(_text(argument))
-    parts = [static_value(each, depth + 1) for each in _joined(node)]
+    parts = [static_value(each, depth + 1) for each in _join_chain(node)]
     if not all(isinstance(part, str) for part in parts):
         raise NotStatic("Only texts are joined.")
     return "".join(map(str, parts))
 
 
-def _joined(node: Node) -> list[Node]:
+def _join_chain(node: Node) -> list[Node]:
     """Return what a chain of `+` joins; it nests to the left, once for each part."""
     parts: list[Node] = []
     current: Node | None = node
@@ -205,7 +205,7 @@ def _text(node: Node | None) -> str:
 def _string(node: Node) -> str:
     if any(each.type == "template_substitution" or each.is_error for each in node.named_children):
         raise NotStatic("The text has values in it.")
-    return _decoded(_text(node)[1:-1])
+    return _decode(_text(node)[1:-1])
 
 
 def _number(written: str) -> int | float:
@@ -219,7 +219,7 @@ def _number(written: str) -> int | float:
     return value
 
 
-def _decoded(written: str) -> str:
+def _decode(written: str) -> str:
     if "\\" not in written:
         return written
     text = _ESCAPE.sub(_escape, written)

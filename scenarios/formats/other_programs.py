@@ -41,11 +41,11 @@ def _kind(path: str, content: bytes) -> str:
     text = decode_text(content[:_HEAD_BYTES], "replace")
     if kind := recognised_session(text):
         return kind
-    document = _decoded(path, content)
+    document = _decode(path, content)
     return recognised_suite(document.value) if document else recognised_results(text, None)
 
 
-def _decoded(path: str, content: bytes) -> PositionedDocument | None:
+def _decode(path: str, content: bytes) -> PositionedDocument | None:
     if posixpath.splitext(path)[1].lower() not in READERS:
         return None
     try:

@@ -123,7 +123,7 @@ def _read_scripts(files: Mapping[str, bytes], path: str) -> RegistryReading:
     if not exports:
         _add_literals(found, files, path, ())
     for names, source in exports:
-        file = _resolved(files, path, source)
+        file = _resolve(files, path, source)
         if file is None:
             found.warnings.append(f"{path}: There is no file '{source}', so its tools were left out.")
         else:
@@ -134,7 +134,7 @@ def _read_scripts(files: Mapping[str, bytes], path: str) -> RegistryReading:
     return found.reading()
 
 
-def _resolved(files: Mapping[str, bytes], barrel: str, source: str) -> str | None:
+def _resolve(files: Mapping[str, bytes], barrel: str, source: str) -> str | None:
     path = posixpath.normpath(posixpath.join(posixpath.dirname(barrel), source))
     stem, ending = posixpath.splitext(path)
     # A TypeScript barrel may name the file that its source is compiled to.

@@ -20,7 +20,7 @@ def check_contains(expect: Expect, facts: TrialFacts) -> Iterator[ValueResult]:
     """Check that the answer contains each text, case-sensitive."""
     for value in expect.response_contains or ():
         for text in resolve_value(value, facts.sources):
-            yield text if isinstance(text, ValueResult) else _contained(text, facts.answer)
+            yield text if isinstance(text, ValueResult) else _check_contains(text, facts.answer)
 
 
 def contains_any(expect: Expect, facts: TrialFacts) -> Iterator[ValueResult]:
@@ -44,10 +44,10 @@ def not_contains(expect: Expect, facts: TrialFacts) -> Iterator[ValueResult]:
 def matches(expect: Expect, facts: TrialFacts) -> Iterator[ValueResult]:
     """Check that each pattern matches anywhere in the answer."""
     for pattern in expect.response_matches or ():
-        yield _matched(pattern, facts.answer)
+        yield _check_matches(pattern, facts.answer)
 
 
-def _contained(text: str, answer: str) -> ValueResult:
+def _check_contains(text: str, answer: str) -> ValueResult:
     if text in answer:
         return PASSED
     return ValueResult(
@@ -73,7 +73,7 @@ def _group(group: tuple[str, ...], facts: TrialFacts) -> Iterator[ValueResult]:
         yield ValueResult("failed", f"expected one of {expected} in response but none found", hint=hint)
 
 
-def _matched(pattern: str, answer: str) -> ValueResult:
+def _check_matches(pattern: str, answer: str) -> ValueResult:
     if not pattern:
         return ValueResult("skipped", "an empty pattern was skipped: it matches every response")
     try:

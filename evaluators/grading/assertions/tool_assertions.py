@@ -58,19 +58,19 @@ def no_errors(expect: Expect, facts: TrialFacts) -> Iterator[ValueResult]:
     if not expect.no_tool_errors:
         return
     if expect.stubs is not None:
-        yield from _stubbed(expect.stubs, facts)
+        yield from _check_stubs(expect.stubs, facts)
     elif facts.executes_tools:
-        yield from _succeeded(facts)
+        yield from _check_success(facts)
     else:
         yield ValueResult("moot", "tools are not executed here, so they cannot fail")
 
 
-def _stubbed(stubs: Sequence[str], facts: TrialFacts) -> Iterator[ValueResult]:
+def _check_stubs(stubs: Sequence[str], facts: TrialFacts) -> Iterator[ValueResult]:
     missing = [name for name in dict.fromkeys(facts.names) if name not in stubs]
     yield ValueResult("failed", f"no stub for {', '.join(missing)}") if missing else PASSED
 
 
-def _succeeded(facts: TrialFacts) -> Iterator[ValueResult]:
+def _check_success(facts: TrialFacts) -> Iterator[ValueResult]:
     if not facts.calls:
         yield PASSED
     for call in facts.calls:

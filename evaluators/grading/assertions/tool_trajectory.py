@@ -83,11 +83,11 @@ def _args_match(expected: Mapping[str, Json], actual: Json, match: ArgsMatch) ->
         return all(key in actual and equal(value, actual[key]) for key, value in expected.items())
     if match == "subset":
         return all(key in expected and equal(value, expected[key]) for key, value in actual.items())
-    given = ((_nested(expected, path), _nested(actual, path)) for path in match)
+    given = ((_value_at(expected, path), _value_at(actual, path)) for path in match)
     return all(one is None or equal(one, other) for one, other in given)
 
 
-def _nested(value: Json, path: str) -> Json:
+def _value_at(value: Json, path: str) -> Json:
     for key in path.split("."):
         value = value.get(key) if isinstance(value, Mapping) else None
     return value

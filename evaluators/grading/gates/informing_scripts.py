@@ -80,7 +80,7 @@ def read_output(name: str, ended: CommandResult) -> ScriptResult:
 
 
 def _script_result(name: str, output: dict[str, Json]) -> ScriptResult:
-    score, warnings = _clamped(output.get("score"))
+    score, warnings = _clamp(output.get("score"))
     summary = output.get("summary")
     return ScriptResult(
         name,
@@ -91,7 +91,7 @@ def _script_result(name: str, output: dict[str, Json]) -> ScriptResult:
     )
 
 
-def _clamped(score: Json) -> tuple[float | None, tuple[str, ...]]:
+def _clamp(score: Json) -> tuple[float | None, tuple[str, ...]]:
     """Return the score limited to 0 to 1 with warnings; None if it is not a number."""
     if score is None:
         return None, ()

@@ -71,7 +71,7 @@ class ChecklistJudge(BaseEvaluator):
             return EvaluatorResult(None, error=judging.error, judging=judging)
         found = first_object(judging.raw_answer, repair=False) or {}
         checks = _checks(found.get("checks"), {item.id for item in self.rubrics})
-        return self._found(judging, checks, found.get("overall_reasoning"))
+        return self._result_of(judging, checks, found.get("overall_reasoning"))
 
     def total(self, satisfied: Mapping[str, bool]) -> tuple[float, bool]:
         """Return the score of checked statements, and whether an unsatisfied required one fails it."""
@@ -81,7 +81,7 @@ class ChecklistJudge(BaseEvaluator):
         failed = any(item.required and not satisfied[item.id] for item in checked)
         return good / whole if whole else 0.0, failed
 
-    def _found(self, judging: Judging, checks: dict[str, Check], reasoning: Json) -> EvaluatorResult:
+    def _result_of(self, judging: Judging, checks: dict[str, Check], reasoning: Json) -> EvaluatorResult:
         checked = [item for item in self.rubrics if item.id in checks]
         good = [item for item in checked if checks[item.id].satisfied]
         bad = [item for item in checked if not checks[item.id].satisfied]

@@ -43,10 +43,10 @@ def run_judge_script(
         stdin=json.dumps(given, indent=2, ensure_ascii=False),
         network=network,
     )
-    return _found(script, ended, timeout_seconds)
+    return _result_of(script, ended, timeout_seconds)
 
 
-def _found(script: str, ended: CommandResult, timeout_seconds: float) -> EvaluatorResult:
+def _result_of(script: str, ended: CommandResult, timeout_seconds: float) -> EvaluatorResult:
     more: dict[str, Json] = {
         "script": script,
         "exit_code": ended.exit_code,

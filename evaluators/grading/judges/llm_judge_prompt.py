@@ -68,7 +68,7 @@ def fill_template(template: str, given: Mapping[str, str], *, with_trace: bool =
     names stay as written. `with_trace` adds the summary of the trace, if any.
     """
     used = set(_PLACEHOLDER.findall(template))
-    parts = [_PLACEHOLDER.sub(lambda found: _filled(found, given), template).strip()]
+    parts = [_PLACEHOLDER.sub(lambda found: _fill(found, given), template).strip()]
     if not used & _SHOWS_ANSWER:
         parts += [section(name, given[name]) for name in _INPUTS if name not in used]
     if with_trace and given.get("trace_summary", "null") != "null" and "trace_summary" not in used:
@@ -76,7 +76,7 @@ def fill_template(template: str, given: Mapping[str, str], *, with_trace: bool =
     return "\n\n".join(parts)
 
 
-def _filled(found: re.Match[str], given: Mapping[str, str]) -> str:
+def _fill(found: re.Match[str], given: Mapping[str, str]) -> str:
     text = given.get(found[1], found[0])
     return enclose(text) if found[1] in given and found[1] in _ENCLOSED else text
 

@@ -94,12 +94,12 @@ def judge(criteria: JudgeCriteria, evidence: Evidence, complete: Complete) -> Ju
             answers.append(complete(CompletionRequest(repair, SYSTEM, criteria.model, evidence.key)))
             reply = _read(answers[1].text, criteria)
     except CompletionError as error:
-        return _answered(asked, answers, evidence, error=str(error))
+        return _add_cost(asked, answers, evidence, error=str(error))
     except BadReply as error:
         sentence = "The judge's answer was unusable, even after one request to correct it. "
         limit = _at_limit(answers[-1], "Raise the judge's `max_output_tokens`.")
-        return _answered(asked, answers, evidence, error=f"{sentence}{limit}{error}")
-    return _judged(_answered(asked, answers, evidence), reply, criteria)
+        return _add_cost(asked, answers, evidence, error=f"{sentence}{limit}{error}")
+    return _judge_reply(_add_cost(asked, answers, evidence), reply, criteria)
 
 
 def _read(text: str, criteria: JudgeCriteria) -> RubricReply:
@@ -114,7 +114,7 @@ def _at_limit(answer: Completion, advice: str) -> str:
     return f"The answer was cut off at the token limit. {advice} " if answer.cut_off else ""
 
 
-def _answered(
+def _add_cost(
     asked: Judging, answers: Sequence[Completion], evidence: Evidence, *, error: str = ""
 ) -> Judging:
     """Return the judging with the cost of its answers, and a warning if the judge judges itself."""
@@ -140,7 +140,7 @@ def _answered(
     )
 
 
-def _judged(judging: Judging, reply: RubricReply, criteria: JudgeCriteria) -> Judging:
+def _judge_reply(judging: Judging, reply: RubricReply, criteria: JudgeCriteria) -> Judging:
     return msgspec.structs.replace(
         judging,
         score=reply.weighted_score,

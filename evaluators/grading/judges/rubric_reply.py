@@ -102,7 +102,7 @@ def first_object(text: str, *, repair: bool = True, fields: Collection[str] = ()
             continue
         if isinstance(value, dict) and all(value.get(name) is not None for name in fields):
             return value
-    return _repaired(text) if repair else None
+    return _repair(text) if repair else None
 
 
 class _LimitedText(str):
@@ -117,7 +117,7 @@ class _LimitedText(str):
         return super().__getitem__(key)
 
 
-def _repaired(text: str) -> dict[str, Json] | None:
+def _repair(text: str) -> dict[str, Json] | None:
     if "{" not in text or text.count("{") + text.count("[") > _MAX_BRACKETS:
         return None
     try:

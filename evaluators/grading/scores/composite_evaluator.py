@@ -92,10 +92,10 @@ class CompositeEvaluator(BaseEvaluator):
         more: dict[str, Json] = {"evaluator_results": list(results.values())}
         if errors:
             return EvaluatorResult(None, error=" ".join(errors), more=more)
-        found = self._combined(members, results, case, evidence)
+        found = self._ask_combiner(members, results, case, evidence)
         return msgspec.structs.replace(found, more={**found.more, **more})
 
-    def _combined(
+    def _ask_combiner(
         self, members: Sequence[Score], results: Json, case: Case, evidence: Evidence
     ) -> EvaluatorResult:
         aggregator = self.aggregator
@@ -128,8 +128,8 @@ def _mean(members: Sequence[Score], how: WeightedAverage) -> EvaluatorResult:
     reasons = [f"{score.name}: {score.detail['reasoning']}" for score in members if score.detail["reasoning"]]
     return EvaluatorResult(
         weighted_mean(weighed),
-        _prefixed(members, "hits"),
-        _prefixed(members, "misses"),
+        _prefix_texts(members, "hits"),
+        _prefix_texts(members, "misses"),
         "; ".join(reasons),
         failed=any(
             score.detail["type"] == "rubric" and score.detail["verdict"] == "fail" for score in members
@@ -137,7 +137,7 @@ def _mean(members: Sequence[Score], how: WeightedAverage) -> EvaluatorResult:
     )
 
 
-def _prefixed(members: Sequence[Score], key: str) -> tuple[str, ...]:
+def _prefix_texts(members: Sequence[Score], key: str) -> tuple[str, ...]:
     return tuple(f"[{score.name}] {text}" for score in members for text in score.detail[key])
 
 

@@ -39,8 +39,8 @@ def aggregate(found: Sequence[Score], threshold: float = 1.0) -> Score:
     detail = {
         "status": ("error" if missing else "pass") if reached else "fail",
         "threshold": threshold,
-        "hits": _gathered(found, "hits"),
-        "misses": _gathered(found, "misses"),
+        "hits": _gather_texts(found, "hits"),
+        "misses": _gather_texts(found, "misses"),
         "reasoning": _reasoning(found),
     }
     if missing:
@@ -50,7 +50,7 @@ def aggregate(found: Sequence[Score], threshold: float = 1.0) -> Score:
     return Score(LAYER, NAME, best, reached, message, detail)
 
 
-def _gathered(found: Sequence[Score], key: str) -> list[str]:
+def _gather_texts(found: Sequence[Score], key: str) -> list[str]:
     return [text for score in found for text in score.detail.get(key, ())]
 
 

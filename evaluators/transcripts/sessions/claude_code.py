@@ -62,7 +62,7 @@ def parse(file: IO[bytes], problems: Problems) -> Iterator[Session]:
                 _model(message),
                 usage_of(mapping_or_empty(message.get("usage"))),
             )
-        read = (_refused(event, line) for event in message_events(line, kind, _agent(line, id)))
+        read = (_mark_refused(event, line) for event in message_events(line, kind, _agent(line, id)))
         turns.add(line, kind, once.first(read, text_or_none(message.get("id")) or ""))
     events = with_task_ends(turns.events, ends)
     times = span_of(event.timestamp for event in events)
@@ -99,7 +99,7 @@ def _model(message: Object) -> str:
     return "" if name.startswith("<") else name
 
 
-def _refused(event: Event, line: Object) -> Event:
+def _mark_refused(event: Event, line: Object) -> Event:
     """Mark a result that the line itself says is none: its text may hold the person's own words."""
     if event.type != "tool_result" or event.not_run:
         return event

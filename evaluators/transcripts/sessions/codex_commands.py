@@ -81,10 +81,10 @@ def script_commands(script: str) -> Iterator[str]:
         quote = given[key.end()]
         text = _TEXTS[quote].match(given, key.end())
         if text and not (quote == "`" and "${" in text[1]):
-            yield _unescaped(text[1], quote)
+            yield _unescape(text[1], quote)
 
 
-def _unescaped(text: str, quote: str) -> str:
+def _unescape(text: str, quote: str) -> str:
     decoded = json_or_none(f'"{text}"'.encode()) if quote == '"' else None
     return decoded if isinstance(decoded, str) else _ESCAPE.sub(_character, text)
 

@@ -50,9 +50,9 @@ def without_copies(sessions: Sequence[Traced]) -> list[UncopiedSession]:
     found: dict[int, UncopiedSession] = {}
     for at in order:
         own = sessions[at]
-        earlier = sorted(_linked(own, by_message, by_id) - {at})
+        earlier = sorted(_find_linked(own, by_message, by_id) - {at})
         earlier = [each for each in earlier if each in found and sessions[each].kept.id != own.kept.id]
-        found[at] = _counted(own, [sessions[each] for each in earlier])
+        found[at] = _leave_out_copies(own, [sessions[each] for each in earlier])
         for message in own.trail.messages:
             by_message.setdefault(message, at)
     return [found[at] for at in range(len(sessions))]
@@ -62,12 +62,12 @@ def _age(session: Traced) -> tuple[bool, str, str, str]:
     return bool(session.trail.forked_from), session.kept.started, session.kept.finished, session.kept.file
 
 
-def _linked(own: Traced, by_message: Mapping[int, int], by_id: Mapping[str, int]) -> set[int]:
+def _find_linked(own: Traced, by_message: Mapping[int, int], by_id: Mapping[str, int]) -> set[int]:
     shared = {by_message[message] for message in own.trail.messages if message in by_message}
     return shared | {by_id[id] for id in own.trail.forked_from if id in by_id}
 
 
-def _counted(own: Traced, earlier: Sequence[Traced]) -> UncopiedSession:
+def _leave_out_copies(own: Traced, earlier: Sequence[Traced]) -> UncopiedSession:
     known: set[str] = set(own.known.calls)
     for each in earlier:
         known.update(*each.trail.calls.values())
@@ -84,9 +84,9 @@ def _without(kept: KeptSession, copied: set[int]) -> KeptSession:
     """Return a session without these commands; its wasted tokens are no longer known."""
     left = [each for each in kept.commands if each.n not in copied]
     if kept.is_whole:
-        commands = number_commands((_found(each), each.event) for each in left)
+        commands = number_commands((_as_found(each), each.event) for each in left)
         return structs.replace(kept, commands=commands, wasted=())
-    commands = number_commands((_found(each), 2 * n) for n, each in enumerate(left))
+    commands = number_commands((_as_found(each), 2 * n) for n, each in enumerate(left))
     events = [
         structs.replace(event, id=str(n))
         for n, each in enumerate(left)
@@ -96,7 +96,7 @@ def _without(kept: KeptSession, copied: set[int]) -> KeptSession:
     return structs.replace(kept, commands=commands, transcript=transcript, wasted=())
 
 
-def _found(command: Command) -> FoundCommand:
+def _as_found(command: Command) -> FoundCommand:
     names = set(FoundCommand.__struct_fields__) - {"end"}
     fields = {name: getattr(command, name) for name in names}
     return FoundCommand(end="reported" if command.end == "unknown" else command.end, **fields)

@@ -88,12 +88,12 @@ def keep_session(
     by_index = {call.index: call for call in calls(read.events)}
     help = dict(_help_pages(found.commands, by_index))
     if whole:
-        commands = tuple(_redacted(each, each.event) for each in found.commands)
+        commands = tuple(_redact_command(each, each.event) for each in found.commands)
         transcript = _redacted_transcript(read)
     else:
-        commands = tuple(_redacted(each, 2 * n) for n, each in enumerate(found.commands))
+        commands = tuple(_redact_command(each, 2 * n) for n, each in enumerate(found.commands))
         events = [event for each in commands for event in _events(each, by_index, found.commands)]
-        transcript = Transcript(events=tuple(events), source="events", **_paid(read))
+        transcript = Transcript(events=tuple(events), source="events", **_cost_facts(read))
     kept = KeptSession(
         id=redact_patterns(session.id or sha256),
         sha256=sha256,
@@ -118,7 +118,7 @@ def keep_session(
     return ReadSession(kept, help, structs.replace(session.trail, calls=calls_of))
 
 
-def _redacted(command: Command, event: int | None) -> Command:
+def _redact_command(command: Command, event: int | None) -> Command:
     sub, helps = (text and redact_patterns(text) for text in (command.subcommand, command.helps))
     line = redact_patterns(command.line)
     return structs.replace(command, line=line, subcommand=sub, helps=helps, event=event)
@@ -159,12 +159,12 @@ def _redacted_transcript(transcript: Transcript) -> Transcript:
         source=transcript.source,
         text=redact_patterns(transcript.text),
         answer=redact_patterns(transcript.answer),
-        **_paid(transcript),
+        **_cost_facts(transcript),
         unknown_events=transcript.unknown_events,
     )
 
 
-def _paid(transcript: Transcript) -> dict[str, Any]:
+def _cost_facts(transcript: Transcript) -> dict[str, Any]:
     """Return what a session's cost can be computed from, now or later."""
     names = ("usage", "usage_by_model", "cost_usd")
     return {name: getattr(transcript, name) for name in names}

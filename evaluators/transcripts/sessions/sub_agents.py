@@ -50,7 +50,7 @@ def with_sub_agents(transcript: Transcript, parser: str, files: Mapping[str, byt
     running = _running(own, transcript) if parser == "opencode" else ()
     return structs.replace(
         transcript,
-        events=(*transcript.events, *running, *(event for each in subs for event in _marked(each))),
+        events=(*transcript.events, *running, *(event for each in subs for event in _mark_events(each))),
         usage=total_usage([usage, *(each.transcript.usage for each in subs)]),
         cost_usd=_sum_of_costs([transcript.cost_usd, *(each.transcript.cost_usd for each in subs)]),
         problems=(*_without_seen(transcript, len(subs)), *problems),
@@ -82,7 +82,7 @@ def _running(own: Iterable[Session], transcript: Transcript) -> Iterator[Event]:
         yield from (each for each in events if each.type == "tool_call" and each.id not in known | ended)
 
 
-def _marked(session: Session) -> Iterator[Event]:
+def _mark_events(session: Session) -> Iterator[Event]:
     """Yield a session's events with its id, under ids that no other session has."""
     for event in session.transcript.events:
         id = f"{session.id}/{event.id}" if event.id else None

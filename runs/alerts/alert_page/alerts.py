@@ -167,14 +167,16 @@ def _card(alert: Alert, changes: Iterable[Change], digest: Digest, fresh: Mappin
         trials.setdefault(trial.scenario, []).append(trial)
     details = {each.detail.get("measure"): each.detail for each in changes if each.scenario_id is None}
     regressed = tuple(ShownChange(change_from_json(details[name])) for name in HEADLINE if name in details)
-    lost = tuple(_lost(each, trials.get(each.scenario_id, ())) for each in changes if each.scenario_id)
+    lost = tuple(
+        _describe_loss(each, trials.get(each.scenario_id, ())) for each in changes if each.scenario_id
+    )
     baseline = alert.run.baseline
     differences = fingerprint_differences(baseline, alert.run) if baseline else []
     gate = digest.layers.lost if digest.layers else None
     return AlertCard(alert, regressed, lost, tuple(differences), gate, fresh.get(alert.confirmation_id or 0))
 
 
-def _lost(change: Change, trials: Sequence[DigestedTrial]) -> Lost:
+def _describe_loss(change: Change, trials: Sequence[DigestedTrial]) -> Lost:
     key = change.scenario.key if change.scenario else ""
     reasons = Counter(each.lost[0] for each in trials if each.outcome != "pass" and each.lost)
     reason = reasons.most_common(1)[0][0] if reasons else ""

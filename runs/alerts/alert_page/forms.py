@@ -38,7 +38,7 @@ class AlertForm(forms.Form):
         self.alert, self.members = alert, members
         initial = {"state": alert.state, "note": alert.note, "link": alert.link}
         initial["assignee"] = alert.assignee.get_username() if alert.assignee else ""
-        self.drawn = {name: _written(value) for name, value in initial.items()}
+        self.drawn = {name: _form_text(value) for name, value in initial.items()}
         """Stored values that the form sends back, to tell what was edited."""
         super().__init__(data, initial=initial, auto_id=f"alert-{alert.pk}-%s")
         field = self.fields["assignee"]
@@ -63,7 +63,7 @@ class AlertForm(forms.Form):
         sent = self.data.get(name)
         if sent is None or (sent == "" and name == "state"):
             return False
-        return _written(sent) != _written(self.data.get(f"was-{name}", self.drawn[name]))
+        return _form_text(sent) != _form_text(self.data.get(f"was-{name}", self.drawn[name]))
 
     def changes(self) -> dict[str, Any]:
         """Return the edited fields that differ from the stored ones. Requires a valid form."""
@@ -71,7 +71,7 @@ class AlertForm(forms.Form):
         return {name: value for name, value in given.items() if getattr(self.alert, name) != value}
 
 
-def _written(value: Any) -> str:
+def _form_text(value: Any) -> str:
     """Return a value as a form sends it, with normalised line ends."""
     return "" if value is None else str(value).replace("\r\n", "\n").strip()
 

@@ -99,7 +99,7 @@ def create(request: ApiRequest, given: ChannelIn) -> Status[dict[str, Any]]:
     try:
         channel = create_channel(request.access.project, given.kind.value, values, by=request.access.user)
     except ChannelRefused as refused:
-        raise _refused(refused) from refused
+        raise _channel_error(refused) from refused
     return Status(201, _channel(channel))
 
 
@@ -112,7 +112,7 @@ def change(request: ApiRequest, channel_id: Path[Key], given: ChannelChange) -> 
     try:
         return _channel(change_channel(_find(request, channel_id), values, by=request.access.user))
     except ChannelRefused as refused:
-        raise _refused(refused) from refused
+        raise _channel_error(refused) from refused
 
 
 @router.delete("/channels/{channel_id}", auth=Bearer("manage"), response=declare_answers(None, status=204))
@@ -173,7 +173,7 @@ def _deliveries(rows: Sequence[Delivery]) -> list[dict[str, Any]]:
     ]
 
 
-def _refused(refused: ChannelRefused) -> ApiError:
+def _channel_error(refused: ChannelRefused) -> ApiError:
     problems = [
         {"where": f"body.{name}", "what": sentence, "id": "channel/invalid"}
         for name, sentence in refused.problems.items()

@@ -103,7 +103,7 @@ def digest_message(project: Project, week: WeekInProject) -> NotificationMessage
     lines = [
         _runs(week),
         f"{_count(len(week.opened), 'regression')} opened, {week.closed} closed, {week.still_open} open now.",
-        *_opened(week.opened),
+        *_list_opened(week.opened),
     ]
     if week.verdicts:
         verdicts = (f"{ChangeVerdict(name).label} {n}" for name, n in week.verdicts.most_common())
@@ -127,7 +127,7 @@ def _runs(week: WeekInProject) -> str:
     return f"{total} finished: {', '.join(parts)}." if parts else f"{total} finished."
 
 
-def _opened(alerts: list[Alert]) -> list[str]:
+def _list_opened(alerts: list[Alert]) -> list[str]:
     shown = [
         f"- {alert.run.suite.name} on {alert.run.target.name}, run {alert.run_id} ({alert.get_state_display()}): "
         f"{absolute(alert.run.get_absolute_url())}"

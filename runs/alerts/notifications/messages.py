@@ -55,7 +55,7 @@ def compose(notification: Notification) -> NotificationMessage:
     if notification.alert is None:
         raise NothingToSay("The regression was taken back before this was sent.")
     if notification.event == NotificationEvent.ASSIGNED:
-        return _assigned(notification, notification.alert, run)
+        return _compose_assigned(notification, notification.alert, run)
     return _regression(notification.alert, run)
 
 
@@ -101,7 +101,7 @@ def _data(run: Run) -> dict[str, Any]:
 def _regression(alert: Alert, run: Run) -> NotificationMessage:
     if alert.kind == AlertKind.DRIFT:
         return _drift(alert, run)
-    changes = _regressed(run)
+    changes = _find_regressed(run)
     measures = [
         {
             "measure": change.rule.name,
@@ -143,7 +143,7 @@ def _drift(alert: Alert, run: Run) -> NotificationMessage:
     )
 
 
-def _regressed(run: Run) -> list[MeasureChange]:
+def _find_regressed(run: Run) -> list[MeasureChange]:
     """Return the headline measures that regressed, the pass rate first, also where only scenarios of it broke."""
     return [
         change
@@ -168,7 +168,7 @@ def _run_failed(run: Run) -> NotificationMessage:
     )
 
 
-def _assigned(notification: Notification, alert: Alert, run: Run) -> NotificationMessage:
+def _compose_assigned(notification: Notification, alert: Alert, run: Run) -> NotificationMessage:
     person = notification.to
     if person is None or alert.assignee_id != person.pk:
         raise NothingToSay("The alert was assigned to somebody else before this was sent.")

@@ -48,13 +48,18 @@ def slack_body(message: NotificationMessage) -> bytes:
     Source: https://docs.slack.dev/messaging/sending-messages-using-incoming-webhooks
     """
     facts = " · ".join(f"{name}: {value}" for name, value in message.facts)
-    text = "\n".join([f"*{_escaped(message.title)}*", *map(_escaped, message.lines)])[:LONGEST_SLACK_TEXT]
+    text = "\n".join([f"*{_escape_for_slack(message.title)}*", *map(_escape_for_slack, message.lines)])[
+        :LONGEST_SLACK_TEXT
+    ]
     blocks = [
         {"type": "section", "text": {"type": "mrkdwn", "text": text}},
         {"type": "section", "text": {"type": "mrkdwn", "text": f"<{message.link}|Open in evalhub>"}},
-        {"type": "context", "elements": [{"type": "mrkdwn", "text": _escaped(facts)[:LONGEST_SLACK_TEXT]}]},
+        {
+            "type": "context",
+            "elements": [{"type": "mrkdwn", "text": _escape_for_slack(facts)[:LONGEST_SLACK_TEXT]}],
+        },
     ]
-    return _json({"text": _escaped(message.title), "blocks": blocks})
+    return _json({"text": _escape_for_slack(message.title), "blocks": blocks})
 
 
 def mail_subject(message: NotificationMessage) -> str:
@@ -68,7 +73,7 @@ def mail_text(message: NotificationMessage) -> str:
     return "\n".join([*message.lines, "", message.link, "", *facts, ""])
 
 
-def _escaped(text: str) -> str:
+def _escape_for_slack(text: str) -> str:
     """Return a text in which Slack finds no links and mentions.
 
     Source: https://docs.slack.dev/messaging/formatting-message-text, Escaping text
@@ -153,7 +158,7 @@ def _request(channel: Channel, headers: dict[str, str], body: bytes) -> Attempt:
             http.stream("POST", channel.address, content=body, headers=headers) as answer,
         ):
             # Once there is a status, what goes wrong with the text doesn't change it.
-            return _judged(answer, _text(answer))
+            return _judge_answer(answer, _text(answer))
     except AddressRefused as error:
         return Attempt(False, str(error), final=True)
     except DeadlineExceeded:
@@ -178,7 +183,7 @@ def _text(answer: httpx.Response) -> str:
     return bytes(body[:LONGEST_ANSWER]).decode("utf-8", "replace").strip()
 
 
-def _judged(answer: httpx.Response, text: str) -> Attempt:
+def _judge_answer(answer: httpx.Response, text: str) -> Attempt:
     if answer.is_redirect:
         where = urlsplit(answer.headers.get("location", "")).hostname
         leads = f" to {where}" if where else ""

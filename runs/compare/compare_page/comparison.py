@@ -164,7 +164,7 @@ def compare_two_runs(base: Run, new: Run, fresh: Sequence[FreshRun] = ()) -> Com
     Six queries; up to two more where the runs' suite versions differ.
     """
     pools = tuple(pool_of(run, fresh) for run in (base, new))
-    changes, by_key, levels = _stored(pools) or _computed(pools)
+    changes, by_key, levels = _read_stored(pools) or _compute(pools)
     counted = {key: each.run.pk for each in pools for key in each.keys}
     sides = sides_of(counted)
     before, after = sides[base.pk], sides[new.pk]
@@ -195,7 +195,7 @@ Changes = tuple[Sequence[MeasureChange], Mapping[str, MeasureChange], Levels | N
 """The measures' changes, headline first, the pass rate's by scenario, and the levels of pooled trials."""
 
 
-def _stored(pools: Sequence[Pool]) -> Changes | None:
+def _read_stored(pools: Sequence[Pool]) -> Changes | None:
     """Return what was stored when the newer run closed; None unless the other alone is its old side, with nothing pooled."""
     base, new = pools
     others = new.run.old_side.get("runs") or new.run.old_side.get("again")
@@ -205,7 +205,7 @@ def _stored(pools: Sequence[Pool]) -> Changes | None:
     return (stored, stored_scenario_changes(new.run.pk), None) if stored else None
 
 
-def _computed(pools: Sequence[Pool]) -> Changes:
+def _compute(pools: Sequence[Pool]) -> Changes:
     (compared,) = compare_pools(pools[0], pools[1:])
     pooled = any(each.also for each in pools)
     return [*compared.headline, *compared.others], compared.scenarios, compared.levels if pooled else None

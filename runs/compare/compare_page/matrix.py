@@ -172,8 +172,8 @@ def _columns(runs: Sequence[Run], counts: Sequence[tuple[int, int]] = ()) -> tup
         MatrixRun(
             run,
             numbers_of([keys[at], *keys[:at], *keys[at + 1 :]]) if at else "",
-            _swapped(keys, at - 1) if at > 1 else "",
-            _swapped(keys, at) if 0 < at < len(keys) - 1 else "",
+            _swap(keys, at - 1) if at > 1 else "",
+            _swap(keys, at) if 0 < at < len(keys) - 1 else "",
             numbers_of([key for key in keys if key != run.pk]) if len(keys) > 2 else "",
             *(counts[at] if counts else ()),
         )
@@ -181,6 +181,6 @@ def _columns(runs: Sequence[Run], counts: Sequence[tuple[int, int]] = ()) -> tup
     )
 
 
-def _swapped(keys: Sequence[int], at: int) -> str:
+def _swap(keys: Sequence[int], at: int) -> str:
     """Return the numbers with those at this place and the next one swapped."""
     return numbers_of([*keys[:at], keys[at + 1], keys[at], *keys[at + 2 :]])

@@ -139,11 +139,11 @@ def _plan(
     estimate = estimate_plan([run for run, _ in planned], history, judged=judged, smallest=smallest)
     (compared,) = compare_pools(pools[0], pools[1:], HEADLINE)
     now, then = _detectable(compared, keys, trials)
-    expected = _expected(compared, keys, trials) if until_decided else None
+    expected = _expect_trials(compared, keys, trials) if until_decided else None
     return MorePlan(planned, estimate, now, then, expected)
 
 
-def _expected(compared: RunComparison, keys: Collection[str], most: int) -> float | None:
+def _expect_trials(compared: RunComparison, keys: Collection[str], most: int) -> float | None:
     if PASS not in compared.samples:
         return None
     _, before, after = compared.samples[PASS]

@@ -64,7 +64,7 @@ def compare_chosen(chosen: RunsBySide) -> RunComparison:
     A scenario of a run counts only where nothing that its measure depends on differs from the newest run.
     """
     by_events = counted_by_events({run.pk: run.counting for run in (*chosen.before, *chosen.after)})
-    changed = _changed(chosen, strict=not by_events)
+    changed = _find_changes(chosen, strict=not by_events)
     before, after = _samples(chosen, changed, by_events)
     named = {}
     for name in sorted(before.keys() & after.keys()):
@@ -86,7 +86,7 @@ def _levels(chosen: RunsBySide) -> Levels:
     return min(levels_between(old, new) for old in chosen.before for new in chosen.after)
 
 
-def _changed(chosen: RunsBySide, *, strict: bool) -> dict[int, dict[str, Reasons]]:
+def _find_changes(chosen: RunsBySide, *, strict: bool) -> dict[int, dict[str, Reasons]]:
     """Return what differs from the newest run in each run's scenarios, by key. At most one query."""
     runs = (*chosen.before, *chosen.after)
     newest = max(runs, key=lambda run: run.pk)
@@ -109,7 +109,7 @@ def _samples(
     classes = list(alike.items())
     rows: list[tuple[int, Mapping[str, Reasons], str, str, Sample]] = [
         (classes[n][0][0], changed[classes[n][1][0]], name, key, sample)
-        for n, name, key, sample in _closed([own for _, own in classes], by_events)
+        for n, name, key, sample in _pool_closed_runs([own for _, own in classes], by_events)
     ]
     for at, runs in enumerate((chosen.before, chosen.after)):
         rows += [(at, changed[run], name, key, sample) for run, name, key, sample in _open(runs)]
@@ -120,7 +120,7 @@ def _samples(
     return found
 
 
-def _closed(
+def _pool_closed_runs(
     classes: Sequence[Sequence[int]], by_events: Collection[int]
 ) -> Iterator[tuple[int, str, str, Sample]]:
     """Yield the pooled samples of closed runs by the position of their class. One query, none without runs."""

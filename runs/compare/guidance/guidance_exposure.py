@@ -60,7 +60,9 @@ def _level(
     exposed = [each for each in after if each.exposure.get(name) and each.scenario in comparable]
     keys = {each.scenario for each in exposed}
     same = [each for each in before if each.scenario in keys]
-    return ExposureLevel(name, _share(name, before), _share(name, after), _passed(exposed), _passed(same))
+    return ExposureLevel(
+        name, _share(name, before), _share(name, after), _pass_rate(exposed), _pass_rate(same)
+    )
 
 
 def _share(name: str, trials: Sequence[ExposedTrial]) -> Rate:
@@ -68,7 +70,7 @@ def _share(name: str, trials: Sequence[ExposedTrial]) -> Rate:
     return Rate(sum(known), len(known))
 
 
-def _passed(trials: Sequence[ExposedTrial]) -> Rate:
+def _pass_rate(trials: Sequence[ExposedTrial]) -> Rate:
     return Rate(sum(each.passed for each in trials), len(trials))
 
 

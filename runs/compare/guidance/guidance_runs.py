@@ -64,7 +64,7 @@ class RunsBySide:
     def sentence(self) -> str:
         """Say which runs are compared."""
         older = f" {self.older} older runs are left out." if self.older else ""
-        return f"A: {_named(self.before)}; B: {_named(self.after)}; {self.how}.{older}"
+        return f"A: {_name_runs(self.before)}; B: {_name_runs(self.after)}; {self.how}.{older}"
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ def settings_of(before: Guidance, after: Guidance, launch: int | None = None) ->
         own = sides.setdefault(SharedSetting(target, model, tool), {before.pk: [], after.pk: []})
         own[guidance].append(_Key(*key))
     both = [
-        _found(setting, own[before.pk], own[after.pk])
+        _choose_runs(setting, own[before.pk], own[after.pk])
         for setting, own in sides.items()
         if own[before.pk] and own[after.pk]
     ]
@@ -114,7 +114,7 @@ class _Key(NamedTuple):
     run: int
 
 
-def _found(setting: SharedSetting, before: Sequence[_Key], after: Sequence[_Key]) -> FoundSetting:
+def _choose_runs(setting: SharedSetting, before: Sequence[_Key], after: Sequence[_Key]) -> FoundSetting:
     """Return the runs of launches that had both versions, else all runs; the newest of each side."""
     both = {key.launch for key in before} & {key.launch for key in after}
     old, new = ([key.run for key in keys if not both or key.launch in both] for keys in (before, after))
@@ -122,5 +122,5 @@ def _found(setting: SharedSetting, before: Sequence[_Key], after: Sequence[_Key]
     return FoundSetting(setting, old[:MOST_RUNS], new[:MOST_RUNS], bool(both), older)
 
 
-def _named(runs: Sequence[Run]) -> str:
+def _name_runs(runs: Sequence[Run]) -> str:
     return f"run{'s' * (len(runs) > 1)} {', '.join(str(run.pk) for run in runs)}"

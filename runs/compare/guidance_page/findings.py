@@ -85,17 +85,17 @@ def findings(before: Guidance, after: Guidance, chosen: RunsBySide) -> Findings:
     One query if stored, else up to six.
     """
     if chosen.is_open:
-        return _computed(before, after, chosen)
+        return _compute_findings(before, after, chosen)
     basis = basis_of(chosen)
     stored = read_comparison(before, after, basis)
     if stored is not None:
         return _findings.decode(stored)
-    found = _computed(before, after, chosen)
+    found = _compute_findings(before, after, chosen)
     write_comparison(before, after, basis, msgspec.msgpack.encode(found))
     return found
 
 
-def _computed(before: Guidance, after: Guidance, chosen: RunsBySide) -> Findings:
+def _compute_findings(before: Guidance, after: Guidance, chosen: RunsBySide) -> Findings:
     compared = compare_chosen(chosen)
     old = {run.pk for run in chosen.before}
     every = exposed_trials((*chosen.before, *chosen.after))

@@ -61,7 +61,7 @@ def grade_by_files(grading: Grading) -> dict[str, Any]:
     Raises `ScenarioFileError` and `RequestError`.
     """
     spec = select_scenario(grading)
-    return _graded(grading, spec, CapturedFiles(grading.evidence.files), layers=WITHOUT_COMMANDS)
+    return _grade(grading, spec, CapturedFiles(grading.evidence.files), layers=WITHOUT_COMMANDS)
 
 
 def grade_in_workspace(grading: Grading, root: Path, containment: Containment) -> dict[str, Any]:
@@ -87,7 +87,7 @@ def _graded_in_folder(
         recording = evidence_as_recording(grading.evidence)
         folder.write_record(recording.raw, recording.events)
         workspace = _workspace(spec, folder, containment)
-        graded = _graded(grading, spec, workspace, post=lambda: workspace.run_post(spec.post))
+        graded = _grade(grading, spec, workspace, post=lambda: workspace.run_post(spec.post))
         if graded["outcome"] != "pass":
             # A command may have failed because its writes did.
             check_room_for_commands()
@@ -108,7 +108,7 @@ def _workspace(spec: ScenarioSpec, folder: TrialFolder, containment: Containment
     return replace(bare, env=own | resolve_env(tool.env if tool else {}, {**bare.variables, **own}))
 
 
-def _graded(
+def _grade(
     grading: Grading,
     spec: ScenarioSpec,
     workspace: Workspace,
@@ -121,7 +121,7 @@ def _graded(
     try:
         transcript = parse_evidence(grading.evidence, recording)
     except UnreadableTranscript as error:
-        return _shown(spec, unreadable(described, recording, error))
+        return _result_document(spec, unreadable(described, recording, error))
     evidence = gather_evidence(
         spec,
         recording,
@@ -131,7 +131,9 @@ def _graded(
         snapshot=grading.evidence.snapshot,
         complete=_reply(grading),
     )
-    return _shown(spec, judge_recording(described, spec.criteria, evidence, recording, post(), layers))
+    return _result_document(
+        spec, judge_recording(described, spec.criteria, evidence, recording, post(), layers)
+    )
 
 
 def _reply(grading: Grading) -> Complete:
@@ -167,7 +169,7 @@ WITHOUT_COMMANDS: tuple[Layer, ...] = tuple(
 """The layers of execution for captured files, without commands."""
 
 
-def _shown(spec: ScenarioSpec, result: TrialResult) -> dict[str, Any]:
+def _result_document(spec: ScenarioSpec, result: TrialResult) -> dict[str, Any]:
     """Return the result as a trial's document, without fields of stored trials."""
     scores = result.evaluation.scores if result.evaluation else ()
     judgings = [judging_row(0, score) for score in scores if score.judging]

@@ -92,7 +92,7 @@ class _Session:
                 self.address.headers[SESSION] = answer.headers[SESSION]
             self.address.headers["MCP-Protocol-Version"] = PROTOCOL
             for text in _messages(answer):
-                message = self._decoded(text)
+                message = self._decode(text)
                 if is_answer(message, self.number):
                     return dict(message)
         raise NoAnswer(f"no response to {method}")
@@ -101,7 +101,7 @@ class _Session:
         with self.address.ask("POST", notification(method)) as answer:
             _check(answer)
 
-    def _decoded(self, text: str) -> Any:
+    def _decode(self, text: str) -> Any:
         # Of all pages together: what is decoded stays in memory.
         self.left -= len(text)
         if self.left < 0:
@@ -167,7 +167,7 @@ class _SseSession(_Session):
         self.number += 1
         self._post(request(self.number, method, params))
         for _, text in self.events:
-            message = self._decoded(text)
+            message = self._decode(text)
             if is_answer(message, self.number):
                 return dict(message)
         raise NoAnswer(f"its events ended before its response to {method}")

@@ -115,11 +115,11 @@ def override_descriptions(
     if method != "tools/list" or not descriptions.get("tools"):
         return result
     own = descriptions["tools"]
-    tools = [_described(tool, own.get(tool.get("name")) or {}) for tool in result.get("tools") or []]
+    tools = [_describe_tool(tool, own.get(tool.get("name")) or {}) for tool in result.get("tools") or []]
     return {**result, "tools": tools}
 
 
-def _described(tool: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
+def _describe_tool(tool: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
     changed = dict(tool)
     if own.get("description") is not None:
         changed["description"] = own["description"]

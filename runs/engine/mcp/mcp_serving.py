@@ -84,7 +84,7 @@ def serve_mcp(
         return
     lay_out(folder.server, folder.door)
     proxy = _Proxy(task, server, folder, workspace, env)
-    if tool and server.command and copy_packages(_fetched(task, tool, server), folder.server):
+    if tool and server.command and copy_packages(_fetch_packages(task, tool, server), folder.server):
         proxy.take_packages()
     proxy.settle(plain_descriptions(task.context.options.descriptions))
     try:
@@ -101,7 +101,7 @@ def serve_mcp(
         proxy.end()
 
 
-def _fetched(task: Task, tool: Tool, server: McpServer) -> Path:
+def _fetch_packages(task: Task, tool: Tool, server: McpServer) -> Path:
     """Return the packages that the server's command fetches; they are fetched now if this machine lacks them."""
     stored = stored_packages(task.context.run.pk, tool)
     with only_once(stored) as is_missing:
@@ -202,7 +202,7 @@ class _Proxy:
                 self._control = _connect(self.folder.server)
                 return
             if not self._thread.is_alive() or time.monotonic() > end:
-                raise self._refused("its proxy did not start")
+                raise self._refuse("its proxy did not start")
             time.sleep(_POLL_SECONDS)
 
     def _run(self) -> None:
@@ -233,7 +233,7 @@ class _Proxy:
         Raises `ProviderError` (kind `setup`) with its standard error.
         """
         if self._control is None:
-            raise self._refused("its proxy did not start")
+            raise self._refuse("its proxy did not start")
         self._control.settimeout(READY_SECONDS + _START_SECONDS)
         try:
             self._control.sendall(f"{READY_SECONDS:g}\n".encode())
@@ -242,10 +242,10 @@ class _Proxy:
         except OSError as error:
             answer = {"problem": f"its proxy did not answer: {error}"}
         if problem := answer.get("problem", "its proxy ended"):
-            raise self._refused(problem)
+            raise self._refuse(problem)
         return str(answer["transport"])
 
-    def _refused(self, why: str) -> ProviderError:
+    def _refuse(self, why: str) -> ProviderError:
         self.end()
         if self._problem is not None:
             return self._problem

@@ -102,11 +102,11 @@ def without_workspace(changes: dict[str, Any] | None, is_kept: bool) -> str:
 
 def need_workspace(criteria: Criteria) -> tuple[str, ...]:
     """Return the names of the gates and informing scripts that need a workspace."""
-    gates = [_named(gate) for gate in criteria.gates if gate.needs_workspace]
+    gates = [_name_gate(gate) for gate in criteria.gates if gate.needs_workspace]
     return (*gates, *(f"script {each.name}" for each in criteria.scripts))
 
 
-def _named(gate: Gate) -> str:
+def _name_gate(gate: Gate) -> str:
     about = gate.name or getattr(gate, "path", "") or getattr(gate, "command", "")
     return f"{gate.type} {about}".strip()
 

@@ -87,7 +87,7 @@ def _recount_run(run: Run, batch: int, batch_done: Callable[[], None]) -> RunRec
                 if found is None:
                     kept += 1
                 else:
-                    store_interaction(trial, *found, limits, _decided(trial))
+                    store_interaction(trial, *found, limits, _note_counting(trial))
                     counted += 1
         batch_done()
     with transaction.atomic():
@@ -157,7 +157,7 @@ def _tool(run: Run, trial: Trial) -> Tool | None:
     return (own or Tool()).model_copy(update={"command_pattern": pattern})
 
 
-def _decided(trial: Trial) -> dict[str, str]:
+def _note_counting(trial: Trial) -> dict[str, str]:
     """Return by which counting the trial's gates were decided, which are not run again."""
     before = trial.detail["interaction"]
     return {"decided_by": before.get("decided_by") or decided_by(before)}

@@ -134,8 +134,8 @@ def _cost_again(run: Run, trial: Trial, prices: _Prices) -> NewCost:
     stored = _stored_source(run, trial)
     read = read_stored(run, trial, _parser(run))
     if read is None or read.usage is None:
-        return _kept(run, trial, stored)
-    computed = _computed(run, trial, read, prices)
+        return _keep_cost(run, trial, stored)
+    computed = _compute_cost(run, trial, read, prices)
     reported = read.cost_usd
     if reported is None and stored == REPORTED:
         reported = trial.cost_usd
@@ -143,12 +143,12 @@ def _cost_again(run: Run, trial: Trial, prices: _Prices) -> NewCost:
         comparable = None if computed is None or computed.in_full else computed.usd
         return NewCost(reported, REPORTED, TrialCost(reported=reported, computed=comparable), read)
     if computed is None:
-        return _kept(run, trial, stored)
+        return _keep_cost(run, trial, stored)
     cost = TrialCost(computed=computed.usd, in_full=NO_RATE if computed.in_full else "")
     return NewCost(computed.usd, price_source(computed.usd, computed.prices), cost, read)
 
 
-def _computed(run: Run, trial: Trial, read: Transcript, prices: _Prices) -> Computed | None:
+def _compute_cost(run: Run, trial: Trial, read: Transcript, prices: _Prices) -> Computed | None:
     model = run.model or str(definition_of(run).get("model") or "")
     day = trial.finished.date().isoformat() if trial.finished else ""
     return compute(read.usage or Usage(), read.usage_by_model, model, prices.of_day(day))
@@ -172,7 +172,7 @@ def _stored_source(run: Run, trial: Trial) -> str:
     return "computed" if kind == "codex" else ""
 
 
-def _kept(run: Run, trial: Trial, source: str) -> NewCost:
+def _keep_cost(run: Run, trial: Trial, source: str) -> NewCost:
     """Return a trial's stored cost.
 
     litellm counted the cache of a model's answers, but of those from a batch. No agent's report and no unknown

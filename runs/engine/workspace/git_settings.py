@@ -110,7 +110,7 @@ class GitSettings:
     def _clean_configuration(self, place: Place, before: bytes | None) -> list[str]:
         """Remove the executing settings of a changed configuration file that were not in it before."""
         inside = self.workspace.inside(place[0] / place[1])
-        added = self._added(inside, before)
+        added = self._find_added(inside, before)
         if not added:
             return []
         names = list(dict.fromkeys(name for name, _ in added))
@@ -121,12 +121,12 @@ class GitSettings:
             for name, value in kept
         ]
         self._git("\n".join(lines))
-        if self._added(inside, before):
+        if self._find_added(inside, before):
             # Something is in the way, such as a lock file.
             _put(place, before)
         return [f"{self._name(place)} ({', '.join(names[:MOST_NAMED])})"]
 
-    def _added(self, inside: str, before: bytes | None) -> list[Entry]:
+    def _find_added(self, inside: str, before: bytes | None) -> list[Entry]:
         added = Counter(filter(_executes, self._entries(inside)))
         return list((added - Counter(self._entries_of(before))).elements()) if added else []
 

@@ -90,9 +90,9 @@ def judging_files(
     and so does what the files that they name name in turn, unless judging names it itself.
     """
     contents = {file.path: file.content for file in files}
-    scripts, folders = _named(judging.scripts, contents)
+    scripts, folders = _find_named(judging.scripts, contents)
     named = (judging.files & contents.keys()) | scripts
-    own, own_folders = _named(target, contents)
+    own, own_folders = _find_named(target, contents)
     used = _read_along(own, contents)
     shared = {posixpath.dirname(path) for path in own} | own_folders
     programs = {file.path for file in files if file.executable or file.path.endswith(_CODE)}
@@ -153,7 +153,7 @@ def _holds(folder: str, path: str) -> bool:
     return not folder or path == folder or path.startswith(folder + "/")
 
 
-def _named(commands: Iterable[Command], contents: Mapping[str, bytes]) -> tuple[set[str], set[str]]:
+def _find_named(commands: Iterable[Command], contents: Mapping[str, bytes]) -> tuple[set[str], set[str]]:
     """Return the files and the folders of the bundle that commands name."""
     folders = {each for path in contents for each in _folders_of(path)}
     found = {

@@ -77,12 +77,14 @@ def _changes(
     kinds = Counter(each.change for each in changed)
     counts: dict[str, Json] = {name: kinds[name] for name in KINDS}
     counts["git"] = len(every) - len(changed)
-    counted = (_counted(each, folder.workspace, before.get(each.path, b"")) for each in changed[:MOST_NAMED])
+    counted = (
+        _count_lines(each, folder.workspace, before.get(each.path, b"")) for each in changed[:MOST_NAMED]
+    )
     named = [asdict(each) | {"path": mask_values(each.path, secrets)} for each in counted]
     return counts | {"files": named, "left_out": list(left_out[:MOST_LEFT_OUT])}
 
 
-def _counted(file: ChangedFile, workspace: Path, before: bytes) -> ChangedFile:
+def _count_lines(file: ChangedFile, workspace: Path, before: bytes) -> ChangedFile:
     """Return the file with its added and removed lines, if it can be compared."""
     try:
         after = b"" if file.size is None else read_beneath(workspace, file.path, limit=LONGEST)

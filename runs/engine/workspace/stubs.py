@@ -54,11 +54,11 @@ def converse(invocation: Invocation, model: Model, *, max_turns: int = MAX_TURNS
     try:
         run = run_stubs(invocation.prompt, stubs, ask, max_turns=max_turns)
     except ProviderError as error:
-        return _ended(error, limit, time.monotonic() - began)
+        return _record_failure(error, limit, time.monotonic() - began)
     return _recording(run, model, time.monotonic() - began)
 
 
-def _ended(error: ProviderError, limit: float, seconds: float) -> Recording:
+def _record_failure(error: ProviderError, limit: float, seconds: float) -> Recording:
     if error.kind == "timeout":
         return Recording(timed_out=True, seconds=limit, notes=(str(error),))
     if error.kind == "cancelled":

@@ -131,7 +131,7 @@ class LocalWorkspace:
             result = self._run(command, AGENT, timeout_seconds=timeout_seconds)
             if result.exit_code != 0:
                 raise ProviderError(
-                    f"The setup command '{command}' failed: {_ended(result)}. Correct it in the scenario.",
+                    f"The setup command '{command}' failed: {_describe_end(result)}. Correct it in the scenario.",
                     kind="setup",
                 )
 
@@ -144,7 +144,7 @@ class LocalWorkspace:
         if result.exit_code == 0:
             return PostResult(script.command, result)
         return PostResult(
-            script.command, result, f"The post script '{script.command}' failed: {_ended(result)}."
+            script.command, result, f"The post script '{script.command}' failed: {_describe_end(result)}."
         )
 
     def _run(
@@ -223,7 +223,7 @@ def _lock(file: BinaryIO, kind: int) -> None:
         fcntl.flock(file, kind)
 
 
-def _ended(result: CommandResult) -> str:
+def _describe_end(result: CommandResult) -> str:
     output = (result.stderr or result.stdout).strip()[-500:].rstrip(".")
     ended = result.error.rstrip(".") or f"exit code {result.exit_code}"
     return f"{ended}: {output}" if output else ended

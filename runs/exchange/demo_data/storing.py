@@ -102,7 +102,7 @@ def make_runs(
     if connection.vendor == "sqlite":
         with connection.cursor() as cursor:
             cursor.execute(f"PRAGMA cache_size=-{CACHE_KIB}")
-    with closing(_prepared(runs, trials=trials, seed=seed, now=now)) as prepared:
+    with closing(_prepare_runs(runs, trials=trials, seed=seed, now=now)) as prepared:
         while done < runs:
             with transaction.atomic():
                 for each in islice(prepared, RUNS_AT_ONCE):
@@ -111,7 +111,7 @@ def make_runs(
             progress(done)
 
 
-def _prepared(runs: int, *, trials: int, seed: int, now: datetime) -> Generator[PreparedRun, None, None]:
+def _prepare_runs(runs: int, *, trials: int, seed: int, now: datetime) -> Generator[PreparedRun, None, None]:
     """Yield the runs, oldest first, prepared by a second process if they are many. Raises `ProcessLost`."""
     story = chapters(runs, seed=seed, now=now)
     prepare_chapter = partial(prepare, trials=trials, seed=seed)

@@ -158,14 +158,14 @@ def _run(run: _Document) -> dict[str, Json]:
 def _environment(runs: Sequence[_Document]) -> dict[str, Json]:
     """Return where the runs come from; only what all of them share."""
     shared = {
-        "branchName": _shared(run["branch"] for run in runs),
-        "commit": _shared(run["commit"] for run in runs),
-        "appVersion": _shared(run["tool_version"] for run in runs),
+        "branchName": _shared_value(run["branch"] for run in runs),
+        "commit": _shared_value(run["commit"] for run in runs),
+        "appVersion": _shared_value(run["tool_version"] for run in runs),
     }
     return {name: value for name, value in shared.items() if value}
 
 
-def _shared(values: Iterable[str | None]) -> str | None:
+def _shared_value(values: Iterable[str | None]) -> str | None:
     found = set(values)
     return found.pop() if len(found) == 1 else None
 

@@ -157,7 +157,7 @@ class ProgressDisplay:
 
     def _newly_finished(self) -> Iterator[FinishedTrial]:
         for trial in retry_when_lost(
-            lambda: list(_finished(self._launch, self._last)), may_wait=outage.may_wait
+            lambda: list(_read_finished(self._launch, self._last)), may_wait=outage.may_wait
         ):
             if trial.pk not in self._printed:
                 self._printed.add(trial.pk)
@@ -178,7 +178,7 @@ def _live() -> Live:
     return Live(console=Console(file=sys.stderr, highlight=False), transient=True, auto_refresh=False)
 
 
-def _finished(launch: Launch, since: datetime | None) -> Iterator[FinishedTrial]:
+def _read_finished(launch: Launch, since: datetime | None) -> Iterator[FinishedTrial]:
     """Yield finished trials in their order; those from shortly before `since` again."""
     trials = Trial.objects.filter(run__launch=launch, state=TrialState.FINISHED, finished__isnull=False)
     if since is not None:

@@ -179,13 +179,13 @@ def _artifact(writer: _Writer, artifact: ArchivedArtifact) -> ArchivedArtifact:
             content: bytes = file.read()
     except StoredFileUnavailable:
         return artifact
-    content = _redacted(content)
+    content = _redact_content(content)
     sha256 = hashlib.sha256(content).hexdigest()
     writer.add(f"artifacts/{sha256}", content)
     return ArchivedArtifact(artifact.name, sha256, len(content), artifact.media_type)
 
 
-def _redacted(content: bytes) -> bytes:
+def _redact_content(content: bytes) -> bytes:
     try:
         return redact_patterns(content.decode()).encode()
     except UnicodeDecodeError:

@@ -45,13 +45,13 @@ def _kept_lines(session: KeptSession) -> list[str]:
     kept += ", whole transcript redacted" if session.is_whole else ""
     errors = session.errors
     rows = [
-        f"  {_ended(each):>3} {each.line}" + (f"  # {errors[each.n]}" if errors.get(each.n) else "")
+        f"  {_show_exit_code(each):>3} {each.line}" + (f"  # {errors[each.n]}" if errors.get(each.n) else "")
         for each in session.commands
     ]
     return [f"{head} ({counted(len(session.commands), 'command')}, {session.failed} failed{kept})", *rows]
 
 
-def _ended(command: Command) -> str:
+def _show_exit_code(command: Command) -> str:
     """Return a command's exit code, `?` if its end is unknown, with `~` if it is estimated."""
     if command.exit_code is None:
         return "~!" if command.failed else "?"

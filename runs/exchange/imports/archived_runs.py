@@ -189,7 +189,7 @@ CLOSED = ("finished", "cancelled")
 
 def decode_manifest(content: bytes, file: str) -> Manifest:
     """Return the content of `evalhub.json`. Raises `RequestError`."""
-    found = _decoded(content, Manifest, f"{file}: {MANIFEST}")
+    found = _decode(content, Manifest, f"{file}: {MANIFEST}")
     if found.evalhub_archive != FORMAT:
         raise RequestError(
             f"{file}: the archive has format {found.evalhub_archive}, and this evalhub reads {FORMAT}. Upgrade evalhub."
@@ -199,10 +199,10 @@ def decode_manifest(content: bytes, file: str) -> Manifest:
 
 def decode_trial(line: bytes, place: str) -> ArchivedTrial:
     """Return a trial from its line; `place` is for the error. Raises `RequestError`."""
-    return _decoded(line, ArchivedTrial, place)
+    return _decode(line, ArchivedTrial, place)
 
 
-def _decoded(content: bytes, type: type[Content], place: str) -> Content:
+def _decode(content: bytes, type: type[Content], place: str) -> Content:
     try:
         return msgspec.json.decode(content, type=type)
     except msgspec.MsgspecError as error:

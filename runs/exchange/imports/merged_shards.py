@@ -44,7 +44,7 @@ def merge_shards(runs: Sequence[Archived]) -> list[Archived]:
     for own in groups.values():
         shards = [each for each in own if each.run.shard]
         found += [each for each in own if not each.run.shard]
-        found += [_merged(shards)] if shards else []
+        found += [_merge(shards)] if shards else []
     return found
 
 
@@ -55,7 +55,7 @@ def _line(run: ArchivedRun) -> tuple[Any, ...]:
     return (run.suite.slug, run.suite.sha256, run.target, guidance, parts, *columns)
 
 
-def _merged(shards: Sequence[Archived]) -> Archived:
+def _merge(shards: Sequence[Archived]) -> Archived:
     own = {each.run.uuid: each for each in shards}
     ordered = sorted(own.values(), key=lambda each: shard_of(each.run.shard))
     _check(ordered)
@@ -101,12 +101,12 @@ def _totals(columns: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "error": " ".join(dict.fromkeys(filter(None, (each.get("error") for each in columns)))),
         "warnings": list(dict.fromkeys(text for each in columns for text in each.get("warnings", []))),
         "created": min(each["created"] for each in columns),
-        "started": min(_known(each.get("started") for each in columns), default=None),
-        "finished": max(_known(each.get("finished") for each in columns), default=None),
+        "started": min(_known_times(each.get("started") for each in columns), default=None),
+        "finished": max(_known_times(each.get("finished") for each in columns), default=None),
     }
 
 
-def _known(moments: Iterable[str | None]) -> list[str]:
+def _known_times(moments: Iterable[str | None]) -> list[str]:
     return [each for each in moments if each]
 
 

@@ -97,7 +97,7 @@ def read_paths(paths: Iterable[Path], tool: Tool, *, whole: bool) -> ReadSession
     for root in paths:
         for path in _files(root, found.problems):
             try:
-                file = _opened(path)
+                file = _open_regular_file(path)
             except OSError as error:
                 found.problems.append(f"{path}: cannot be read: {error.strerror}.")
             else:
@@ -115,7 +115,7 @@ def _hash(file: IO[bytes]) -> str:
     return found.hexdigest()
 
 
-def _opened(path: Path) -> IO[bytes]:
+def _open_regular_file(path: Path) -> IO[bytes]:
     # Not following a link and not waiting for a pipe that took the file's place.
     return os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb")
 

@@ -82,7 +82,7 @@ def _names(first: Mapping[Hashable, Mapping[str, Any]], ranks: Mapping[Hashable,
 
 def _description(row: Mapping[str, Any], place: int) -> str:
     text = " ".join(str(object_of(row.get("testCase")).get("description") or "").split())
-    return _shortened(text, LONGEST_NAME - _LONGEST_VARS - 20) or f"test {place}"
+    return _shorten(text, LONGEST_NAME - _LONGEST_VARS - 20) or f"test {place}"
 
 
 def _variables(row: Mapping[str, Any]) -> str:
@@ -91,10 +91,10 @@ def _variables(row: Mapping[str, Any]) -> str:
         f"{name}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
         for name, value in given.items()
     )
-    return _shortened(" ".join(", ".join(shown).split()), _LONGEST_VARS)
+    return _shorten(" ".join(", ".join(shown).split()), _LONGEST_VARS)
 
 
-def _shortened(text: str, longest: int) -> str:
+def _shorten(text: str, longest: int) -> str:
     """Return a text of at most this length, with a hash of what is cut."""
     if len(text) <= longest:
         return text

@@ -238,7 +238,7 @@ class RunForm(forms.Form):
             found.append(default)
         return found[::-1]
 
-    def _edited(self, suite: int, given: dict[str, Any]) -> GivenDocument | None:
+    def _read_edited(self, suite: int, given: dict[str, Any]) -> GivenDocument | None:
         """Return the document whose text was changed in place; None for an unchanged one."""
         base = edited_guidance(self._offer, suite, given.get("edit", ""))
         path, text = given.get("document_path", ""), given.get("document_text", "").replace("\r\n", "\n")
@@ -261,7 +261,7 @@ class RunForm(forms.Form):
             self.add_error(
                 "guidance", f"This guidance belongs to {owner.name}. Choose guidance of {version.suite.name}."
             )
-        edited = self._edited(version.suite_id, given) if version else None
+        edited = self._read_edited(version.suite_id, given) if version else None
         if edited and given.get("document"):
             self.add_error("document", "Upload a file or change the text, not both.")
         elif version and edited:

@@ -28,7 +28,7 @@ def failed_keys(scenarios: Sequence[ChosenScenario], failed: Collection[int]) ->
 
 def chips(scenarios: Sequence[ChosenScenario], failed: Collection[int], given: QueryDict) -> list[Chip]:
     """Return the chips of a suite's scenarios; an active one links back."""
-    return [*_tags(scenarios, given), *_tiers(scenarios, given), *_failed(scenarios, failed, given)]
+    return [*_tags(scenarios, given), *_tiers(scenarios, given), *_failed_chips(scenarios, failed, given)]
 
 
 def _tags(scenarios: Sequence[ChosenScenario], given: QueryDict) -> Iterator[Chip]:
@@ -51,7 +51,9 @@ def _tiers(scenarios: Sequence[ChosenScenario], given: QueryDict) -> Iterator[Ch
         yield Chip(f"up to tier {tier}", n, query, is_on)
 
 
-def _failed(scenarios: Sequence[ChosenScenario], failed: Collection[int], given: QueryDict) -> Iterator[Chip]:
+def _failed_chips(
+    scenarios: Sequence[ChosenScenario], failed: Collection[int], given: QueryDict
+) -> Iterator[Chip]:
     keys = failed_keys(scenarios, failed)
     if keys:
         is_on = given.get("only", "").strip() == keys

@@ -85,12 +85,12 @@ def _without_judges(targets: list[CheckedTarget], keep: Collection[str]) -> list
 def baselines_of(past: RunHistory, offer: RunChoices) -> list[tuple[str, str]]:
     """Return the last runs of a suite as choices for its baseline."""
     return [
-        (str(run.pk), f"Run {run.pk}: {offer.names.get(run.target, 'another target')}, {_passed(run)}")
+        (str(run.pk), f"Run {run.pk}: {offer.names.get(run.target, 'another target')}, {_count_passed(run)}")
         for run in past.finished[:MOST_BASELINES]
     ]
 
 
-def _passed(run: PastRun) -> str:
+def _count_passed(run: PastRun) -> str:
     branch = f", {run.branch}" if run.branch else ""
     return f"{run.passed} of {run.passed + run.failed} passed{branch}"
 

@@ -35,7 +35,7 @@ class Command(EvalhubCommand):
         player = ScriptPlayer(script)
         with ExitStack() as stack:
             if options["record"]:
-                player.record = _recorder(stack.enter_context(_opened(options["record"])))
+                player.record = _recorder(stack.enter_context(_open_log(options["record"])))
             try:
                 url = stack.enter_context(serve_models(player, options["port"]))
             except OSError as error:
@@ -48,7 +48,7 @@ class Command(EvalhubCommand):
         return Result(f"{len(player.seen)} requests.", {"requests": len(player.seen), "url": url})
 
 
-def _opened(path: str) -> IO[str]:
+def _open_log(path: str) -> IO[str]:
     try:
         return Path(path).open("a", encoding="utf-8")
     except OSError as error:

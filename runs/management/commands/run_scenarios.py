@@ -294,7 +294,7 @@ def _request(project: Project, options: dict[str, Any]) -> Request:
         inputs.import_targets_file(project, Path(options["targets_file"]), by=by)
     versions = inputs.suite_versions(project, options["suites"], by=by, strict=options["strict"])
     baseline = chosen_baseline(project, options["baseline"], versions, by=by, folder=options["output_dir"])
-    return _asked({**options, "baseline": baseline.baseline}).resolve(
+    return _read_options({**options, "baseline": baseline.baseline}).resolve(
         versions,
         inputs.select_guidance(versions, options["guidance"], by=by),
         strict=options["strict"],
@@ -304,7 +304,7 @@ def _request(project: Project, options: dict[str, Any]) -> Request:
     )
 
 
-def _asked(options: dict[str, Any]) -> RunRequest:
+def _read_options(options: dict[str, Any]) -> RunRequest:
     """Return the options that REST and the form have, too. Raises `Refused`."""
     fields = {each.name: each for each in asked_fields()}
     try:
@@ -320,7 +320,7 @@ def _dry_run(project: Project, options: dict[str, Any]) -> Result:
     """Return what would run; reads files as a run does, and stores nothing."""
     request = _request(project, options)
     runs = plan(project, request)
-    planned = _with_looks(_planned(runs), project, runs, request)
+    planned = _with_looks(_show_plan(runs), project, runs, request)
     transaction.set_rollback(True)
     return planned
 
@@ -338,7 +338,7 @@ def _with_looks(
     return Result(f"{result.text}\n{looks.sentence}", {**result.document, "looks": looks.to_json()})
 
 
-def _planned(planned: tuple[PlannedRun, ...]) -> Result:
+def _show_plan(planned: tuple[PlannedRun, ...]) -> Result:
     rows = [
         {
             "suite": each.suite_version.suite.slug,

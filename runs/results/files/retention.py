@@ -118,7 +118,7 @@ def _prune_some(keys: list[int], *, dry_run: bool) -> Pruned:
     """Remove transcripts and artifacts of these runs. Requires a transaction."""
     transcripts = TranscriptRecord.objects.filter(trial__run__in=keys)
     artifacts = Artifact.objects.filter(trial__run__in=keys)
-    counted = Run.objects.filter(pk__in=_touched(transcripts) | _touched(artifacts)).count()
+    counted = Run.objects.filter(pk__in=_touched_keys(transcripts) | _touched_keys(artifacts)).count()
     sizes = transcripts.order_by().aggregate(n=Count("pk"), bytes=Sum(Length("data")))
     pruned = Pruned(
         runs=counted,
@@ -132,7 +132,7 @@ def _prune_some(keys: list[int], *, dry_run: bool) -> Pruned:
     return pruned
 
 
-def _touched(rows: QuerySet[Any]) -> set[int]:
+def _touched_keys(rows: QuerySet[Any]) -> set[int]:
     return set(rows.order_by().values_list("trial__run", flat=True).distinct())
 
 

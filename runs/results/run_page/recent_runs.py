@@ -80,7 +80,11 @@ def drawn_figures(runs: tuple[Recent, ...], baseline: RowBaseline | None) -> Fig
     first_try = baseline.first_try.mean if baseline and baseline.first_try else None
     figures = (
         _figure(
-            "Pass rate", [_passed(run) for run in runs], passes.share if passes.n else None, _percent, 1.0
+            "Pass rate",
+            [_pass_rate_column(run) for run in runs],
+            passes.share if passes.n else None,
+            _percent,
+            1.0,
         ),
         _figure("First-try success", [_first_try(run) for run in runs], first_try, numbers.decimals, 1.0),
         _figure("Cost per passed trial", [_cost_per_pass(run) for run in runs], cost, numbers.money),
@@ -108,7 +112,7 @@ def _percent(share: float) -> str:
     return numbers.percent(share)
 
 
-def _passed(run: Recent) -> Column:
+def _pass_rate_column(run: Recent) -> Column:
     rate = Rate(run.passed, run.n)
     return Column(run.run, run.at, rate.share, rate.low, rate.high, run.regressed)
 

@@ -87,7 +87,7 @@ def _row(trials: tuple[DigestedTrial, ...], baseline: tuple[str, ...], strip: St
         seconds=_mean([each.seconds for each in trials]),
         cost=sum(costs) if costs else None,
         change=_change(_rate(baseline), rate),
-        lost=_lost(_rate(baseline), rate),
+        lost=_count_lost(_rate(baseline), rate),
     )
 
 
@@ -109,7 +109,7 @@ def _change(before: Rate, now: Rate) -> str:
     return "worse" if now.share < before.share else "better"
 
 
-def _lost(before: Rate, now: Rate) -> tuple[int, int]:
+def _count_lost(before: Rate, now: Rate) -> tuple[int, int]:
     if before.n == now.n and now.passed < before.passed:
         return before.passed - now.passed, before.passed
     # With different numbers of trials the loss is unknown, unless all failed.

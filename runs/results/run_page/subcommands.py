@@ -62,7 +62,7 @@ def subcommands(run: Run, read: RunTrials) -> list[SubcommandRow]:
     if run.baseline_id:
         totals[run.baseline_id] = read.subcommands_before
     missing = tuple([key for key, each in totals.items() if each is None])
-    known = {**totals, **_stored(missing)} if missing else totals
+    known = {**totals, **_read_stored(missing)} if missing else totals
     changes = _changes(run, read, known)
     found = known[run.pk] or ()
     if counts_unknown_as_success(run.counting):
@@ -155,7 +155,7 @@ def total_row(rows: Sequence[SubcommandRow]) -> SubcommandRow | None:
     )
 
 
-def _stored(runs: tuple[int, ...]) -> dict[int, list[SubcommandTotal]]:
+def _read_stored(runs: tuple[int, ...]) -> dict[int, list[SubcommandTotal]]:
     """Return subcommands from rollups, for runs closed by older releases."""
     found: dict[int, list[SubcommandTotal]] = {}
     for each in _rollups(runs):

@@ -92,7 +92,7 @@ def run_detail(request: ProjectRequest, pk: int) -> HttpResponseBase:
     rows = scenario_rows(read, recent, left_out, run.suite_version_id)
     if table := _csv(request, run, read, rows):
         return table
-    context = {"run": run, "facets": facets(rows), **_shown(request, rows), **failing}
+    context = {"run": run, "facets": facets(rows), **_page_of_scenarios(request, rows), **failing}
     if target == "trials":
         return render(request, "results/run/_scenarios.html", context)
     used = subcommands(run, read)
@@ -108,7 +108,7 @@ def run_detail(request: ProjectRequest, pk: int) -> HttpResponseBase:
         "diagnosis": shown_findings(run, read.digest),
         "cut_offs": read.digest.cut_offs,
         "may_review": request.access.may("review"),
-        **_compared(run, read, rows, left_out),
+        **_compare_with_line(run, read, rows, left_out),
         "shared_error": _shared_error(run, read),
         "release": None if run.is_open else by_rule(run.suite, read.digest.outcomes),
         "may_run": request.access.may("run"),
@@ -127,7 +127,7 @@ def run_detail(request: ProjectRequest, pk: int) -> HttpResponseBase:
     return render(request, "results/run/run.html", context)
 
 
-def _compared(
+def _compare_with_line(
     run: Run, read: RunTrials, rows: Sequence[ScenarioRow], left_out: Mapping[str, Reasons]
 ) -> dict[str, Any]:
     """Return what the page says of the run compared with its line or baseline; nothing yet of an open run."""
@@ -206,7 +206,7 @@ def _failing(request: HttpRequest, run: Run) -> dict[str, Any]:
     return {"failing": failing_calls(run.pk, subcommand)} if subcommand else {}
 
 
-def _shown(request: HttpRequest, rows: list[ScenarioRow]) -> dict[str, Any]:
+def _page_of_scenarios(request: HttpRequest, rows: list[ScenarioRow]) -> dict[str, Any]:
     """Return the requested page of scenarios."""
     show, opened = request.GET.get("show", ""), request.GET.get("open", "")
     begin = key_of(request.GET.get("from", "")) or 0
@@ -263,7 +263,12 @@ def _live(request: ProjectRequest, run: Run) -> HttpResponse:
     read = trials_of(run, also=(recent := recent_runs(run.suite_id, target=run.target_id, up_to=run.pk)))
     left_out = incomparable(run.baseline, run) if run.baseline else {}
     rows = scenario_rows(read, recent, left_out, run.suite_version_id)
-    context = {"run": run, "facets": facets(rows), **_shown(request, rows), **_progress(run, read)}
+    context = {
+        "run": run,
+        "facets": facets(rows),
+        **_page_of_scenarios(request, rows),
+        **_progress(run, read),
+    }
     return render(request, "results/run/_live.html", context | _layers(run, read))
 
 

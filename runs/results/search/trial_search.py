@@ -151,7 +151,7 @@ def search_trials(project: Project, query: SearchQuery, filters: SearchFilters) 
         ),
     )
     columns = [filters.column] if filters.column else list(COLUMNS)
-    found = [_found(row, query, _lines(row, columns)) for row in rows]
+    found = [_describe_hit(row, query, _lines(row, columns)) for row in rows]
     return sorted(found, key=lambda trial: (-round(trial.score, 3), -trial.id))
 
 
@@ -166,7 +166,7 @@ def _words(text: str) -> str:
     return "".join(f"\x1f{word}\x1f" for word in _WORD.findall(text.lower()))
 
 
-def _found(row: Mapping[str, Any], query: SearchQuery, lines: Sequence[SearchedLine]) -> FoundTrial:
+def _describe_hit(row: Mapping[str, Any], query: SearchQuery, lines: Sequence[SearchedLine]) -> FoundTrial:
     return FoundTrial(
         id=row["pk"],
         run=row["trial__run"],
@@ -260,7 +260,7 @@ def _passage(query: SearchQuery, lines: Sequence[SearchedLine]) -> MatchedPassag
     needles = [term.needle for term in query.terms]
     best = max(lines, key=lambda line: sum(needle in line.words for needle in needles))
     patterns = [term.pattern() for term in query.terms]
-    return MatchedPassage(best.column, tuple(_marked(_around(best.text, patterns), patterns)))
+    return MatchedPassage(best.column, tuple(_mark_matches(_around(best.text, patterns), patterns)))
 
 
 def _around(line: str, patterns: Sequence[re.Pattern[str]]) -> str:
@@ -271,7 +271,7 @@ def _around(line: str, patterns: Sequence[re.Pattern[str]]) -> str:
     return ("…" if start else "") + text + ("…" if start + PASSAGE < len(line) else "")
 
 
-def _marked(text: str, patterns: Sequence[re.Pattern[str]]) -> Iterator[tuple[str, bool]]:
+def _mark_matches(text: str, patterns: Sequence[re.Pattern[str]]) -> Iterator[tuple[str, bool]]:
     spans = sorted(match.span() for each in patterns for match in each.finditer(text))
     at = 0
     for start, end in spans:

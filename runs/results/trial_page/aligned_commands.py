@@ -45,10 +45,10 @@ class CommandPair(NamedTuple):
 
 def done_commands(steps: Sequence[TimelineStep]) -> list[DoneCommand]:
     """Return the calls of a trial: each command of the tool, and the other calls."""
-    return list(_done(steps))
+    return list(_done_commands_of(steps))
 
 
-def _done(steps: Sequence[TimelineStep]) -> Iterator[DoneCommand]:
+def _done_commands_of(steps: Sequence[TimelineStep]) -> Iterator[DoneCommand]:
     for at, step in enumerate(steps):
         place = address(at, step.number, None)
         for own in step.own:
@@ -67,10 +67,10 @@ def align_trials(before: Sequence[DoneCommand], after: Sequence[DoneCommand]) ->
         before, after = (
             [each._replace(key=command_key(each.line)) for each in side] for side in (before, after)
         )
-    return list(_aligned(before, after))
+    return list(_align(before, after))
 
 
-def _aligned(before: Sequence[DoneCommand], after: Sequence[DoneCommand]) -> Iterator[CommandPair]:
+def _align(before: Sequence[DoneCommand], after: Sequence[DoneCommand]) -> Iterator[CommandPair]:
     ours = [[at for at, each in enumerate(side) if each.key] for side in (before, after)]
     keys = [[side[at].key for at in own] for side, own in zip((before, after), ours, strict=True)]
     old = new = 0

@@ -111,7 +111,7 @@ class Citations:
         if gate.get("passed") is not False or not self._calls:
             return None
         if gate["name"] == _FAILED_COMMANDS:
-            return self._cited("failed", self._where(lambda step: step.failed and step.ours))
+            return self._cite("failed", self._where(lambda step: step.failed and step.ours))
         if gate["layer"] == "assertions":
             return self._of_assertion(gate["name"], " ".join(map(str, detail.get("failures") or ())))
         names = _files(detail)
@@ -125,7 +125,7 @@ class Citations:
         if not found:
             return Cited("no command cited")
         together = set(found[0]).intersection(*found) or {at for each in found for at in each}
-        return self._cited("in", sorted(together)) if together else Cited("no matching line", is_missing=True)
+        return self._cite("in", sorted(together)) if together else Cited("no matching line", is_missing=True)
 
     def in_prose(self, text: str) -> list[Passage]:
         """Split a text after each first quotation of a command; the last passage is the rest.
@@ -150,19 +150,19 @@ class Citations:
         writers = [
             at for at in found if not self.steps[at].failed and _may_write(_words(self.steps[at]), pattern)
         ]
-        return self._cited(f"named {named} in", found, source=writers[-1:])
+        return self._cite(f"named {named} in", found, source=writers[-1:])
 
     def _of_command(self, command: str) -> Cited | None:
         """Return where the agent ran a gate's command itself."""
         places = self._where(lambda step: command in (step.line, step.typed)) if command else []
-        return self._cited("the same command in", places, source=places[-1:]) if places else None
+        return self._cite("the same command in", places, source=places[-1:]) if places else None
 
     def _of_assertion(self, name: str, failures: str) -> Cited | None:
         if name not in (*_OF_CALLS, _FAILED_CALLS):
             return None
         words = set(re.findall(r"[\w.:/-]+", failures))
         at = self._where(lambda step: step.subcommand in words and (name != _FAILED_CALLS or step.failed))
-        return self._cited("calls", at) if at else None
+        return self._cite("calls", at) if at else None
 
     @cached_property
     def _calls(self) -> list[tuple[int, str, str]]:
@@ -181,7 +181,7 @@ class Citations:
     def _where(self, is_meant: Callable[[TimelineStep], bool]) -> list[int]:
         return [at for at, _, _ in self._calls if is_meant(self.steps[at])]
 
-    def _cited(self, label: str, found: Sequence[int], source: Sequence[int] = ()) -> Cited:
+    def _cite(self, label: str, found: Sequence[int], source: Sequence[int] = ()) -> Cited:
         """Return the first steps as links, with their source if known."""
         more = max(0, len(found) - MOST_CITED)
         return Cited(label, self._links(found[:MOST_CITED]), more, next(iter(self._links(source)), None))

@@ -72,7 +72,7 @@ class TwoTrials:
         """Return which of task, gates, judge and rubric differ; the results are comparable only if none does."""
         if not self.is_one_scenario:
             return ("scenario",)
-        return _changed(self.base.trial.scenario_version, self.new.trial.scenario_version)
+        return _find_changes(self.base.trial.scenario_version, self.new.trial.scenario_version)
 
     @property
     def is_one_scenario(self) -> bool:
@@ -93,8 +93,8 @@ class TwoTrials:
             MeasuredPair("Input tokens", "tokens", before.tokens_in, after.tokens_in),
             MeasuredPair("Output tokens", "tokens", before.tokens_out, after.tokens_out),
             MeasuredPair("Composite", "", before.composite, after.composite),
-            *_measured(self.base, self.new),
-            MeasuredPair("Judge score", "", _judged(self.base), _judged(self.new)),
+            *_pair_measures(self.base, self.new),
+            MeasuredPair("Judge score", "", _judge_score(self.base), _judge_score(self.new)),
         ]
         return [pair for pair in pairs if pair.base is not None or pair.new is not None]
 
@@ -203,7 +203,7 @@ def _page(trial: Trial, commands: list[CommandRecord]) -> TrialPage:
     )
 
 
-def _measured(base: TrialPage, new: TrialPage) -> list[MeasuredPair]:
+def _pair_measures(base: TrialPage, new: TrialPage) -> list[MeasuredPair]:
     before, after = ({each.label: each for each in page.metrics} for page in (base, new))
     labels = dict.fromkeys([*after, *before])
     both = [(after.get(label) or before[label], before.get(label), after.get(label)) for label in labels]
@@ -213,7 +213,7 @@ def _measured(base: TrialPage, new: TrialPage) -> list[MeasuredPair]:
     ]
 
 
-def _judged(page: TrialPage) -> float | None:
+def _judge_score(page: TrialPage) -> float | None:
     value: float | None = page.judge.get("value") if page.judge else None
     return value
 
@@ -234,7 +234,7 @@ def _place(gate: Score) -> Iterable[str]:
     return (gate["layer"], gate["name"], *(str(detail.get(name, "")) for name in ("name", "command", "path")))
 
 
-def _changed(before: ScenarioVersion, after: ScenarioVersion) -> tuple[str, ...]:
+def _find_changes(before: ScenarioVersion, after: ScenarioVersion) -> tuple[str, ...]:
     if before.pk == after.pk:
         return ()
     parts = {

@@ -68,7 +68,9 @@ def timeline(transcript: Transcript | None, commands: Sequence[CommandRecord], s
     shown = steps[start : start + AT_ONCE]
     after = start + AT_ONCE
     total = sum(step.number > 0 for step in steps)
-    return Timeline(list(_grouped(shown)), total, len(steps), after if after < len(steps) else None, steps)
+    return Timeline(
+        list(_group_steps(shown)), total, len(steps), after if after < len(steps) else None, steps
+    )
 
 
 def address(at: int, number: int, start: int | None = 0) -> str:
@@ -101,7 +103,7 @@ def places(events: Sequence[Event]) -> dict[int, CallLocation]:
     }
 
 
-def _grouped(steps: Sequence[TimelineStep]) -> Iterator[StepGroup]:
+def _group_steps(steps: Sequence[TimelineStep]) -> Iterator[StepGroup]:
     at = 0
     while at < len(steps):
         end = _end_of_attempts(steps, at)

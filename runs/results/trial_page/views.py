@@ -31,7 +31,7 @@ WASM = {"script-src": ["'wasm-unsafe-eval'"]}
 """The player's terminal is WebAssembly; no other page may compile any."""
 
 
-def _replayed(request: ProjectRequest, pk: int) -> tuple[Trial, list[RecordingStep]]:
+def _replay_steps(request: ProjectRequest, pk: int) -> tuple[Trial, list[RecordingStep]]:
     trial = find_shown_trial(request.access.project, pk)
     record = getattr(trial, "transcript", None)
     if trial is None or record is None:
@@ -43,7 +43,7 @@ def _replayed(request: ProjectRequest, pk: int) -> tuple[Trial, list[RecordingSt
 @project_page()
 def trial_replay(request: ProjectRequest, pk: int) -> HttpResponseBase:
     """Play a trial's calls, one after the other."""
-    trial, found = _replayed(request, pk)
+    trial, found = _replay_steps(request, pk)
     failed = next((place for place, step in enumerate(found) if step.failed), None)
     response = render(
         request, "results/trial/replay.html", {"trial": trial, "steps": found, "first_failure": failed}
@@ -56,7 +56,7 @@ def trial_replay(request: ProjectRequest, pk: int) -> HttpResponseBase:
 @project_page()
 def trial_cast(request: ProjectRequest, pk: int) -> HttpResponse:
     """Send the recording as asciicast v2."""
-    trial, found = _replayed(request, pk)
+    trial, found = _replay_steps(request, pk)
     title = f"{trial.scenario.key}, trial {trial.pk}"
     began = int(trial.started.timestamp()) if trial.started else None
     response = HttpResponse("".join(cast_lines(found, title, began)), content_type="application/x-asciicast")

@@ -78,7 +78,7 @@ def statement_review(request: ProjectRequest) -> HttpResponse:
     project, form = request.access.project, StatementForm(request.POST)
     here = reverse("reviews", args=[project.slug])
     if not form.is_valid():
-        return _refused(request, form.sentence, here)
+        return _show_refusal(request, form.sentence, here)
     references = form.cleaned_data["refs"]
     rows = JudgingRecord.objects.filter(trial__run__project=project).select_related("trial__run__project")
     judgings = rows.in_bulk([each.judging for each in references])
@@ -95,7 +95,7 @@ def statement_review(request: ProjectRequest) -> HttpResponse:
                 comment=form.cleaned_data["note"],
             )
     except RequestError as error:
-        return _refused(request, str(error), here)
+        return _show_refusal(request, str(error), here)
     if not request.htmx:
         return back(request, here)
     found = reviews_of(judgings)
@@ -109,7 +109,7 @@ def statement_review(request: ProjectRequest) -> HttpResponse:
     return render(request, "review/reviews/_reviewed.html", context)
 
 
-def _refused(request: ProjectRequest, sentence: str, fallback: str) -> HttpResponse:
+def _show_refusal(request: ProjectRequest, sentence: str, fallback: str) -> HttpResponse:
     if request.htmx:
         return render(request, "review/reviews/_refused.html", {"sentence": sentence}, status=422)
     messages.error(request, sentence)

@@ -152,7 +152,7 @@ class SuiteEditor:
         """Store the files as an upload does, and open the suite."""
         imported = import_files(bundle, project=self.request.access.project, by=self.request.user)
         mine = next((each for each in imported if each.suite == self.suite), imported[0])
-        messages.success(self.request, _saved(mine))
+        messages.success(self.request, _saved_sentence(mine))
         return redirect(mine.suite.get_absolute_url())
 
     def render(self, status: int = 200) -> HttpResponse:
@@ -161,7 +161,7 @@ class SuiteEditor:
         return page_or_fragment(self.request, page, part, {"editor": self}, status=status)
 
 
-def _saved(imported: Imported) -> str:
+def _saved_sentence(imported: Imported) -> str:
     number = imported.version.number
     if not imported.new_version:
         return f"Saved. The scenarios of version {number} did not change."
@@ -175,7 +175,7 @@ def suite_new(request: ProjectRequest) -> HttpResponse:
     editor = SuiteEditor(request, None, None, NEW_PATH, NEW_FILE, is_new_file=True)
     if draft := _draft(request):
         editor.path, editor.text, editor.name = f"{draft.name}.yaml", draft.text, draft.name
-    return _edited(editor)
+    return _show_edited(editor)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -189,7 +189,7 @@ def suite_edit(request: ProjectRequest, suite: str) -> HttpResponse:
     editor = SuiteEditor(request, found, source, base=source.sha256)
     if request.method != "POST":
         _open(editor, source)
-    return _edited(editor)
+    return _show_edited(editor)
 
 
 def _open(editor: SuiteEditor, source: Source) -> None:
@@ -235,7 +235,7 @@ def _draft(request: ProjectRequest) -> Draft | None:
     return drafts[min(key_of(request.GET.get("stretch", "")) or 1, len(drafts)) - 1]
 
 
-def _edited(editor: SuiteEditor) -> HttpResponse:
+def _show_edited(editor: SuiteEditor) -> HttpResponse:
     request = editor.request
     if request.method != "POST":
         return editor.render()

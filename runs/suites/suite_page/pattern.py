@@ -81,7 +81,7 @@ def suite_pattern(request: ProjectRequest, suite: str) -> HttpResponse:
         "given": request.POST,
     }
     if request.method == "POST":
-        context |= _found(form)
+        context |= _try_pattern(form)
     return page_or_fragment(request, "suites/suites/pattern.html", "suites/suites/_matches.html", context)
 
 
@@ -99,7 +99,7 @@ def _trials(version: ScenarioVersion | None) -> list[tuple[int, str]]:
     return list(rows.values_list("pk", "outcome")[:MOST_TRIALS])
 
 
-def _found(form: PatternForm) -> dict[str, Any]:
+def _try_pattern(form: PatternForm) -> dict[str, Any]:
     if not form.is_valid():
         return {"problem": form.sentence}
     tool = Tool(binary=form.cleaned_data["binary"], command_pattern=form.cleaned_data["pattern"])

@@ -80,7 +80,7 @@ def list_suites_of_project(project: Project, filters: SuiteFilters) -> SuiteList
     newest_run = Run.objects.filter(suite=OuterRef("pk")).order_by("-pk").values("pk")[:1]
     found = Suite.objects.filter(project=project)
     suites = list[Suite](found.annotate(newest=Subquery(newest_version), last_run=Subquery(newest_run)))
-    newest = _known(suites, "newest")
+    newest = _known_values(suites, "newest")
     tags = _tags(newest)
     with_text = _with_text(suites, newest, tags, filters.q)
     chosen = [suite for suite in suites if suite.pk in with_text and _fits(suite, tags[suite.pk], filters)]
@@ -89,7 +89,7 @@ def list_suites_of_project(project: Project, filters: SuiteFilters) -> SuiteList
     return SuiteList(_rows(chosen), len(suites), formats, known)
 
 
-def _known(suites: Iterable[Suite], name: str) -> list[int]:
+def _known_values(suites: Iterable[Suite], name: str) -> list[int]:
     """Return an annotation's values, without None."""
     return [key for suite in suites if (key := vars(suite)[name]) is not None]
 
@@ -131,8 +131,8 @@ def _rows(suites: list[Suite]) -> list[SuiteRow]:
         .defer("targets_text", "solutions", "config", "lints")
         .annotate(size=Count("entries"), **{f"with_{layer}": _with(key) for layer, key in LAYERS.items()})
     )
-    newest = {each.pk: each for each in versions.filter(pk__in=_known(suites, "newest"))}
-    latest = {row.run.id: row for row in rows(listed_runs(_known(suites, "last_run")))}
+    newest = {each.pk: each for each in versions.filter(pk__in=_known_values(suites, "newest"))}
+    latest = {row.run.id: row for row in rows(listed_runs(_known_values(suites, "last_run")))}
     annotated = [(suite, vars(suite)) for suite in suites]
     return [
         _row(suite, newest.get(values["newest"]), latest.get(values["last_run"]))

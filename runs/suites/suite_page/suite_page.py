@@ -168,7 +168,7 @@ class SuitePage:
     def _choices(self, shown: Shown, name: str, counts: Counter[str], group: str = "") -> list[Chip]:
         if name == "tier" and len(counts) < 2:
             return []
-        choices = counts.most_common(MOST_TAGS) if name == "tag" else _ordered(name, counts)
+        choices = counts.most_common(MOST_TAGS) if name == "tag" else _sort_counts(name, counts)
         return [
             Chip(
                 look_of_state(value)[1].capitalize() if name == "show" else value,
@@ -204,7 +204,7 @@ class SuitePage:
         ]
 
 
-def _ordered(name: str, counts: Counter[str]) -> list[tuple[str, int]]:
+def _sort_counts(name: str, counts: Counter[str]) -> list[tuple[str, int]]:
     values = CLASSES if name == "show" else sorted(counts, key=int)
     return [(value, counts[value]) for value in values if counts[value]]
 

@@ -80,7 +80,7 @@ def _take(request: ProjectRequest, form: UploadForm) -> Uploaded:
         files = dict(bundle.files)
         keep = form.cleaned_data["keep"]
         if keep or form.cleaned_data["check"]:
-            checked = _checked(name, bundle, request.access.project)
+            checked = _check_upload(name, bundle, request.access.project)
             if keep != checked.seal:
                 return replace(checked, is_other=bool(keep))
         imported = import_files(bundle, project=request.access.project, by=request.user)
@@ -102,7 +102,7 @@ def _targets_files(versions: list[SuiteVersion]) -> dict[str, bytes]:
     return {each.targets_file: each.targets_text.encode() for each in versions}
 
 
-def _checked(name: str, bundle: Bundle, project: Project) -> Uploaded:
+def _check_upload(name: str, bundle: Bundle, project: Project) -> Uploaded:
     suites = parse_files(
         bundle.files,
         name=bundle.name,

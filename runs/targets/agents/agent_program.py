@@ -46,19 +46,19 @@ class AgentProgram:
         """Return whether the program exists, starts, is recent enough and can sign in, with its version."""
         if problem := self.containment.agent_problem:
             return Availability(False, problem)
-        found = self._found()
+        found = self._find_program()
         if found is None:
             return Availability(False, self._missing())
         try:
             version = self._version(found)
         except ProviderError as error:
             return Availability(False, str(error)) if self.facts else Availability(True)
-        problem = self._unsupported(version) or self._signed_out()
+        problem = self._why_unsupported(version) or self._signed_out()
         return Availability(not problem, problem, version)
 
     def version(self) -> str:
         """Return the program's version as it is now; empty if it can't be found out."""
-        found = self._found()
+        found = self._find_program()
         try:
             return self._version(found) if found else ""
         except ProviderError:
@@ -70,7 +70,7 @@ class AgentProgram:
 
     def sandbox(self, invocation: Invocation, cwd: Path, *, writable: Sequence[Path] = ()) -> Sandbox:
         """Return a trial's sandbox, which shows the program and the files to read."""
-        found = self._found()
+        found = self._find_program()
         program = [found, _package(found.resolve())] if found else []
         elsewhere = not cwd.is_relative_to(invocation.workspace)
         return self.containment.around(
@@ -101,7 +101,7 @@ class AgentProgram:
     ) -> ProcessResult:
         """Run the program; send its output to the log and sinks. Raises `ProviderError` (kind `start`)."""
         with log or nullcontext():
-            found = self._found()
+            found = self._find_program()
             if found is None:
                 raise ProviderError(self._missing())
             return run_process(
@@ -182,7 +182,7 @@ class AgentProgram:
         """The program as the subject of a sentence."""
         return f"{self.title} of the target '{self.target.name}'"
 
-    def _found(self) -> Path | None:
+    def _find_program(self) -> Path | None:
         """Return the program's path, searching PATH for a bare name."""
         if os.sep in self.executable:
             # Keep the name, not the link's target: some programs depend on the name they were started by.
@@ -199,7 +199,7 @@ class AgentProgram:
             f"Install it there{install}, or set `executable` to its path."
         )
 
-    def _unsupported(self, version: str) -> str:
+    def _why_unsupported(self, version: str) -> str:
         if not self.facts or not self.facts.too_old(version):
             return ""
         oldest = ".".join(map(str, self.facts.oldest))

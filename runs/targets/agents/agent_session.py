@@ -69,7 +69,7 @@ def run_session(
     if limit.is_exceeded:
         result = replace(result, cancelled=invocation.cancelled())
     recording = replace(
-        _recorded(result, program, limit, version),
+        _record_session(result, program, limit, version),
         parser=parser,
         logs={"log": log.content},
         service_failure=repeating() if result.timed_out else "",
@@ -91,7 +91,9 @@ def _cost_limit(program: AgentProgram, invocation: Invocation, parser: str) -> C
     return limit
 
 
-def _recorded(result: ProcessResult, program: AgentProgram, limit: CostLimit, version: str) -> Recording:
+def _record_session(
+    result: ProcessResult, program: AgentProgram, limit: CostLimit, version: str
+) -> Recording:
     return Recording(
         raw=result.stdout,
         exit_code=result.exit_code,

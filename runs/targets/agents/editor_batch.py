@@ -46,9 +46,11 @@ class EditorBatches:
         """Write every request and submit all of them in one chat; the longest time limit applies to all."""
         name = f"batch-{uuid4().hex[:12]}"
         root = made_root(self.root)
-        first = _combined(root, name, list(invocations.values()))
+        first = _combine(root, name, list(invocations.values()))
         sandbox = self.editor.sandbox(first, root / name / "messages")
-        exchanges = {id: _written(self.editor, each, root, name, sandbox) for id, each in invocations.items()}
+        exchanges = {
+            id: _write_batch(self.editor, each, root, name, sandbox) for id, each in invocations.items()
+        }
         together = Exchange.new(root, f"{name}/messages")
         together.write(together.request, batch_text(list(exchanges.values()), sandbox.inside))
         answers = {id: exchange.name for id, exchange in exchanges.items()}
@@ -69,7 +71,7 @@ class EditorBatches:
     def fetch_batch(self, external_id: str) -> Mapping[str, BatchedAnswer]:
         """Return the answers, and a sentence for each that is missing."""
         answers = self._index(external_id)["answers"]
-        return {id: _fetched(self._answer(external_id, name)) for id, name in answers.items()}
+        return {id: _fetch_answer(self._answer(external_id, name)) for id, name in answers.items()}
 
     def cancel_batch(self, external_id: str) -> None:
         """Stop waiting for answers; the agent finishes what it has begun."""
@@ -80,7 +82,7 @@ class EditorBatches:
         try:
             write_beneath(made_root(self.root), f"{batch}.json", json.dumps(index).encode(), replace=True)
         except OSError as error:
-            raise self._lost(batch, error) from error
+            raise self._batch_lost(batch, error) from error
 
     def _answer(self, batch: str, name: str) -> Exchange:
         return Exchange(self.root.absolute(), f"{batch}/messages", name)
@@ -89,16 +91,16 @@ class EditorBatches:
         try:
             found: dict[str, Json] = json.loads(read_beneath(self.root.absolute(), f"{batch}.json"))
         except (OSError, ValueError) as error:
-            raise self._lost(batch, error) from error
+            raise self._batch_lost(batch, error) from error
         return found
 
-    def _lost(self, batch: str, error: Exception) -> ProviderError:
+    def _batch_lost(self, batch: str, error: Exception) -> ProviderError:
         return ProviderError(
             f"The batch {batch} is not at {self.root}: {error}. Start the run again.", kind="command"
         )
 
 
-def _written(
+def _write_batch(
     editor: BatchEditor, invocation: Invocation, root: Path, batch: str, sandbox: Sandbox
 ) -> Exchange:
     exchange = Exchange.new(root, f"{batch}/messages")
@@ -108,7 +110,7 @@ def _written(
     return exchange
 
 
-def _combined(root: Path, batch: str, invocations: Sequence[Invocation]) -> Invocation:
+def _combine(root: Path, batch: str, invocations: Sequence[Invocation]) -> Invocation:
     """Return the invocation for the batch: its own workspace, and every file that one of the requests names."""
     make_folder_beneath(root, f"{batch}/workspace")
     return replace(
@@ -121,7 +123,7 @@ def _combined(root: Path, batch: str, invocations: Sequence[Invocation]) -> Invo
     )
 
 
-def _fetched(exchange: Exchange) -> BatchedAnswer:
+def _fetch_answer(exchange: Exchange) -> BatchedAnswer:
     if not exchange.answered:
         return BatchedAnswer(error="The agent gave no answer in time.")
     raw = exchange.answer()

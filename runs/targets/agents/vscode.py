@@ -75,7 +75,7 @@ class Vscode:
     def batching(self) -> Batching | str:
         """Return the client that submits many requests as one."""
         given = self._options.subagent_root
-        root = self._placed(given, Use.WRITE).path if given else Path(gettempdir(), "evalhub-vscode")
+        root = self._place(given, Use.WRITE).path if given else Path(gettempdir(), "evalhub-vscode")
         return EditorBatches(root, self)
 
     def invoke(self, invocation: Invocation) -> Recording:
@@ -91,14 +91,14 @@ class Vscode:
         exchange.write(exchange.request, request)
         commands = self.commands(invocation, exchange, sandbox)
         if self._options.dry_run:
-            return _unanswered(exchange, request, commands, dry_run=True)
+            return _record_request(exchange, request, commands, dry_run=True)
         self.dispatch(commands, invocation, sandbox)
         if not self._options.wait_for_response:
-            return _unanswered(exchange, request, commands, dry_run=False)
+            return _record_request(exchange, request, commands, dry_run=False)
         limit = self._program.limit(invocation)
         if not exchange.wait(limit - (time.monotonic() - began), invocation.cancelled):
             return self._given_up(invocation, limit, time.monotonic() - began)
-        return _answered(exchange, request, time.monotonic() - began)
+        return _record_answer(exchange, request, time.monotonic() - began)
 
     def sandbox(self, invocation: Invocation, messages: Path) -> Sandbox:
         """Return the sandbox of the editor's command."""
@@ -120,7 +120,7 @@ class Vscode:
         """Return the arguments of both commands: open the workspace, then send the request to the chat."""
         template = self._options.workspace_template
         request, written = exchange.request, exchange.workspace_file
-        place = self._placed(template, Use.READ) if template else None
+        place = self._place(template, Use.READ) if template else None
         exchange.write(written, workspace_text(place, sandbox.inside(invocation.workspace)))
         attached = [*invocation.guideline_files, *invocation.files, request]
         files = [word for path in dict.fromkeys(attached) for word in ("-a", sandbox.inside(path))]
@@ -148,9 +148,9 @@ class Vscode:
         root = self._options.subagent_root
         if not root:
             return Exchange.new(invocation.scratch, "subagent/messages")
-        return Exchange.new(made_root(self._placed(root, Use.WRITE).path), "messages")
+        return Exchange.new(made_root(self._place(root, Use.WRITE).path), "messages")
 
-    def _placed(self, path: str, use: Use) -> AllowedPath:
+    def _place(self, path: str, use: Use) -> AllowedPath:
         return self._containment.targets.place(path, use, base=self._target.base_folder)
 
     def _given_up(self, invocation: Invocation, limit: float, seconds: float) -> Recording:
@@ -162,7 +162,7 @@ class Vscode:
         return Recording(timed_out=True, seconds=limit, notes=(sentence,))
 
 
-def _answered(exchange: Exchange, request: str, seconds: float) -> Recording:
+def _record_answer(exchange: Exchange, request: str, seconds: float) -> Recording:
     """Return the recording of an answer."""
     raw = exchange.answer()
     return Recording(
@@ -174,7 +174,7 @@ def _answered(exchange: Exchange, request: str, seconds: float) -> Recording:
     )
 
 
-def _unanswered(
+def _record_request(
     exchange: Exchange, request: str, commands: Sequence[list[str]], *, dry_run: bool
 ) -> Recording:
     """Return a recording of the request that was, or would have been, sent; it has no answer."""

@@ -40,19 +40,19 @@ class MessageBatches:
                 {"custom_id": id, "params": request_body(litellm, self.access, each)}
                 for id, each in invocations.items()
             ]
-            return self._sent("POST", "", {"requests": requests})
+            return self._send("POST", "", {"requests": requests})
 
         return str(send_batch_request(self.access, submit, once=True).json()["id"])
 
     def poll_batch(self, external_id: str) -> BatchProgress:
         """Return the batch's progress; it ends even if every request failed."""
-        batch = send_batch_request(self.access, lambda _: self._sent("GET", f"/{external_id}")).json()
+        batch = send_batch_request(self.access, lambda _: self._send("GET", f"/{external_id}")).json()
         return BatchProgress(ended=batch.get("processing_status") == "ended")
 
     def fetch_batch(self, external_id: str) -> Mapping[str, BatchedAnswer]:
         """Return the answers, or the reason for each request that failed, expired or was cancelled."""
         content = send_batch_request(
-            self.access, lambda _: self._sent("GET", f"/{external_id}/results")
+            self.access, lambda _: self._send("GET", f"/{external_id}/results")
         ).content
         return {
             str(row.get("custom_id")): self._answer(row.get("result") or {})
@@ -61,9 +61,9 @@ class MessageBatches:
 
     def cancel_batch(self, external_id: str) -> None:
         """Ask Anthropic to stop the batch."""
-        send_batch_request(self.access, lambda _: self._sent("POST", f"/{external_id}/cancel"))
+        send_batch_request(self.access, lambda _: self._send("POST", f"/{external_id}/cancel"))
 
-    def _sent(self, method: str, path: str, body: Json = None) -> Any:
+    def _send(self, method: str, path: str, body: Json = None) -> Any:
         import httpx
 
         from runs.sandbox.outbound_http import Deadline, DeadlineExceeded, client

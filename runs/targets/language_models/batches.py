@@ -64,7 +64,7 @@ class FileBatches:
 
     def poll_batch(self, external_id: str) -> BatchProgress:
         """Return the batch's progress; an expired one has partial results."""
-        batch = self._retrieved(external_id)
+        batch = self._retrieve(external_id)
         if batch.status in _LOST:
             return BatchProgress(
                 failed=f"The batch {external_id} ended as '{batch.status}'{_reasons(batch)}."
@@ -73,7 +73,7 @@ class FileBatches:
 
     def fetch_batch(self, external_id: str) -> Mapping[str, BatchedAnswer]:
         """Return the output file's answers and the error file's errors."""
-        batch = self._retrieved(external_id)
+        batch = self._retrieve(external_id)
         found: dict[str, BatchedAnswer] = {}
         for file_id in (batch.error_file_id, batch.output_file_id):
             if file_id:
@@ -112,7 +112,7 @@ class FileBatches:
         line = {"custom_id": id, "method": "POST", "url": self._endpoint, "body": body}
         return json.dumps(line, ensure_ascii=False) + "\n"
 
-    def _retrieved(self, external_id: str) -> Any:
+    def _retrieve(self, external_id: str) -> Any:
         return self._call(lambda _: self._client().batches.retrieve(external_id))
 
     def _call(self, call: Callable[[Any], T], *, once: bool = False) -> T:

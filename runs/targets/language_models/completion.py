@@ -98,13 +98,13 @@ class Asking:
             )
         except RequestFailed as error:
             late = error.failure.unanswered and self.patience.left <= 0
-            raise self._failed("timeout" if late else "endpoint") from error
+            raise self._failure("timeout" if late else "endpoint") from error
         except OnlyOnce as error:
-            raise self._failed("endpoint") from error
+            raise self._failure("endpoint") from error
         except TimeLimitExceeded as error:
             raise self._out_of_time() from error
         except Cancelled as error:
-            raise self._failed("cancelled") from error
+            raise self._failure("cancelled") from error
 
     def _once(self, call: Callable[[], T]) -> T:
         self.attempts += 1
@@ -131,16 +131,16 @@ class Asking:
         last, limit = self.last, f"the time limit of {self.patience.seconds:g} s"
         is_waiting = self.attempts == len(self.notes)
         if last.status is None and (not is_waiting or last.unanswered):
-            return self._failed("timeout")
+            return self._failure("timeout")
         if not is_waiting:
             why = f"The next attempt had no answer within {limit}."
         elif last.retry_after_seconds:
             why = f"It asks to wait {last.retry_after_seconds:g} s (Retry-After), longer than {limit} allows."
         else:
             why = f"The next attempt would be later than {limit} allows."
-        return self._failed("endpoint", f" {why}")
+        return self._failure("endpoint", f" {why}")
 
-    def _failed(self, kind: str, why_no_more: str = "") -> ModelFailed:
+    def _failure(self, kind: str, why_no_more: str = "") -> ModelFailed:
         name, notes = self.access.name, tuple(self.notes)
         tries = f" after {self.attempts} attempts" if self.attempts > 1 else ""
         last_failure = (

@@ -131,7 +131,7 @@ class Http:
                 client(self._outbound, Deadline(limit, invocation.cancelled)) as asking,
                 asking.stream(**request) as answer,
             ):
-                return self._accepted(answer)
+                return self._accept_answer(answer)
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise ProviderError(
                 f"{self._about()} cannot be reached: {str(error).rstrip('.') or type(error).__name__}. "
@@ -158,7 +158,7 @@ class Http:
             return {**asked, "params": {name: _parameter(value) for name, value in fields.items()}}
         return {**asked, "json": fields}
 
-    def _accepted(self, answer: httpx.Response) -> bytes:
+    def _accept_answer(self, answer: httpx.Response) -> bytes:
         """Return the body of an answer. Raises `ProviderError` if it isn't 2xx or is too long."""
         from runs.sandbox.outbound_http import LONGEST_ANSWER, AnswerTooLong, DeadlineExceeded
 

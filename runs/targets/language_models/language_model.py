@@ -65,7 +65,7 @@ class LanguageModel:
                 cancelled=invocation.cancelled,
             )
         except ModelFailed as error:
-            return _failed(error, invocation, seconds)
+            return _record_failure(error, invocation, seconds)
         return answer_as_recording(answer)
 
     @property
@@ -79,7 +79,7 @@ class LanguageModel:
         return resolve_access(self._target, invocation.model, outbound=self._outbound)
 
 
-def _failed(error: ModelFailed, invocation: Invocation, seconds: float) -> Recording:
+def _record_failure(error: ModelFailed, invocation: Invocation, seconds: float) -> Recording:
     if error.kind == "cancelled":
         return Recording(cancelled=True, notes=error.notes)
     if error.kind == "timeout" and invocation.in_workspace:

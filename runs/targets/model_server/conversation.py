@@ -90,7 +90,7 @@ def read_conversation(body: dict[str, Any], session: str = "") -> AskedConversat
     asked = "\n".join([*texts, _text(body.get("instructions")), _text(body.get("system"))])
     metadata, tools = body.get("metadata"), _dicts(body.get("tools"))
     id = body.get("prompt_cache_key") or (metadata.get("user_id") if isinstance(metadata, dict) else "")
-    names = tuple(name for tool in tools for name, _ in _named(tool))
+    names = tuple(name for tool in tools for name, _ in _named_tools(tool))
     spaces = {
         str(tool.get("name") or ""): _members(tool) for tool in tools if tool.get("type") == "namespace"
     }
@@ -100,7 +100,7 @@ def read_conversation(body: dict[str, Any], session: str = "") -> AskedConversat
 
 
 def _members(space: dict[str, Any]) -> tuple[str, ...]:
-    return tuple(name for tool in _dicts(space.get("tools")) for name, _ in _named(tool))
+    return tuple(name for tool in _dicts(space.get("tools")) for name, _ in _named_tools(tool))
 
 
 def _alike(name: str, offered: Iterable[str]) -> str:
@@ -142,7 +142,7 @@ def _calls(message: dict[str, Any]) -> int:
 
 
 def _shell(tools: list[dict[str, Any]]) -> Shell | None:
-    offered = {name: schema for tool in tools for name, schema in _named(tool)}
+    offered = {name: schema for tool in tools for name, schema in _named_tools(tool)}
     name = next((name for name in SHELLS if name in offered), None)
     if name is None:
         return None
@@ -154,7 +154,7 @@ def _shell(tools: list[dict[str, Any]]) -> Shell | None:
     return Shell(name, field, as_list, several, "description" in (schema.get("required") or ()))
 
 
-def _named(tool: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+def _named_tools(tool: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     function = tool["function"] if isinstance(tool.get("function"), dict) else tool
     name = str(function.get("name") or tool.get("type") or "")
     schema = function.get("parameters") or function.get("input_schema")

@@ -74,7 +74,7 @@ class ScriptPlayer:
                 (turn for turn in reversed(turns) if turn.text is not None), ScriptedTurn(text="Done.")
             ), False
         number = _turns_passed(turns, conversation.passed)
-        turn = turns[number] if number < len(turns) else _ended(turns[-1])
+        turn = turns[number] if number < len(turns) else _turn_after_end(turns[-1])
         number = min(number, len(turns) - 1)
         if turn.fault is None:
             return turn, False
@@ -95,7 +95,7 @@ def _turns_passed(turns: list[ScriptedTurn], calls: int) -> int:
     return passed + max(0, calls)
 
 
-def _ended(last: ScriptedTurn) -> ScriptedTurn:
+def _turn_after_end(last: ScriptedTurn) -> ScriptedTurn:
     """Return the turn after the script's end."""
     return last if last.command is last.tool is None else ScriptedTurn(text="Done.")
 

@@ -165,7 +165,7 @@ def _whole_message(reply: ScriptedReply) -> dict[str, Any]:
     if not reply.tool:
         return _message(reply, [{"type": "text", "text": reply.text}])
     # The whole form has decoded arguments, so nonsense can only be a text.
-    return _message(reply, [{**_tool_use(part), "input": _decoded(part.arguments)} for part in reply.parts])
+    return _message(reply, [{**_tool_use(part), "input": _decode(part.arguments)} for part in reply.parts])
 
 
 def _tool_use(reply: ScriptedReply) -> dict[str, Any]:
@@ -189,10 +189,10 @@ def _message_events(reply: ScriptedReply) -> Iterator[Event]:
     yield "message_stop", {"type": "message_stop"}
 
 
-def _generated(reply: ScriptedReply) -> dict[str, Any]:
+def _gemini_answer(reply: ScriptedReply) -> dict[str, Any]:
     """Return Gemini's answer, which a stream sends in one piece."""
     used = reply.usage
-    called: dict[str, Any] = {"functionCall": {"name": reply.tool, "args": _decoded(reply.arguments)}}
+    called: dict[str, Any] = {"functionCall": {"name": reply.tool, "args": _decode(reply.arguments)}}
     content = {"role": "model", "parts": [called if reply.tool else {"text": reply.text}]}
     usage = {
         "promptTokenCount": used.input_tokens,
@@ -211,10 +211,10 @@ def _generated(reply: ScriptedReply) -> dict[str, Any]:
 
 
 def _generated_events(reply: ScriptedReply) -> Iterator[Event]:
-    yield "", _generated(reply)
+    yield "", _gemini_answer(reply)
 
 
-def _decoded(arguments: str) -> Any:
+def _decode(arguments: str) -> Any:
     try:
         return json.loads(arguments)
     except ValueError:
@@ -232,7 +232,7 @@ WIRES = {
     "/responses": Wire(_response, _response_events),
     "/chat/completions": Wire(_completion, _completion_events),
     "/messages": Wire(_whole_message, _message_events),
-    ":generateContent": Wire(_generated, _generated_events),
-    STREAMED: Wire(_generated, _generated_events),
+    ":generateContent": Wire(_gemini_answer, _generated_events),
+    STREAMED: Wire(_gemini_answer, _generated_events),
 }
 """Formats by the end of the address that is called."""

@@ -87,7 +87,7 @@ def resolve_access(
     id, connection = reach(options, model)
     return ModelAccess(
         name=target.name,
-        model=_checked(id, target.name),
+        model=_check_service(id, target.name),
         connection=connection,
         settings=_settings(options),
         backoff=Backoff.of(options.retry),
@@ -116,7 +116,7 @@ def with_key(target: ResolvedTarget, variables: Mapping[str, str]) -> ResolvedTa
         if target.kind in SERVICES:
             _refuse_unchecked(f"{target.kind}/{options.asked_model}", SERVICES[target.kind].unchecked)
         return target
-    service = service_of(_checked(options.model, target.name))
+    service = service_of(_check_service(options.model, target.name))
     _refuse_hidden(options.model, service.added, variables)
     _refuse_unchecked(options.model, service.unchecked)
     _refuse_without_address(options, service)
@@ -167,7 +167,7 @@ def _refuse_without_address(options: LitellmOptions, service: ModelService) -> N
         )
 
 
-def _checked(id: str, name: str) -> str:
+def _check_service(id: str, name: str) -> str:
     """Return a model's id if it names a service that evalhub calls. Raises `ProviderError`."""
     provider, slash, model = id.partition("/")
     if not (provider and slash and model):

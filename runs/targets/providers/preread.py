@@ -19,7 +19,7 @@ def preread_prompt(
     question: str, *, guidelines: Sequence[str] = (), files: Sequence[str] = (), kind: str = "input"
 ) -> str:
     """Return the document for an agent. Paths are absolute and those that the agent sees; each is named once."""
-    parts = [_listed("guideline files", guidelines), _listed(f"{kind} files", files)]
+    parts = [_list_paths("guideline files", guidelines), _list_paths(f"{kind} files", files)]
     listed = [part for part in parts if part]
     rule = [f"{_RULE} Then answer the query below as the guidelines say."] if listed else []
     return "\n\n".join([*listed, *rule, f"{_QUERY}\n\n{question.strip()}"]).strip()
@@ -31,6 +31,6 @@ def markdown_link(path: str) -> str:
     return f"[{place.name}]({place.as_uri()})"
 
 
-def _listed(what: str, paths: Sequence[str]) -> str:
+def _list_paths(what: str, paths: Sequence[str]) -> str:
     links = [f"* {markdown_link(path)}" for path in dict.fromkeys(paths)]
     return "\n".join([f"The {what} are:", *links]) if links else ""

@@ -58,7 +58,7 @@ class Replay:
                 tried = False
                 continue
             try:
-                there = self._placed(name).path.is_file()
+                there = self._place(name).path.is_file()
             except PathRefused as error:
                 return Availability(False, f"The target '{self._target.name}' cannot be used: {error}")
             if not there:
@@ -95,7 +95,7 @@ class Replay:
     def _content(self, name: str, workspace: Path) -> bytes:
         try:
             if Path(name).is_absolute() or self._target.base_folder:
-                return self._placed(name).read(limit=_LIMIT)
+                return self._place(name).read(limit=_LIMIT)
             return read_beneath(workspace, name, limit=_LIMIT)
         except (FileNotFoundError, NotADirectoryError) as error:
             raise ProviderError(self._missing(name), kind="configuration") from error
@@ -106,7 +106,7 @@ class Replay:
                 kind="configuration",
             ) from error
 
-    def _placed(self, name: str) -> AllowedPath:
+    def _place(self, name: str) -> AllowedPath:
         return self._roots.place(name, Use.READ, base=self._target.base_folder)
 
     def _names(self) -> list[str]:

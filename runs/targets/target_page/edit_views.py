@@ -159,13 +159,13 @@ class TargetEditor:
             "problems": self.problems,
             "prompt": self.prompt,
             "may_try": accepts_at_once(self.request.access),
-            **_tried(self.tried),
+            **_try_context(self.tried),
         }
         page, part = "targets/targets/target_edit.html", "targets/targets/_target_form.html"
         return page_or_fragment(self.request, page, part, context, status=status)
 
 
-def _tried(row: TargetTry | None) -> dict[str, Any]:
+def _try_context(row: TargetTry | None) -> dict[str, Any]:
     return {"tried": row, "is_waiting": row is not None and row.is_waiting(now=timezone.now())}
 
 
@@ -177,7 +177,7 @@ def target_new(request: ProjectRequest) -> HttpResponse:
     if request.method != "POST" and "try" not in request.GET and not kind and "view" not in request.GET:
         return render(request, "targets/targets/target_new.html", {"kinds": KINDS})
     entry = {"name": "", "provider": kind or "cli", **SAMPLES.get(kind, {})}
-    return _edited(request, TargetEditor(request, None), entry)
+    return _show_edited(request, TargetEditor(request, None), entry)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -185,10 +185,10 @@ def target_new(request: ProjectRequest) -> HttpResponse:
 def target_edit(request: ProjectRequest, pk: int) -> HttpResponse:
     """Edit a target as a form or as its entry in a targets file."""
     target = find_shown_target(request, pk)
-    return _edited(request, TargetEditor(request, target), target.definition)
+    return _show_edited(request, TargetEditor(request, target), target.definition)
 
 
-def _edited(request: ProjectRequest, editor: TargetEditor, entry: dict[str, Json]) -> HttpResponse:
+def _show_edited(request: ProjectRequest, editor: TargetEditor, entry: dict[str, Json]) -> HttpResponse:
     if request.method != "POST":
         if (key := request.GET.get("try", "")).isdecimal():
             editor.tried = get_object_or_404(TargetTry, project=request.access.project, pk=int(key))
@@ -217,4 +217,4 @@ def _edited(request: ProjectRequest, editor: TargetEditor, entry: dict[str, Json
 def target_try(request: ProjectRequest, pk: int) -> HttpResponse:
     """Show the result of a try; htmx polls until it arrives."""
     row = get_object_or_404(TargetTry, project=request.access.project, pk=pk)
-    return render(request, "targets/targets/_try.html", _tried(row))
+    return render(request, "targets/targets/_try.html", _try_context(row))

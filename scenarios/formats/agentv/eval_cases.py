@@ -83,7 +83,7 @@ def _evaluators(
 ) -> tuple[tuple[BaseEvaluator, ...], list[Problem]]:
     """Return the evaluators of a case: its own, else its suite's, else the default."""
     reader = EvaluatorReader(defaults.context)
-    listed, here = _listed(case, at)
+    listed, here = _list_values(case, at)
     found = list(defaults.evaluators if listed is None else reader.read(listed, here))
     if case.rubrics and (rubric := reader.rubric(case.rubrics, (*at, "rubrics"), name="rubric")):
         found.insert(0, rubric)
@@ -99,7 +99,7 @@ def _evaluators(
     return with_unique_names(found), reader.problems
 
 
-def _listed(case: EvalCaseFile, at: Location) -> tuple[list[Json] | None, Location]:
+def _list_values(case: EvalCaseFile, at: Location) -> tuple[list[Json] | None, Location]:
     own = case.execution or Execution()
     if own.evaluators is not None:
         return own.evaluators, (*at, "execution", "evaluators")

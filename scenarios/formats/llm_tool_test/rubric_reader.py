@@ -79,13 +79,13 @@ def _rubric(
     found, problems = validate(RubricFile, value, document, at)
     if found is None:
         return None, problems
-    problems += _repeated(found, document, at) + _unbalanced(found, document, at)
+    problems += _find_repeated(found, document, at) + _find_unbalanced(found, document, at)
     criteria = tuple(Criterion(**entry.model_dump()) for entry in found.criteria)
     fields = tuple(found.output.require_fields)
     return RubricCriteria(name=found.name or name, criteria=criteria, require_fields=fields), problems
 
 
-def _repeated(found: RubricFile, document: PositionedDocument, at: Location) -> list[Problem]:
+def _find_repeated(found: RubricFile, document: PositionedDocument, at: Location) -> list[Problem]:
     counts = Counter(entry.id for entry in found.criteria)
     first = {entry.id: index for index, entry in reversed(list(enumerate(found.criteria)))}
     return [
@@ -100,7 +100,7 @@ def _repeated(found: RubricFile, document: PositionedDocument, at: Location) -> 
     ]
 
 
-def _unbalanced(found: RubricFile, document: PositionedDocument, at: Location) -> list[Problem]:
+def _find_unbalanced(found: RubricFile, document: PositionedDocument, at: Location) -> list[Problem]:
     total = math.fsum(entry.weight for entry in found.criteria)
     if total == 0:
         what, fix = "All criteria have weight 0.", "Give at least one criterion a weight."

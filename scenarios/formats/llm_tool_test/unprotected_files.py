@@ -27,7 +27,7 @@ def unprotected_lints(spec: ScenarioSpec, fixture: Fixture, document: Positioned
         document.problem(
             ("evaluation", "gates"),
             f"Gates execute files that the agent can change: {', '.join(patterns)}.",
-            fix=f"Add `protected: [{', '.join(map(_quoted, patterns))}]`, or `protected: []` if they are the task.",
+            fix=f"Add `protected: [{', '.join(map(_quote, patterns))}]`, or `protected: []` if they are the task.",
             id="format/unprotected",
             lint=True,
         )
@@ -59,5 +59,5 @@ def _as_patterns(paths: list[str]) -> Iterable[str]:
     return dict.fromkeys(patterns)
 
 
-def _quoted(pattern: str) -> str:
+def _quote(pattern: str) -> str:
     return f"'{pattern}'" if "*" in pattern else pattern

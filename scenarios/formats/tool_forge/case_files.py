@@ -69,7 +69,7 @@ def read_file(
 def _cases_of(document: PositionedDocument) -> _Cases:
     value = document.value
     if isinstance(value, list):
-        return _listed(document, None, value, ())
+        return _listed_cases(document, None, value, ())
     if isinstance(value, dict) and any(group in value for group in GROUPS):
         return _perturbations(document, value)
     if not isinstance(value, dict):
@@ -79,12 +79,12 @@ def _cases_of(document: PositionedDocument) -> _Cases:
     envelope, problems = validate(Envelope, value, document)
     if envelope is None:
         return _Cases(problems=problems)
-    cases = _listed(document, envelope.metadata, envelope.cases, ("cases",))
+    cases = _listed_cases(document, envelope.metadata, envelope.cases, ("cases",))
     cases.problems += [*problems, *_placeholders(document, envelope.metadata)]
     return cases
 
 
-def _listed(
+def _listed_cases(
     document: PositionedDocument, metadata: dict[str, Json] | None, cases: list[Json], at: Location
 ) -> _Cases:
     found = _Cases(metadata, [((*at, index), case, None) for index, case in enumerate(cases)])

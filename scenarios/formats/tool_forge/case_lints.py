@@ -107,18 +107,18 @@ _RESOLVED = ("responseContains", "responseContainsAny", "responseNotContains")
 
 
 def _tokens(linted: Linted) -> Iterator[Problem]:
-    yield from _unresolved(linted, ("input", "message"), linted.case.input.message)
+    yield from _lint_unresolved(linted, ("input", "message"), linted.case.input.message)
     for at, items in _lists(linted.expect):
         for index, item in enumerate(items):
             if isinstance(item, str):
-                read = _in_values if at[0] in _RESOLVED else _unresolved
+                read = _in_values if at[0] in _RESOLVED else _lint_unresolved
                 yield from read(linted, ("expect", *at, index), item)
     for index, param in enumerate(linted.expect.tool_params or ()):
         for text in [param.value] if isinstance(param.value, str) else param.value:
             yield from _in_values(linted, ("expect", "toolParams", index, "value"), text)
 
 
-def _unresolved(linted: Linted, at: Location, text: str) -> Iterator[Problem]:
+def _lint_unresolved(linted: Linted, at: Location, text: str) -> Iterator[Problem]:
     for token in tokens_in(text):
         what = f"{token} is not replaced: tokens work only in compared values."
         yield linted.lint(at, what, "Write a literal value.", "format/token-not-replaced")

@@ -47,7 +47,7 @@ def read_expect(
     problems += _bad_params(found, shaped, document, at)
     if any(not problem.lint for problem in problems):
         return ReadExpect(None, tuple(problems))
-    return ReadExpect(_translated(found), tuple(problems))
+    return ReadExpect(_translate(found), tuple(problems))
 
 
 def _unknown(problem: Problem, *, strict: bool) -> Problem:
@@ -101,7 +101,7 @@ def _bad_param_value(param: ParamFile, document: PositionedDocument, at: Locatio
         yield from _bad_pattern(string_of(param.value), document, at)
 
 
-def _translated(found: ExpectFile) -> Expect:
+def _translate(found: ExpectFile) -> Expect:
     return Expect(
         tools_called=_tuple(found.toolsCalled),
         tools_acceptable=_tuples(found.toolsAcceptable),
