@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from django.conf import settings
-from django.db.models import Case, F, Model, Value, When
+from django.db.models import Case, F, Value, When
 from django.utils import timezone
 
 from evalhub.lib.numbers import counted
@@ -25,26 +25,21 @@ from runs.exchange.exports.suite_result import suite_run
 from runs.launch.confirmation import start_waiting
 from runs.models import (
     Alert,
-    Artifact,
-    CommandRecord,
-    JudgingRecord,
     Launch,
     Run,
-    SearchEntry,
-    TranscriptRecord,
     Trial,
 )
 from runs.models.comparison import Evidence
 from runs.models.run import RunState, Trigger
-from runs.models.trial import TrialState, command_row, transcript_row
+from runs.models.trial import TrialState, command_row
 from runs.results import spending
 from runs.results.rollups import write_rollups
-from runs.results.search.search_index import entry, facets_of
+from runs.results.search.search_index import facets_of
 from runs.results.spending import month_spent_sentence
+from runs.results.trial_rows import NewRows, TrialParts, insert_parts, rows_of_parts
 from runs.workers import claims
 from runs.workers.claims import Claim
 
-NewRows = tuple[type[Model], list[dict[str, Any]]]
 """A model and the rows to insert into its table."""
 
 START_KINDS = frozenset({"start", "configuration"})
@@ -128,8 +123,7 @@ def _store(
     """Store a result; return what is left of its run, None if the claim was lost."""
     if not statements.write_trial(claim.trial_id, claim.token, values):
         return None
-    for model, rows in parts:
-        statements.insert(model, rows)
+    insert_parts(parts)
     return _count(claim.run_id, result)
 
 
@@ -137,25 +131,19 @@ def _parts(claim: Claim, result: TrialResult) -> list[NewRows]:
     """Return the rows to store beside the trial's own, by model; none for a cancelled trial. One query."""
     if result.cancelled:
         return []
-    trial_id = claim.trial_id
-    transcripts = [] if result.transcript is None else [transcript_row(trial_id, result.transcript)]
+    trial = claim.trial_id
     commands = result.interaction.commands if result.interaction else ()
-    judgings = [score for score in (result.evaluation.scores if result.evaluation else ()) if score.judging]
-    found = entry(
-        trial_id,
-        facets_of(claim.run_id, result.outcome),
+    judged = [score for score in (result.evaluation.scores if result.evaluation else ()) if score.judging]
+    parts = TrialParts(
         transcript=result.transcript,
-        judgings=[score.judging for score in judgings if score.judging],
         answer=result.answer,
         error=result.error,
+        commands=[command_row(trial, command) for command in commands],
+        judgings=[judging_row(trial, score) for score in judged],
+        judged=[score.judging for score in judged if score.judging],
+        artifacts=[vars(kept) for kept in result.artifacts],
     )
-    return [
-        (TranscriptRecord, transcripts),
-        (CommandRecord, [command_row(trial_id, command) for command in commands]),
-        (JudgingRecord, [judging_row(trial_id, score) for score in judgings]),
-        (Artifact, [{"trial": trial_id, **vars(kept)} for kept in result.artifacts]),
-        (SearchEntry, [found]),
-    ]
+    return rows_of_parts([(trial, facets_of(claim.run_id, result.outcome), parts)])
 
 
 def _count(run_id: int, result: TrialResult) -> _After:

@@ -14,7 +14,6 @@ from django.contrib.auth.models import User
 from evalhub.teams.models import Project
 from evaluators.model import Transcript
 from runs.compare import comparison
-from runs.db import statements
 from runs.errors import RequestError
 from runs.exchange.imports.archived_runs import (
     CLOSED,
@@ -35,23 +34,16 @@ from runs.exchange.imports.merged_shards import Archived
 from runs.exchange.imports.store_results import stored_run, version_of_results
 from runs.exchange.results_files.values import ExternalRun, ExternalTrial
 from runs.models import (
-    Artifact,
-    CommandRecord,
-    JudgingRecord,
     Launch,
     Run,
-    SearchEntry,
     Target,
-    TranscriptRecord,
-    Trial,
 )
 from runs.models.run import RunState, Trigger
 from runs.models.target import IMPORTED
-from runs.models.trial import transcript_row
 from runs.results.files import artifacts
 from runs.results.imported_contents import CONTENTS, contents_json
 from runs.results.rollups import write_rollups
-from runs.results.search.search_index import entry, facets_by_outcome
+from runs.results.trial_rows import TrialParts, insert_trials
 from scenarios.bundles import Bundle
 from scenarios.formats.parsed import FixtureFile
 from scenarios.formats.problems import ScenarioFileError
@@ -151,7 +143,7 @@ def _suite_version(
     version = SuiteVersion.objects.filter(
         suite__project=project, suite__slug=suite.slug, sha256=suite.sha256
     ).first()
-    version = version or _restored(project, archived.run, members, by)
+    version = version or _restore_suite(project, archived.run, members, by)
     keys = {trial.scenario for trial in archived.trials}
     if version is not None and version.sha256 == suite.sha256:
         found = version.scenario_versions.select_related("scenario").defer("content")
@@ -162,7 +154,9 @@ def _suite_version(
     return made, scenarios, False
 
 
-def _restored(project: Project, run: ArchivedRun, members: Members, by: User | None) -> SuiteVersion | None:
+def _restore_suite(
+    project: Project, run: ArchivedRun, members: Members, by: User | None
+) -> SuiteVersion | None:
     own = run.suite
     files = {each.path: members.get(f"files/{each.sha256}") for each in own.source}
     present = {path: content for path, content in files.items() if content is not None}
@@ -211,44 +205,27 @@ def _guidance(suite: Suite, archived: ArchivedGuidance | None, by: User | None) 
 def _store_trials(
     run: Run, versions: Mapping[str, ScenarioVersion], trials: Sequence[ArchivedTrial], members: Members
 ) -> None:
-    blank = statements.blank(Trial)
-    rows = [
-        {
-            **blank,
-            **{name: _value(name, trial.columns[name]) for name in TRIAL_COLUMNS},
-            "run": run.pk,
-            "scenario_version": versions[trial.scenario].pk,
-            "scenario": versions[trial.scenario].scenario_id,
-        }
-        for trial in sorted(trials, key=lambda each: each.columns["position"])
-    ]
-    statements.insert(Trial, rows)
-    numbers = list(run.trial_set.order_by("position").values_list("pk", flat=True))
     ordered = sorted(trials, key=lambda each: each.columns["position"])
-    facets = facets_by_outcome(run.pk, {str(trial.columns["outcome"]) for trial in trials})
-    for pk, trial in zip(numbers, ordered, strict=True):
-        _store_parts(pk, trial, members, facets[str(trial.columns["outcome"])])
+    insert_trials(run, [(_row(each, versions[each.scenario]), _parts_of(each, members)) for each in ordered])
 
 
-def _store_parts(pk: int, trial: ArchivedTrial, members: Members, facets: Any) -> None:
-    """Store what a trial has beside its row."""
-    transcript = None if trial.transcript is None else msgspec.convert(trial.transcript, Transcript)
-    if transcript is not None:
-        statements.insert(TranscriptRecord, [transcript_row(pk, transcript)])
-    commands = [{"trial": pk, **{name: each[name] for name in COMMAND_COLUMNS}} for each in trial.commands]
-    statements.insert(CommandRecord, commands)
-    judgings = [
-        {"trial": pk, **{name: _value(name, each[name]) for name in JUDGING_COLUMNS}}
-        for each in trial.judgings
-    ]
-    statements.insert(JudgingRecord, judgings)
-    statements.insert(Artifact, [{"trial": pk, **_kept(each, members)} for each in trial.artifacts])
-    answer, error = str(trial.columns["answer"]), str(trial.columns["error"])
-    found = entry(pk, facets, transcript=transcript, judgings=(), answer=answer, error=error)
-    statements.insert(SearchEntry, [found])
+def _row(trial: ArchivedTrial, version: ScenarioVersion) -> dict[str, Any]:
+    own = {name: _value(name, trial.columns[name]) for name in TRIAL_COLUMNS}
+    return {**own, "scenario_version": version.pk, "scenario": version.scenario_id}
 
 
-def _kept(artifact: ArchivedArtifact, members: Members) -> dict[str, Any]:
+def _parts_of(trial: ArchivedTrial, members: Members) -> TrialParts:
+    return TrialParts(
+        transcript=None if trial.transcript is None else msgspec.convert(trial.transcript, Transcript),
+        answer=str(trial.columns["answer"]),
+        error=str(trial.columns["error"]),
+        commands=[{name: each[name] for name in COMMAND_COLUMNS} for each in trial.commands],
+        judgings=[{name: _value(name, each[name]) for name in JUDGING_COLUMNS} for each in trial.judgings],
+        artifacts=[_keep_artifact(each, members) for each in trial.artifacts],
+    )
+
+
+def _keep_artifact(artifact: ArchivedArtifact, members: Members) -> dict[str, Any]:
     """Store an artifact's content, and return its row; one that was left out of the archive keeps its row."""
     content = members.get(f"artifacts/{artifact.sha256}")
     if content is not None:

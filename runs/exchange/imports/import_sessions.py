@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -30,13 +31,13 @@ from evaluators.transcripts.sessions.session import Trail, moment_of
 from runs.db import statements
 from runs.errors import RequestError
 from runs.exchange.imports.session_files import ReadSessions
-from runs.models import CommandRecord, ImportedSession, Launch, Run, Target, ToolHelp, TranscriptRecord, Trial
+from runs.models import ImportedSession, Launch, Run, Target, ToolHelp, Trial
 from runs.models.run import RunState, Trigger
 from runs.models.target import IMPORTED
-from runs.models.trial import TrialState, command_row, json_of, scores_json, transcript_row
+from runs.models.trial import TrialState, command_row, json_of, scores_json
 from runs.results.rollups import write_rollups
-from runs.results.search.search_index import BATCH, index_trials
 from runs.results.trial_costs import sum_tokens
+from runs.results.trial_rows import TrialParts, insert_trials
 from scenarios.formats.parsed import ParsedSuite
 from scenarios.imports import slug_of, store_suite
 from scenarios.models import SESSIONS, ScenarioVersion, Suite
@@ -45,11 +46,11 @@ from scenarios.spec import ScenarioSpec
 
 def counted_once(read: ReadSessions, project: Project, tool: Tool) -> ReadSessions:
     """Leave out calls that count in another session, and compare failed calls with the tool's help."""
-    known = _known(project, tool, read.sessions, read.trails)
+    known = _find_known_calls(project, tool, read.sessions, read.trails)
     return read.without_copies(known).with_flags(help_pages(project, tool))
 
 
-def _known(
+def _find_known_calls(
     project: Project, tool: Tool, sessions: Sequence[KeptSession], trails: Sequence[Trail]
 ) -> dict[str, Known]:
     """Return the calls that stored sessions with the same history have, by the id of the session that is read."""
@@ -244,44 +245,41 @@ def _forget(suite: Suite, continued: Sequence[KeptSession]) -> None:
 
 
 def _store_trials(run: Run, version: ScenarioVersion, sessions: Sequence[KeptSession]) -> None:
-    rows = [_row(run, version, each, position) for position, each in enumerate(sessions)]
-    stored = Trial.objects.bulk_create(rows, batch_size=500)
-    pairs = [(trial.pk, each) for trial, each in zip(stored, sessions, strict=True)]
-    statements.insert(TranscriptRecord, [transcript_row(pk, each.transcript) for pk, each in pairs])
-    statements.insert(
-        CommandRecord, [command_row(pk, command) for pk, each in pairs for command in each.commands]
-    )
-    statements.insert(
-        ImportedSession,
-        [
-            {"suite": run.suite_id, "session_id": _id(each), "sha256": each.sha256, "trial": pk}
-            for pk, each in pairs
-        ],
-    )
-    keys = [pk for pk, _ in pairs]
-    for start in range(0, len(keys), BATCH):
-        index_trials(keys[start : start + BATCH])
+    rows = [(_row(version, each, position), _parts(each)) for position, each in enumerate(sessions)]
+    keys = insert_trials(run, rows)
+    imported = [
+        {"suite": run.suite_id, "session_id": _id(each), "sha256": each.sha256, "trial": key}
+        for key, each in zip(keys, sessions, strict=True)
+    ]
+    statements.insert(ImportedSession, imported)
 
 
-def _row(run: Run, version: ScenarioVersion, session: KeptSession, position: int) -> Trial:
+def _parts(session: KeptSession) -> TrialParts:
+    return TrialParts(
+        transcript=session.transcript,
+        answer=session.transcript.answer,
+        commands=[command_row(0, command) for command in session.commands],
+    )
+
+
+def _row(version: ScenarioVersion, session: KeptSession, position: int) -> dict[str, Any]:
     counted = metrics(session.commands, source="events", completed=False)
     interaction = structs.replace(counted, not_run=session.not_run, mentioned=session.mentioned)
     own = (score for score in scores(interaction) if score.name != "completed")
     measured = (*own, *session.wasted)
     usage = session.transcript.usage
     messages = error_messages(session.transcript, interaction)
-    return Trial(
-        run=run,
-        scenario_version=version,
-        scenario_id=version.scenario_id,
-        index=position,
-        position=position,
-        state=TrialState.FINISHED,
-        answer=session.transcript.answer,
-        tokens_in=usage.input if usage else None,
-        tokens_out=usage.output if usage else None,
-        scores=scores_json(measured),
-        detail={
+    return {
+        "scenario_version": version.pk,
+        "scenario": version.scenario_id,
+        "index": position,
+        "position": position,
+        "state": TrialState.FINISHED,
+        "answer": session.transcript.answer,
+        "tokens_in": usage.input if usage else None,
+        "tokens_out": usage.output if usage else None,
+        "scores": scores_json(measured),
+        "detail": {
             "interaction": interaction.as_json(),
             "attempts": json_of(attempts(session.transcript, session.commands)),
             "diagnosis": json_of(diagnose(interaction, messages=messages)),
@@ -298,9 +296,9 @@ def _row(run: Run, version: ScenarioVersion, session: KeptSession, position: int
                 "copies": list(session.copies),
             },
         },
-        started=moment_of(session.started),
-        finished=moment_of(session.finished),
-    )
+        "started": moment_of(session.started),
+        "finished": moment_of(session.finished),
+    }
 
 
 def _id(session: KeptSession) -> str:

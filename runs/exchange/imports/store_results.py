@@ -22,15 +22,14 @@ from evaluators.tool_use.interaction import Interaction, analyse, scores
 from evaluators.tool_use.waste import waste_scores
 from runs.compare import comparison
 from runs.compare.baselines import run_of_import
-from runs.db import statements
 from runs.exchange.results_files.values import ExternalRun, ExternalTrial
-from runs.models import CommandRecord, Launch, Run, SearchEntry, Target, TranscriptRecord, Trial
+from runs.models import Launch, Run, Target
 from runs.models.run import RunState, Trigger, run_with_uuid
 from runs.models.target import IMPORTED
-from runs.models.trial import TrialState, command_row, json_of, scores_json, transcript_row
+from runs.models.trial import TrialState, command_row, json_of, scores_json
 from runs.results.imported_contents import CONTENTS, contents_json, is_version
 from runs.results.rollups import write_rollups
-from runs.results.search.search_index import entry, facets_by_outcome
+from runs.results.trial_rows import TrialParts, insert_trials
 from scenarios.formats.parsed import ParsedSuite
 from scenarios.imports import store_suite
 from scenarios.models import Guidance, ScenarioVersion, Suite, SuiteVersion
@@ -136,7 +135,7 @@ def _create_run(
         by=launch.by,
         trigger=Trigger.IMPORT,
         started=external.started or now,
-        finished=_finished(external, external.started or now),
+        finished=_end_time(external, external.started or now),
     )
 
 
@@ -147,7 +146,7 @@ def _outcome(external: ExternalRun) -> str:
     return next((word for word in words if word in found), "")
 
 
-def _finished(external: ExternalRun, started: datetime) -> datetime:
+def _end_time(external: ExternalRun, started: datetime) -> datetime:
     """Return when the last trial ended, else the time that sequential trials would have ended."""
     finished = [trial.finished for trial in external.trials if trial.finished]
     if finished:
@@ -220,39 +219,23 @@ def _store_trials(
     seen: dict[str, int] = {}
     rows = []
     with pattern_budget():
-        used = [_used(trial, versions[trial.key]) for trial in trials]
+        used = [_measure_tool_use(trial, versions[trial.key]) for trial in trials]
     for position, (trial, interaction) in enumerate(zip(trials, used, strict=True)):
         index = seen.get(trial.key, 0)
         seen[trial.key] = index + 1
-        rows.append(_row(run, versions[trial.key], trial, interaction, index, position))
-    statements.insert(Trial, rows)
-    stored = list(run.trial_set.order_by("position").values_list("pk", flat=True))
-    for pk, trial, interaction in zip(stored, trials, used, strict=True):
-        if trial.transcript is not None:
-            statements.insert(TranscriptRecord, [transcript_row(pk, trial.transcript)])
-        if interaction is not None:
-            statements.insert(CommandRecord, [command_row(pk, each) for each in interaction.commands])
-    _index(run, stored, trials)
-
-
-def _index(run: Run, stored: Sequence[int], trials: Sequence[ExternalTrial]) -> None:
-    """Write what the search finds."""
-    facets = facets_by_outcome(run.pk, {trial.outcome for trial in trials})
-    entries = [
-        entry(
-            pk,
-            facets[trial.outcome],
+        row = _row(run, versions[trial.key], trial, interaction, index, position)
+        commands = interaction.commands if interaction else ()
+        parts = TrialParts(
             transcript=trial.transcript,
-            judgings=(),
             answer=trial.answer,
             error=trial.error,
+            commands=[command_row(0, each) for each in commands],
         )
-        for pk, trial in zip(stored, trials, strict=True)
-    ]
-    statements.insert(SearchEntry, entries)
+        rows.append((row, parts))
+    insert_trials(run, rows)
 
 
-def _used(trial: ExternalTrial, version: ScenarioVersion) -> Interaction | None:
+def _measure_tool_use(trial: ExternalTrial, version: ScenarioVersion) -> Interaction | None:
     """Return layer 1 of a trial with a transcript, by the tool of the results, else the stored scenario's."""
     if trial.transcript is None:
         return None
@@ -261,7 +244,7 @@ def _used(trial: ExternalTrial, version: ScenarioVersion) -> Interaction | None:
     )
 
 
-def _measured(trial: ExternalTrial, interaction: Interaction | None) -> list[dict[str, Any]]:
+def _score_tool_use(trial: ExternalTrial, interaction: Interaction | None) -> list[dict[str, Any]]:
     """Return layer 1's scores; whether the agent completed only if the results say so."""
     if interaction is None or trial.transcript is None or trial.error:
         return []
@@ -297,8 +280,6 @@ def _row(
     position: int,
 ) -> dict[str, Any]:
     return {
-        **statements.blank(Trial),
-        "run": run.pk,
         "scenario_version": version.pk,
         "scenario": version.scenario_id,
         "index": index,
@@ -316,7 +297,7 @@ def _row(
         "cost_usd": trial.cost_usd,
         "tokens_in": trial.usage.input if trial.usage else None,
         "tokens_out": trial.usage.output if trial.usage else None,
-        "scores": [*_measured(trial, interaction), *trial.scores],
+        "scores": [*_score_tool_use(trial, interaction), *trial.scores],
         "detail": {
             **_detail(trial, interaction),
             **({"usage": usage_parts(trial.usage)} if trial.usage else {}),

@@ -53,7 +53,7 @@ def facets_of(run_id: int, outcome: str) -> str:
 def facets_by_outcome(run_id: int, outcomes: Iterable[str]) -> dict[str, str]:
     """Return the facets of a run's trials by outcome. One query."""
     own = facets_of(run_id, "")
-    return {outcome: f"{own} {facet(FACETS['outcome'], outcome)}" for outcome in outcomes}
+    return {outcome: f"{own} {facet(FACETS['outcome'], outcome)}" if outcome else own for outcome in outcomes}
 
 
 def entry(
