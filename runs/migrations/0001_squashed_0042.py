@@ -1,7 +1,6 @@
-"""The tables of a new installation in one step; an upgrade runs the migrations that this replaces."""
+"""The tables of the first release that can be upgraded."""
 
 import datetime
-from importlib import import_module
 
 import django.core.validators
 import django.db.models.deletion
@@ -12,55 +11,57 @@ from django.db import migrations, models
 import runs.models.notification
 from evalhub.teams.create_models import CreateModels
 
-search = import_module('runs.migrations.0028_search_entries')
+COLUMNS = ("facets", "commands", "outputs", "judge", "answer")
+_new = ", ".join(f"new.{each}" for each in COLUMNS)
+_old = ", ".join(f"old.{each}" for each in COLUMNS)
+# ruff: noqa: S608 (constants)
+_add = f"INSERT INTO runs_search (rowid, {', '.join(COLUMNS)}) VALUES (new.trial_id, {_new});"
+_remove = (
+    f"INSERT INTO runs_search (runs_search, rowid, {', '.join(COLUMNS)}) VALUES ('delete', old.trial_id, {_old});"
+)
+# An index beside its table, as SQLite's documentation of FTS5 describes it (External Content Tables).
+SQLITE = (
+    f"CREATE VIRTUAL TABLE runs_search USING fts5({', '.join(COLUMNS)}, content='runs_searchentry',"
+    " content_rowid='trial_id', tokenize='unicode61 remove_diacritics 0')",
+    f"CREATE TRIGGER runs_search_added AFTER INSERT ON runs_searchentry BEGIN {_add} END",
+    f"CREATE TRIGGER runs_search_removed AFTER DELETE ON runs_searchentry BEGIN {_remove} END",
+    f"CREATE TRIGGER runs_search_changed AFTER UPDATE ON runs_searchentry BEGIN {_remove} {_add} END",
+)
+SQLITE_BACK = tuple(f"DROP TRIGGER runs_search_{each}" for each in ("added", "removed", "changed")) + (
+    "DROP TABLE runs_search",
+)
+
+
+def _vector(column, weight):
+    # Words as FTS5 sees them: PostgreSQL's own parser would keep paths and file names whole.
+    words = f"regexp_replace({column}, '[^[:alnum:]]+', ' ', 'g')"
+    return f"setweight(to_tsvector('simple'::regconfig, {words}), '{weight}')"
+
+
+_vectors = [_vector("facets || ' ' || answer", "D"), _vector("commands", "A"), _vector("outputs", "B")]
+_vectors.append(_vector("judge", "C"))
+POSTGRESQL = (
+    "ALTER TABLE runs_searchentry ADD COLUMN vector tsvector"
+    f" GENERATED ALWAYS AS ({' || '.join(_vectors)}) STORED",
+    "CREATE INDEX runs_searchentry_vector ON runs_searchentry USING gin (vector)",
+)
+POSTGRESQL_BACK = ("ALTER TABLE runs_searchentry DROP COLUMN vector",)
+
+
+def _run(schema_editor, sqlite, postgresql):
+    for statement in sqlite if schema_editor.connection.vendor == "sqlite" else postgresql:
+        schema_editor.execute(statement)
+
+
+def add_index(apps, schema_editor):
+    _run(schema_editor, SQLITE, POSTGRESQL)
+
+
+def remove_index(apps, schema_editor):
+    _run(schema_editor, SQLITE_BACK, POSTGRESQL_BACK)
 
 
 class Migration(migrations.Migration):
-
-    replaces = [
-        ('runs', '0001_initial'),
-        ('runs', '0002_grade_requests'),
-        ('runs', '0003_model_price'),
-        ('runs', '0004_target_check'),
-        ('runs', '0005_alert_by_state'),
-        ('runs', '0006_batch_answers'),
-        ('runs', '0007_run_starts'),
-        ('runs', '0008_trial_of_run'),
-        ('runs', '0009_run_digest'),
-        ('runs', '0010_changes_of_whole_runs'),
-        ('runs', '0011_indexes_once'),
-        ('runs', '0012_trial_at_work'),
-        ('runs', '0013_target_versions'),
-        ('runs', '0014_calls_so_far'),
-        ('runs', '0015_judge_versions'),
-        ('runs', '0016_doing_exit'),
-        ('runs', '0017_disk_full'),
-        ('runs', '0018_run_served'),
-        ('runs', '0019_no_trial_facts'),
-        ('runs', '0020_runs_of_the_home'),
-        ('runs', '0021_trial_activity'),
-        ('runs', '0022_worker_store'),
-        ('runs', '0023_labels'),
-        ('runs', '0024_launch_priority'),
-        ('runs', '0025_verdicts'),
-        ('runs', '0026_notifications'),
-        ('runs', '0027_proofs'),
-        ('runs', '0028_search_entries'),
-        ('runs', '0029_saved_views'),
-        ('runs', '0030_confirm_alerts'),
-        ('runs', '0031_causes_prices_and_aa'),
-        ('runs', '0032_more_trials'),
-        ('runs', '0033_usage'),
-        ('runs', '0034_cache_key'),
-        ('runs', '0035_judge_review'),
-        ('runs', '0036_judged_again'),
-        ('runs', '0037_imported_sessions'),
-        ('runs', '0038_trial_attempts'),
-        ('runs', '0039_target_tries'),
-        ('runs', '0040_overruled_numbers_and_assignees'),
-        ('runs', '0041_failures_of_mcp_calls'),
-        ('runs', '0042_diagnosis_reviews'),
-    ]
 
     initial = True
 
@@ -897,5 +898,5 @@ class Migration(migrations.Migration):
                 ),
             ],
         ),
-        migrations.RunPython(search.add_index, search.remove_index),
+        migrations.RunPython(add_index, remove_index),
     ]

@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('runs', '0042_diagnosis_reviews'),
+        ('runs', '0001_squashed_0042'),
         ('scenarios', '0006_suite_sources'),
     ]
 

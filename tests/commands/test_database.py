@@ -11,9 +11,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLES = """
-from django.db import connection
-from django.db.migrations.executor import MigrationExecutor
-MigrationExecutor(connection).migrate([("runs", {name!r})])
+from tests.upgrade.history import migrate_runs_to
+migrate_runs_to({name!r})
 """
 """Makes the database of an earlier release."""
 

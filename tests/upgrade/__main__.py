@@ -23,6 +23,7 @@ from django.db import connection, transaction
 from django.db.migrations.executor import MigrationExecutor
 from django.test import Client, override_settings
 
+from tests.upgrade.history import one_by_one
 from tests.upgrade.tables import tables
 
 SCHEMAS = {
@@ -35,12 +36,13 @@ WITHOUT_ROWS = {"run-tools", "not-found"}
 
 def migrate_to(name: str) -> Any:
     """Make the tables of that version and return its models."""
-    executor = MigrationExecutor(connection)
-    wanted = SCHEMAS[name]
-    targets = [key for key in executor.loader.graph.nodes if wanted.get(key[0]) == key[1][:4]]
-    targets += [key for key in executor.loader.graph.leaf_nodes() if key[0] not in wanted]
-    executor.migrate(targets)
-    return executor.loader.project_state(targets).apps
+    with one_by_one():
+        executor = MigrationExecutor(connection)
+        wanted = SCHEMAS[name]
+        targets = [key for key in executor.loader.graph.nodes if wanted.get(key[0]) == key[1][:4]]
+        targets += [key for key in executor.loader.graph.leaf_nodes() if key[0] not in wanted]
+        executor.migrate(targets)
+        return executor.loader.project_state(targets).apps
 
 
 def fill(apps: Any, rows: list[dict[str, Any]]) -> None:

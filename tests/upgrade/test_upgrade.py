@@ -126,10 +126,8 @@ def test_a_new_database_can_be_taken_back(empty_database):
 EARLIER = """
 import django
 django.setup()
-from django.db import connection
-from django.db.migrations.executor import MigrationExecutor
-executor = MigrationExecutor(connection)
-executor.migrate([("runs", "0059_lines")])
+from tests.upgrade.history import migrate_runs_to
+migrate_runs_to("0059_lines")
 """
 """Makes the tables of a release before 0.1.1."""
 

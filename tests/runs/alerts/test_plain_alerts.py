@@ -5,11 +5,10 @@ from __future__ import annotations
 from datetime import date
 
 import pytest
-from django.db import connection
-from django.db.migrations.executor import MigrationExecutor
 
 from runs.models import Alert
 from tests.builders import make_compared, make_project, make_suite, make_target
+from tests.upgrade.history import migrate_runs_to
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -20,13 +19,12 @@ def test_due_dates_and_tags_move_into_notes():
     version = make_suite(project, ("create",))
     make_compared(version, {"create": "pass"}, trials=6)
     runs = [make_compared(version, {"create": "fail"}, trials=6) for _ in range(2)]
-    before = MigrationExecutor(connection).migrate([("runs", "0060_looks")]).apps.get_model("runs", "Alert")
+    before = migrate_runs_to("0060_looks").get_model("runs", "Alert")
     try:
         told = before.objects.filter(run=runs[0].pk)
         told.update(note="A new flag.", due=date(2026, 11, 30), tags=["night", "flaky"])
     finally:
-        executor = MigrationExecutor(connection)
-        executor.migrate(executor.loader.graph.leaf_nodes())
+        migrate_runs_to("0064_open_jobs")
     notes = dict(Alert.objects.values_list("run", "note"))
     assert notes.pop(runs[0].pk) == "A new flag.\nDue 2026-11-30.\nTags: night, flaky."
     assert set(notes.values()) <= {""}
