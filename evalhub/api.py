@@ -18,6 +18,7 @@ from ninja.errors import AuthenticationError, HttpError, ValidationError
 from ninja.operation import Operation
 
 from evalhub import api_health
+from evalhub.lib.busy import TryLater
 from evalhub.teams import api as teams
 from evalhub.web.rest.errors import ApiError, declare_refusals, error_body, problem_of
 from evalhub.web.rest.json_bodies import JsonBodies
@@ -191,6 +192,11 @@ def _too_big(request: HttpRequest, error: RequestDataTooBig) -> HttpResponse:
     most = settings.DATA_UPLOAD_MAX_MEMORY_SIZE >> 20
     sentence = f"The body is larger than {most} MB. Send less at once."
     return _answer(request, 413, error_body(sentence, "api/too-large"))
+
+
+@_register_handler(TryLater)
+def _busy(request: HttpRequest, error: TryLater) -> HttpResponse:
+    return _answer(request, 503, error_body(str(error), "api/busy"))
 
 
 @_register_handler(Http404)

@@ -13,6 +13,9 @@ from msgspec import Struct, field
 from msgspec.structs import force_setattr
 from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
 
+CHECKED = {"is_checked": True}
+"""The context in which to validate what another process has checked: patterns aren't compiled again."""
+
 
 class Value(BaseModel):
     """An immutable value that rejects unknown fields."""

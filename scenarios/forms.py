@@ -10,7 +10,8 @@ from django import forms
 from django.core.files.uploadedfile import UploadedFile
 
 from scenarios.bundle_limits import check_total
-from scenarios.bundles import Bundle, read_upload
+from scenarios.bundles import Bundle
+from scenarios.reading import read_upload
 
 
 class SeveralFiles(forms.ClearableFileInput):

@@ -15,12 +15,12 @@ from evalhub.teams import audit
 from evalhub.teams.models import Project
 from scenarios.bundles import Bundle
 from scenarios.differences import SuiteDifference, compare_suites, contents_of, parsed_contents
-from scenarios.formats import parse_files
 from scenarios.formats.parsed import FixtureFile, ParsedSuite
 from scenarios.formats.problems import Problem
 from scenarios.guidance import named_guidelines, suite_guidance
 from scenarios.hashing import content_hash, rubric_hash, suite_hash, task_fixture_hashes
 from scenarios.models import Guidance, Suite, SuiteEntry, SuiteVersion, Upload
+from scenarios.reading import read_suites
 from scenarios.storing import keep_files, keep_fixture, keep_guidance, keep_scenarios
 
 
@@ -52,17 +52,10 @@ def import_files(
 ) -> tuple[Imported, ...]:
     """Store every suite of a bundle in one transaction and return them.
 
-    Equal content reuses its version. `strict` is passed to `parse_files`. Raises `ScenarioFileError` with every
+    Equal content reuses its version. `strict` is passed to `read_suites`. Raises `ScenarioFileError` with every
     problem and stores nothing.
     """
-    suites = parse_files(
-        bundle.files,
-        name=bundle.name,
-        command_pattern=project.command_pattern,
-        executables=bundle.executables,
-        decoded=bundle.decoded,
-        strict=strict,
-    )
+    suites = read_suites(bundle, command_pattern=project.command_pattern, strict=strict)
     with transaction.atomic():
         imported = tuple(store_suite(suite, project, by=by) for suite in suites)
         for parsed, each in zip(suites, imported, strict=True):
@@ -78,12 +71,7 @@ def restore_version(
 
     Unless `is_current`, an existing suite goes on with its last upload. Raises `ScenarioFileError`.
     """
-    suites = parse_files(
-        bundle.files,
-        name=bundle.name,
-        command_pattern=project.command_pattern,
-        executables=bundle.executables,
-    )
+    suites = read_suites(bundle, command_pattern=project.command_pattern)
     parsed = next((each for each in suites if slug_of(each) == slug), None)
     if parsed is None:
         return None

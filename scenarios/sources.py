@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from scenarios.bundle_limits import Member, check_path, collect
 from scenarios.bundles import Bundle
-from scenarios.formats import parse_files
 from scenarios.formats.parsed import FixtureFile, ParsedSuite
 from scenarios.imports import slug_of
 from scenarios.models import Suite, SuiteVersion
+from scenarios.reading import read_suites
 from scenarios.spec import ScenarioSpec
 from scenarios.storing import unpack
 
@@ -90,6 +90,4 @@ def _whole(source: Source) -> Bundle:
 
 def parse_bundle(bundle: Bundle, pattern: str) -> tuple[ParsedSuite, ...]:
     """Return the suites of a bundle, as an upload reads them. Raises `ScenarioFileError`."""
-    return tuple(
-        parse_files(bundle.files, name=bundle.name, command_pattern=pattern, executables=bundle.executables)
-    )
+    return read_suites(bundle, command_pattern=pattern)

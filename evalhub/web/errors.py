@@ -10,6 +10,7 @@ from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 
+from evalhub.lib.busy import TryLater
 from evalhub.lib.disk_errors import is_disk_full
 
 DISK_FULL = "A disk of this server is full or failing, so nothing was saved. Free some space or tell an admin, then try again."
@@ -55,5 +56,7 @@ def show_failure(request: HttpRequest, *_: Any) -> HttpResponse:
     if isinstance(error, OperationalError | InterfaceError):
         sentence = "The database did not answer. Nothing is lost; try again in a minute."
         return error_page(503, "Temporarily unavailable", sentence, "web/database-away")
+    if isinstance(error, TryLater):
+        return error_page(503, "Temporarily unavailable", str(error), "web/busy")
     sentence = "Something went wrong; the log has the details. Nothing is lost; try again or tell an admin."
     return error_page(500, "Something went wrong", sentence, "web/failed")

@@ -7,11 +7,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from evaluators.model import Json
 from scenarios.formats.json_text import read_json, read_jsonl
 from scenarios.formats.positions import PositionedDocument
 from scenarios.formats.problems import Problem, ScenarioFileError
-from scenarios.formats.text_decoding import EMPTY, decoding_error
+from scenarios.formats.text_decoding import EMPTY
 from scenarios.formats.upload import Format, UploadedFiles, in_fixture
 from scenarios.formats.yaml_text import read_yaml
 
@@ -19,14 +18,6 @@ READERS = {".yaml": read_yaml, ".yml": read_yaml, ".json": read_json, ".jsonl": 
 _EVAL_NAME = re.compile(
     r"(?:^|[./_-])evals?(?:[./_-]|$)|\.(?:golden|labeled|regression|perturbation)\.json$", re.IGNORECASE
 )
-
-
-MAX_VALUES = 250_000
-"""Values of all scenario files together; each can have several problems."""
-MAX_DECODED = 2_000_000
-"""Values of all files that could be scenarios, such as JSON in fixtures."""
-_BROKEN_BYTES = 10
-"""Bytes of a broken file that count as one value."""
 
 
 @dataclass
@@ -37,22 +28,6 @@ class Candidates:
     problems: list[Problem] = field(default_factory=list)
     fixtures: frozenset[str] = frozenset()
     """Folders used as fixtures."""
-    values: int = 0
-    decoded: int = 0
-
-    def count(self, path: str, values: int, *, matches: bool) -> None:
-        """Count the values of a file. Raises `ScenarioFileError` for more than the limits of an upload."""
-        self.decoded += values
-        self.values += values if matches else 0
-        most = MAX_VALUES if self.values > MAX_VALUES else MAX_DECODED
-        if self.values > MAX_VALUES or self.decoded > MAX_DECODED:
-            raise decoding_error(
-                path,
-                1,
-                f"With this file, the upload has more than {most:,} values.",
-                fix="Split the suite.",
-                id="format/too-many-values",
-            )
 
 
 def find_candidates(upload: UploadedFiles, formats: Sequence[Format]) -> Candidates:
@@ -79,29 +54,14 @@ def _decode_candidate(found: Candidates, upload: UploadedFiles, path: str, forma
     try:
         document = upload.decoded.get(path) or decode_file(path, upload.files[path])
     except ScenarioFileError as error:
-        found.count(path, len(upload.files[path]) // _BROKEN_BYTES, matches=False)
         if len(upload.files) > 1 and all(problem.id == EMPTY for problem in error.problems):
             return
         if _must_be_readable(upload, path):
             found.problems += error.problems
         return
     format_ = next((each for each in formats if each.matches(path, document.value)), None)
-    found.count(path, _size(document.value), matches=format_ is not None)
     if format_ is not None:
         found.documents.setdefault(format_.name, []).append(document)
-
-
-def _size(value: Json) -> int:
-    """Return the number of values in a value, with all aliases expanded."""
-    count, left = 0, [value]
-    while left:
-        part = left.pop()
-        count += 1
-        if isinstance(part, dict):
-            left += part.values()
-        elif isinstance(part, list):
-            left += part
-    return count
 
 
 def _must_be_readable(upload: UploadedFiles, path: str) -> bool:

@@ -13,13 +13,13 @@ from typing import Annotated, Any, Literal
 
 import re2
 from msgspec import Struct
-from pydantic import AfterValidator
+from pydantic import AfterValidator, ValidationInfo
 
 from evaluators.grading.gates.base_gate import excerpt
 from evaluators.grading.gates.command_gates import OutputGate
 from evaluators.grading.gates.json_path_size import document_size, most_repeats
 from evaluators.json_values import equal, refuse_constant
-from evaluators.model import Json
+from evaluators.model import CHECKED, Json
 from evaluators.patterns import LONGEST
 
 MOST_REPEATS = 200_000
@@ -152,13 +152,15 @@ def _intersects(path: Any) -> bool:
     return type(path).__name__ == "_Intersect" or any(map(_intersects, filter(None, parts)))
 
 
-def _checked_path(text: str) -> str:
-    check_json_path(text)
+def _checked_path(text: str, info: ValidationInfo) -> str:
+    if info.context != CHECKED:
+        check_json_path(text)
     return text
 
 
-def _checked_assertion(text: str) -> str:
-    parse_assertion(text)
+def _checked_assertion(text: str, info: ValidationInfo) -> str:
+    if info.context != CHECKED:
+        parse_assertion(text)
     return text
 
 

@@ -15,8 +15,10 @@ from evaluators.transcripts import parse
 from evaluators.transcripts.cut import with_cut_ends
 from runs.errors import RequestError
 from runs.targets.providers.base import Recording
-from scenarios.formats import companions, parse_files
+from scenarios.bundles import Bundle
+from scenarios.formats import companions
 from scenarios.formats.parsed import FixtureFile
+from scenarios.reading import read_suites
 from scenarios.spec import ScenarioSpec
 
 LARGEST_EXIT_CODE = 2**31 - 1
@@ -99,7 +101,7 @@ class Grading(RequestBody):
 def select_scenario(grading: Grading) -> ScenarioSpec:
     """Return the selected scenario. Raises `ScenarioFileError`, and `RequestError` for its key."""
     name = posixpath.basename(grading.suite.name) or "suite.yaml"
-    suites = parse_files(_suite_files(name, grading), name=posixpath.splitext(name)[0])
+    suites = read_suites(Bundle(posixpath.splitext(name)[0], _suite_files(name, grading)))
     specs = {spec.key: spec for suite in suites for spec in suite.scenarios}
     if grading.scenario is None and len(specs) == 1:
         return next(iter(specs.values()))

@@ -14,12 +14,12 @@ from evalhub.web.fragments import page_or_fragment
 from runs.models import Target
 from runs.targets.import_targets import import_uploaded_targets
 from scenarios.bundles import Bundle
-from scenarios.formats import parse_files
 from scenarios.formats.problems import ScenarioFileError
 from scenarios.forms import UploadForm
 from scenarios.imports import Imported, Preview, import_files, preview, preview_token
 from scenarios.models import SuiteVersion
 from scenarios.quoting import Quoted, quote_lines
+from scenarios.reading import read_suites
 
 
 @dataclass(frozen=True)
@@ -103,12 +103,7 @@ def _targets_files(versions: list[SuiteVersion]) -> dict[str, bytes]:
 
 
 def _check_upload(name: str, bundle: Bundle, project: Project) -> Uploaded:
-    suites = parse_files(
-        bundle.files,
-        name=bundle.name,
-        command_pattern=project.command_pattern,
-        executables=bundle.executables,
-    )
+    suites = read_suites(bundle, command_pattern=project.command_pattern)
     lints = [lint for suite in suites for lint in suite.lints]
     previews = tuple(preview(suite, project) for suite in suites)
     return Uploaded(name, checked=previews, hints=quote_lines(lints, bundle.files))

@@ -1,0 +1,53 @@
+"""Read uploads in a process of its own: jobs from standard input, answers to standard output.
+
+The kernel ends it when a job takes too much processor time; it answers itself where a job needs too much memory.
+"""
+
+from __future__ import annotations
+
+import resource
+import signal
+import sys
+from contextlib import suppress
+
+from evaluators.patterns import set_runner
+from runs.sandbox.pattern_helper import message
+from runs.sandbox.pattern_processes import run_pattern
+from runs.sandbox.reader_limits import MEMORY_BYTES, too_much
+from scenarios.bundles import Bundle
+from scenarios.formats.problems import ScenarioFileError
+from scenarios.reading import ReaderHere
+from scenarios.reading_messages import Answer, Job, decode_job, describe_suite, encode
+
+
+def answer_job(job: Job) -> Answer:
+    """Return what came of a job."""
+    reader = ReaderHere()
+    try:
+        if job.data is not None:
+            bundle = reader.read_upload(job.name, job.data)
+            return Answer(files=dict(bundle.files), executables=sorted(bundle.executables), name=bundle.name)
+        bundle = Bundle(job.name, job.files, frozenset(job.executables))
+        suites = reader.read_suites(bundle, command_pattern=job.command_pattern, strict=job.strict)
+        return Answer(suites=[describe_suite(suite, job.files) for suite in suites])
+    except ScenarioFileError as error:
+        return Answer(problems=list(error.problems))
+    except (MemoryError, RecursionError):
+        return Answer(problems=list(too_much(job.name).problems))
+
+
+def main(seconds: float) -> None:
+    """Answer until standard input ends; a job may take so much processor time."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    # macOS has no such limit.
+    with suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_DATA, (MEMORY_BYTES, MEMORY_BYTES))
+    # Ctrl-C is for the process that asks.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    set_runner(run_pattern)
+    while job := message(sys.stdin.buffer):
+        signal.setitimer(signal.ITIMER_PROF, seconds)
+        answered = encode(answer_job(decode_job(job)))
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        sys.stdout.buffer.write(len(answered).to_bytes(4) + answered)
+        sys.stdout.buffer.flush()
