@@ -31,7 +31,8 @@ from scenarios.models import Guidance, SuiteVersion
 
 SCENARIOS, TARGETS, LABELS = "what to run", "on what", "labels stored with the run"
 Name = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(storable_text)]
-Names = Annotated[list[Name], Field(max_length=50)]
+Names = list[Name]
+FewNames = Annotated[Names, Field(max_length=50)]
 
 
 class RunRequest(AskedOptions):
@@ -70,8 +71,7 @@ class RunRequest(AskedOptions):
         int | None, Field(ge=0, le=1000), Asked(SCENARIOS, "scenarios up to this tier", label="Up to tier")
     ] = None
     only: Annotated[
-        list[Name],
-        Field(max_length=1000),
+        Names,
         Asked(
             SCENARIOS,
             "key of a scenario",
@@ -144,6 +144,16 @@ class RunRequest(AskedOptions):
             tags=self.run_tags,
             priority=priority_named(self.priority),
         )
+
+
+class LimitedRequest(RunRequest):
+    """What a server takes: every combination of targets and models becomes a run."""
+
+    targets: FewNames = []
+    models: FewNames = []
+    tags: FewNames = []
+    only: Annotated[Names, Field(max_length=1000)] = []
+    run_tags: FewNames = []
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ class Asked:
     hint: str = ""
     """What the form says below the field."""
     example: str = ""
-    """What the form proposes in place of something that is no number."""
+    """What the form proposes to somebody who entered no number."""
     more: bool = False
     """Whether the form shows it under *More*."""
     in_form: bool = True

@@ -15,8 +15,12 @@ from tests.services.servers import redis_program, start_redis
 from tests.worker.stand import Stand, kill_group
 
 REQUESTED = """
-INSERT INTO runs_targetcheck (target_id, asked, worker, sentence, version)
-SELECT id, now() - interval '11 seconds', '', '', '' FROM runs_target
+WITH checks AS (
+  INSERT INTO runs_targetcheck (target_id, asked, worker, sentence, version)
+  SELECT id, now(), '', '', '' FROM runs_target RETURNING id
+)
+INSERT INTO runs_job (kind, subject, labels, due, attempts, worker, token, lease_until)
+SELECT 'check', id, '[]', 0, 0, '', '', 0 FROM checks
 """
 
 

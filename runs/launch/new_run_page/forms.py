@@ -25,7 +25,7 @@ from runs.errors import RequestError
 from runs.launch.given_guidance import LONGEST_NAME, GivenDocument, keep_document, place_document
 from runs.launch.new_run_page.run_choices import RunChoices
 from runs.launch.request import Request
-from runs.launch.run_request import AskedField, RunRequest, asked_fields
+from runs.launch.run_request import AskedField, LimitedRequest, RunRequest, asked_fields
 from runs.launch.source_files import registry_from
 from scenarios.bundle_limits import MAX_FILE_BYTES, MAX_PATH
 from scenarios.formats.problems import ScenarioFileError
@@ -292,7 +292,7 @@ class RunForm(forms.Form):
         values["baseline"] = given.get("baseline") or given.get("baseline_run", "")
         values["priority"] = given.get("priority") or Priority.NORMAL.label
         try:
-            self._asked = RunRequest(**values)
+            self._asked: RunRequest = LimitedRequest(**values)
         except ValidationError as error:
             for problem in error.errors():
                 name = str(problem["loc"][0])

@@ -22,7 +22,7 @@ from runs.errors import RequestError
 from runs.exchange.exports.document import run_document, run_json
 from runs.launch.inputs import find_newest_version
 from runs.launch.request import Request, request_runs
-from runs.launch.run_request import RunRequest
+from runs.launch.run_request import LimitedRequest
 from runs.launch.source_files import registry_from
 from runs.models import Launch, Run
 from runs.models.run import Trigger, run_with_uuid
@@ -54,7 +54,7 @@ Names = Annotated[list[Name], Field(max_length=50)]
 Address = Annotated[str, Field(max_length=2000, pattern=r"^(https?://\S+)?$")]
 
 
-class RunsIn(RunRequest):
+class RunsIn(LimitedRequest):
     """What to run: every combination of suite, target, model and guidance."""
 
     suites: Annotated[list[SuiteChoice | Name], Field(min_length=1, max_length=20)]
