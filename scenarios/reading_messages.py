@@ -5,10 +5,10 @@ Contents of files go once: a fixture names those of the upload by their hash.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 
-import msgspec
 from msgspec import Struct, msgpack
 
 from evaluators.model import CHECKED
@@ -47,7 +47,8 @@ class SuiteRead(Struct, frozen=True):
     lints: list[Problem]
     targets_text: str
     targets_file: str
-    settings: msgspec.Raw
+    settings: str
+    """As JSON, whose whole numbers may be longer than those of MessagePack."""
     solutions: dict[str, str]
 
 
@@ -59,6 +60,8 @@ class Answer(Struct, frozen=True):
     executables: list[str] = []
     name: str = ""
     suites: list[SuiteRead] = []
+    fault: str = ""
+    """The traceback of an error of evalhub's own."""
 
 
 encode = msgpack.encode
@@ -77,7 +80,7 @@ def describe_suite(suite: ParsedSuite, files: Mapping[str, bytes]) -> SuiteRead:
         lints=list(suite.lints),
         targets_text=suite.targets_text,
         targets_file=suite.targets_file,
-        settings=msgspec.Raw(msgpack.encode(dict(suite.settings))),
+        settings=json.dumps(dict(suite.settings)),
         solutions=dict(suite.solutions),
     )
 
@@ -107,7 +110,7 @@ def restore_suite(sent: SuiteRead, files: Mapping[str, bytes]) -> ParsedSuite:
         lints=tuple(sent.lints),
         targets_text=sent.targets_text,
         targets_file=sent.targets_file,
-        settings=msgpack.decode(sent.settings),
+        settings=json.loads(sent.settings),
         solutions=sent.solutions,
     )
 

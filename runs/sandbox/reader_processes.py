@@ -48,7 +48,7 @@ class ReaderProcesses(HelperProcesses):
         return Bundle(answer.name, answer.files, frozenset(answer.executables))
 
     def read_suites(self, bundle: Bundle, *, command_pattern: str, strict: bool) -> tuple[ParsedSuite, ...]:
-        """Return the suites in an upload's files."""
+        """Return the suites in an upload's files. Raises `RuntimeError` for a fault of evalhub's own."""
         job = job_of(bundle, command_pattern=command_pattern, strict=strict)
         answer = self._answer(job, LARGEST_ANSWER)
         return tuple(restore_suite(suite, bundle.files) for suite in answer.suites)
@@ -60,6 +60,8 @@ class ReaderProcesses(HelperProcesses):
             raise ReadersBusy(BUSY) from error
         except (HelperEnded, msgspec.DecodeError) as error:
             raise too_much(job.name, self._seconds) from error
+        if answer.fault:
+            raise RuntimeError(answer.fault)
         if answer.problems:
             raise ScenarioFileError(answer.problems)
         return answer

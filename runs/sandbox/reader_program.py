@@ -8,6 +8,7 @@ from __future__ import annotations
 import resource
 import signal
 import sys
+import traceback
 from contextlib import suppress
 
 from evaluators.patterns import set_runner
@@ -34,6 +35,9 @@ def answer_job(job: Job) -> Answer:
         return Answer(problems=list(error.problems))
     except (MemoryError, RecursionError):
         return Answer(problems=list(too_much(job.name).problems))
+    except Exception:
+        # Broad because who asked logs it, as if it had happened there.
+        return Answer(fault=traceback.format_exc())
 
 
 def main(seconds: float) -> None:

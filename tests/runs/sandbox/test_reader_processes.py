@@ -53,6 +53,13 @@ def test_suites_are_what_they_are_when_read_here(readers, folder):
     assert suites(readers, bundle) == here
 
 
+def test_settings_and_lints_come_with_the_suite(readers):
+    config = b'[profiles.long]\ntools = ["local"]\nunknown = 1\n'
+    (suite,) = suites(readers, Bundle("many", {"list.yaml": GOOD, "llm-tool-test-config.toml": config}))
+    assert suite.settings["profiles"]["long"]["tools"] == ["local"]
+    assert [lint.file for lint in suite.lints if "unknown" in lint.where] == ["llm-tool-test-config.toml"]
+
+
 def test_an_archive_is_what_it_is_when_read_here(readers):
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
