@@ -38,4 +38,4 @@ def wait_for_result(asked: GradeRequest | TargetTry, seconds: float) -> None:
     until = time.monotonic() + seconds
     while asked.result is None and time.monotonic() < until:
         time.sleep(POLL_SECONDS)
-        asked.refresh_from_db(fields=["result"])
+        asked.refresh_from_db()

@@ -2,13 +2,44 @@
 
 from __future__ import annotations
 
-import pytest
+import threading
 
+import pytest
+from django.db import connections
+
+from runs import tasks
 from runs.models import Target, TargetTry
+from runs.workers.worker_names import worker_name
 from tests.builders import make_target
 from tests.runs.jobs import do_job
 
 MOCK = {"definition": {"name": "local", "provider": "mock", "response": "hi"}}
+
+
+class AtOnce:
+    """Does a job while the request waits for it, in place of Celery."""
+
+    def send_task(self, name: str, args: tuple[int, ...]) -> None:
+        assert name == "runs.tasks.do_job"
+        threading.Thread(target=do_task, args=args).start()
+
+
+def do_task(job_id: int) -> None:
+    try:
+        tasks.do_job(job_id)
+    finally:
+        connections.close_all()
+
+
+at_once = AtOnce()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_who_waits_for_a_try_learns_who_made_it(api, project, settings):
+    settings.CELERY_APP = f"{__name__}.at_once"
+    make_target(project, "local")
+    found = api("runner").post("/target-tries?wait=20", {"target": "local", "prompt": "Go"}).json()
+    assert (found["state"], found["worker"]) == ("finished", worker_name())
 
 
 def test_a_target_is_added_and_replaced(api):
