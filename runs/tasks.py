@@ -66,7 +66,7 @@ long_jobs = BoundedSemaphore(settings.TASK_THREADS - 1)
 """Leaves a thread to preparations and the tick."""
 
 
-def check_batch(job: Job) -> None:
+def follow_batch(job: Job) -> None:
     """Ask a provider about a run's batch; start the run's trials when it has ended."""
     if not batches.check_batch(job):
         lane_pool.wake()
@@ -79,7 +79,7 @@ WORK: dict[str, Callable[[Job], object]] = {
     Job.Kind.GRADING: grade_request,
     Job.Kind.CHECK: answer_check,
     Job.Kind.TRY: try_target,
-    Job.Kind.BATCH: check_batch,
+    Job.Kind.BATCH: follow_batch,
     Job.Kind.CHANNEL: delivery.deliver_channel,
 }
 """What does each kind of job."""

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from evalhub.lib.busy import TryLater
 from scenarios import bundles
 from scenarios.bundles import Bundle
 from scenarios.formats import parse_files
@@ -15,17 +14,13 @@ from scenarios.formats.parsed import ParsedSuite
 
 
 class Reader(Protocol):
-    """Reads what people upload. Raises `ScenarioFileError`, and `ReadersBusy` where it can't be read now."""
+    """Reads what people upload. Raises `ScenarioFileError`, and `TryLater` where it can't be read now."""
 
     def read_upload(self, name: str, data: bytes) -> Bundle:
         """Return the files of an archive, or the single file."""
 
     def read_suites(self, bundle: Bundle, *, command_pattern: str, strict: bool) -> tuple[ParsedSuite, ...]:
         """Return the suites in an upload's files."""
-
-
-class ReadersBusy(TryLater):
-    """Files can't be read now."""
 
 
 class ReaderHere:
@@ -54,7 +49,7 @@ def set_reader(reader: Reader) -> None:
 
 
 def read_upload(name: str, data: bytes) -> Bundle:
-    """Return the files of an uploaded archive, or the single file. Raises `ScenarioFileError` and `ReadersBusy`."""
+    """Return the files of an uploaded archive, or the single file. Raises `ScenarioFileError` and `TryLater`."""
     return _readers[0].read_upload(name, data)
 
 
@@ -64,6 +59,6 @@ def read_suites(
     """Return the suites of a bundle.
 
     `command_pattern` is the project's, for scenarios without one. `strict` rejects eval cases that assert nothing or
-    have unknown keys. Raises `ScenarioFileError` with every problem of every file, and `ReadersBusy`.
+    have unknown keys. Raises `ScenarioFileError` with every problem of every file, and `TryLater`.
     """
     return _readers[0].read_suites(bundle, command_pattern=command_pattern, strict=strict)

@@ -18,7 +18,7 @@ from scenarios.formats.problems import Problem
 from scenarios.spec import ScenarioSpec
 
 
-class Job(Struct, frozen=True):
+class ReadingJob(Struct, frozen=True):
     """What to read: an upload's files out of `data`, or suites out of `files`."""
 
     name: str
@@ -52,7 +52,7 @@ class SuiteRead(Struct, frozen=True):
     solutions: dict[str, str]
 
 
-class Answer(Struct, frozen=True):
+class ReadingAnswer(Struct, frozen=True):
     """What came of a job: problems, or what was asked for."""
 
     problems: list[Problem] = []
@@ -65,8 +65,8 @@ class Answer(Struct, frozen=True):
 
 
 encode = msgpack.encode
-decode_job = msgpack.Decoder(Job).decode
-decode_answer = msgpack.Decoder(Answer).decode
+decode_job = msgpack.Decoder(ReadingJob).decode
+decode_answer = msgpack.Decoder(ReadingAnswer).decode
 
 
 def describe_suite(suite: ParsedSuite, files: Mapping[str, bytes]) -> SuiteRead:
@@ -122,9 +122,9 @@ def _restore_fixture(sent: Sequence[FileInFixture], by_hash: Mapping[str, bytes]
     )
 
 
-def job_of(bundle: Bundle, *, command_pattern: str, strict: bool) -> Job:
+def job_of(bundle: Bundle, *, command_pattern: str, strict: bool) -> ReadingJob:
     """Return the job that reads a bundle's suites."""
-    return Job(
+    return ReadingJob(
         name=bundle.name,
         files=dict(bundle.files),
         executables=sorted(bundle.executables),

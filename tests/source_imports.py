@@ -20,10 +20,10 @@ def modules(*parts: str) -> Iterator[Path]:
 def imports(tree: ast.AST) -> Iterator[tuple[int, str]]:
     """Give line and full dotted name of everything that is imported, also within functions."""
     for node in ast.walk(tree):
-        yield from imported(node)
+        yield from imports_of(node)
 
 
-def imported(node: ast.AST) -> Iterator[tuple[int, str]]:
+def imports_of(node: ast.AST) -> Iterator[tuple[int, str]]:
     """Give line and full dotted name of what one statement imports."""
     if isinstance(node, ast.Import):
         for alias in node.names:
@@ -46,7 +46,7 @@ def neighbours(trees: Mapping[str, ast.AST], *, in_functions: bool = False) -> d
     found: dict[str, set[str]] = {}
     for name, tree in trees.items():
         nodes = ast.walk(tree) if in_functions else loading(tree)
-        wanted = [each for node in nodes for _, each in imported(node)]
+        wanted = [each for node in nodes for _, each in imports_of(node)]
         # What is imported is a module, or a name in one.
         modules = (each if each in trees else each.rpartition(".")[0] for each in wanted)
         found[name] = {module for module in modules if module in trees}
@@ -63,7 +63,7 @@ def circle(graph: Mapping[str, set[str]]) -> list[str]:
     return []
 
 
-def dotted(path: Path) -> str:
+def module_name(path: Path) -> str:
     """Return the name by which a module is imported."""
     return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
 

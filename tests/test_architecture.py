@@ -9,7 +9,7 @@ from functools import cache
 
 import pytest
 
-from tests.source_imports import ROOT, circle, dotted, imports, modules, neighbours, read
+from tests.source_imports import ROOT, circle, imports, module_name, modules, neighbours, read
 
 ORDER = ("evaluators", "scenarios", "runs", "evalhub")
 """From the bottom to the top: a package imports only from those before it."""
@@ -189,7 +189,7 @@ def faults(graph: Mapping[str, set[str]]) -> list[str]:
 
 @cache
 def graph_of_runs() -> dict[str, set[str]]:
-    return neighbours({dotted(path): read(path) for path in modules("runs")}, in_functions=True)
+    return neighbours({module_name(path): read(path) for path in modules("runs")}, in_functions=True)
 
 
 @pytest.mark.parametrize("package", ORDER[:-1])
@@ -229,7 +229,7 @@ def test_leaves_import_neither_scenarios_nor_runs() -> None:
 
 def test_no_modules_import_each_other_in_a_circle() -> None:
     """Also not for their types alone."""
-    graph = neighbours({dotted(path): read(path) for path in modules(*ORDER)})
+    graph = neighbours({module_name(path): read(path) for path in modules(*ORDER)})
     assert {name.partition(".")[0] for name in graph} == set(ORDER)
     assert circle(graph) == []
 
@@ -265,7 +265,7 @@ def test_rooms_are_in_the_order_of_the_architecture_page() -> None:
 
 
 def test_folders_of_evaluators_import_in_no_circle() -> None:
-    found = rooms(neighbours({dotted(path): read(path) for path in modules("evaluators")}))
+    found = rooms(neighbours({module_name(path): read(path) for path in modules("evaluators")}))
     assert "evaluators.grading" in found
     assert circle(found) == []
 

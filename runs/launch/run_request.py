@@ -15,22 +15,22 @@ from pydantic import AfterValidator, ConfigDict, Field
 
 from evalhub.lib.storable_text import Text, storable_text
 from evalhub.teams.models import priority_named
+from evalhub.web.rest.request_body import Name
 from runs.launch.request import Request
 from runs.models.run_options import (
     AMOUNT,
     Asked,
+    AskedBaseline,
+    AskedDollars,
+    AskedJudgeModel,
     AskedOptions,
-    Baseline,
-    Dollars,
-    JudgeModel,
+    AskedSeconds,
     RunOptions,
-    Seconds,
     Selection,
 )
 from scenarios.models import Guidance, SuiteVersion
 
 SCENARIOS, TARGETS, LABELS = "what to run", "on what", "labels stored with the run"
-Name = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(storable_text)]
 Names = list[Name]
 FewNames = Annotated[Names, Field(max_length=50)]
 
@@ -80,12 +80,12 @@ class RunRequest(AskedOptions):
             hint="Comma-separated scenario names.",
         ),
     ] = []
-    timeout_seconds: Annotated[Seconds, Field(le=86_400)] = None
+    timeout_seconds: Annotated[AskedSeconds, Field(le=86_400)] = None
     """For scenarios without their own limit."""
-    max_usd: Annotated[Dollars, Field(le=1_000_000)] = None
+    max_usd: Annotated[AskedDollars, Field(le=1_000_000)] = None
     """Budget of the launch: once its runs cost this much, no further trial starts."""
-    judge_model: Annotated[JudgeModel, Field(max_length=200), AfterValidator(storable_text)] = ""
-    baseline: Annotated[Baseline, Field(max_length=40), AfterValidator(storable_text)] = ""
+    judge_model: Annotated[AskedJudgeModel, Field(max_length=200), AfterValidator(storable_text)] = ""
+    baseline: Annotated[AskedBaseline, Field(max_length=40), AfterValidator(storable_text)] = ""
     """A run's number or UUID, or last-pass. Default: the pinned baseline."""
     tool_version: Annotated[
         Text,

@@ -37,7 +37,7 @@ class Asked:
 
 
 AMOUNT, JUDGE, COMPARISON, OUTPUT = "how many, how long", "judge", "compare with", "output"
-JudgeModel = Annotated[
+AskedJudgeModel = Annotated[
     str,
     Asked(
         JUDGE,
@@ -46,7 +46,7 @@ JudgeModel = Annotated[
         more=True,
     ),
 ]
-Baseline = Annotated[
+AskedBaseline = Annotated[
     str,
     Asked(
         COMPARISON,
@@ -56,7 +56,7 @@ Baseline = Annotated[
         hint="A run number or last-pass; replaces the choice in the list.",
     ),
 ]
-Seconds = Annotated[
+AskedSeconds = Annotated[
     float | None,
     Field(gt=0, allow_inf_nan=False),
     Asked(
@@ -68,7 +68,7 @@ Seconds = Annotated[
         more=True,
     ),
 ]
-Dollars = Annotated[
+AskedDollars = Annotated[
     float | None,
     Field(gt=0, allow_inf_nan=False),
     Asked(
@@ -129,12 +129,12 @@ class AskedOptions(BaseModel):
         bool, Asked(AMOUNT, "reuse earlier passes with the same inputs; single trials only")
     ] = False
     """Reuse earlier passes with the same inputs; for single trials only."""
-    timeout_seconds: Seconds = None
+    timeout_seconds: AskedSeconds = None
     """For scenarios without their own limit."""
-    max_usd: Dollars = None
+    max_usd: AskedDollars = None
     """Budget of the launch: once its runs cost this much, no further trial starts."""
     judge: Annotated[bool, Asked(JUDGE, "skip the judge")] = True
-    judge_model: JudgeModel = ""
+    judge_model: AskedJudgeModel = ""
     """A target's name or a model id; empty means the default judge."""
     threshold: Annotated[
         float | None,
@@ -148,7 +148,7 @@ class AskedOptions(BaseModel):
         ),
     ] = None
     """The mean of evaluators that a trial needs to pass; overrides the suite's."""
-    baseline: Baseline = ""
+    baseline: AskedBaseline = ""
     """A run's number or UUID, or last-pass. Default: the pinned baseline."""
     experiment: Annotated[bool, Asked(COMPARISON, "compare it, but never as a baseline or alert")] = False
     """Compared like others, but never a baseline and never an alert."""

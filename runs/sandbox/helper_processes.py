@@ -11,9 +11,6 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-MOST_BYTES = 1 << 20
-"""Of an answer that is only a few values."""
-
 
 class HelpersBusy(Exception):
     """No process became free in time."""
@@ -31,11 +28,18 @@ class HelperProcesses:
     """
 
     def __init__(
-        self, command: Sequence[str], *, most: int, patience: float, environment: dict[str, str] | None = None
+        self,
+        command: Sequence[str],
+        *,
+        most: int,
+        wait: float,
+        patience: float,
+        environment: dict[str, str] | None = None,
     ) -> None:
-        """`patience` is how many seconds to wait for a free process, and for its answer."""
+        """`wait` is how many seconds to wait for a free process, `patience` for its answer."""
         self._command = list(command)
         self._most = most
+        self._wait = wait
         self._patience = patience
         self._environment = environment or {}
         self._forget()
@@ -47,9 +51,9 @@ class HelperProcesses:
         self._free = threading.BoundedSemaphore(self._most)
         self.idle: list[subprocess.Popen[bytes]] = []
 
-    def ask(self, job: bytes, most: int = MOST_BYTES) -> bytes:
-        """Return the answer to a job. Raises `HelpersBusy`, and `HelperEnded` also for an answer of more bytes."""
-        if not self._free.acquire(timeout=self._patience):
+    def ask(self, job: bytes, most: int | None = None) -> bytes:
+        """Return the answer to a job. Raises `HelpersBusy`, and `HelperEnded` also for an answer of more than `most` bytes."""
+        if not self._free.acquire(timeout=self._wait):
             raise HelpersBusy
         try:
             with self._helper() as helper:
@@ -81,7 +85,7 @@ class HelperProcesses:
             start_new_session=True,
         )
 
-    def _send(self, helper: subprocess.Popen[bytes], job: bytes, most: int) -> bytes:
+    def _send(self, helper: subprocess.Popen[bytes], job: bytes, most: int | None) -> bytes:
         assert helper.stdin and helper.stdout  # noqa: S101 (both are pipes)
         try:
             helper.stdin.write(len(job).to_bytes(4) + job)
@@ -89,7 +93,7 @@ class HelperProcesses:
             until = time.monotonic() + self._patience
             descriptor = helper.stdout.fileno()
             length = int.from_bytes(_read(descriptor, 4, until))
-            if length > most:
+            if most is not None and length > most:
                 raise HelperEnded
             return _read(descriptor, length, until)
         except (EOFError, OSError, TimeoutError) as error:

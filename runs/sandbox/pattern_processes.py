@@ -25,7 +25,7 @@ class PatternProcesses(HelperProcesses):
     """Helpers that search texts for patterns."""
 
     def __init__(self) -> None:
-        super().__init__([sys.executable, "-I", str(HELPER)], most=MOST, patience=PATIENCE)
+        super().__init__([sys.executable, "-I", str(HELPER)], most=MOST, wait=PATIENCE, patience=PATIENCE)
 
     def __call__(self, engine: Engine, source: str, text: str | None, seconds: float) -> PatternAnswer:
         """Return a helper's answer within so many seconds of processor time."""

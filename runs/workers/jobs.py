@@ -94,7 +94,7 @@ def end_lost() -> None:
     with write_transaction():
         for job in lost.select_for_update():
             if job.kind in LOST:
-                _END[Kind(job.kind)](job.subject, LOST[Kind(job.kind)])
+                _END[Kind(job.kind)](job, LOST[Kind(job.kind)])
                 job.delete()
             else:
                 Job.objects.filter(pk=job.pk).update(token="", due=0.0)
@@ -112,31 +112,32 @@ def _own_row(job: Job) -> QuerySet[Job]:
     return Job.objects.filter(pk=job.pk, token=job.token)
 
 
-def _end_proof(subject: int, sentence: str) -> object:
-    asked = SuiteProof.objects.filter(pk=subject, finished=None)
+def _end_proof(job: Job, sentence: str) -> object:
+    asked = SuiteProof.objects.filter(pk=job.subject, finished=None)
     return asked.update(finished=timezone.now(), error=sentence)
 
 
-def _end_reassessment(subject: int, sentence: str) -> object:
-    asked = Reassessment.objects.filter(pk=subject, finished=None)
+def _end_reassessment(job: Job, sentence: str) -> object:
+    asked = Reassessment.objects.filter(pk=job.subject, finished=None)
     return asked.update(finished=timezone.now(), error=sentence)
 
 
-def _end_grading(subject: int, sentence: str) -> object:
+def _end_grading(job: Job, sentence: str) -> object:
     refusal = GradeRequest.refusal(sentence, "grade/lost")
-    return GradeRequest.objects.filter(pk=subject, result__isnull=True).update(result=refusal)
+    return GradeRequest.objects.filter(pk=job.subject, result__isnull=True).update(result=refusal)
 
 
-def _end_check(subject: int, sentence: str) -> object:
-    return TargetCheck.objects.filter(pk=subject, at=None).update(at=timezone.now(), sentence=sentence)
+def _end_check(job: Job, sentence: str) -> object:
+    asked = TargetCheck.objects.filter(pk=job.subject, at=None)
+    return asked.update(at=timezone.now(), worker=job.worker, sentence=sentence)
 
 
-def _end_try(subject: int, sentence: str) -> object:
+def _end_try(job: Job, sentence: str) -> object:
     refusal = {"error": sentence, "error_kind": "lost"}
-    return TargetTry.objects.filter(pk=subject, result__isnull=True).update(result=refusal)
+    return TargetTry.objects.filter(pk=job.subject, result__isnull=True).update(result=refusal)
 
 
-_END: dict[Kind, Callable[[int, str], object]] = {
+_END: dict[Kind, Callable[[Job, str], object]] = {
     Kind.PROOF: _end_proof,
     Kind.REASSESSMENT: _end_reassessment,
     Kind.GRADING: _end_grading,

@@ -47,7 +47,7 @@ def empty_database(tmp_path, django_db_blocker) -> Iterator[str]:
         cursor.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
-def upgraded(address: str, *words: str) -> dict[str, Any]:
+def upgrade(address: str, *words: str) -> dict[str, Any]:
     environment = {**os.environ, "DATABASE_URL": address}
     ended = subprocess.run(
         [sys.executable, "-m", *words],
@@ -65,7 +65,7 @@ def upgraded(address: str, *words: str) -> dict[str, Any]:
 @pytest.mark.slow
 @pytest.mark.parametrize("version", ["release_0_1_1"])
 def test_an_upgrade_keeps_runs_and_every_page(version, empty_database, db):
-    after = upgraded(empty_database, "tests.upgrade", version)
+    after = upgrade(empty_database, "tests.upgrade", version)
     assert after["runs"] == RUNS
     assert after["trials"] == {"pass": 85, "fail": 27}
     assert len(after["pages"]) > 90
@@ -84,7 +84,7 @@ LOST = "Its worker was lost."
 @pytest.mark.slow
 @pytest.mark.database
 def test_open_work_of_each_kind_ends_once(empty_database):
-    after = upgraded(empty_database, "tests.upgrade.open_work")
+    after = upgrade(empty_database, "tests.upgrade.open_work")
     assert after["jobs"] == {
         "proof": 2,
         "reassessment": 2,

@@ -97,7 +97,6 @@ MORE = (
 SOURCES = ("seed", "snapshot", "registry", "descriptions")
 LEAST = 0.0001
 """The least of a number that must be more than 0."""
-LONGEST_LIST = 50_000
 
 
 def form_field(each: AskedField) -> forms.Field:
@@ -107,7 +106,7 @@ def form_field(each: AskedField) -> forms.Field:
     if each.kind is bool:
         return forms.BooleanField(required=False, initial=each.default, **shared)
     if each.kind is list or each.kind is str:
-        longest = LONGEST_LIST if each.kind is list else each.longest
+        longest = each.longest if each.kind is str else None
         return forms.CharField(required=False, max_length=longest, **shared)
     shared |= {
         "min_value": LEAST if each.above == 0 else each.least,
@@ -282,6 +281,7 @@ class RunForm(forms.Form):
         return given
 
     def _read_asked(self, given: dict[str, Any]) -> None:
+        """Set `asked`, or say at each field what is wrong with it."""
         values = {name: given[name] for name in ASKED if name in given}
         for name, each in ASKED.items():
             if each.kind is list and name in values:
@@ -292,7 +292,7 @@ class RunForm(forms.Form):
         values["baseline"] = given.get("baseline") or given.get("baseline_run", "")
         values["priority"] = given.get("priority") or Priority.NORMAL.label
         try:
-            self._asked: RunRequest = LimitedRequest(**values)
+            self.asked: RunRequest = LimitedRequest(**values)
         except ValidationError as error:
             for problem in error.errors():
                 name = str(problem["loc"][0])
@@ -342,12 +342,8 @@ class RunForm(forms.Form):
         """Return the suite version uploaded last. Requires a valid form."""
         return self._offer.versions[self.cleaned_data["suite"]]
 
-    def asked(self) -> RunRequest:
-        """Return what is asked. Requires a valid form."""
-        return self._asked
-
     def request(self) -> Request:
         """Return the request. Requires a valid form."""
         given = self.cleaned_data
         guidance = [*given["guidance"], *([self.laid] if self.laid else [])]
-        return self._asked.resolve([self.version], guidance, **{name: given[name] for name in SOURCES})
+        return self.asked.resolve([self.version], guidance, **{name: given[name] for name in SOURCES})

@@ -98,7 +98,7 @@ class NewRunPage:
         cost = estimate.chosen.cost
         expected = cost.expected if cost else None
         warning = budget_warning(expected, request.options.max_usd) or month_warning(self.project, expected)
-        command = as_command(self.form.asked(), request, guidance, self.form.document_argument)
+        command = as_command(self.form.asked, request, guidance, self.form.document_argument)
         looks = look_plan(estimate.runs, request)
         return Plan(planned, estimate, command, warning=warning, looks=looks)
 

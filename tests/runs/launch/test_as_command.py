@@ -50,7 +50,7 @@ def asked(project, version, **fields):
     offer = run_choices(project, now=timezone.now())
     form = RunForm(offer, given)
     assert form.is_valid(), form.errors
-    return form.request(), as_command(form.asked(), form.request(), offer.guidance_of(form.version.suite))
+    return form.request(), as_command(form.asked, form.request(), offer.guidance_of(form.version.suite))
 
 
 def stored(launch):

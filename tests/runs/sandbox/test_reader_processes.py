@@ -12,11 +12,12 @@ from pathlib import Path
 import psutil
 import pytest
 
+from evalhub.lib.busy import TryLater
 from runs.sandbox import reader_processes
 from runs.sandbox.reader_processes import ReaderProcesses
 from scenarios.bundles import Bundle, read_path
 from scenarios.formats.problems import MOST_PROBLEMS, ScenarioFileError
-from scenarios.reading import ReaderHere, ReadersBusy
+from scenarios.reading import ReaderHere
 
 ROOT = Path(__file__).resolve().parents[3]
 EXAMPLES = sorted(path for path in (ROOT / "scenarios" / "examples").iterdir() if path.is_dir())
@@ -76,7 +77,7 @@ def test_an_archive_is_what_it_is_when_read_here(readers):
 
 def test_what_takes_too_long_is_refused_in_a_sentence(monkeypatch):
     # A reader that only waits, so that no file of today's has to take ten seconds.
-    monkeypatch.setattr(reader_processes, "PROGRAM", "import time; time.sleep(60)  # {}")
+    monkeypatch.setattr(reader_processes, "PROGRAM", "import time; time.sleep(60)  # {} {}")
     monkeypatch.setattr(reader_processes, "PATIENCE", 0.5)
     readers = ReaderProcesses()
     began = time.monotonic()
@@ -88,34 +89,36 @@ def test_what_takes_too_long_is_refused_in_a_sentence(monkeypatch):
     assert readers.idle == []
 
 
-def test_what_takes_too_much_memory_is_refused_and_the_next_upload_is_read(readers):
-    # A tar of one hole is unpacked before its size is known to be too much.
-    text = "a: [" + "[" * 20 + ",".join(["x"] * 3_000_000) + "]" * 20 + "]"
-    with pytest.raises(ScenarioFileError):
-        suites(readers, Bundle("big", {"big.yaml": text.encode()}))
-    assert suites(readers, Bundle("greet", {"greet.yaml": GOOD}))
+def test_what_takes_too_much_memory_is_refused_and_the_next_upload_is_read():
+    readers = ReaderProcesses(memory=128 << 20)
+    large = Bundle("big", {"list.yaml": GOOD, "data.json": b"[" + b"0," * 900_000 + b"0]"})
+    assert suites(HERE, large)
+    with pytest.raises(ScenarioFileError) as refused:
+        suites(readers, large)
+    assert [each.id for each in refused.value.problems] == ["bundle/too-much-to-read"]
+    assert suites(readers, Bundle("list", {"list.yaml": GOOD}))
+    readers.close()
 
 
-def test_a_third_upload_at_once_is_told_to_wait(monkeypatch):
-    monkeypatch.setattr(reader_processes, "PROGRAM", "import time; time.sleep(60)  # {}")
-    monkeypatch.setattr(reader_processes, "PATIENCE", 1.0)
+def test_who_finds_no_free_process_is_told_to_try_again(monkeypatch):
+    monkeypatch.setattr(reader_processes, "PROGRAM", "import time; time.sleep(60)  # {} {}")
+    monkeypatch.setattr(reader_processes, "WAIT", 0.2)
+    monkeypatch.setattr(reader_processes, "PATIENCE", 2.0)
     readers = ReaderProcesses()
-    found: list[Exception] = []
+    found: list[type[Exception]] = []
 
     def read() -> None:
         try:
-            suites(readers, Bundle("greet", {"greet.yaml": b"a: 1"}))
-        except (ScenarioFileError, ReadersBusy) as error:
-            found.append(error)
+            suites(readers, Bundle("list", {"list.yaml": GOOD}))
+        except (ScenarioFileError, TryLater) as error:
+            found.append(type(error))
 
     threads = [threading.Thread(target=read) for _ in range(3)]
     for thread in threads:
         thread.start()
-        time.sleep(0.05)
     for thread in threads:
         thread.join()
-    assert sorted(type(each).__name__ for each in found).count("ReadersBusy") <= 1
-    assert len(found) == 3
+    assert found == [TryLater, ScenarioFileError, ScenarioFileError]
 
 
 def test_a_reader_ends_with_whoever_asked_it():

@@ -110,10 +110,10 @@ def test_a_lost_message_is_sent_again_while_somebody_may_wait():
 
 def test_a_check_whose_worker_was_lost_says_so():
     check = request_check(make_target(make_project()), by=None)
-    jobs.take(job_of(check).pk)
+    job = jobs.take(job_of(check).pk)
     lapse_jobs()
     jobs.end_lost()
     check.refresh_from_db()
-    assert (check.at is not None, check.available) == (True, None)
+    assert (check.at is not None, check.available, check.worker) == (True, None, job.worker)
     assert check.sentence == "Its worker was lost. Check the target again."
     assert not Job.objects.exists()

@@ -13,7 +13,7 @@ FORMATS = ROOT / "docs/formats"
 
 def ids_in_code():
     files = [*(ROOT / "scenarios").glob("*.py"), *(ROOT / "scenarios/formats").rglob("*.py")]
-    files.append(ROOT / "runs/sandbox/reader_limits.py")
+    files.append(ROOT / "runs/sandbox/reader_program.py")
     return {id for file in files for id in re.findall(r'"((?:format|bundle)/[a-z-]+)"', file.read_text())}
 
 

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from evalhub.lib.busy import TryLater
 from runs.sandbox.reader_processes import BUSY, ReaderProcesses
 from scenarios.models import Suite
-from scenarios.reading import ReaderHere, ReadersBusy, set_reader
+from scenarios.reading import ReaderHere, set_reader
 from tests.web.screen import parse
 from tests.web.suites.test_uploads import BAD, GOOD, upload
 
@@ -47,7 +48,7 @@ class AlwaysBusy(ReaderHere):
     """Stands for a server that reads other uploads."""
 
     def read_suites(self, *_, **__):
-        raise ReadersBusy(BUSY)
+        raise TryLater(BUSY)
 
 
 @pytest.fixture
