@@ -6,7 +6,6 @@ then, and what the worker stores later is refused; a batch and a channel's messa
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Sequence
 
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
@@ -21,8 +20,6 @@ from runs.models.labels import LabelsWithin
 from runs.workers.holds import is_ours
 from runs.workers.labels import own_labels
 from runs.workers.worker_names import worker_name
-
-logger = logging.getLogger(__name__)
 
 Kind = Job.Kind
 LOST = {
@@ -58,7 +55,7 @@ def take(job_id: int) -> Job | None:
             return free.update(attempts=F("attempts") + 1, **values) == 1
 
     taken = retry_when_lost(claim, committed=lambda: held.exists() or None)
-    return held.select_related("launch").first() if taken else None
+    return held.first() if taken else None
 
 
 def hold(job: Job) -> None:
