@@ -7,11 +7,11 @@ from django.urls import reverse
 
 from evalhub.startup import set_up
 from runs.sandbox.reader_processes import ReaderProcesses
-from scenarios.reading import set_reader
+from scenarios.reading import set_caller
 
 set_up()
 # Its processes start when a file is uploaded, which is after gunicorn forked.
-set_reader(ReaderProcesses())
+set_caller(ReaderProcesses())
 application = get_wsgi_application()
 # The first address loads the code of every page, and templates compile: before gunicorn forks, so that its processes
 # share both and no request waits.

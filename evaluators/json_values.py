@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 from typing import NoReturn
 
+from evalhub.lib.limits import DEEPEST_JSON
 from evaluators.model import Json
 
-DEEPEST = 60
-"""Levels of lists and objects within each other that are kept."""
-CUT = f"[nested more than {DEEPEST} levels]"
+CUT = f"[nested more than {DEEPEST_JSON} levels]"
 _INDENTED = json.JSONEncoder(indent=2, ensure_ascii=False)
 
 
@@ -41,7 +40,7 @@ def json_output(stdout: str) -> Json:
     return None
 
 
-def cut_deep(value: Json, levels: int = DEEPEST) -> Json:
+def cut_deep(value: Json, levels: int = DEEPEST_JSON) -> Json:
     """Return the value with `CUT` in place of what is nested too deep to be stored, shown and exported."""
     if not isinstance(value, dict | list):
         return value

@@ -15,10 +15,7 @@ MAX_ARCHIVE_BYTES = 50 * 1024 * 1024
 MAX_MEMBERS = 5_000
 MAX_FILE_BYTES = 20 * 1024 * 1024
 MAX_TOTAL_BYTES = 100 * 1024 * 1024
-MAX_RATIO = 200
-"""The highest compression ratio, beyond the first mebibyte of a member."""
 MAX_PATH = 400
-MAX_FOLDERS = 20
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 _LITTER = {".DS_Store", "Thumbs.db"}
@@ -78,8 +75,8 @@ def check_path(archive: str, path: str) -> None:
         raise bundle_error(archive, path, "The path contains '..'.", fix, "bundle/upward-path")
     if "" in parts or "." in parts:
         raise bundle_error(archive, path, "The path has an empty part or '.'.", fix, "bundle/bad-path")
-    if len(path.encode()) > MAX_PATH or len(parts) > MAX_FOLDERS:
-        what = f"The path is longer than {MAX_PATH} bytes or {MAX_FOLDERS} parts."
+    if len(path.encode()) > MAX_PATH:
+        what = f"The path is longer than {MAX_PATH} bytes."
         raise bundle_error(archive, path, what, "Shorten it.", "bundle/long-path")
 
 

@@ -13,7 +13,7 @@ from enum import StrEnum
 from functools import lru_cache
 from math import ceil, sqrt
 from statistics import NormalDist
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evaluators.statistics.error_shares import ONE_LOOK, PASS_RATE_SHARE, SCENARIOS_SHARE, Levels
 from evaluators.statistics.measure_change import Sample, arms_of
@@ -98,6 +98,42 @@ class Look:
     def levels(self) -> Levels:
         """The levels for the verdict after this look."""
         return Levels(self.level, self.table_level)
+
+
+@dataclass(frozen=True)
+class StoredLook:
+    """A look as `Run.looks` keeps it."""
+
+    against: int
+    """Key of the run that it compared with."""
+    trials: tuple[int, int]
+    """Trials so far that count, before and after."""
+    most: tuple[int, int]
+    """The most trials of one scenario among them."""
+    scenarios: int
+    """Scenarios that both sides have results of."""
+    fractions: tuple[float, float]
+    """The information of the pass rate and of the table as shares of those at the limit."""
+    information: tuple[float, float]
+    """The same in units of one trial's variance."""
+    p: float
+    level: float
+    table_p: float
+    table_level: float
+    decision: LookDecision
+    undecided: tuple[str, ...] = ()
+    """The scenarios that got trials next."""
+    reason: str = ""
+    """Why no trial followed although the limit of trials wasn't reached."""
+
+    @property
+    def levels(self) -> Levels:
+        """The levels for the verdict after this look."""
+        return Levels(self.level, self.table_level)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the look for `Run.looks`."""
+        return {**vars(self), "decision": self.decision.value}
 
 
 def spent_error(fraction: float, alpha: float) -> float:

@@ -12,12 +12,11 @@ from typing import NamedTuple
 
 import msgspec
 
+from evalhub.lib.limits import LONGEST_NAME
 from evaluators.tool_use.shell import segments
 
 MOST_ALIGNED = 200
 """The most commands of a trial that are aligned: the time grows with the product of both numbers."""
-LONGEST_KEY = 120
-"""Characters."""
 _LONGEST_LINE = 4_000
 """Characters of a line that are searched for flags."""
 _SAME, _RELATED, _OTHER, _GAP = 4, 1, -1, -1
@@ -56,7 +55,7 @@ def _argument_names(given: str) -> list[str]:
 
 
 def _cut(key: str) -> str:
-    return key if len(key) <= LONGEST_KEY else f"{key[: LONGEST_KEY - 1]}…"
+    return key if len(key) <= LONGEST_NAME else f"{key[: LONGEST_NAME - 1]}…"
 
 
 def align(before: Sequence[str], after: Sequence[str]) -> list[Pair]:

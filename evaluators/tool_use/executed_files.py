@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from evalhub.lib.limits import LONGEST_TEXT
 from evaluators.tool_use.launchers import SHELLS
 from evaluators.tool_use.shell import LaunchedCommand, Segment, read_line
 
@@ -25,8 +26,6 @@ FIXTURE_VARIABLE = "LLM_TOOL_TEST_FIXTURE_DIR"
 MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
 PYTEST_SETTINGS = ("pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
 PACKAGE = "package.json"
-_LONGEST_SCRIPT = 200_000
-"""Characters of a script that are read."""
 _PYTHON = re.compile(r"(?:python|pypy)[\d.]*")
 _WITHOUT_FOLDER = re.compile(r"-[A-Za-z]*[IP][A-Za-z]*")
 """Options of Python with which it doesn't look for modules beside the script."""
@@ -163,7 +162,7 @@ class _Finder:
         text = None if in_script else self.read(path)
         if text is None:
             return
-        text = text[:_LONGEST_SCRIPT]
+        text = text[:LONGEST_TEXT]
         found = _SHEBANG.match(text)
         interpreter = interpreter or (found[1] if found else "")
         if interpreter in SHELLS:
@@ -198,7 +197,7 @@ class _Finder:
                 continue
             self.files.add(path)
             text = None if in_script else self.read(path)
-            for line in (text or "")[:_LONGEST_SCRIPT].replace("\\\n", " ").splitlines():
+            for line in (text or "")[:LONGEST_TEXT].replace("\\\n", " ").splitlines():
                 if line.startswith("\t"):
                     self.line(line.strip().lstrip("@-+"), folder, in_script=True)
                 elif line.split()[:1] in (["include"], ["-include"], ["sinclude"]):

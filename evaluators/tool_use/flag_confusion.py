@@ -12,6 +12,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+from evalhub.lib.limits import LONGEST_NAME
 from evaluators.model import Command, Json
 from evaluators.tool_use.help_pages import HelpPage
 from evaluators.tool_use.mcp_arguments import ArgumentProblemKind, argument_problems
@@ -25,8 +26,6 @@ NEAR = 65.0
 `fuzz.ratio`). `--fmt` and `--format` have 67, `--json` and `--format` 20. Options whose words all occur in the flag are near too."""
 TOOL = ""
 """The key of the tool's own help page."""
-LONGEST_NAME = 80
-"""Characters of a flag that are kept."""
 
 
 class ConfusionKind(StrEnum):

@@ -8,6 +8,8 @@ from functools import lru_cache
 
 import re2
 
+from evaluators.patterns import LONGEST
+
 DEFAULT_PATTERNS = (
     "**/*.instructions.md",
     "**/instructions/**",
@@ -16,7 +18,6 @@ DEFAULT_PATTERNS = (
 )
 """The patterns without `guideline_patterns` in any settings file."""
 
-LONGEST_PATTERN = 1_000
 
 _PART = re.compile(r"(?:^|(?<=/))\*\*/|/\*\*$|\*+|\?|[{},]|[^*?{},/]+|/")
 
@@ -43,8 +44,8 @@ def _default(patterns: Sequence[str] | None) -> Sequence[str]:
 def matcher(pattern: str) -> Callable[[str], object]:
     """Return a function that matches paths against a glob in linear time. Raises `BadGlob`."""
     glob = pattern.replace("\\", "/").removeprefix("./")
-    if not glob.strip() or len(glob) > LONGEST_PATTERN:
-        raise BadGlob(f"A pattern must have 1 to {LONGEST_PATTERN} characters.")
+    if not glob.strip() or len(glob) > LONGEST:
+        raise BadGlob(f"A pattern must have 1 to {LONGEST} characters.")
     if not _is_balanced(glob):
         raise BadGlob(f"The braces of '{pattern}' do not match. Write them as in *.{{md,txt}}.")
     fullmatch: Callable[[str], object] = re2.compile("(?s)" + "".join(_translate(glob))).fullmatch

@@ -13,6 +13,7 @@ from itertools import product
 
 from msgspec import Struct
 
+from evalhub.lib.limits import LONGEST_TEXT
 from evaluators.tool_use.shell import Segment, ShellLine
 from evaluators.tool_use.shell_stated import Stated, echoed_line, stated_statuses
 from evaluators.tool_use.shell_syntax import (
@@ -31,8 +32,6 @@ from evaluators.tool_use.shell_syntax import (
 
 FAILED = -1_000_000
 """In place of an exit code: it failed with an unknown one."""
-MOST_OUTPUT = 200_000
-"""Characters of an output that are searched; agents cut longer ones."""
 _MOST_ENUMERATED = 8
 """Commands of a chain whose outcomes are enumerated."""
 _ALWAYS_SUCCEED = frozenset(["true", ":", "echo", "printf", "sleep", "pwd", "set", "export", "wait"])
@@ -96,7 +95,7 @@ class _Ends:
 
     def __init__(self, line: ShellLine, output: str | None) -> None:
         self.segments = line.segments
-        self.output = output if output is None or len(output) <= MOST_OUTPUT else None
+        self.output = output if output is None or len(output) <= LONGEST_TEXT else None
         self.lines = frozenset(each.strip() for each in (self.output or "").split("\n"))
         self.stated: Stated = stated_statuses(line, self.output or "")
         self.found: dict[int, Ending] = {}

@@ -14,6 +14,7 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
+from evalhub.lib.limits import LONGEST_LINE
 from evaluators.patterns import compile_pattern
 from evaluators.tool_use.error_text import exit_code_in_text, stated_exit_code
 from evaluators.tool_use.shell import PROMPT, without_ansi
@@ -31,7 +32,6 @@ from evaluators.tool_use.tool_commands import (
 
 WINDOW = 20
 """Lines after a command that are searched for its exit code."""
-LONGEST_JSON_LINE = 256_000
 
 _FENCE = re.compile(r"^\s*(```|~~~)\s*([\w+-]*)\s*$")
 _CALL = re.compile(
@@ -369,7 +369,7 @@ def _is_json(line: str) -> bool:
 
 def _in_json(line: str, matcher: Matcher) -> list[FoundCommand]:
     """Return what the pattern finds in a line of an unknown JSON form."""
-    match = compile_pattern(matcher.pattern).search(line[:LONGEST_JSON_LINE])
+    match = compile_pattern(matcher.pattern).search(line[:LONGEST_LINE])
     if match is None:
         return []
     return [FoundCommand(match.text, match.sub, 0, end="estimated")]

@@ -9,6 +9,7 @@ from functools import lru_cache
 import msgspec
 from msgspec import Struct
 
+from evalhub.lib.limits import LONGEST_LINE
 from evaluators.model import Command, End, Json
 from evaluators.patterns import compile_pattern, leading_word, required_literal
 from evaluators.tool_use.calls import Call
@@ -26,8 +27,6 @@ HELP = "help"
 MOST_COMMANDS = 50_000
 """Commands of a transcript that are counted; an agent can write millions in one line."""
 
-LONGEST_SHELL_LINE = 256_000
-"""Characters of a shell call or line that are searched for commands."""
 
 _CACHED_LENGTH = 2_000
 """The longest line in a cache, in characters, to limit memory."""
@@ -306,12 +305,12 @@ def _of_tool_call(call: Call) -> tuple[FoundCommand, int]:
 
 def searchable_part(line: str, matcher: Matcher) -> str:
     """Return the part of a line that can have commands. Raises `TooManyCommands` if it is too long to be searched."""
-    rest = line[LONGEST_SHELL_LINE:]
+    rest = line[LONGEST_LINE:]
     if rest and matcher.literal() in rest:
         raise TooManyCommands(
-            f"A command line has more than {LONGEST_SHELL_LINE:,} characters. Its commands can't be counted."
+            f"A command line has more than {LONGEST_LINE:,} characters. Its commands can't be counted."
         )
-    return line[:LONGEST_SHELL_LINE]
+    return line[:LONGEST_LINE]
 
 
 class MatchedLine(Struct, frozen=True):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import msgspec
 
-from evaluators.json_values import DEEPEST, cut_deep
+from evalhub.lib.limits import DEEPEST_JSON
+from evaluators.json_values import cut_deep
 from evaluators.model import Event, Transcript
 
-_PROBLEM = f"Values nested more than {DEEPEST} levels were cut."
+_PROBLEM = f"Values nested more than {DEEPEST_JSON} levels were cut."
 
 
 def without_deep_values(transcript: Transcript) -> Transcript:
@@ -31,7 +32,7 @@ def _is_deep(event: Event) -> bool:
     level = [
         each for each in (event.input, event.output, event.metadata) if each and isinstance(each, dict | list)
     ]
-    for _ in range(DEEPEST):
+    for _ in range(DEEPEST_JSON):
         if not level:
             return False
         level = [

@@ -9,7 +9,15 @@ from typing import Any
 from django.db.models import Count, Q
 
 from evaluators.statistics.error_shares import ONE_LOOK, Levels
-from evaluators.statistics.looks import Look, LookDecision, LookState, information, state_of, unplanned_levels
+from evaluators.statistics.looks import (
+    Look,
+    LookDecision,
+    LookState,
+    StoredLook,
+    information,
+    state_of,
+    unplanned_levels,
+)
 from evaluators.statistics.measure_change import Sample
 from evaluators.statistics.significance import Arms
 from runs.models import Run, RunMeasure, Trial
@@ -20,42 +28,6 @@ from runs.results.comparability import outcomes_changed_since
 LEAST_LEVEL = 1e-12
 Passes = dict[str, Sample]
 """Passes by scenario key."""
-
-
-@dataclass(frozen=True)
-class StoredLook:
-    """A look as `Run.looks` keeps it."""
-
-    against: int
-    """Key of the run that it compared with."""
-    trials: tuple[int, int]
-    """Trials so far that count, before and after."""
-    most: tuple[int, int]
-    """The most trials of one scenario among them."""
-    scenarios: int
-    """Scenarios that both sides have results of."""
-    fractions: tuple[float, float]
-    """The information of the pass rate and of the table as shares of those at the limit."""
-    information: tuple[float, float]
-    """The same in units of one trial's variance."""
-    p: float
-    level: float
-    table_p: float
-    table_level: float
-    decision: LookDecision
-    undecided: tuple[str, ...] = ()
-    """The scenarios that got trials next."""
-    reason: str = ""
-    """Why no trial followed although the limit of trials wasn't reached."""
-
-    @property
-    def levels(self) -> Levels:
-        """The levels for the verdict after this look."""
-        return Levels(self.level, self.table_level)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the look for `Run.looks`."""
-        return {**vars(self), "decision": self.decision.value}
 
 
 def look_as_stored(look: Look, found: ComparedSides, *, reason: str = "") -> StoredLook:

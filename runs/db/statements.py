@@ -12,10 +12,10 @@ from enum import Enum
 from functools import cache
 from typing import Any, NamedTuple
 
-import msgspec
 from django.db import connection, models
 from django.utils import timezone
 
+from evalhub.lib.storable_text import storable, storable_json
 from runs.models import Run, Target, Trial
 from runs.models.labels import within_sql
 from scenarios.models import ScenarioVersion
@@ -217,31 +217,3 @@ def _adapt(adapters: tuple[tuple[int, Adapter], ...], values: Mapping[str, Any])
     for place, adapt in adapters:
         row[place] = adapt(row[place])
     return row
-
-
-def storable(text: str) -> str:
-    """Return the text without NUL and lone surrogates, which databases reject."""
-    if text.isascii() and "\x00" not in text:
-        return text
-    return text.replace("\x00", "\ufffd").encode("utf-8", "replace").decode()
-
-
-def storable_json(value: Any) -> str:
-    """Return a JSON value as text that every database accepts."""
-    try:
-        encoded = msgspec.json.encode(value)
-    except UnicodeEncodeError:
-        encoded = b"\\u0000"
-    if b"\\u0000" in encoded:
-        encoded = msgspec.json.encode(_storable_parts(value))
-    return encoded.decode()
-
-
-def _storable_parts(value: Any) -> Any:
-    if isinstance(value, str):
-        return storable(value)
-    if isinstance(value, dict):
-        return {storable(str(key)): _storable_parts(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_storable_parts(item) for item in value]
-    return value

@@ -11,6 +11,7 @@ from itertools import islice
 from django.conf import settings
 from msgspec import structs
 
+from evalhub.lib.limits import LONGEST_ERROR
 from evalhub.lib.numbers import counted
 from evaluators.grading.assertions import calls_of_transcript
 from evaluators.grading.costs import usage_parts
@@ -81,7 +82,6 @@ def _tokenizer(name: str) -> Callable[[str], int]:
 
 
 LONGEST_SCRIPT_OUTPUT = 4000
-LONGEST_STANDARD_ERROR = 500
 MOST_MESSAGES = 100
 """Error messages of a trial that the run's diagnosis reads."""
 
@@ -190,7 +190,7 @@ def unreadable(described: TrialResult, recording: Recording, error: UnreadableTr
         return replace(
             described, outcome="error", error=broken.sentence, error_kind=broken.kind, detail=detail
         )
-    printed = recording.stderr.strip()[-LONGEST_STANDARD_ERROR:]
+    printed = recording.stderr.strip()[-LONGEST_ERROR:]
     sentence = f"{error} Standard error: {printed}" if printed else str(error)
     return replace(described, outcome="error", error=sentence, error_kind="transcript", detail=detail)
 

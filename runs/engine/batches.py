@@ -10,11 +10,11 @@ from django.conf import settings
 from django.db.models import QuerySet
 from django.utils import timezone
 
+from evalhub.lib.storable_text import storable
 from evaluators.redaction import mask_values
 from runs.db.clock import DatabaseNow
 from runs.db.request_job import request_job
 from runs.db.retry import retry_when_lost
-from runs.db.statements import storable
 from runs.db.transactions import write_transaction
 from runs.engine.batch_answers import find_batching, row_of
 from runs.engine.context import RunContext, load_run

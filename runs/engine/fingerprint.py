@@ -7,6 +7,7 @@ from typing import Any
 
 from django.conf import settings
 
+from evalhub.lib.limits import LONGEST_NAME
 from evalhub.lib.numbers import counted
 from evaluators.statistics.staleness import check_staleness
 from runs.engine.context import RunContext
@@ -14,9 +15,6 @@ from runs.engine.judges import judge_names, judge_target
 from runs.sandbox.worker_settings import containment
 from runs.targets.versions import definition_hash
 from scenarios.hashing import joint_hash
-
-LONGEST_NAME = 200
-"""Most characters of the names of one part."""
 
 
 def fingerprint(context: RunContext, tool_version: str, provider_version: str) -> dict[str, Any]:

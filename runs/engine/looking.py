@@ -15,6 +15,7 @@ from django.db.models import F, Max
 from evaluators.statistics.error_shares import Levels
 from evaluators.statistics.looks import (
     LookDecision,
+    StoredLook,
     decide_look,
     look_sizes,
     planned_levels,
@@ -24,7 +25,6 @@ from runs.compare.fresh_trials import changed_meanwhile, fresh_runs
 from runs.compare.line import old_side_of
 from runs.compare.looks import (
     ComparedSides,
-    StoredLook,
     information_so_far,
     look_as_stored,
     look_options,

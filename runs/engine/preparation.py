@@ -13,11 +13,11 @@ from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from evalhub.lib.numbers import counted
+from evalhub.lib.storable_text import storable
 from evaluators.redaction import mask_values
 from evaluators.tool_use.tool import Tool
 from runs.db.disk import CannotStore, cannot_store, check_room_for_commands, storage_guard
 from runs.db.retry import is_connection_lost, retry_when_lost
-from runs.db.statements import storable
 from runs.db.transactions import write_transaction
 from runs.engine import batches, recording
 from runs.engine.cache import cache_key, reuse_passes

@@ -10,6 +10,7 @@ from django.db.models import Case, F, Value, When
 from django.utils import timezone
 
 from evalhub.lib.numbers import counted
+from evalhub.lib.storable_text import storable
 from evalhub.teams.models import Project
 from runs.compare import comparison
 from runs.compare.confirmation import conclude
@@ -193,7 +194,7 @@ def _stop_at_budget(run_id: int) -> int:
 
 def _stop(run: Run, sentence: str) -> int:
     """Cancel a run's queued trials and warn of it; return their number."""
-    run_id, sentence = run.pk, statements.storable(sentence)
+    run_id, sentence = run.pk, storable(sentence)
     cancelled = cancel_queued(run_id, sentence)
     if cancelled:
         Run.objects.filter(pk=run_id).update(
@@ -292,7 +293,7 @@ def fail_run(run_id: int, token: str, sentence: str, warnings: list[str]) -> boo
         won = Run.objects.filter(pk=run_id, token=token, state=RunState.PREPARING).update(
             state=RunState.FINISHED,
             outcome="error",
-            error=statements.storable(sentence),
+            error=storable(sentence),
             warnings=warnings,
             token="",
             finished=timezone.now(),

@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import PurePosixPath
 from typing import Any
 
+from evalhub.lib.limits import LARGEST_EXIT_CODE, LONGEST_NAME
 from evaluators.grading.criteria import Criteria
 from evaluators.grading.scores.composite_evaluator import without_models
 from evaluators.redaction import mask_values, redact_patterns
@@ -18,7 +19,6 @@ from runs.engine.workspace.guidance import copies
 from runs.engine.workspace.judging_files import commands_of_target, judging_files, may_be_rubric, rubric_files
 from runs.engine.workspace.protected_files import ProtectedFiles
 from runs.engine.workspace.trial_folder import TrialFolder
-from runs.models.trial import LONGEST_ACTIVITY
 from runs.targets.providers.base import Invocation, Look
 from runs.targets.providers.registry import MODELS
 from runs.workers.claims import Claim
@@ -26,9 +26,7 @@ from scenarios.formats.parsed import FixtureFile
 from scenarios.guidance import Guidance, guidance_documents, overlay
 from scenarios.spec import ScenarioSpec
 
-LARGEST_EXIT_CODE = 2**31 - 1
-"""The largest value of the column; agents report exit codes, so any number may come."""
-_REDACTED_CHARACTERS = 20 * LONGEST_ACTIVITY
+_REDACTED_CHARACTERS = 20 * LONGEST_NAME
 """Characters that are searched for secrets: well beyond the cut, so that no half of one is stored."""
 
 
@@ -251,7 +249,7 @@ def storable_calls(calls: LatestCalls, secrets: Iterable[str]) -> LatestCalls:
 
 
 def storable_call(call: str, secrets: Iterable[str]) -> str:
-    """Return a call on one line of at most `LONGEST_ACTIVITY` characters, secrets redacted, with an ellipsis if cut."""
+    """Return a call on one line of at most `LONGEST_NAME` characters, secrets redacted, with an ellipsis if cut."""
     line = " ".join(mask_values(call, secrets).split())
     redacted = redact_patterns(line[:_REDACTED_CHARACTERS])
-    return redacted if len(redacted) <= LONGEST_ACTIVITY else f"{redacted[: LONGEST_ACTIVITY - 1]}…"
+    return redacted if len(redacted) <= LONGEST_NAME else f"{redacted[: LONGEST_NAME - 1]}…"

@@ -8,14 +8,12 @@ from typing import Any
 from django.utils import timezone
 from msgspec.structs import replace
 
+from evalhub.lib.limits import LONGEST_TEXT
 from evaluators.grading.evaluate import Evaluation
 from evaluators.model import Json, Score, Transcript, Usage, plausible_cost
 from evaluators.tool_use.interaction import Interaction
 from runs.models.trial import TrialState, json_of, scores_json
 from runs.results.files.artifacts import StoredFile
-
-LONGEST_ANSWER = 200_000
-"""Most characters of an answer stored with the trial; the raw output is an artifact."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +59,7 @@ def columns_of_result(result: TrialResult) -> dict[str, Any]:
         "tokens_estimated": bool(usage and usage.estimated),
         "error": result.error,
         "error_kind": result.error_kind,
-        "answer": result.answer[:LONGEST_ANSWER],
+        "answer": result.answer[:LONGEST_TEXT],
         "scores": scores_json(evaluation.scores) if evaluation else [],
         "detail": result.detail,
         "finished": timezone.now(),

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from django.conf import settings
 from django.contrib.auth.models import User
 
+from evalhub.lib.storable_text import storable_json
 from evalhub.teams import audit
 from evalhub.teams.models import Project
 from evaluators.grading.assertions import calls_of_transcript
@@ -18,7 +19,6 @@ from evaluators.transcripts import PARSERS, UnreadableTranscript
 from runs.db.disk import DiskFull, check_room_for_commands
 from runs.db.request_job import request_job
 from runs.db.retry import retry_when_lost
-from runs.db.statements import storable_json
 from runs.db.transactions import write_transaction
 from runs.engine.assess import parse_recording
 from runs.engine.context import RunContext
@@ -45,9 +45,8 @@ logger = logging.getLogger(__name__)
 
 SECONDS = 120.0
 """Time limit of a try; the target's own may be lower."""
-LONGEST_PROMPT = 20_000
 LONGEST_OUTPUT = 20_000
-"""Characters of the output that are kept: the beginning and the end."""
+"""Characters that are kept of the prompt, and of the output: the beginning and the end."""
 LONGEST_ANSWER = 5_000
 PROMPT = "Create a file hello.txt that says hello, then tell me that it is done."
 STREAMS = ("codex", "claude_code", "opencode", "otel", "events")
@@ -71,7 +70,7 @@ def request_try(
             name=definition.name,
             definition=dict(definition.entry),
             base_folder=base_folder,
-            prompt=prompt[:LONGEST_PROMPT],
+            prompt=prompt[:LONGEST_OUTPUT],
             model=model,
         )
         expires = row.created + row.PATIENCE

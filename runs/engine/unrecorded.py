@@ -18,8 +18,8 @@ from typing import NamedTuple
 import msgspec
 from django.conf import settings
 
+from evalhub.lib.storable_text import storable_json
 from runs.db.outage import outage
-from runs.db.statements import storable_json
 from runs.engine.trial_result import TrialResult
 from runs.workers.claims import Claim
 

@@ -10,7 +10,7 @@ from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.web.rest.errors import ApiError, declare_answers
 from runs.exchange.exports.sessions import sessions_document
 from runs.exchange.imports.import_sessions import counted_once, session_tool, sort_sessions, store_sessions
-from runs.exchange.imports.session_files import ReadSessions
+from runs.exchange.imports.session_files import read_uploads
 from scenarios.bundle_limits import MAX_ARCHIVE_BYTES
 
 router = Router(tags=["results"])
@@ -89,10 +89,8 @@ def create_sessions(
             id="api/too-large",
         )
     project, tool = request.access.project, session_tool(given.tool, given.pattern)
-    read = ReadSessions()
-    for each in file:
-        if each.file is not None:
-            read.add(str(each.name), each.file, tool, whole=given.keep_transcript)
+    files = [(str(each.name), each.file) for each in file if each.file is not None]
+    read = read_uploads(files, tool, whole=given.keep_transcript)
     counted_once(read, project, tool)
     if given.dry_run:
         found, run = sort_sessions(project, tool, read.sessions), None

@@ -13,17 +13,17 @@ from evalhub.lib.numbers import counted
 from evalhub.teams.models import Project
 from runs.compare.baselines import LAST_PASS, check_choice
 from runs.errors import RequestError
-from runs.exchange.imports.import_results import ReadArchive, archive_in, import_results
+from runs.exchange.imports.import_results import import_results
 from runs.exchange.imports.store_results import store_results, stored_run
-from runs.exchange.results_files.importers import read_results
+from runs.exchange.results_files.archived_runs import Archived
+from runs.exchange.results_files.importers import ReadResults, read_results
 from runs.exchange.results_files.values import ExternalRun
 from runs.models.run import has_too_many_errors
 from runs.results.imported_contents import is_version
 from scenarios.bundle_limits import MAX_FILE_BYTES, read_whole
+from scenarios.commands import MAX_DOCUMENT_BYTES
 from scenarios.formats.problems import ScenarioFileError
 from scenarios.models import SuiteVersion
-
-MAX_BASELINE_BYTES = 512 * 1024 * 1024
 
 
 @dataclass(frozen=True)
@@ -74,10 +74,10 @@ def _of_file(
 ) -> ChosenBaseline:
     """Return the baseline that a file's results are, stored where they aren't yet."""
     content = _content(path)
-    if archive := _archive(path, content):
-        return _of_archive(project, path, content, archive, versions, by)
-    results = _results(path, content)
-    version, external = _matching(path, results, versions)
+    read = _results(path, content)
+    if read.archived:
+        return _of_archive(project, path, content, read.archived, versions, by)
+    version, external = _matching(path, read.external, versions)
     if stored := stored_run(project, external.external_id):
         return _choose_run(project, stored.pk)
     _check(path, external)
@@ -86,18 +86,11 @@ def _of_file(
     return ChosenBaseline(str(run.pk), _note(path, external, version))
 
 
-def _archive(path: Path, content: bytes) -> ReadArchive | None:
-    try:
-        return archive_in(content, path.name)
-    except (RequestError, ScenarioFileError) as error:
-        raise RequestError(f"{path}: The baseline can't be used. {_why(error)}") from error
-
-
 def _of_archive(
     project: Project,
     path: Path,
     content: bytes,
-    archive: ReadArchive,
+    archived: Sequence[Archived],
     versions: Sequence[SuiteVersion],
     by: User | None,
 ) -> ChosenBaseline:
@@ -105,7 +98,7 @@ def _of_archive(
     keys = set[str]()
     for version in versions:
         keys.update(version.scenario_versions.values_list("scenario__key", flat=True))
-    usable = [each for each in archive.runs if keys & {trial.scenario for trial in each.trials}]
+    usable = [each for each in archived if keys & {trial.scenario for trial in each.trials}]
     if not usable:
         raise RequestError(
             f"{path}: The baseline can't be used because it has none of the scenarios of "
@@ -125,16 +118,16 @@ def _of_archive(
 
 def _content(path: Path) -> bytes:
     try:
-        return read_whole(path, most=MAX_BASELINE_BYTES)
+        return read_whole(path, most=MAX_DOCUMENT_BYTES)
     except OSError as error:
         raise RequestError(
             f"{path}: The baseline can't be read: {error.strerror}. Check the file."
         ) from error
 
 
-def _results(path: Path, content: bytes) -> tuple[ExternalRun, ...]:
+def _results(path: Path, content: bytes) -> ReadResults:
     try:
-        return read_results(content, path.name)
+        return read_results(path.name, content)
     except (RequestError, ScenarioFileError) as error:
         raise RequestError(f"{path}: The baseline can't be used. {_why(error)}") from error
 
@@ -205,6 +198,6 @@ def _find_results_of(run_id: str, files: Iterable[Path]) -> Path | None:
             found = _results(path, _content(path))
         except RequestError:
             continue
-        if any(each.external_id == run_id for each in found):
+        if any(each.external_id == run_id for each in found.external):
             return path
     return None

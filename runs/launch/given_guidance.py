@@ -12,9 +12,8 @@ from scenarios.formats.upload import inside
 from scenarios.guidance import Guidance as GuidanceFiles
 from scenarios.guidance import Unplaced, place_documents, replace_documents
 from scenarios.models import Guidance, SuiteVersion
+from scenarios.naming import LONGEST_NAME
 from scenarios.storing import guidance_files, keep_guidance
-
-LONGEST_NAME = 120
 
 
 class OutsideWorkspace(Unplaced):

@@ -14,7 +14,7 @@ from runs.launch.runner_config import TARGET, read_config
 from runs.launch.source_files import read_json_file, read_registry_file
 from runs.targets.import_targets import import_targets
 from scenarios.bundle_limits import read_whole
-from scenarios.formats.tool_descriptions import read_descriptions
+from scenarios.tool_descriptions import read_descriptions
 
 
 def apply_config(project: Project, options: dict[str, Any]) -> None:

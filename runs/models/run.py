@@ -203,7 +203,7 @@ class Run(models.Model):
     """The version of the counting rules by which its trials were counted, as far as they can be."""
 
     looks = models.JSONField(default=list, db_default=models.Value([], models.JSONField()))
-    """What each look of a run until a verdict found (`runs.compare.looks.StoredLook`), the first one first."""
+    """What each look of a run until a verdict found (`evaluators.statistics.looks.StoredLook`), the first one first."""
     more_of = models.ForeignKey(
         "self", on_delete=models.SET_NULL, null=True, related_name="+", db_index=False
     )

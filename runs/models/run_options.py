@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 from evaluators.model import Json
-from scenarios.formats.tool_descriptions import ToolDescriptions
+from scenarios.tool_descriptions import ToolDescriptions
 
 DEFAULT_SECONDS = 300.0
 """Default time limit of an agent (as in llm-tool-test)."""

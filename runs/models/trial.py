@@ -8,11 +8,10 @@ from typing import Any
 import msgspec
 from django.db import models
 
+from evalhub.lib.limits import LONGEST_NAME
 from evaluators.model import Command, Event, Score, Transcript
 from runs.models.run import Run
 from scenarios.models import ScenarioVersion
-
-LONGEST_ACTIVITY = 200
 
 
 class TrialState(models.TextChoices):
@@ -50,7 +49,7 @@ class Trial(models.Model):
     """How often it was requeued for a full disk; not counted in `starts`."""
     worker = models.CharField(max_length=200, blank=True, default="", db_default="")
     """The name of the worker process that runs or ran it."""
-    activity = models.CharField(max_length=LONGEST_ACTIVITY, blank=True, default="", db_default="")
+    activity = models.CharField(max_length=LONGEST_NAME, blank=True, default="", db_default="")
     """The agent's last call, without secrets; empty before the first call and after the trial."""
     calls_so_far = models.PositiveIntegerField(null=True)
     """The number of calls so far; None if they can't be counted, and after the trial."""

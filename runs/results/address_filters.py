@@ -8,6 +8,7 @@ from typing import Any, Self
 
 from django.http import QueryDict
 
+from evalhub.lib.limits import LONGEST_NAME
 from evalhub.lib.numbers import counted
 from evalhub.web.template_filters import line
 
@@ -21,8 +22,6 @@ def no_match(noun: str, filters: Iterable[tuple[str, str, int | None]], *, older
     return f"{sentence} Found {', '.join(without)}." if without else sentence
 
 
-LONGEST = 200
-"""Maximum characters of a filter."""
 MOST_VALUES = 50
 """Maximum values of one filter."""
 
@@ -59,6 +58,6 @@ class AddressFilters:
 
 def _value(field: Field[Any], query: QueryDict) -> str | tuple[str, ...]:
     if field.default is MISSING or not isinstance(field.default, tuple):
-        return query.get(field.name, "").strip()[:LONGEST]
-    given = (value.strip()[:LONGEST] for value in query.getlist(field.name))
+        return query.get(field.name, "").strip()[:LONGEST_NAME]
+    given = (value.strip()[:LONGEST_NAME] for value in query.getlist(field.name))
     return tuple(dict.fromkeys(filter(None, given)))[:MOST_VALUES]

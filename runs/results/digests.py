@@ -16,6 +16,7 @@ from django.db.models.functions import Cast
 from msgspec import Struct
 from msgspec.structs import replace
 
+from evalhub.lib.limits import LONGEST_ERROR
 from evaluators.model import Command
 from evaluators.statistics.run_diagnosis import DiagnosedTrial, DiagnosisThresholds, Finding, diagnose_run
 from evaluators.tool_use.attempts import Attempts
@@ -27,7 +28,6 @@ from runs.results.counting import why_not_recorded
 from runs.results.diagnosis_thresholds import cut_offs
 from runs.results.failure_reasons import is_verdict, reasons_of
 from runs.results.layer_totals import (
-    LONGEST,
     GateKind,
     LayerTotals,
     ReadScore,
@@ -334,10 +334,10 @@ def _judge(scores: Iterable[ReadScore]) -> tuple[float | None, bool | None]:
 
 def _find_lost(error: str, scores: Iterable[ReadScore], text: str) -> tuple[str, ...]:
     if error:
-        return (error[:LONGEST],)
+        return (error[:LONGEST_ERROR],)
     if all(score.passed is not False for score in scores):
         return ()
-    return tuple(reason[:LONGEST] for reason in reasons_of(msgspec.json.decode(text))[:MOST_LOST])
+    return tuple(reason[:LONGEST_ERROR] for reason in reasons_of(msgspec.json.decode(text))[:MOST_LOST])
 
 
 def _with_failed(run: int, trials: Sequence[DiagnosedTrial]) -> list[DiagnosedTrial]:

@@ -9,6 +9,7 @@ from typing import Any
 from django.db.models.fields.json import KT
 from msgspec import Struct
 
+from evalhub.lib.limits import LONGEST_ERROR
 from evaluators.tool_use.interaction import Interaction
 from runs.models import Trial
 from runs.results.failure_reasons import is_verdict
@@ -18,8 +19,6 @@ from scenarios.models import ScenarioVersion
 RECORDED = "recorded"
 TEXT = "transcript"
 """Source of commands found in a text without events."""
-LONGEST = 400
-"""Maximum stored characters of a reason."""
 DECIDING = ("gates", "assertions", "evaluators")
 """Layers of single verdicts."""
 
@@ -168,7 +167,7 @@ def _most_lost(trials: Iterable[TotalledTrial]) -> LostGate | None:
     for each in trials:
         for score in each.scores:
             if score.passed is False and is_single(score.layer, score.name):
-                found[score.name, score.message[:LONGEST]][each.pk] = None
+                found[score.name, score.message[:LONGEST_ERROR]][each.pk] = None
     if not found:
         return None
     (name, reason), failed = max(found.items(), key=lambda item: len(item[1]))

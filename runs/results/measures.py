@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from evalhub.lib.limits import LONGEST_NAME
 from runs.models import Measure
 from runs.models.measure import Better
 
@@ -48,7 +49,6 @@ _BY_LAYER = {
     "judge": ("score", Better.HIGHER),
     "evaluators": ("score", Better.HIGHER),
 }
-LONGEST_NAME = 200
 
 
 REPORTED = "reported"

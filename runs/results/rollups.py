@@ -13,6 +13,7 @@ from django.db.models.functions import Cast
 from django.utils import timezone
 from msgspec import Struct
 
+from evalhub.lib.limits import LONGEST_NAME
 from evaluators.grading.costs import TrialCost
 from evaluators.tool_use.attempts import Attempts
 from evaluators.tool_use.flag_confusion import Confusion
@@ -42,8 +43,6 @@ Key = tuple[str, str]
 SINGLE_JUDGING = ("judge", "judging")
 """A single call; the judge's score over all calls counts instead."""
 COMPLETED = ("interaction", "completed")
-LONGEST_NAME = 200
-"""Characters of a measure's name."""
 FALSE_DONE = ("trial", "false_done")
 """The agent completed, and a gate failed; measured where a trial has gates."""
 

@@ -9,11 +9,11 @@ from functools import partial
 from django.contrib.auth.models import User
 from django.utils import timezone
 
+from evalhub.lib.storable_text import storable
 from evalhub.teams import audit
 from runs.db.disk import CannotStore
 from runs.db.request_job import request_job
 from runs.db.retry import retry_when_lost
-from runs.db.statements import storable
 from runs.db.transactions import write_transaction
 from runs.engine.context import load_fixture
 from runs.engine.judges import make_judge

@@ -9,11 +9,11 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.utils import timezone
 
+from evalhub.lib.storable_text import storable
 from evalhub.teams import audit
 from evaluators.redaction import mask_values
 from runs.db.request_job import request_job
 from runs.db.retry import retry_when_lost
-from runs.db.statements import storable
 from runs.db.transactions import write_transaction
 from runs.errors import ProviderError
 from runs.models import Job, Target, TargetCheck

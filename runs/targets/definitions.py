@@ -19,7 +19,7 @@ from runs.targets.entries import TargetDefinition, TargetEntry, find_reference, 
 from runs.targets.providers.options import ResolvedTarget
 from scenarios.formats.positions import Location, PositionedDocument, Positions, where
 from scenarios.formats.problems import Problem, ScenarioFileError
-from scenarios.formats.yaml_text import read_yaml
+from scenarios.reading import read_yaml
 
 __all__ = [
     "TargetDefinition",
@@ -37,7 +37,7 @@ _OPTIONAL_PATHS = frozenset(("cwd", "workspace_template", "log_dir"))
 
 def read_targets(content: bytes, file: str) -> tuple[TargetDefinition, ...]:
     """Return the targets of a file. Raises `ScenarioFileError` with every error."""
-    document = read_yaml(content, file)
+    document = read_yaml(file, content)
     entries = document.value.get("targets") if isinstance(document.value, dict) else None
     if not isinstance(entries, list) or not entries:
         raise ScenarioFileError(
@@ -74,7 +74,7 @@ def hints_of(entry: Mapping[str, Json]) -> tuple[str, ...]:
 
 def read_target(content: bytes, file: str) -> TargetDefinition:
     """Return the only target in a text. Raises `ScenarioFileError` with every error."""
-    document = read_yaml(content, file)
+    document = read_yaml(file, content)
     if not isinstance(document.value, dict):
         sentence, fix = "This describes no target.", "Write `name`, `provider` and the provider's own fields."
         raise ScenarioFileError([document.problem((), sentence, fix=fix, id="targets/none")])

@@ -19,7 +19,7 @@ from runs.targets.providers.options import Options
 from runs.targets.providers.registry import OPTIONS
 from scenarios.formats.positions import PositionedDocument, Positions
 from scenarios.formats.problems import ScenarioFileError
-from scenarios.formats.yaml_text import read_yaml
+from scenarios.reading import read_yaml
 
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9]*_[A-Z0-9_]*")
 """A variable's name in a field for a secret; with an underscore, which keys of services rarely have."""
@@ -130,7 +130,7 @@ def dump(entry: Mapping[str, Json]) -> str:
 
 def load(text: str) -> Json:
     """Return what YAML says, as in a targets file. Raises `ScenarioFileError`."""
-    return read_yaml(text.encode(), "target").value
+    return read_yaml("target", text.encode()).value
 
 
 def _read(entry: Mapping[str, Json]) -> TargetEntry:

@@ -13,7 +13,7 @@ from evalhub.lib.storable_text import Text
 from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.web.rest.errors import REFUSALS, ApiError, ErrorOut, not_found
 from evalhub.web.rest.request_body import JsonValue, Key, RequestBody
-from runs.engine.trying import LONGEST_PROMPT, PROMPT, request_try
+from runs.engine.trying import LONGEST_OUTPUT, PROMPT, request_try
 from runs.models import Target, TargetTry
 from runs.sandbox.worker_settings import containment
 from runs.targets.definitions import TargetDefinition, define, read_target
@@ -31,7 +31,7 @@ class TryIn(RequestBody):
     target: Annotated[Text, Field(max_length=120)] = ""
     definition: dict[Text, JsonValue] | None = None
     """Needs the author role; refused on a server."""
-    prompt: Annotated[Text, Field(min_length=1, max_length=LONGEST_PROMPT)] = PROMPT
+    prompt: Annotated[Text, Field(min_length=1, max_length=LONGEST_OUTPUT)] = PROMPT
     model: Annotated[Text, Field(max_length=200)] = ""
 
 

@@ -6,7 +6,8 @@ import os
 import secrets
 import socket
 
-LONGEST_NAME = 200
+from evalhub.lib.limits import LONGEST_NAME
+
 _HEX_BYTES = 3
 
 

@@ -13,6 +13,7 @@ from django.db import Error, connections
 from django.db.models import Count
 from django.utils import timezone
 
+from evalhub.lib.limits import LONGEST_ERROR
 from runs.db.disk import least_free_bytes, shortage, storage_guard
 from runs.db.outage import outage
 from runs.models import Trial, Worker
@@ -27,7 +28,6 @@ logger = logging.getLogger(__name__)
 HEARTBEAT_SECONDS = 15.0
 DISK_CHECK_SECONDS = 1.0
 """Interval of checks of disks and file store."""
-LONGEST_PROBLEM = 500
 REMOVED_AFTER = timedelta(hours=1)
 """A worker silent for longer is removed from the registry."""
 
@@ -49,7 +49,7 @@ def heartbeat(capacity: int, store_id: str = "") -> None:
             "capacity": capacity,
             "sandbox": containment().level.value,
             "version": settings.VERSION,
-            "problem": storage_guard.blocking_reason()[:LONGEST_PROBLEM],
+            "problem": storage_guard.blocking_reason()[:LONGEST_ERROR],
             "free_bytes": least_free_bytes(),
             "store": store_id,
             "labels": own_labels(),

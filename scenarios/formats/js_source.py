@@ -5,19 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from math import isfinite
-from time import monotonic
 
 from msgspec import Struct
-from tree_sitter import Language, Node, Parser, Point
+from tree_sitter import Language, Node, Parser
 
 from evaluators.model import Json
-
-LONGEST = 256_000
-"""Bytes of a module that is parsed."""
-SECONDS = 2.0
-"""How long the parser may take: it recovers from errors, which takes minutes where a source is made of them."""
-MAX_DEPTH = 40
-_CHUNK = 65_536
+from scenarios.formats.text_decoding import MAX_DEPTH
 
 _DESCENDED = frozenset(
     (
@@ -67,22 +60,8 @@ class ObjectLiteral(Struct, frozen=True):
 
 
 def parse(source: str, *, typed: bool = True) -> Node:
-    """Return the syntax tree of a TypeScript module, or of a JavaScript one. Raises `UnreadableSource`."""
-    content = source.replace("\r\n", "\n").encode()
-    if len(content) > LONGEST:
-        raise UnreadableSource(f"The source is longer than {LONGEST // 1000} kB.")
-    ends = monotonic() + SECONDS
-
-    def read(offset: int, point: Point) -> bytes:
-        return content[offset : offset + _CHUNK]
-
-    def is_over(offset: int, has_error: bool) -> bool:
-        return monotonic() > ends
-
-    try:
-        return Parser(_language(typed)).parse(read, progress_callback=is_over).root_node
-    except ValueError as error:
-        raise UnreadableSource(f"The source could not be parsed within {SECONDS:g} s.") from error
+    """Return the syntax tree of a TypeScript module, or of a JavaScript one."""
+    return Parser(_language(typed)).parse(source.replace("\r\n", "\n").encode()).root_node
 
 
 def _language(typed: bool) -> Language:

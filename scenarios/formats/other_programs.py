@@ -16,8 +16,6 @@ from scenarios.formats.candidates import READERS, decode_file
 from scenarios.formats.positions import PositionedDocument
 from scenarios.formats.problems import Problem, ScenarioFileError
 
-MOST_FILES = 50
-"""Most files that are looked at."""
 _READ_ELSEWHERE: Mapping[str, str] = {
     "a targets file": "Upload it with its suite, or pass it with --targets.",
     "a rubric": "Upload it with its scenario.",
@@ -27,18 +25,16 @@ _FIXES: Mapping[str, str] = {
     LATER_AGENTV: "Write 'evalcases:', as until AgentV 2.5; see docs/formats/agentv.md.",
     "a promptfoo configuration": "Import its results with import_results; see docs/command-line.md.",
 }
-_HEAD_BYTES = 64_000
 
 
 def problems_of_others(files: Mapping[str, bytes]) -> list[Problem]:
     """Return a problem for each file that is recognised as another program's; none if no file is."""
-    looked_at = sorted(files, key=lambda path: (path.count("/"), path))[:MOST_FILES]
-    kinds = ((path, _kind(path, files[path])) for path in looked_at)
+    kinds = ((path, _kind(path, files[path])) for path in sorted(files))
     return [_problem(path, kind) for path, kind in kinds if kind]
 
 
 def _kind(path: str, content: bytes) -> str:
-    text = decode_text(content[:_HEAD_BYTES], "replace")
+    text = decode_text(content, "replace")
     if kind := recognised_session(text):
         return kind
     document = _decode(path, content)

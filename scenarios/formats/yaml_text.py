@@ -1,7 +1,6 @@
 """Read untrusted YAML: check it event by event before building it.
 
-PyYAML's fast loader accepts duplicate keys silently, shares aliases that can expand without limit, and overflows
-the stack on deep nesting. Scalars follow YAML 1.2 (`no` is text, `010` is ten, a date is text), as in the programs
+PyYAML's fast loader accepts duplicate keys silently, and overflows the stack on deep nesting. Scalars follow YAML 1.2 (`no` is text, `010` is ten, a date is text), as in the programs
 that define these formats.
 """
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 
 import pytest
 from django.test import Client
 
 from evalhub.teams.models import Project
+from runs.sandbox.reader_processes import ReaderProcesses
 from scenarios.models import SuiteVersion
+from scenarios.reading import call_here, set_caller
 from tests.builders import make_member, make_project, make_suite
 from tests.static_files import plain_static_files  # noqa: F401  # a fixture
 
@@ -38,3 +40,13 @@ def signed_in(project: Project) -> Callable[..., Client]:
         return client
 
     return sign_in
+
+
+@pytest.fixture
+def read_elsewhere() -> Iterator[None]:
+    """Read other people's files as a server does, in a process of its own."""
+    readers = ReaderProcesses()
+    set_caller(readers)
+    yield
+    set_caller(call_here)
+    readers.close()

@@ -8,11 +8,9 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
+from evalhub.lib.limits import DEEPEST_JSON
 from evalhub.lib.storable_text import storable_text
 from evalhub.web.paging import LARGEST_KEY
-
-DEEPEST = 60
-"""Levels of lists and objects within each other."""
 
 
 def validate_json(value: Any) -> Any:
@@ -22,7 +20,7 @@ def validate_json(value: Any) -> Any:
 
 
 def _check(value: Any, depth: int) -> None:
-    if depth > DEEPEST:
+    if depth > DEEPEST_JSON:
         raise PydanticCustomError("too_deep", "It is nested too deep. Keep to 60 levels.")
     if isinstance(value, str):
         storable_text(value)

@@ -13,6 +13,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from evalhub.lib.limits import LONGEST_NAME
 from evaluators.grading.evaluator import BaseEvaluator, Case, EvaluatorResult
 from evaluators.grading.evidence import Evidence
 from evaluators.json_values import equal
@@ -23,8 +24,6 @@ from evaluators.transcripts.traces import has_trace, summarize_trace
 NO_TRACE = "No trace available for evaluation"
 ArgsMatch = Literal["superset", "subset", "exact", "ignore"] | tuple[str, ...]
 """Which arguments must be equal: the expected ones, those of the call, all, none, or these (`a.b` is nested)."""
-_LONGEST = 200
-"""Characters of arguments in a message."""
 
 
 class ExpectedTool(Value):
@@ -201,7 +200,7 @@ def _other_arguments(step: ExpectedTool, call: Call) -> str:
 
 def _short(value: Json) -> str:
     text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+    return text if len(text) <= LONGEST_NAME else f"{text[:LONGEST_NAME]}…"
 
 
 def _name(call: Call) -> str:

@@ -9,12 +9,9 @@ from collections.abc import Mapping
 
 from evaluators.grading.evaluator import Case, judged_answer, trace_context
 from evaluators.grading.evidence import Evidence
-from evaluators.grading.judges.transcript_text import cut_middle
+from evaluators.grading.judges.transcript_text import MAX_CHARACTERS, cut_middle
 from evaluators.model import Json
 from evaluators.redaction import redact_patterns
-
-MAX_CHARACTERS = 60_000
-"""Characters of one value in a prompt; longer prompt_values are cut in the middle."""
 
 SYSTEM = """You grade how well an answer does what was asked of it.
 Reply with a single JSON object and nothing else, of exactly this shape:

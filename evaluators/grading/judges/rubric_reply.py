@@ -9,6 +9,7 @@ from typing import SupportsIndex
 
 from msgspec import Struct
 
+from evalhub.lib.limits import LONGEST_TEXT
 from evaluators.grading.judges.rubric import REASONS, RubricCriteria
 from evaluators.json_values import refuse_constant
 from evaluators.model import Json
@@ -19,10 +20,7 @@ MISMATCH = 0.02
 FIELDS = ("scores", "weighted_score", "confidence", "issues", "highlights")
 """The fields of the specification's answer, required unless the rubric names others."""
 
-_MAX_CHARACTERS = 200_000
 _MAX_OBJECTS = 200
-_MAX_BRACKETS = 1_000
-"""Brackets in a text to repair; the time grows with their square."""
 _MAX_READS = 500_000
 """How often a repair may read a character: usually a few times each, but some texts take the square of their length."""
 _BRACE = re.compile(r"\{")
@@ -91,7 +89,7 @@ def first_object(text: str, *, repair: bool = True, fields: Collection[str] = ()
 
     `repair` also accepts broken JSON, with or without the fields.
     """
-    text = without_thoughts(text)[:_MAX_CHARACTERS]
+    text = without_thoughts(text)[:LONGEST_TEXT]
     decoder = json.JSONDecoder(parse_constant=refuse_constant)
     for tried, brace in enumerate(_BRACE.finditer(text)):
         if tried >= _MAX_OBJECTS:
@@ -118,7 +116,7 @@ class _LimitedText(str):
 
 
 def _repair(text: str) -> dict[str, Json] | None:
-    if "{" not in text or text.count("{") + text.count("[") > _MAX_BRACKETS:
+    if "{" not in text:
         return None
     try:
         # Imported here because most answers are valid JSON.

@@ -11,7 +11,7 @@ from evaluators.model import Event, Json, Transcript
 from evaluators.redaction import redact_patterns
 
 MAX_CHARACTERS = 60_000
-"""Characters of transcript in a judge's prompt."""
+"""Characters of a transcript, or of another value, in a judge's prompt; longer ones are cut in the middle."""
 MAX_EVENT_CHARACTERS = 4_000
 """Characters of one event, so that one long output leaves room for the rest."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from hashlib import blake2b
 from typing import IO
 
 from msgspec import structs
@@ -53,7 +54,7 @@ def parse(file: IO[bytes], problems: Problems) -> Iterator[Session]:
         uuids = [
             uuid for uuid in (text_or_none(origin.get("messageUuid")), text_or_none(line.get("uuid"))) if uuid
         ]
-        messages.update(map(hash, uuids))
+        messages.update(map(_digest, uuids))
         root = root or next(iter(uuids), "")
         forked.update(filter(None, (text_or_none(origin.get("sessionId")),)))
         if kind == "assistant":
@@ -110,3 +111,8 @@ def _mark_refused(event: Event, line: Object) -> Event:
         return structs.replace(event, success=None, exit_code=None)
     by = text_or_none(mapping_or_empty(line.get("permissionDecision")).get("source"))
     return by_kind(event, line.get("toolDenialKind"), by_person=by != "config")
+
+
+def _digest(text: str) -> int:
+    """Return a text's hash in 64 bits, the same in every process."""
+    return int.from_bytes(blake2b(text.encode("utf-8", "replace"), digest_size=8).digest())

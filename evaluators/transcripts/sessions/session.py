@@ -11,6 +11,7 @@ from typing import IO, NamedTuple
 import msgspec
 from msgspec import Struct
 
+from evalhub.lib.limits import LARGEST_RECORD
 from evaluators.model import Transcript
 from evaluators.tool_use.recognised_files import recognised_session
 from evaluators.transcripts.reading import decode_text, encoding_of
@@ -18,8 +19,6 @@ from evaluators.transcripts.stream import Object, json_or_none
 
 HEAD_BYTES = 64 * 1024
 """The part of a file by which its importer is found."""
-LONGEST_LINE = 64 * 1024 * 1024
-"""Bytes; a longer line is skipped, so that a broken file can't fill the memory."""
 MOST_PROBLEMS = 20
 """Sentences kept for one file."""
 
@@ -103,11 +102,11 @@ def parse_session_file(
 def read_objects(file: IO[bytes], problems: Problems) -> Iterator[Object]:
     """Yield the JSON objects of a file with one on each line, one at a time."""
     number = 0
-    while line := file.readline(LONGEST_LINE):
+    while line := file.readline(LARGEST_RECORD):
         number += 1
-        if len(line) == LONGEST_LINE and not line.endswith(b"\n"):
-            problems.add(number, f"longer than {LONGEST_LINE >> 20} MB; skipped.")
-            while (rest := file.readline(LONGEST_LINE)) and not rest.endswith(b"\n"):
+        if len(line) == LARGEST_RECORD and not line.endswith(b"\n"):
+            problems.add(number, f"longer than {LARGEST_RECORD >> 20} MB; skipped.")
+            while (rest := file.readline(LARGEST_RECORD)) and not rest.endswith(b"\n"):
                 pass
         elif line.strip():
             value = json_or_none(line)
@@ -117,7 +116,7 @@ def read_objects(file: IO[bytes], problems: Problems) -> Iterator[Object]:
                 problems.add(number, "not a JSON object; skipped.")
 
 
-def whole_json(file: IO[bytes], most: int = 4 * LONGEST_LINE) -> object:
+def whole_json(file: IO[bytes], most: int = 4 * LARGEST_RECORD) -> object:
     """Return a file's JSON value. Raises `UnreadableSession`."""
     content = file.read(most + 1)
     if len(content) > most:

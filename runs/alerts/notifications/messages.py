@@ -7,6 +7,7 @@ from typing import Any
 
 from django.conf import settings
 
+from evalhub.lib.limits import LONGEST_ERROR
 from evaluators.redaction import redact_patterns
 from evaluators.statistics.measure_change import ChangeVerdict, MeasureChange
 from evaluators.statistics.verdict_sentences import explanation, interval, scenarios_worse, size
@@ -18,9 +19,6 @@ from runs.models import Alert, Notification, Run
 from runs.models.comparison import AlertKind, Evidence
 from runs.models.notification import NotificationEvent
 from runs.results.measures import label_of_key
-
-LONGEST_ERROR = 500
-"""Characters of a run's error in a message."""
 
 
 class NothingToSay(Exception):

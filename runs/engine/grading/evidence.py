@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from pydantic import Field
 
+from evalhub.lib.limits import LARGEST_EXIT_CODE
 from evalhub.lib.storable_text import Text
 from evalhub.web.rest.request_body import JsonValue, Name, RequestBody
 from evaluators.model import Event, Transcript, Usage
@@ -16,12 +17,9 @@ from evaluators.transcripts.cut import with_cut_ends
 from runs.errors import RequestError
 from runs.targets.providers.base import Recording
 from scenarios.bundles import Bundle
-from scenarios.formats import companions
 from scenarios.formats.parsed import FixtureFile
-from scenarios.reading import read_suites
+from scenarios.reading import find_companions, read_suites
 from scenarios.spec import ScenarioSpec
-
-LARGEST_EXIT_CODE = 2**31 - 1
 
 Parser = Literal["events", "plain_text", "trace", "otel", "codex", "claude_code", "opencode", "chat"]
 """Names of the transcript readers; a test compares them with `PARSERS`."""
@@ -119,7 +117,7 @@ def _suite_files(name: str, grading: Grading) -> dict[str, bytes]:
     """
     text, captured = grading.suite.text.encode(), grading.evidence.files
     files = {name: text}
-    for path in companions(name, text):
+    for path in find_companions(name, text):
         if path in captured:
             files[path] = captured[path].encode()
         else:

@@ -9,11 +9,11 @@ from typing import Any
 from django.conf import settings
 from django.contrib.auth.models import User
 
+from evalhub.lib.storable_text import storable_json
 from evalhub.teams.models import Project
 from runs.db.disk import CannotStore
 from runs.db.request_job import request_job
 from runs.db.retry import retry_when_lost
-from runs.db.statements import storable_json
 from runs.db.transactions import write_transaction
 from runs.engine.grading.evidence import Grading
 from runs.engine.grading.grade import grade_in_workspace

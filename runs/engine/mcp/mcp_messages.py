@@ -15,12 +15,10 @@ import threading
 import time
 from typing import Any
 
-LONGEST_RECORDED = 200_000
-"""Characters of one message that are recorded whole."""
+from evalhub.lib.limits import LARGEST_MESSAGE, LONGEST_TEXT
+
 LONGEST_LISTING = 2_000_000
 """Characters of a server's list of tools that are recorded whole."""
-LARGEST_READ = 16 << 20
-"""Bytes of a message that is read as a whole."""
 SERVER_ENDED = -32000
 _DEEPEST = 900
 """Levels of nesting that every reader of the record takes."""
@@ -29,7 +27,7 @@ _TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\],:]|[^\s{}\[\],:"]+', re.
 
 def read_message(content: bytes) -> Any:
     """Return a message as JSON; None if it can't be read. Numbers that no float holds become texts."""
-    if len(content) > LARGEST_READ:
+    if len(content) > LARGEST_MESSAGE:
         return None
     try:
         found = json.loads(content, parse_float=_finite, parse_constant=str)
@@ -239,7 +237,7 @@ def _key(id: Any) -> str:
 
 def _short_request(message: dict[str, Any]) -> dict[str, Any]:
     """Return a request, of one that is too long the tool, its call's id, and a digest in place of the arguments."""
-    if len(json.dumps(message)) <= LONGEST_RECORDED:
+    if len(json.dumps(message)) <= LONGEST_TEXT:
         return message
     params = message.get("params")
     given = params if isinstance(params, dict) else {}
@@ -251,7 +249,7 @@ def _short_request(message: dict[str, Any]) -> dict[str, Any]:
 
 def _short_response(message: dict[str, Any], method: str) -> dict[str, Any]:
     """Return a response, of one that is too long only whether it is an error."""
-    most = LONGEST_LISTING if method == "tools/list" else LONGEST_RECORDED
+    most = LONGEST_LISTING if method == "tools/list" else LONGEST_TEXT
     if len(json.dumps(message)) <= most:
         return message
     result = message.get("result")

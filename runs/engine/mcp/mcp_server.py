@@ -5,28 +5,28 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from evalhub.lib.limits import LONGEST_NAME
+from evalhub.lib.storable_text import storable
 from evaluators.model import Json, Transcript
 from evaluators.tool_use.mcp_calls import mark_calls, refused_calls
 from evaluators.tool_use.mcp_record import listings, read_mcp_record
 from evaluators.tool_use.mcp_surface import McpSurface, encode_surfaces, join_surfaces, surface_of
 from evaluators.tool_use.tool import Tool
 from evaluators.transcripts.nesting import without_deep_values
-from runs.db.statements import storable
 from runs.engine.context import RunContext
 from runs.engine.mcp import mcp_messages
+from runs.engine.mcp.mcp_messages import LONGEST_LISTING
 from runs.engine.task import Task
 from runs.errors import RequestError
 from runs.models import ToolHelp
 from runs.models.usage import MCP
 from runs.targets.providers.base import Recording
-from scenarios.formats.tool_descriptions import ToolDescriptions
 from scenarios.formats.validation import did_you_mean
 from scenarios.hashing import blob_hash
+from scenarios.tool_descriptions import ToolDescriptions
 
 RECORD = "mcp"
 """The artifact with the proxy's record."""
-LONGEST_SURFACE = 2_000_000
-LONGEST_VERSION = 200
 
 
 def mark_tested_calls(transcript: Transcript, task: Task, recording: Recording) -> Transcript:
@@ -73,9 +73,9 @@ def store_surfaces(context: RunContext, listings: Mapping[str, Json]) -> dict[st
         surfaces.append((surface_of(name, listings[name]), surface_of(name, listing)))
     _check_names([before for before, _ in surfaces], descriptions)
     text = storable(encode_surfaces([after for _, after in surfaces]))
-    if len(text) > LONGEST_SURFACE:
+    if len(text) > LONGEST_LISTING:
         raise RequestError(
-            f"The MCP servers' tools have {len(text):,} characters; at most {LONGEST_SURFACE:,} are read."
+            f"The MCP servers' tools have {len(text):,} characters; at most {LONGEST_LISTING:,} are read."
         )
     sha256 = blob_hash(text.encode())
     key = {"project": context.run.project, "binary": MCP, "tool_version": sha256, "subcommand": ""}
@@ -104,14 +104,14 @@ def server_version(context: RunContext, tool: Tool) -> str:
     if tool.mcp is None or tool.mcp.name not in context.surfaces:
         return ""
     own = context.surfaces[tool.mcp.name].version
-    return f"{tool.mcp.name} {own} ({context.options.surface[:8]})".replace("  ", " ")[:LONGEST_VERSION]
+    return f"{tool.mcp.name} {own} ({context.options.surface[:8]})".replace("  ", " ")[:LONGEST_NAME]
 
 
 def joined_versions(versions: Mapping[str, str]) -> str:
     """Return the versions of a run's MCP servers as one, by their names; that of the only one as it is."""
     if len(versions) < 2:
         return next(iter(versions.values()), "")
-    most = LONGEST_VERSION // len(versions) - 2
+    most = LONGEST_NAME // len(versions) - 2
     named = (f"{name} {own.removeprefix(name).strip()}"[:most].rstrip() for name, own in versions.items())
     return ", ".join(named)
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
 
+from evalhub.lib.limits import LARGEST_RECORD
 from evaluators.model import Json
 from evaluators.redaction import mask_values, mask_values_in_bytes
 from evaluators.tool_use.tool import McpServer, Tool
@@ -33,7 +34,6 @@ from runs.sandbox.sandbox import Sandbox
 from runs.targets.providers.base import McpEndpoint, Recording
 
 CONFIG_VARIABLE = "LLM_TOOL_TEST_MCP_CONFIG"
-LARGEST_RECORD = 64 << 20
 READY_SECONDS = 60.0
 """How long a server may take to answer."""
 _START_SECONDS, _END_SECONDS, _POLL_SECONDS = 30.0, 15.0, 0.01

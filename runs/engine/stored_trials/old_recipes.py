@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from django.db import transaction
 from django.db.models import QuerySet
 
+from evalhub.lib.limits import LARGEST_RECORD
 from evalhub.teams.models import Project
 from evaluators.model import Transcript
 from evaluators.tool_use.calls import calls
@@ -16,7 +17,7 @@ from evaluators.tool_use.diagnosis import Thresholds
 from evaluators.tool_use.interaction import RULES_VERSION, Interaction
 from runs.engine.stored_trials.recomputing import compare_recomputed
 from runs.engine.stored_trials.recounting import MISREAD, RECOUNTED, store_interaction
-from runs.engine.stored_trials.stored_output import MOST_RAW, content_of, definition_of
+from runs.engine.stored_trials.stored_output import content_of, definition_of
 from runs.models import Artifact, Run, TranscriptRecord, Trial
 from runs.models.run import RunState
 from runs.models.trial import TrialState
@@ -102,7 +103,7 @@ def _takes_carried_out_for_success(transcript: Transcript | None) -> bool:
 
 def _printed_stream(trial: Trial) -> bool:
     """Return whether the agent printed a stream that the recipes read, also if they have another name."""
-    kept = Artifact.objects.filter(trial=trial, name="transcript", size__lte=MOST_RAW).first()
+    kept = Artifact.objects.filter(trial=trial, name="transcript", size__lte=LARGEST_RECORD).first()
     if kept is None:
         return False
     try:

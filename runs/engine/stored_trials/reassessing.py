@@ -12,6 +12,7 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.utils import timezone
 
+from evalhub.lib.storable_text import storable
 from evalhub.teams import audit
 from evaluators.grading.criteria import Criteria
 from evaluators.grading.evaluate import (
@@ -30,7 +31,6 @@ from runs.compare.recompute import outcome_of
 from runs.db.disk import CannotStore, cannot_store, check_room_for_commands
 from runs.db.request_job import request_job
 from runs.db.retry import retry_when_lost
-from runs.db.statements import storable
 from runs.db.transactions import write_transaction
 from runs.engine.context import RunContext, load_run
 from runs.engine.judges import inform, judge_target, make_judge

@@ -9,6 +9,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
+from evalhub.lib.limits import LARGEST_RECORD
 from evalhub.teams.models import Project
 from evaluators.grading.assertions import calls_of_transcript
 from evaluators.model import Transcript
@@ -31,7 +32,7 @@ from runs.engine.stored_trials.recomputing import (
     compare_recomputed,
     recompute_runs,
 )
-from runs.engine.stored_trials.stored_output import MOST_RAW, agent_parser, content_of, read_stored
+from runs.engine.stored_trials.stored_output import agent_parser, content_of, read_stored
 from runs.engine.tool.tool_recording import RECORD
 from runs.models import Artifact, CommandRecord, Run, TranscriptRecord, Trial
 from runs.models.run import Trigger
@@ -139,7 +140,7 @@ def _is_reduced(run: Run, trial: Trial) -> bool:
 
 def _record(trial: Trial) -> tuple[RecordedCall, ...] | None:
     """Return the recorded executions of the tool; None where they aren't stored or can't be read."""
-    kept = Artifact.objects.filter(trial=trial, name=RECORD, size__lte=MOST_RAW).first()
+    kept = Artifact.objects.filter(trial=trial, name=RECORD, size__lte=LARGEST_RECORD).first()
     if kept is None:
         return None
     try:

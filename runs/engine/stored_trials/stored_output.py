@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.db.models import Q
 
+from evalhub.lib.limits import LARGEST_RECORD
 from evaluators.model import Transcript
 from evaluators.transcripts import UnreadableTranscript, parse
 from evaluators.transcripts.cut import with_cut_ends
@@ -13,8 +14,6 @@ from runs.results.files.artifacts import StoredFileUnavailable, open_stored
 
 AGENTS = frozenset(("codex", "claude_code", "opencode"))
 """Kinds of targets whose raw output is read again, by the reader of the same name."""
-MOST_RAW = 64 * 1024 * 1024
-"""Bytes of raw output that are read again; of a longer one the stored events count."""
 
 
 def read_stored(run: Run, trial: Trial, parser: str) -> Transcript | None:
@@ -23,7 +22,7 @@ def read_stored(run: Run, trial: Trial, parser: str) -> Transcript | None:
         return None
     own = Q(name__in=("transcript", "events", MAIN)) | Q(name__startswith=SUB_AGENT)
     files = {each.name: each for each in Artifact.objects.filter(own, trial=trial)}
-    if "transcript" not in files or any(each.size > MOST_RAW for each in files.values()):
+    if "transcript" not in files or any(each.size > LARGEST_RECORD for each in files.values()):
         return None
     try:
         content = {name: content_of(each) for name, each in files.items()}

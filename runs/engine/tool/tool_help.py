@@ -10,6 +10,8 @@ from typing import Any
 
 from django.conf import settings
 
+from evalhub.lib.limits import LONGEST_NAME
+from evalhub.lib.storable_text import storable
 from evaluators.redaction import redact_patterns
 from evaluators.tool_use.flag_confusion import TOOL, argument_confusions, confused_subcommands, confusions
 from evaluators.tool_use.help_pages import LONGEST_HELP, HelpPage, parse_help
@@ -17,7 +19,6 @@ from evaluators.tool_use.mcp_surface import McpSurface
 from evaluators.tool_use.tool import Tool
 from runs.db.outage import outage
 from runs.db.retry import retry_when_lost
-from runs.db.statements import storable
 from runs.engine.context import RunContext
 from runs.engine.trial_result import TrialResult
 from runs.engine.workspace.trial_folder import trial_folder
@@ -32,7 +33,6 @@ logger = logging.getLogger(__name__)
 HELP_SECONDS = 5.0
 MOST_SUBCOMMANDS = 10
 """Subcommands of one trial whose help is read."""
-LONGEST_NAME = 200
 
 
 def with_confusions(

@@ -18,6 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from evalhub.lib.limits import LARGEST_FILE
 from evaluators.name_lists import list_names
 from runs.engine.workspace.workspace import LocalWorkspace
 from runs.sandbox.safe_paths import open_beneath, read_beneath, remove_beneath, write_beneath
@@ -25,8 +26,6 @@ from runs.sandbox.safe_walk import entries_beneath
 
 SECONDS = 30.0
 MOST_NAMED = 20
-_LARGEST = 1 << 20
-"""Bytes of a settings file; what is larger and wasn't there is removed."""
 _OF_REPOSITORIES = frozenset(("HEAD", "objects", "refs", "commondir"))
 _CONFIGURATIONS = frozenset(("config", "config.worktree"))
 _SAMPLE = ".sample"
@@ -189,7 +188,7 @@ def _executes(entry: Entry) -> bool:
 def _content(place: Place) -> bytes | None:
     """Return a regular file's content; None for anything else, and for what is too large."""
     try:
-        return read_beneath(*place, limit=_LARGEST, links=False)
+        return read_beneath(*place, limit=LARGEST_FILE, links=False)
     except OSError:
         return None
 

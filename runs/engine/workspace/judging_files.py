@@ -13,14 +13,13 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from evalhub.lib.limits import LARGEST_FILE
 from evaluators.grading.judges.rubric import RubricCriteria
 from evaluators.model import Json
 from scenarios.formats.parsed import FixtureFile
 from scenarios.formats.problems import ScenarioFileError
 from scenarios.formats.yaml_text import read_yaml
 
-_LARGEST = 1 << 20
-"""Bytes of a script or rubric that is read."""
 _PATH = re.compile(rb"[\w.+-]+(?:/[\w.+-]+)*")
 _IMPORTS = re.compile(rb"^[^\S\n]*(?:from|import)[^\S\n]+([\w., \t]+)", re.MULTILINE)
 """Modules of Python, several in one line."""
@@ -115,7 +114,7 @@ def may_be_rubric(file: FixtureFile) -> bool:
     name = file.path.lower()
     return (
         name.endswith((".yaml", ".yml", ".json"))
-        and len(file.content) <= _LARGEST
+        and len(file.content) <= LARGEST_FILE
         and b"criteria" in file.content
     )
 
@@ -205,7 +204,7 @@ def _read_along(paths: Iterable[str], contents: Mapping[str, bytes]) -> set[str]
 
 def _tokens(content: bytes) -> set[str]:
     """Return what may be a path in a script's text."""
-    content = content[:_LARGEST]
+    content = content[:LARGEST_FILE]
     found = set(_PATH.findall(content))
     modules = {word for line in _IMPORTS.findall(content) for word in re.findall(rb"[\w.]+", line)}
     stems = {module.lstrip(b".").replace(b".", b"/") for module in modules} | {*_REQUIRED.findall(content)}

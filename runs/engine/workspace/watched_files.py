@@ -17,6 +17,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
+from evalhub.lib.limits import LARGEST_FILE
 from evaluators.model import FileUnavailable
 from evaluators.name_lists import list_names
 from evaluators.tool_use.executed_files import PACKAGE, ExecutedFiles, find_executed, is_test
@@ -26,7 +27,6 @@ from runs.sandbox.safe_walk import entries_beneath
 from scenarios.spec import ScenarioSpec
 
 MOST_NAMED = 20
-_LARGEST_SETTINGS = 1 << 20
 _STANDARD_MODULES = sys.stdlib_module_names | {"sitecustomize", "usercustomize"}
 _MODULE_SUFFIXES = (".py", ".pyc", ".so")
 _ABSENT = ""
@@ -113,7 +113,7 @@ class WatchedFiles:
         part = _PARTS.get(posixpath.basename(path))
         if part is not None:
             with suppress(OSError):
-                content = read_beneath(self.workspace.path, path, limit=_LARGEST_SETTINGS)
+                content = read_beneath(self.workspace.path, path, limit=LARGEST_FILE)
                 with suppress(ValueError, RecursionError, AttributeError, configparser.Error):
                     found = part(content.decode("utf-8-sig"))
                     # No such part is as good as no file.

@@ -11,6 +11,7 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
+from evalhub.lib.limits import LARGEST_FILE
 from evaluators.model import CommandResult, FileUnavailable
 from evaluators.redaction import mask_values
 from runs.errors import ProviderError
@@ -21,7 +22,6 @@ from runs.sandbox.sandbox import Containment, Sandbox
 from scenarios.formats.parsed import FixtureFile
 from scenarios.spec import PostScript
 
-OUTPUT_LIMIT = 1 << 20
 SETUP_SECONDS = 300.0
 _FOR_GATES = {"GIT_CONFIG_NOSYSTEM": "1"}
 """What commands other than setup have in addition; their home is empty, so Git has no configuration of a user."""
@@ -172,7 +172,7 @@ class LocalWorkspace:
                 env={**(_FOR_GATES if profile is COMMAND else {}), **self.env, **(env or {})},
                 timeout_seconds=timeout_seconds,
                 stdin=None if stdin is None else stdin.encode(),
-                output_limit=OUTPUT_LIMIT,
+                output_limit=LARGEST_FILE,
                 limits=sandbox.limits,
                 sandbox=sandbox,
             )

@@ -25,10 +25,10 @@ from runs.models.run import RunState, Trigger
 from runs.models.run_options import RunOptions
 from scenarios.bundles import read_path
 from scenarios.formats.parsed import FixtureFile
-from scenarios.formats.tool_descriptions import ToolDescriptions, read_descriptions
 from scenarios.imports import import_files
 from scenarios.models import Guidance, SuiteVersion
 from scenarios.storing import keep_guidance
+from scenarios.tool_descriptions import ToolDescriptions, read_descriptions
 
 FOLDER = Path(settings.BASE_DIR) / "scenarios" / "examples"
 

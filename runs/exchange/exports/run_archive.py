@@ -1,4 +1,4 @@
-"""Export runs as an archive that another evalhub reads back exactly (`runs.exchange.imports.archived_runs`)."""
+"""Export runs as an archive that another evalhub reads back exactly (`runs.exchange.results_files.archived_runs`)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from django.conf import settings
 from evaluators.redaction import redact_json, redact_patterns
 from runs.compare.looks import looks_of
 from runs.errors import RequestError
-from runs.exchange.imports.archived_runs import (
+from runs.exchange.results_files.archived_runs import (
     COMMAND_COLUMNS,
     FORMAT,
     JUDGING_COLUMNS,

@@ -13,6 +13,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 from msgspec import Struct
 
+from evalhub.lib.limits import LARGEST_MESSAGE
 from evalhub.lib.numbers import counted
 from evalhub.teams.pages import ProjectRequest, project_page
 from evaluators.tool_use.tool import Tool
@@ -20,8 +21,9 @@ from evaluators.transcripts.sessions.kept import KeptSession
 from runs.errors import RequestError
 from runs.exchange.imports.import_sessions import counted_once, session_tool, sort_sessions, store_sessions
 from runs.exchange.imports.removing_sessions import BACKUPS, remove_from
-from runs.exchange.imports.session_files import ReadSessions
+from runs.exchange.imports.session_files import read_uploads
 from runs.models import Run
+from scenarios.formats.problems import ScenarioFileError
 from scenarios.forms import FilesField
 
 
@@ -42,8 +44,6 @@ def sessions_remove(request: ProjectRequest, pk: int) -> HttpResponse:
 
 SALT = "sessions"
 PREVIEW_SECONDS = 3600
-LONGEST_PREVIEW = 16 * 1024 * 1024
-"""Characters of a preview that the browser sends back."""
 MOST_SHOWN = 50
 """Sessions that a preview lists."""
 
@@ -85,7 +85,7 @@ def session_import(request: ProjectRequest) -> HttpResponse:
         if form.is_valid():
             return _preview(request, form)
         return _page(request, form=form, status=422)
-    except RequestError as error:
+    except (RequestError, ScenarioFileError) as error:
         return _page(request, form=SessionsForm(request.POST), problem=str(error), status=422)
 
 
@@ -96,16 +96,14 @@ def _page(request: ProjectRequest, *, status: int = 200, **context: Any) -> Http
 def _preview(request: ProjectRequest, form: SessionsForm) -> HttpResponse:
     given, project = form.cleaned_data, request.access.project
     tool = session_tool(given["tool"], given["pattern"])
-    read = ReadSessions()
-    for file in given["file"]:
-        read.add(str(file.name), file.file, tool, whole=given["whole"])
+    read = read_uploads([(str(file.name), file.file) for file in given["file"]], tool, whole=given["whole"])
     counted_once(read, project, tool)
     found = sort_sessions(project, tool, read.sessions)
     token = ""
     if found.to_store:
         kept = _Preview(project.pk, tool.binary, tool.command_pattern, list(found.to_store), read.problems)
         token = signing.dumps(msgspec.json.encode(kept).decode(), salt=SALT, compress=True)
-    if len(token) > LONGEST_PREVIEW:
+    if len(token) > LARGEST_MESSAGE:
         raise RequestError(
             "These sessions are too large for a preview. Use manage.py import_sessions, or fewer files."
         )

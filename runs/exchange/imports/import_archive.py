@@ -1,4 +1,4 @@
-"""Import the archives in which runs travel between evalhubs (`runs.exchange.imports.archived_runs`), each run once."""
+"""Import the archives in which runs travel between evalhubs (`runs.exchange.results_files.archived_runs`), each run once."""
 
 from __future__ import annotations
 
@@ -15,23 +15,19 @@ from evalhub.teams.models import Project
 from evaluators.model import Transcript
 from runs.compare import comparison
 from runs.errors import RequestError
-from runs.exchange.imports.archived_runs import (
-    CLOSED,
+from runs.exchange.imports.store_results import stored_run, version_of_results
+from runs.exchange.results_files.archived_runs import (
     COMMAND_COLUMNS,
     JUDGING_COLUMNS,
-    MANIFEST,
     MOMENTS,
     RUN_COLUMNS,
     TRIAL_COLUMNS,
+    Archived,
     ArchivedArtifact,
     ArchivedGuidance,
     ArchivedRun,
     ArchivedTrial,
-    decode_manifest,
-    decode_trial,
 )
-from runs.exchange.imports.merged_shards import Archived
-from runs.exchange.imports.store_results import stored_run, version_of_results
 from runs.exchange.results_files.values import ExternalRun, ExternalTrial
 from runs.models import (
     Launch,
@@ -51,40 +47,10 @@ from scenarios.imports import restore_version
 from scenarios.models import Guidance, ScenarioVersion, Suite, SuiteVersion
 from scenarios.storing import keep_guidance
 
-Members = Mapping[str, bytes]
 
-
-def read_run_archive(members: Members, file: str) -> list[Archived]:
-    """Return the runs of an archive with their trials; none if it is another program's. Raises `RequestError`."""
-    if MANIFEST not in members:
-        return []
-    return [_read(run, members, file) for run in decode_manifest(members[MANIFEST], file).runs]
-
-
-def _read(run: ArchivedRun, members: Members, file: str) -> Archived:
-    paths = sorted(path for path in members if path.startswith(f"trials/{run.uuid}."))
-    lines = [(path, n, line) for path in paths for n, line in enumerate(members[path].splitlines(), start=1)]
-    trials = tuple(decode_trial(line, f"{file}: {path}:{n}") for path, n, line in lines)
-    found = Archived(run, trials)
-    if problem := _problem(found):
-        raise RequestError(f"{file}: run {run.uuid} can't be read: {problem}. Export the run again.")
-    return found
-
-
-def _problem(archived: Archived) -> str:
-    """Return what is wrong with a run; empty if nothing is."""
-    run, trials = archived
-    if run.trials != len(trials):
-        return f"it has {len(trials)} of {run.trials} trials"
-    if lacking := [name for name in RUN_COLUMNS if name not in run.columns]:
-        return f"`{lacking[0]}` is missing"
-    if any(name not in trial.columns for trial in trials for name in TRIAL_COLUMNS):
-        return "a trial's column is missing"
-    states = {run.columns["state"], *(trial.columns["state"] for trial in trials)}
-    return "" if states <= set(CLOSED) else "it isn't finished"
-
-
-def store_archived(launch: Launch, archived: Archived, members: Members, sha256: str, by: User | None) -> Run:
+def store_archived(
+    launch: Launch, archived: Archived, members: Mapping[str, bytes], sha256: str, by: User | None
+) -> Run:
     """Store a run of an archive, with its suite, guidance, trials and artifacts. Requires a transaction."""
     run, trials = archived
     version, versions, is_exact = _suite_version(launch.project, archived, members, by)
@@ -132,7 +98,7 @@ def _value(name: str, value: Any) -> Any:
 
 
 def _suite_version(
-    project: Project, archived: Archived, members: Members, by: User | None
+    project: Project, archived: Archived, members: Mapping[str, bytes], by: User | None
 ) -> tuple[SuiteVersion, dict[str, ScenarioVersion], bool]:
     """Return the run's version of its suite with scenarios by key, and whether its content is the same.
 
@@ -155,7 +121,7 @@ def _suite_version(
 
 
 def _restore_suite(
-    project: Project, run: ArchivedRun, members: Members, by: User | None
+    project: Project, run: ArchivedRun, members: Mapping[str, bytes], by: User | None
 ) -> SuiteVersion | None:
     own = run.suite
     files = {each.path: members.get(f"files/{each.sha256}") for each in own.source}
@@ -203,7 +169,10 @@ def _guidance(suite: Suite, archived: ArchivedGuidance | None, by: User | None) 
 
 
 def _store_trials(
-    run: Run, versions: Mapping[str, ScenarioVersion], trials: Sequence[ArchivedTrial], members: Members
+    run: Run,
+    versions: Mapping[str, ScenarioVersion],
+    trials: Sequence[ArchivedTrial],
+    members: Mapping[str, bytes],
 ) -> None:
     ordered = sorted(trials, key=lambda each: each.columns["position"])
     insert_trials(run, [(_row(each, versions[each.scenario]), _parts_of(each, members)) for each in ordered])
@@ -214,7 +183,7 @@ def _row(trial: ArchivedTrial, version: ScenarioVersion) -> dict[str, Any]:
     return {**own, "scenario_version": version.pk, "scenario": version.scenario_id}
 
 
-def _parts_of(trial: ArchivedTrial, members: Members) -> TrialParts:
+def _parts_of(trial: ArchivedTrial, members: Mapping[str, bytes]) -> TrialParts:
     return TrialParts(
         transcript=None if trial.transcript is None else msgspec.convert(trial.transcript, Transcript),
         answer=str(trial.columns["answer"]),
@@ -225,7 +194,7 @@ def _parts_of(trial: ArchivedTrial, members: Members) -> TrialParts:
     )
 
 
-def _keep_artifact(artifact: ArchivedArtifact, members: Members) -> dict[str, Any]:
+def _keep_artifact(artifact: ArchivedArtifact, members: Mapping[str, bytes]) -> dict[str, Any]:
     """Store an artifact's content, and return its row; one that was left out of the archive keeps its row."""
     content = members.get(f"artifacts/{artifact.sha256}")
     if content is not None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -12,21 +11,13 @@ from django.db import transaction
 from evalhub.teams import audit
 from evalhub.teams.models import Project
 from runs.errors import RequestError
-from runs.exchange.imports.import_archive import Members, read_run_archive, store_archived
-from runs.exchange.imports.merged_shards import Archived, merge_shards
+from runs.exchange.imports.import_archive import store_archived
+from runs.exchange.imports.merged_shards import merge_shards
 from runs.exchange.imports.store_results import store_results, stored_run
+from runs.exchange.results_files.archived_runs import Archived
 from runs.exchange.results_files.importers import read_results
 from runs.models import Launch, Run
 from runs.models.run import Trigger
-from scenarios.archives import is_archive, read_members
-from scenarios.formats.problems import ScenarioFileError
-
-
-class ReadArchive(NamedTuple):
-    """An archive of runs: what it holds, and its files by path."""
-
-    runs: list[Archived]
-    members: Members
 
 
 @transaction.atomic
@@ -41,9 +32,10 @@ def import_results(project: Project, content: bytes, file: str, *, by: User | No
     before = Run.objects.filter(project=project, trigger=Trigger.IMPORT, options__import__sha256=sha256)
     if before.exists():
         return tuple(before.order_by("pk"))
-    if archive := archive_in(content, file):
-        return _store(project, archive.runs, archive.members, file, sha256, by)
-    return store_results(project, read_results(content, file), file, sha256, by=by)
+    read = read_results(file, content)
+    if read.archived:
+        return _store(project, read.archived, read.members, file, sha256, by)
+    return store_results(project, read.external, file, sha256, by=by)
 
 
 @transaction.atomic
@@ -55,29 +47,16 @@ def import_merged(
     runs: list[Archived] = []
     members: dict[str, bytes] = {}
     for file, content in files:
-        archive = archive_in(content, file)
-        if archive is None:
+        archive = read_results(file, content)
+        if not archive.archived:
             raise RequestError(
                 f"{file}: --merge takes archives of runs (export_run --format evalhub). Leave it out."
             )
-        runs += archive.runs
+        runs += archive.archived
         members |= archive.members
     sha256 = hashlib.sha256(b"".join(content for _, content in files)).hexdigest()
     names = ", ".join(file for file, _ in files)
     return _store(project, merge_shards(runs), members, names, sha256, by)
-
-
-def archive_in(content: bytes, file: str) -> ReadArchive | None:
-    """Return the runs of an archive of evalhub's; None for another file. Raises `RequestError`, `ScenarioFileError`."""
-    if not is_archive(file, content):
-        return None
-    try:
-        members = {member.path: member.content for member in read_members(file, content)}
-    except ScenarioFileError:
-        # Such as a log of Inspect; the readers of results say what it is, or what is wrong with it.
-        return None
-    runs = read_run_archive(members, file)
-    return ReadArchive(runs, members) if runs else None
 
 
 def _lock(project: Project) -> None:
@@ -86,7 +65,12 @@ def _lock(project: Project) -> None:
 
 
 def _store(
-    project: Project, runs: Sequence[Archived], members: Members, file: str, sha256: str, by: User | None
+    project: Project,
+    runs: Sequence[Archived],
+    members: Mapping[str, bytes],
+    file: str,
+    sha256: str,
+    by: User | None,
 ) -> tuple[Run, ...]:
     """Store the runs of archives, oldest first; one that is stored already stays as it is."""
     ordered = sorted(runs, key=lambda each: each.run.columns["started"] or each.run.columns["created"])

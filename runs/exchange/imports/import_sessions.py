@@ -13,6 +13,7 @@ from django.db.models import Q
 from django.utils import timezone
 from msgspec import structs
 
+from evalhub.lib.limits import LONGEST_NAME
 from evalhub.teams import audit
 from evalhub.teams.models import Project
 from evaluators.grading.costs import usage_parts
@@ -78,7 +79,6 @@ def _find_known_calls(
 KEY = "sessions"
 """The key of the suite's only scenario, and the name of the target."""
 MOST_WARNINGS = 20
-LONGEST_ID = 200
 
 
 @dataclass(frozen=True)
@@ -302,4 +302,4 @@ def _row(version: ScenarioVersion, session: KeptSession, position: int) -> dict[
 
 
 def _id(session: KeptSession) -> str:
-    return session.id[:LONGEST_ID]
+    return session.id[:LONGEST_NAME]

@@ -4,23 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
 from msgspec.structs import replace
 
 from runs.errors import RequestError
-from runs.exchange.imports.archived_runs import ArchivedRun, ArchivedTrial
+from runs.exchange.results_files.archived_runs import Archived, ArchivedRun, ArchivedTrial
 
 _SUMS = ("trials", "passed", "failed", "errors", "cancelled", "tokens_in", "tokens_out")
 _SHARD = re.compile(r"([1-9]\d{0,3})/([1-9]\d{0,3})")
-
-
-class Archived(NamedTuple):
-    """A run of an archive with its trials."""
-
-    run: ArchivedRun
-    trials: tuple[ArchivedTrial, ...]
 
 
 def shard_of(text: str) -> tuple[int, int]:

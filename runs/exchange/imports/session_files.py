@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping
@@ -20,6 +21,7 @@ from evaluators.transcripts.sessions import IMPORTERS, UnreadableSession, parse_
 from evaluators.transcripts.sessions.copies import Known, Traced, describe_copies, without_copies
 from evaluators.transcripts.sessions.kept import KeptSession, keep_session
 from evaluators.transcripts.sessions.session import Trail
+from scenarios.reading import FileReader
 
 ENDINGS = (".jsonl", ".json")
 """Files of a folder that are read; a file that is named itself may have any ending."""
@@ -66,6 +68,15 @@ class ReadSessions:
         else:
             self.problems += [f"{name}: {sentence}" for sentence in problems]
 
+    def take(self, other: ReadSessions) -> None:
+        """Add what was read of another file."""
+        self.sessions += other.sessions
+        self.trails += other.trails
+        self.problems += other.problems
+        self.without += other.without
+        self.mentions += other.mentions
+        self.help |= other.help
+
     def without_copies(self, known: Mapping[str, Known]) -> ReadSessions:
         """Leave out the calls that a forked or continued session's file took over from another.
 
@@ -89,6 +100,22 @@ class ReadSessions:
             structs.replace(each, flags=tuple(confusions(each.commands, known))) for each in self.sessions
         ]
         return self
+
+
+@FileReader
+def read_session_file(name: str, content: bytes, tool: Tool, whole: bool) -> ReadSessions:
+    """Return the sessions of an uploaded file."""
+    found = ReadSessions()
+    found.add(name, io.BytesIO(content), tool, whole=whole)
+    return found
+
+
+def read_uploads(files: Iterable[tuple[str, IO[bytes]]], tool: Tool, *, whole: bool = False) -> ReadSessions:
+    """Read uploaded session files, one at a time. Raises `ScenarioFileError` and `TryLater`."""
+    found = ReadSessions()
+    for name, file in files:
+        found.take(read_session_file(name, file.read(), tool, whole))
+    return found
 
 
 def read_paths(paths: Iterable[Path], tool: Tool, *, whole: bool) -> ReadSessions:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
+from evalhub.lib.limits import LONGEST_NAME
 from runs.exchange.results_files.values import (
-    LONGEST_NAME,
     ExternalRun,
     ExternalTrial,
     ResultsFile,

@@ -8,14 +8,17 @@ from __future__ import annotations
 import io
 import os
 import zipfile
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from evaluators.tool_use.recognised_files import advice_for, recognised_archive, recognised_results
 from runs.errors import RequestError
 from runs.exchange.results_files import agentv, llm_tool_test, promptfoo, tool_forge
+from runs.exchange.results_files.archived_runs import Archived, read_run_archive
 from runs.exchange.results_files.llm_tool_test import FIXTURE, READ
 from runs.exchange.results_files.values import ExternalRun, ResultsFile, ResultsImporter
 from scenarios.archives import is_archive, member_names, read_members
+from scenarios.reading import FileReader
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 """The time of every entry: the same results give the same archive, which is imported once."""
@@ -53,7 +56,17 @@ IMPORTERS = (
 """The known programs; the first that finds runs in a file reads it."""
 
 
-def read_results(content: bytes, file: str) -> tuple[ExternalRun, ...]:
+@dataclass(frozen=True)
+class ReadResults:
+    """The runs in a file or archive: of evalhub's own archive with its files, or another program's."""
+
+    archived: list[Archived] = field(default_factory=list)
+    members: dict[str, bytes] = field(default_factory=dict)
+    external: tuple[ExternalRun, ...] = ()
+
+
+@FileReader
+def read_results(file: str, content: bytes) -> ReadResults:
     """Return the runs of a file or archive. Raises `RequestError` if it has none, `ScenarioFileError` for a bad archive."""
     members = {}
     if is_archive(file, content):
@@ -61,10 +74,12 @@ def read_results(content: bytes, file: str) -> tuple[ExternalRun, ...]:
         if kind := recognised_archive(member_names(content)):
             raise _not_supported(file, kind)
         members = {member.path: member.content for member in read_members(file, content)}
+    if archived := read_run_archive(members, file):
+        return ReadResults(archived, members)
     given = ResultsFile(file, b"" if members else content, members)
     for importer in IMPORTERS:
         if runs := importer.read(given):
-            return runs
+            return ReadResults(external=runs)
     # An archive has no text of its own.
     raise _not_supported(file, "" if members else recognised_results(given.text, given.value))
 

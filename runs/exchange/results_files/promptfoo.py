@@ -6,10 +6,10 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from evalhub.lib.limits import LONGEST_NAME
 from evaluators.model import Usage, plausible_cost
 from runs.exchange.results_files.promptfoo_tests import keys_of_rows
 from runs.exchange.results_files.values import (
-    LONGEST_NAME,
     ExternalRun,
     ExternalTrial,
     ResultsFile,

@@ -12,7 +12,8 @@ from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
-from runs.exchange.results_files.values import LONGEST_NAME, count_of, object_of
+from evalhub.lib.limits import LONGEST_NAME
+from runs.exchange.results_files.values import count_of, object_of
 
 _LONGEST_VARS = 80
 """Characters of variables in a scenario's name."""

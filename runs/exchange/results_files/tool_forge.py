@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from typing import Any
 
+from evalhub.lib.limits import LONGEST_NAME
 from runs.errors import RequestError
 from runs.exchange.results_files.values import (
-    LONGEST_NAME,
     ExternalRun,
     ExternalTrial,
     ResultsFile,

@@ -9,13 +9,13 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
+from evalhub.lib.limits import LONGEST_NAME
+from evalhub.lib.storable_text import storable_json
 from evaluators.model import Transcript, Usage
 from evaluators.tool_use.tool import Tool
 from evaluators.transcripts.reading import decode_text
-from runs.db.statements import storable_json
 from runs.errors import RequestError
 
-LONGEST_NAME = 200
 SUITE_FORMATS = ("llm_tool_test", "agentv", "tool_forge")
 """Formats whose suites evalhub runs."""
 

@@ -22,16 +22,17 @@ from evalhub.web.rest.request_body import validate_json
 from evaluators.model import Json
 from runs.compare.baselines import LAST_PASS, check_choice
 from runs.errors import RequestError
-from runs.launch.given_guidance import LONGEST_NAME, GivenDocument, keep_document, place_document
+from runs.launch.given_guidance import GivenDocument, keep_document, place_document
 from runs.launch.new_run_page.run_choices import RunChoices
 from runs.launch.request import Request
 from runs.launch.run_request import AskedField, LimitedRequest, RunRequest, asked_fields
 from runs.launch.source_files import registry_from
 from scenarios.bundle_limits import MAX_FILE_BYTES, MAX_PATH
 from scenarios.formats.problems import ScenarioFileError
-from scenarios.formats.tool_descriptions import ToolDescriptions, read_descriptions
 from scenarios.guidance import Unplaced
 from scenarios.models import Guidance, SuiteVersion
+from scenarios.naming import LONGEST_NAME
+from scenarios.tool_descriptions import ToolDescriptions, read_descriptions
 
 NUMBER = {
     "invalid": "Enter a whole number, such as 3.",

@@ -12,6 +12,7 @@ from django.core.checks import CheckMessage, Tags, Warning, register
 from django.db import DEFAULT_DB_ALIAS, Error
 from django.utils import timezone
 
+from evalhub.lib.limits import LONGEST_NAME
 from runs.db.disk import storage_guard
 from runs.models import Worker
 from runs.results.files.artifacts import (
@@ -26,7 +27,6 @@ from runs.results.files.artifacts import (
 NAME = "store-id"
 _TAKEN = ("PreconditionFailed", "ConditionalRequestConflict")
 """S3's errors when another process wrote the object first."""
-LONGEST = 100
 
 
 def store_id() -> str:
@@ -83,7 +83,7 @@ def store_problems_if_known() -> list[str]:
 
 def _read() -> str:
     with open_file_store().open(NAME, "rb") as file:
-        content: bytes = file.read(LONGEST)
+        content: bytes = file.read(LONGEST_NAME)
     return content.decode("ascii", "replace").strip()
 
 

@@ -31,8 +31,8 @@ from runs.results.lookup import find_run
 from runs.results.run_list import page_of_runs
 from runs.results.run_tags import checked_tags, set_tags
 from runs.results.schemas import LaunchedOut, LaunchOut, RunDocumentOut, RunOut, RunRowOut
-from scenarios.formats.tool_descriptions import ToolDescriptions
 from scenarios.models import Guidance, SuiteVersion
+from scenarios.tool_descriptions import ToolDescriptions
 
 router = Router(tags=["runs"])
 

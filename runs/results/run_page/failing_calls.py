@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from django.db.models import Case, Count, QuerySet, When, Window
 from django.db.models.functions import Left, Length
 
+from evalhub.lib.limits import LONGEST_NAME
 from evaluators.tool_use.attempts import call_message
 from evaluators.tool_use.mcp_calls import McpFailure
 from runs.models import CommandRecord, TranscriptRecord
@@ -24,8 +25,6 @@ LARGEST = 20_000_000
 """Largest total in bytes."""
 LONGEST_LINE = 400
 """Characters read from a command."""
-LONGEST_NAME = 200
-"""Characters of a subcommand that are stored with its calls."""
 
 
 class StoredFailure(NamedTuple):

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from evalhub.lib.numbers import counted
-from evaluators.statistics.looks import LookDecision
+from evaluators.statistics.looks import LookDecision, StoredLook
 from evaluators.statistics.verdict_sentences import p_text
-from runs.compare.looks import StoredLook, looks_of
+from runs.compare.looks import looks_of
 from runs.models import Run
 from runs.models.run_options import RunOptions
 

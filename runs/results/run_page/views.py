@@ -19,6 +19,7 @@ from django.http import (
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
+from evalhub.lib.limits import LONGEST_NAME
 from evalhub.lib.numbers import counted
 from evalhub.teams import audit
 from evalhub.teams.pages import ProjectRequest, project_page
@@ -73,7 +74,6 @@ from runs.review.judging_facts import uncalibrated_judges
 from runs.workers.holds import holder_of, is_abandoned
 from runs.workers.worker_registry import workers_online
 
-LONGEST_BRANCH = 200
 MOST_SESSIONS = 100
 
 
@@ -358,9 +358,9 @@ def baseline_set(request: ProjectRequest, pk: int) -> HttpResponse:
     run = find_shown_run(request, pk)
     branch = request.POST.get("branch", "").strip()
     try:
-        if len(branch) > LONGEST_BRANCH or "\x00" in branch:
+        if len(branch) > LONGEST_NAME or "\x00" in branch:
             raise RequestError(
-                f"Branch names have at most {LONGEST_BRANCH} characters and no NUL. Use another name."
+                f"Branch names have at most {LONGEST_NAME} characters and no NUL. Use another name."
             )
         set_baseline(run, by=request.user, branch=branch)
     except RequestError as error:

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from evalhub.lib.storable_text import storable
 from evaluators.model import Event, Judging, Transcript
 from evaluators.redaction import redact_patterns
 from runs.db import statements
@@ -105,7 +106,7 @@ def _text(lines: Iterable[str]) -> str:
     """Return lines as a column's text: each once, cut, without secrets."""
     short = dict.fromkeys(" ".join(line[: 4 * LONGEST_LINE].split())[:LONGEST_LINE] for line in lines)
     text = "\n".join(filter(None, short))[:LONGEST_TEXT]
-    return redact_patterns(statements.storable(text)) if text else ""
+    return redact_patterns(storable(text)) if text else ""
 
 
 def index_trials(trial_ids: Sequence[int]) -> None:

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from evalhub.lib.limits import LARGEST_RECORD
 from runs.errors import ProviderError
 from runs.sandbox.helpers import HELPER_ENV, memory_file
 from runs.sandbox.recording import launcher, recorder
@@ -28,7 +29,6 @@ LEFT_SECONDS = 1.0
 """Seconds after the command until its recorder is told to end: a process may have escaped."""
 END_SECONDS = 15.0
 """Seconds that a recorder may take to write the last ends after the command."""
-LARGEST_RECORD = 64 << 20
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Literal
 
+from evalhub.lib.limits import LARGEST_MESSAGE, LONGEST_ERROR
 from evaluators.json_values import indent_json
 from evaluators.model import Json
 from evaluators.redaction import mask_values
@@ -17,9 +18,6 @@ from runs.targets.providers.base import Invocation
 from runs.targets.providers.recent_lines import SplitLines
 
 LogFormat = Literal["summary", "json"]
-LONGEST_KEPT = 16 << 20
-"""Limit in bytes; past it the middle of a log is dropped."""
-_LONGEST = 400
 _MOST_TIMES = 10
 """An event may become so many times as long by its indentation."""
 
@@ -47,7 +45,7 @@ class AgentLog:
         self._clock = clock
         self._began = clock()
         self._split = {"stdout": SplitLines(), "stderr": SplitLines()}
-        self._kept = Capture(LONGEST_KEPT)
+        self._kept = Capture(LARGEST_MESSAGE)
         self._file = None if file is None else os.fdopen(file, "wb", buffering=0)
         for name, value in heading.items():
             self._add(f"# {name}: {value}\n")
@@ -117,4 +115,4 @@ def _summary(value: dict[str, Json]) -> str:
     kind = f"{value.get('type', 'event')} {holder.get('type', '') if holder is item else ''}".strip()
     found = (holder.get(name) for name in ("text", "command", "message", "tool", "error", "result"))
     text = next((text for text in found if isinstance(text, str) and text), "")
-    return f"{kind}: {' '.join(text.split())[:_LONGEST]}" if text else kind
+    return f"{kind}: {' '.join(text.split())[:LONGEST_ERROR]}" if text else kind

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
+from evalhub.lib.limits import LARGEST_FILE, LARGEST_MESSAGE
 from evaluators.model import Json
 from runs.errors import ProviderError
 from runs.sandbox.safe_paths import exists_beneath, make_folder_beneath, read_beneath, write_beneath
@@ -16,8 +17,6 @@ from runs.sandbox.target_roots import AllowedPath
 from runs.targets.providers.preread import markdown_link
 
 LOOK_SECONDS = 0.1
-LONGEST_ANSWER = 16 << 20
-LONGEST_TEMPLATE = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -77,7 +76,7 @@ class Exchange:
     def answer(self) -> bytes:
         """Return the answer. Raises `ProviderError` if it can't be read."""
         try:
-            return read_beneath(self.root, self._beneath(self.response), limit=LONGEST_ANSWER)
+            return read_beneath(self.root, self._beneath(self.response), limit=LARGEST_MESSAGE)
         except OSError as error:
             raise ProviderError(
                 f"The agent's answer at {self.response} cannot be read: {error.strerror}. "
@@ -152,7 +151,7 @@ def workspace_text(template: AllowedPath | None, folder: str) -> str:
 
 def _template(place: AllowedPath) -> dict[str, Json]:
     try:
-        value = json.loads(place.read(limit=LONGEST_TEMPLATE))
+        value = json.loads(place.read(limit=LARGEST_FILE))
     except (OSError, ValueError) as error:
         raise ProviderError(
             f"The workspace template {place.path} cannot be used: {error}. Give `workspace_template` a file of JSON.",

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from evalhub.lib.limits import LONGEST_ERROR
 from evaluators.transcripts.endings import SessionEnd, ending_of
 from runs.targets.providers.base import ENDED_BY_SIGNAL, Recording
 from runs.targets.providers.failures import advise_on_failure, describe_failure
 from runs.targets.providers.retry import RequestFailure
-
-LONGEST = 500
-"""Characters shown of what a service said."""
 
 
 @dataclass(frozen=True)
@@ -41,9 +39,9 @@ def broken_by(recording: Recording) -> Broken | None:
 
 def _service_failure(recording: Recording, ending: SessionEnd | None) -> RequestFailure | None:
     if ending is not None and ending.failure:
-        return RequestFailure(ending.failure[:LONGEST], ending.status)
+        return RequestFailure(ending.failure[:LONGEST_ERROR], ending.status)
     if recording.service_failure and not (ending and ending.answered):
-        return RequestFailure(recording.service_failure[:LONGEST])
+        return RequestFailure(recording.service_failure[:LONGEST_ERROR])
     return None
 
 
@@ -59,6 +57,6 @@ def _crash(recording: Recording, ending: SessionEnd | None) -> Broken | None:
         sentence = f"{recording.program} crashed: its stream has no closing event."
     else:
         return None
-    printed = recording.stderr.strip()[-LONGEST:].rstrip(".")
+    printed = recording.stderr.strip()[-LONGEST_ERROR:].rstrip(".")
     printed = f" Standard error: {printed}." if printed else ""
     return Broken("crash", f"{sentence}{printed} Run it by hand to see why.")

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from evalhub.lib.limits import LARGEST_MESSAGE
 from evaluators.transcripts.sessions.sub_agents import MAIN, SUB_AGENT
 from evaluators.transcripts.stream import Object, json_or_none, mapping_or_empty, text_or_none
 from runs.errors import ProviderError
@@ -20,7 +21,6 @@ if TYPE_CHECKING:  # runs.sandbox.sandbox imports this package
 
 MOST_SESSIONS = 50
 MOST_FILES = 1_000
-LARGEST_SESSION = 16 << 20
 EXPORT_SECONDS = 30.0
 _BEGINNING = 4_096
 """Bytes of a rollout that say whether it is a sub-agent's."""
@@ -73,7 +73,7 @@ def _contents(home: Path, folder: str, suffix: str) -> Iterator[bytes]:
         return
     for name in names[:MOST_SESSIONS]:
         try:
-            yield read_beneath(home, name, limit=LARGEST_SESSION, links=False)
+            yield read_beneath(home, name, limit=LARGEST_MESSAGE, links=False)
         except OSError:
             continue
 

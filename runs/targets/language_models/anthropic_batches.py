@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from evalhub.lib.limits import LARGEST_RECORD
 from evaluators.grading.stub_loop import ModelCall
 from evaluators.model import Json
 from evaluators.transcripts.claude_code import usage_of
 from runs.targets.language_models.batch_requests import (
-    LONGEST_RESULTS,
     SECONDS,
     parse_json_lines,
     request_body,
@@ -72,7 +72,7 @@ class MessageBatches:
         address = str(connection.get("api_base") or ADDRESS).rstrip("/")
         headers = {"x-api-key": str(connection["api_key"]), "anthropic-version": API_VERSION}
         try:
-            with client(self.access.outbound, Deadline(SECONDS), longest=LONGEST_RESULTS) as asking:
+            with client(self.access.outbound, Deadline(SECONDS), longest=LARGEST_RECORD) as asking:
                 response = asking.request(
                     method, f"{address}/v1/messages/batches{path}", json=body, headers=headers
                 )

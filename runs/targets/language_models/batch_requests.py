@@ -19,8 +19,6 @@ T = TypeVar("T")
 
 SECONDS = 120.0
 """Time limit of one batch request; uploads of many questions are slow."""
-LONGEST_RESULTS = 64 << 20
-"""Bytes of a batch's results."""
 
 
 class BatchRequestFailed(ProviderError):

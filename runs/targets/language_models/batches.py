@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from evalhub.lib.limits import LARGEST_RECORD
 from evaluators.model import Json
 from runs.targets.language_models.anthropic_batches import MessageBatches
 from runs.targets.language_models.batch_requests import (
-    LONGEST_RESULTS,
     SECONDS,
     parse_json_lines,
     request_body,
@@ -125,7 +125,7 @@ class FileBatches:
     def _content(self, file_id: str) -> bytes:
         from runs.targets.language_models.litellm_outbound import allow_calls
 
-        with allow_calls(self.access.outbound, longest=LONGEST_RESULTS):
+        with allow_calls(self.access.outbound, longest=LARGEST_RECORD):
             content: bytes = self._client().files.content(file_id).content
         return content
 

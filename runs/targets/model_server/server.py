@@ -14,13 +14,13 @@ from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from evalhub.lib.limits import LARGEST_RECORD
 from runs.targets.model_server.conversation import AskedConversation, compact_json, read_conversation
 from runs.targets.model_server.script import ModelScript, ScriptedTurn
 from runs.targets.model_server.wire import STREAMED, WIRES, ScriptedReply, Wire, as_event
 
 LOOPBACK = "127.0.0.1"
 NONSENSE = '{"command": ['
-LONGEST_BODY = 64 << 20
 _RETRIED = (408, 409, 429)
 _ERRORS = {
     400: "invalid_request_error",
@@ -190,7 +190,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _body(self) -> dict[str, Any] | None:
         length = self.headers.get("content-length") or "0"
-        if not length.isdigit() or int(length) > LONGEST_BODY:
+        if not length.isdigit() or int(length) > LARGEST_RECORD:
             return None
         try:
             body = json.loads(self.rfile.read(int(length)) or b"null")

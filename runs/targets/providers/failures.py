@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from evalhub.lib.limits import LONGEST_ERROR
 from evaluators.redaction import mask_values, redact_patterns
 from runs.sandbox.outbound import AddressRefused
 from runs.targets.providers.retry import RequestFailure, retry_after_seconds
 
-LONGEST = 500
 _ADVICE = {
     400: "Look at what it says of the request, and correct the target's options.",
     401: "Check the target's key.",
@@ -74,7 +74,7 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 
 def _message(error: BaseException, secrets: tuple[str, ...]) -> str:
     text = " ".join(str(error).split()) or type(error).__name__
-    return redact_patterns(mask_values(text, secrets))[:LONGEST].strip()
+    return redact_patterns(mask_values(text, secrets))[:LONGEST_ERROR].strip()
 
 
 def _headers(chain: list[BaseException]) -> Mapping[str, str] | None:

@@ -8,11 +8,10 @@ from pathlib import Path
 from threading import Lock
 from typing import Literal
 
+from evalhub.lib.limits import LARGEST_FILE
 from runs.sandbox.safe_paths import open_beneath
 from runs.sandbox.streams import Capture
 
-LONGEST_LINE = 1 << 20
-"""Bytes of a line; a longer one loses its middle."""
 KEPT = 1 << 18
 """Bytes at the end of an output that are kept until somebody takes them; what came before is let go."""
 
@@ -21,7 +20,7 @@ class SplitLines:
     """Splits an output into lines. Programs can print hundreds of megabytes without a line end."""
 
     def __init__(self) -> None:
-        self._open = Capture(LONGEST_LINE)
+        self._open = Capture(LARGEST_FILE)
 
     def take(self, chunk: bytes) -> list[bytes]:
         """Return the lines that these bytes complete."""
@@ -35,7 +34,7 @@ class SplitLines:
 
     def rest(self) -> bytes:
         """Return the line without an end, and forget it."""
-        line, self._open = self._open.content(), Capture(LONGEST_LINE)
+        line, self._open = self._open.content(), Capture(LARGEST_FILE)
         return line
 
 

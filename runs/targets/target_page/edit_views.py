@@ -15,7 +15,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from evalhub.teams.pages import ProjectRequest, project_page
 from evalhub.web.fragments import page_or_fragment
 from evaluators.model import Json
-from runs.engine.trying import LONGEST_PROMPT, PROMPT, request_try
+from runs.engine.trying import LONGEST_OUTPUT, PROMPT, request_try
 from runs.models import Target, TargetTry
 from runs.sandbox.worker_settings import containment
 from runs.targets import edits
@@ -72,7 +72,7 @@ class TargetEditor:
     def read(self) -> str:
         """Return the submitted definition as YAML; empty if it has problems, which the form shows then."""
         given = self.request.POST
-        self.prompt = given.get("prompt", "").strip()[:LONGEST_PROMPT] or PROMPT
+        self.prompt = given.get("prompt", "").strip()[:LONGEST_OUTPUT] or PROMPT
         if given.get("view") == "form":
             return self._read_fields(given.get("kind", ""))
         self.form = TargetForm(given)

@@ -31,7 +31,7 @@ from evaluators.tool_use.command_alignment import (
         ('search {"query":"a","limit":3}', "search", "search limit query"),
         ("search {broken", "search", "search"),
         ("", "", ""),
-        ("todo list --" + "x" * 300, "list", "list --" + "x" * 112 + "…"),
+        ("todo list --" + "x" * 300, "list", "list --" + "x" * 192 + "…"),
     ],
 )
 def test_a_key_is_the_subcommand_with_its_sorted_flags(line, subcommand, key):

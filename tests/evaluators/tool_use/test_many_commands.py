@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from evalhub.lib.limits import LONGEST_LINE
 from evaluators.model import Event, Transcript
 from evaluators.tool_use.interaction import Interaction, analyse
 from evaluators.tool_use.tool import McpServer, Tool
-from evaluators.tool_use.tool_commands import LONGEST_SHELL_LINE, MOST_COMMANDS
+from evaluators.tool_use.tool_commands import MOST_COMMANDS
 from tests.evaluators.grading.gates.gate_samples import gate_of
 from tests.evaluators.samples import events, evidence
 
@@ -21,13 +22,13 @@ def found(*lines: str) -> Interaction:
 
 
 def test_a_very_long_line_with_commands_cannot_be_counted() -> None:
-    assert found(LINE * (2 * LONGEST_SHELL_LINE // len(LINE))).problem == (
+    assert found(LINE * (2 * LONGEST_LINE // len(LINE))).problem == (
         "A command line has more than 256,000 characters. Its commands can't be counted."
     )
 
 
 def test_a_very_long_text_after_the_last_command_is_passed_over() -> None:
-    counted = found(f"{LINE}cat > out <<'EOF'\n{'x' * LONGEST_SHELL_LINE}\nEOF")
+    counted = found(f"{LINE}cat > out <<'EOF'\n{'x' * LONGEST_LINE}\nEOF")
     assert (counted.problem, counted.total_commands) == ("", 1)
 
 

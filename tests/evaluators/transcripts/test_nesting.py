@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from evaluators.json_values import CUT, DEEPEST, indent_json
+from evalhub.lib.limits import DEEPEST_JSON
+from evaluators.json_values import CUT, indent_json
 from evaluators.model import Event, Transcript
 from evaluators.redaction import redact_json
 from evaluators.transcripts import parse
@@ -25,12 +26,12 @@ def test_deep_values_of_a_stream_are_cut(parser):
     found = parse(parser, (line + result).encode())
     assert any("nested more than 60 levels" in each for each in found.problems)
     for event in found.events:
-        assert json.dumps([event.input, event.output]).count("[") < 3 * DEEPEST
+        assert json.dumps([event.input, event.output]).count("[") < 3 * DEEPEST_JSON
         redact_json([event.input, event.output, event.metadata])
 
 
 def test_other_values_stay_as_they_are():
-    value = json.loads(nested(DEEPEST))
+    value = json.loads(nested(DEEPEST_JSON))
     kept = Transcript(events=(Event("tool_call", input=value, metadata={"a": [1]}),))
     assert without_deep_values(kept) is kept
     deeper = without_deep_values(Transcript(events=(Event("tool_call", input=[value, {"a": 1}]),)))

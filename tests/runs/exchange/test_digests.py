@@ -8,9 +8,10 @@ from types import FrameType
 import msgspec
 import pytest
 
+from evalhub.lib.limits import LONGEST_ERROR
 from runs.models import RunDigest, Trial
 from runs.results.digests import digest_of, digests_of
-from runs.results.layer_totals import LONGEST, JudgeTotals, LostGate
+from runs.results.layer_totals import JudgeTotals, LostGate
 from runs.results.rollups import write_rollups
 from runs.results.run_trials import trials_of
 from runs.results.subcommand_totals import SubcommandTotal
@@ -46,7 +47,7 @@ def test_it_has_the_trials_outcomes(version):
     failed, errored, cancelled = digest.trials
     assert (failed.mark, failed.gates_passed, failed.gates_total, failed.judge) == ("fail", 1, 2, 0.4)
     assert failed.lost[0] == "No file 'out.txt'."
-    assert (errored.mark, len(errored.lost[0])) == ("error", LONGEST)
+    assert (errored.mark, len(errored.lost[0])) == ("error", LONGEST_ERROR)
     assert (cancelled.mark, cancelled.state, cancelled.lost) == ("none", "cancelled", ())
     assert [(gate.name, gate.passed) for gate in digest.gates] == [("file_exists", 0), ("file_contains", 1)]
     assert digest.judged == 1

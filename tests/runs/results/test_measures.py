@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from evalhub.lib.limits import LONGEST_NAME
 from runs.models import Measure
-from runs.results.measures import LONGEST_NAME, measure_ids
+from runs.results.measures import measure_ids
 
 pytestmark = pytest.mark.django_db
 

@@ -15,13 +15,13 @@ import httpx
 import openai
 import pytest
 
+from evalhub.lib.limits import LARGEST_RECORD
 from evaluators.model import CompletionError, CompletionRequest
 from runs.engine.mcp.mcp_http import fetch_tools
 from runs.engine.mcp.mcp_stdio import NoAnswer
 from runs.errors import ProviderError
 from runs.sandbox.outbound import AddressRefused, Outbound
 from runs.sandbox.outbound_http import Backend, Deadline, Transport, client
-from runs.targets.language_models.batch_requests import LONGEST_RESULTS
 from runs.targets.language_models.batches import batching_of
 from runs.targets.language_models.language_model import LanguageModel, complete_through_model
 from runs.targets.language_models.litellm_outbound import allow_calls, client_session, load_litellm
@@ -294,7 +294,7 @@ def test_pages_of_an_mcp_server_have_a_size_in_all():
 
 def test_results_of_a_batch_may_be_longer():
     with answering("127.0.0.1", lambda handler: _long(handler, 20 << 20)) as (url, _):
-        with allow_calls(HERE, longest=LONGEST_RESULTS):
+        with allow_calls(HERE, longest=LARGEST_RECORD):
             assert len(client_session().get(url).content) == 20 << 20
         with allow_calls(HERE), pytest.raises(httpx.RequestError, match="more than 16 MB"):
             client_session().get(url)

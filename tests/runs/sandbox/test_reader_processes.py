@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import threading
 import time
 import zipfile
@@ -11,17 +12,24 @@ from pathlib import Path
 
 import psutil
 import pytest
+from msgspec import to_builtins
 
 from evalhub.lib.busy import TryLater
+from evalhub.lib.storable_text import storable_parts
+from runs.errors import RequestError
+from runs.exchange.imports.import_sessions import session_tool
+from runs.exchange.imports.session_files import read_session_file
+from runs.exchange.results_files.archived_runs import RUN_COLUMNS, Archived
+from runs.exchange.results_files.importers import read_results
 from runs.sandbox import reader_processes
 from runs.sandbox.reader_processes import ReaderProcesses
 from scenarios.bundles import Bundle, read_path
 from scenarios.formats.problems import MOST_PROBLEMS, ScenarioFileError
-from scenarios.reading import ReaderHere
+from scenarios.reading import call_here, read_suites, read_upload, read_yaml, set_caller
+from tests import session_files
 
 ROOT = Path(__file__).resolve().parents[3]
 EXAMPLES = sorted(path for path in (ROOT / "scenarios" / "examples").iterdir() if path.is_dir())
-HERE = ReaderHere()
 GOOD = b"""name: list-files
 description: Lists the files.
 target: {binary: ls}
@@ -37,15 +45,27 @@ def readers() -> Iterator[ReaderProcesses]:
     readers.close()
 
 
-def suites(reader, bundle: Bundle):
-    return reader.read_suites(bundle, command_pattern="", strict=False)
+@pytest.fixture(autouse=True)
+def _read_here_afterwards() -> Iterator[None]:
+    yield
+    set_caller(call_here)
+
+
+def call(caller, function, *arguments):
+    """Return what a reader returns where `caller` calls it."""
+    set_caller(caller)
+    return function(*arguments)
+
+
+def suites(caller, bundle: Bundle):
+    return call(caller, read_suites, bundle)
 
 
 @pytest.mark.parametrize("folder", EXAMPLES, ids=lambda path: path.name)
 def test_suites_are_what_they_are_when_read_here(readers, folder):
     bundle = read_path(folder)
     try:
-        here = suites(HERE, bundle)
+        here = suites(call_here, bundle)
     except ScenarioFileError as error:
         with pytest.raises(ScenarioFileError) as refused:
             suites(readers, bundle)
@@ -67,12 +87,63 @@ def test_an_archive_is_what_it_is_when_read_here(readers):
         archive.writestr("suite/greet.yaml", GOOD)
         archive.writestr("suite/fixture/data.bin", bytes(range(256)) * 100)
     data = packed.getvalue()
-    assert readers.read_upload("suite.zip", data) == HERE.read_upload("suite.zip", data)
+    assert call(readers, read_upload, "suite.zip", data) == call(call_here, read_upload, "suite.zip", data)
     with pytest.raises(ScenarioFileError) as refused:
-        readers.read_upload("suite.zip", data[:-40])
+        call(readers, read_upload, "suite.zip", data[:-40])
     with pytest.raises(ScenarioFileError) as here:
-        HERE.read_upload("suite.zip", data[:-40])
+        call(call_here, read_upload, "suite.zip", data[:-40])
     assert refused.value.problems == here.value.problems
+
+
+FILES = ROOT / "tests" / "files"
+TOOL = session_tool("taskmgr")
+READ = {
+    "a session": (read_session_file, "c.jsonl", session_files.claude(), TOOL, True),
+    "a session with half a character": (
+        read_session_file, "c.jsonl", session_files.claude().replace(b"Error: no", b"Error: \\ud83d no"), TOOL, True,
+    ),
+    "a broken session": (read_session_file, "c.jsonl", b"{", TOOL, False),
+    "promptfoo's results": (read_results, "out.jsonl", (FILES / "promptfoo.jsonl").read_bytes()),
+    "evalhub's results": (read_results, "baseline.json", (FILES / "ci_jobs" / "baseline.json").read_bytes()),
+    "targets": (read_yaml, "targets.yaml", b"targets: [{name: a, provider: mock, n: 1.5, on: true}]"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("asked", READ.values(), ids=READ)
+def test_a_file_is_what_it_is_when_read_here(readers, asked):
+    assert storable_parts(to_builtins(call(readers, *asked), enc_hook=str)) == storable_parts(
+        to_builtins(call(call_here, *asked), enc_hook=str)
+    )
+
+
+def test_an_archive_of_runs_keeps_its_types_and_files(readers):
+    columns = {"state": "finished", **dict.fromkeys(RUN_COLUMNS[1:])}
+    run = {
+        "uuid": "u",
+        "target": "t",
+        "columns": columns,
+        "suite": dict.fromkeys(("slug", "name", "format", "sha256"), "s") | {"number": 1},
+    }
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("evalhub.json", json.dumps({"evalhub_archive": 1, "runs": [run]}))
+        archive.writestr("files/abc", b"\xff\x00")
+    read = call(readers, read_results, "runs.zip", packed.getvalue())
+    assert read == call(call_here, read_results, "runs.zip", packed.getvalue())
+    assert isinstance(read.archived[0], Archived) and read.members["files/abc"] == b"\xff\x00"
+
+
+def test_what_a_reader_refuses_is_refused_in_its_words(readers):
+    with pytest.raises(RequestError, match="no results found"):
+        call(readers, read_results, "other.json", b"{}")
+    with pytest.raises(ScenarioFileError, match="more than 64 bits"):
+        call(readers, read_yaml, "targets.yaml", b"a: " + b"9" * 30)
+
+
+def test_an_alias_bomb_fills_no_process(readers):
+    bomb = b"a: &a [x, x]\n" + b"".join(b"a%d: &a%d [*a%s, *a%s]\n" % (n, n, m, m) for n, m in BOMB)
+    with pytest.raises(ScenarioFileError, match="to read"):
+        call(readers, read_yaml, "targets.yaml", bomb)
 
 
 def test_what_takes_too_long_is_refused_in_a_sentence(monkeypatch):
@@ -84,7 +155,7 @@ def test_what_takes_too_long_is_refused_in_a_sentence(monkeypatch):
     with pytest.raises(ScenarioFileError) as refused:
         suites(readers, Bundle("greet", {"greet.yaml": b"a: 1"}))
     (problem,) = refused.value.problems
-    assert problem.what == "The upload needs more than 10 s or 768 MB to read."
+    assert problem.what == "It needs more than 10 s or 768 MB to read."
     assert time.monotonic() - began < 10
     assert readers.idle == []
 
@@ -92,7 +163,7 @@ def test_what_takes_too_long_is_refused_in_a_sentence(monkeypatch):
 def test_what_takes_too_much_memory_is_refused_and_the_next_upload_is_read():
     readers = ReaderProcesses(memory=128 << 20)
     large = Bundle("big", {"list.yaml": GOOD, "data.json": b"[" + b"0," * 900_000 + b"0]"})
-    assert suites(HERE, large)
+    assert suites(call_here, large)
     with pytest.raises(ScenarioFileError) as refused:
         suites(readers, large)
     assert [each.id for each in refused.value.problems] == ["bundle/too-much-to-read"]
@@ -107,9 +178,11 @@ def test_who_finds_no_free_process_is_told_to_try_again(monkeypatch):
     readers = ReaderProcesses()
     found: list[type[Exception]] = []
 
+    set_caller(readers)
+
     def read() -> None:
         try:
-            suites(readers, Bundle("list", {"list.yaml": GOOD}))
+            read_suites(Bundle("list", {"list.yaml": GOOD}))
         except (ScenarioFileError, TryLater) as error:
             found.append(type(error))
 
@@ -131,6 +204,7 @@ def test_a_reader_ends_with_whoever_asked_it():
     process.wait(10)
 
 
+BOMB = [(n, str(n - 1).encode() if n else b"") for n in range(40)]
 DATA = b"[" + b"0," * 500_000 + b"0]"
 LARGE = {
     "scenarios": {f"{n}.yaml": b"evalcases: [" + b"{}," * 60_000 + b"0]" for n in range(5)},

@@ -35,21 +35,12 @@ BAD_YAML = {
     "a tab": ("a:\n\tb: 1\n", 2, "format/tab"),
     "a tab after spaces": ("a:\n  b: 1\n  \tc: 1\n", 3, "format/tab"),
     "a key twice": ("a: 1\nb:\n  c: 1\n  c: 2\n", 4, "format/duplicate-key"),
-    "an alias bomb": (BOMB, 6, "format/expands-too-far"),
-    "a merge bomb": (MERGE_BOMB, 7, "format/expands-too-far"),
-    "an alias of itself": ("a: 1\nb: &b [*b]\n", 2, "format/expands-too-far"),
-    "many aliases": ("a: &a 1\nb: [" + "*a," * 300 + "]\n", 2, "format/too-many-aliases"),
-    "many values": ("a: [" + "1," * 200_001 + "]\n", 1, "format/too-many-nodes"),
+    "an alias of itself": ("a: 1\nb: &b [*b]\n", 2, "format/alias-of-itself"),
     "deep brackets": ("[" * 100_000, 1, "format/too-deep"),
     "deep mappings": ("".join(" " * n + "a:\n" for n in range(60)), 41, "format/too-deep"),
     "two documents": ("a: 1\n---\nb: 2\n", 2, "format/several-documents"),
     "a python object": ("a: 1\nb: !!python/object/apply:os.system [id]\n", 2, "format/yaml-tag"),
     "a binary tag": ("b: !!binary aGk=\n", 1, "format/yaml-tag"),
-    "many tag directives": (
-        "".join(f"%TAG !{n}! tag:x\n" for n in range(21)) + "---\na: 1\n",
-        1,
-        "format/yaml-tag",
-    ),
     "a NUL": ('a: 1\nb: "\\0"\n', 2, "format/bad-character"),
 }
 

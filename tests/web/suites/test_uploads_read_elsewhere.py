@@ -7,55 +7,38 @@ from collections.abc import Iterator
 import pytest
 
 from evalhub.lib.busy import TryLater
-from runs.sandbox.reader_processes import BUSY, ReaderProcesses
+from runs.sandbox.reader_processes import BUSY
 from scenarios.models import Suite
-from scenarios.reading import ReaderHere, set_reader
+from scenarios.reading import call_here, set_caller
 from tests.web.screen import parse
 from tests.web.suites.test_uploads import BAD, GOOD, upload
 
 pytestmark = pytest.mark.one_database
 
 
-@pytest.fixture(scope="module")
-def readers() -> Iterator[ReaderProcesses]:
-    readers = ReaderProcesses()
-    yield readers
-    readers.close()
-
-
-@pytest.fixture
-def elsewhere(readers: ReaderProcesses) -> Iterator[None]:
-    """Read uploads as a server does."""
-    set_reader(readers)
-    yield
-    set_reader(ReaderHere())
-
-
-@pytest.mark.usefixtures("elsewhere")
+@pytest.mark.usefixtures("read_elsewhere")
 def test_an_upload_becomes_a_version(signed_in):
     assert "Uploaded list, version 1" in parse(upload(signed_in("author"), GOOD))
     assert Suite.objects.get().versions.get().entries.count() == 1
 
 
-@pytest.mark.usefixtures("elsewhere")
+@pytest.mark.usefixtures("read_elsewhere")
 def test_problems_have_their_place(signed_in):
     text = parse(upload(signed_in("author"), BAD))
     assert "format/unknown-gate" in text and "evaluation.gates[1].type" in text
     assert not Suite.objects.exists()
 
 
-class AlwaysBusy(ReaderHere):
-    """Stands for a server that reads other uploads."""
-
-    def read_suites(self, *_, **__):
-        raise TryLater(BUSY)
+def refuse(*_):
+    """Stand for a server that reads other uploads."""
+    raise TryLater(BUSY)
 
 
 @pytest.fixture
 def _busy() -> Iterator[None]:
-    set_reader(AlwaysBusy())
+    set_caller(refuse)
     yield
-    set_reader(ReaderHere())
+    set_caller(call_here)
 
 
 @pytest.mark.usefixtures("_busy")

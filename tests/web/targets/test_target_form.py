@@ -180,6 +180,7 @@ def merges(levels: int) -> str:
 
 
 @pytest.mark.hostile
+@pytest.mark.usefixtures("read_elsewhere")
 @pytest.mark.parametrize("field", ["base", "healthcheck"])
 @pytest.mark.parametrize(
     "text",

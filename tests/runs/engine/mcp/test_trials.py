@@ -8,7 +8,7 @@ import pytest
 
 from runs.engine import run_here
 from runs.models import Artifact, FlagConfusion, Run, Target, ToolHelp, Trial
-from scenarios.formats.tool_descriptions import ToolDescriptions
+from scenarios.tool_descriptions import ToolDescriptions
 from tests.runs.carrying import launch
 from tests.runs.engine.mcp.notes import COMMAND, GATES, commands, finished, suite
 from tests.runs.engine.mcp.servers import serving

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from evalhub.lib.limits import LONGEST_NAME
 from evaluators.transcripts.latest import LatestCalls
 from runs.engine.task import storable_call, storable_calls
-from runs.models.trial import LONGEST_ACTIVITY
 
 SECRET = "sesame-open-wide"
 
@@ -28,15 +28,15 @@ def test_a_call_is_kept_on_one_line_and_without_secrets(call, stored):
 
 
 def test_a_long_call_is_cut_and_says_so():
-    assert storable_call("x" * LONGEST_ACTIVITY, ()) == "x" * LONGEST_ACTIVITY
-    assert storable_call("x" * (LONGEST_ACTIVITY + 1), ()) == "x" * (LONGEST_ACTIVITY - 1) + "…"
+    assert storable_call("x" * LONGEST_NAME, ()) == "x" * LONGEST_NAME
+    assert storable_call("x" * (LONGEST_NAME + 1), ()) == "x" * (LONGEST_NAME - 1) + "…"
 
 
-@pytest.mark.parametrize("before", range(LONGEST_ACTIVITY - 20, LONGEST_ACTIVITY + 1))
+@pytest.mark.parametrize("before", range(LONGEST_NAME - 20, LONGEST_NAME + 1))
 def test_no_secret_is_kept_by_half(before):
     call = "x" * (before - 1) + " " + SECRET + " --password=abracadabra"
     stored = storable_call(call, (SECRET,))
-    assert len(stored) <= LONGEST_ACTIVITY
+    assert len(stored) <= LONGEST_NAME
     assert "ses" not in stored
     assert "abra" not in stored
 

@@ -6,9 +6,10 @@ import tracemalloc
 
 import pytest
 
+from evalhub.lib.limits import LARGEST_FILE
 from runs.targets.agents.agent_log import AgentLog
 from runs.targets.agents.agent_session import CostLimit
-from runs.targets.providers.recent_lines import LONGEST_LINE, SplitLines
+from runs.targets.providers.recent_lines import SplitLines
 from tests.linear_time import assert_linear_time
 
 pytestmark = pytest.mark.one_database
@@ -43,7 +44,7 @@ def test_a_long_event_takes_little_memory(format):
     tracemalloc.start()
     try:
         with AgentLog({}, format=format) as log:
-            for _ in range(4 * LONGEST_LINE // CHUNK):
+            for _ in range(4 * LARGEST_FILE // CHUNK):
                 log.take("stdout", b"[]," * (CHUNK // 3))
             log.take("stdout", b"[" * 900 + b"0," * 10_000 + b"0" + b"]" * 900)
         assert tracemalloc.get_traced_memory()[1] < 16 << 20

@@ -6,12 +6,13 @@ suites' uploads; `artifacts/<hash>` those of trials.
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from collections.abc import Mapping
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 from msgspec import Struct, field
 
-from runs.compare.looks import StoredLook
+from evaluators.statistics.looks import StoredLook
 from runs.errors import RequestError
 
 Content = TypeVar("Content")
@@ -92,6 +93,13 @@ class ArchivedTrial(Struct, frozen=True):
     commands: list[dict[str, Any]] = []
     judgings: list[dict[str, Any]] = []
     artifacts: list[ArchivedArtifact] = []
+
+
+class Archived(NamedTuple):
+    """A run of an archive with its trials."""
+
+    run: ArchivedRun
+    trials: tuple[ArchivedTrial, ...]
 
 
 class Manifest(Struct, frozen=True):
@@ -207,3 +215,33 @@ def _decode(content: bytes, type: type[Content], place: str) -> Content:
         return msgspec.json.decode(content, type=type)
     except msgspec.MsgspecError as error:
         raise RequestError(f"{place} can't be read: {error}. Export the run again.") from error
+
+
+def read_run_archive(members: Mapping[str, bytes], file: str) -> list[Archived]:
+    """Return the runs of an archive with their trials; none if it is another program's. Raises `RequestError`."""
+    if MANIFEST not in members:
+        return []
+    return [_read(run, members, file) for run in decode_manifest(members[MANIFEST], file).runs]
+
+
+def _read(run: ArchivedRun, members: Mapping[str, bytes], file: str) -> Archived:
+    paths = sorted(path for path in members if path.startswith(f"trials/{run.uuid}."))
+    lines = [(path, n, line) for path in paths for n, line in enumerate(members[path].splitlines(), start=1)]
+    trials = tuple(decode_trial(line, f"{file}: {path}:{n}") for path, n, line in lines)
+    found = Archived(run, trials)
+    if problem := _problem(found):
+        raise RequestError(f"{file}: run {run.uuid} can't be read: {problem}. Export the run again.")
+    return found
+
+
+def _problem(archived: Archived) -> str:
+    """Return what is wrong with a run; empty if nothing is."""
+    run, trials = archived
+    if run.trials != len(trials):
+        return f"it has {len(trials)} of {run.trials} trials"
+    if lacking := [name for name in RUN_COLUMNS if name not in run.columns]:
+        return f"`{lacking[0]}` is missing"
+    if any(name not in trial.columns for trial in trials for name in TRIAL_COLUMNS):
+        return "a trial's column is missing"
+    states = {run.columns["state"], *(trial.columns["state"] for trial in trials)}
+    return "" if states <= set(CLOSED) else "it isn't finished"

@@ -1,7 +1,4 @@
-"""What a process that reads uploads is asked and answers, as MessagePack.
-
-Contents of files go once: a fixture names those of the upload by their hash.
-"""
+"""Parsed suites as one process sends them to another: contents of files go once, and fixtures name them by hash."""
 
 from __future__ import annotations
 
@@ -9,24 +6,12 @@ import json
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 
-from msgspec import Struct, msgpack
+from msgspec import Struct
 
 from evaluators.model import CHECKED
-from scenarios.bundles import Bundle
 from scenarios.formats.parsed import Fixture, FixtureFile, ParsedSuite
 from scenarios.formats.problems import Problem
 from scenarios.spec import ScenarioSpec
-
-
-class ReadingJob(Struct, frozen=True):
-    """What to read: an upload's files out of `data`, or suites out of `files`."""
-
-    name: str
-    data: bytes | None = None
-    files: dict[str, bytes] = {}
-    executables: list[str] = []
-    command_pattern: str = ""
-    strict: bool = False
 
 
 class FileInFixture(Struct, frozen=True, array_like=True):
@@ -37,7 +22,7 @@ class FileInFixture(Struct, frozen=True, array_like=True):
     content: bytes = b""
 
 
-class SuiteRead(Struct, frozen=True):
+class SuiteMessage(Struct, frozen=True):
     """A parsed suite, with its scenarios as JSON."""
 
     name: str
@@ -52,27 +37,10 @@ class SuiteRead(Struct, frozen=True):
     solutions: dict[str, str]
 
 
-class ReadingAnswer(Struct, frozen=True):
-    """What came of a job: problems, or what was asked for."""
-
-    problems: list[Problem] = []
-    files: dict[str, bytes] = {}
-    executables: list[str] = []
-    name: str = ""
-    suites: list[SuiteRead] = []
-    fault: str = ""
-    """The traceback of an error of evalhub's own."""
-
-
-encode = msgpack.encode
-decode_job = msgpack.Decoder(ReadingJob).decode
-decode_answer = msgpack.Decoder(ReadingAnswer).decode
-
-
-def describe_suite(suite: ParsedSuite, files: Mapping[str, bytes]) -> SuiteRead:
+def describe_suite(suite: ParsedSuite, files: Mapping[str, bytes]) -> SuiteMessage:
     """Return a suite as it is sent; `files` are those of the upload."""
     known = {_hash(content) for content in files.values()}
-    return SuiteRead(
+    return SuiteMessage(
         name=suite.name,
         format=suite.format,
         scenarios=[spec.model_dump_json() for spec in suite.scenarios],
@@ -99,7 +67,7 @@ def _hash(content: bytes) -> str:
     return sha256(content).hexdigest()
 
 
-def restore_suite(sent: SuiteRead, files: Mapping[str, bytes]) -> ParsedSuite:
+def restore_suite(sent: SuiteMessage, files: Mapping[str, bytes]) -> ParsedSuite:
     """Return a suite as it was parsed. Patterns that were compiled when it was read aren't compiled again."""
     by_hash = {_hash(content): content for content in files.values()}
     return ParsedSuite(
@@ -119,15 +87,4 @@ def _restore_fixture(sent: Sequence[FileInFixture], by_hash: Mapping[str, bytes]
     return tuple(
         FixtureFile(file.path, by_hash[file.sha256] if file.sha256 else file.content, file.executable)
         for file in sent
-    )
-
-
-def job_of(bundle: Bundle, *, command_pattern: str, strict: bool) -> ReadingJob:
-    """Return the job that reads a bundle's suites."""
-    return ReadingJob(
-        name=bundle.name,
-        files=dict(bundle.files),
-        executables=sorted(bundle.executables),
-        command_pattern=command_pattern,
-        strict=strict,
     )

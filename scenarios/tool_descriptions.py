@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field
 from evaluators.model import Json
 from scenarios.formats.problems import Problem, ScenarioFileError
 from scenarios.formats.validation import Mirror, validate
-from scenarios.formats.yaml_text import read_yaml
+from scenarios.reading import read_yaml
 
 
 def _text_alone(value: Json) -> Json:
@@ -33,7 +33,7 @@ class ToolDescriptions(Mirror):
 
 def read_descriptions(content: bytes, file: str) -> ToolDescriptions:
     """Return the descriptions in a YAML or JSON file. Raises `ScenarioFileError` with every error and its line."""
-    document = read_yaml(content, file)
+    document = read_yaml(file, content)
     found, problems = validate(ToolDescriptions, document.value, document)
     if found is None or problems:
         empty = Problem(file, 1, "", "The file is empty.", "Write 'tools'.", "tool-descriptions/empty")

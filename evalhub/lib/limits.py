@@ -1,0 +1,20 @@
+"""Limits of what comes from outside, where several places share one; a limit of one place stands there."""
+
+LONGEST_NAME = 200
+"""Characters of a name, such as that of a measure, a subcommand, a branch or a worker."""
+LONGEST_ERROR = 500
+"""Characters of what a program or a service said, in an error."""
+LONGEST_TEXT = 200_000
+"""Characters of an answer, an output, a script or a message that are read or stored."""
+LONGEST_LINE = 256_000
+"""Characters of a line that are read as a command or as JSON."""
+LARGEST_FILE = 1 << 20
+"""Bytes of a file with settings, a script or a rubric, and of one line of an agent's output."""
+LARGEST_MESSAGE = 16 << 20
+"""Bytes of one message, of an agent's answer, or of its log or session."""
+LARGEST_RECORD = 64 << 20
+"""Bytes of everything that is recorded of a trial."""
+LARGEST_EXIT_CODE = 2**31 - 1
+"""The largest value of the column; programs report exit codes, so any number may come."""
+DEEPEST_JSON = 60
+"""Levels of lists and objects within each other."""
