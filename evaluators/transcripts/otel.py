@@ -9,8 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
 from evaluators.model import Event, EventType, Json, Transcript, Usage, total_usage
-from evaluators.transcripts.json_output import decode_output
-from evaluators.transcripts.reading import UnreadableTranscript, no_events
+from evaluators.transcripts.reading import UnreadableTranscript, decode_output, no_events
 from evaluators.transcripts.span_attributes import Span, attributes, json_value, messages
 from evaluators.transcripts.traces import shell_command, timestamp
 

@@ -6,8 +6,7 @@ import msgspec
 
 from evaluators.model import Json, Transcript
 from evaluators.transcripts import otel
-from evaluators.transcripts.json_output import decode_output
-from evaluators.transcripts.reading import UnreadableTranscript, no_events
+from evaluators.transcripts.reading import UnreadableTranscript, decode_output, no_events
 from evaluators.transcripts.stream import refuse_unread_calls
 from evaluators.transcripts.traces import read_trace
 

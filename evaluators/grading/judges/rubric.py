@@ -7,6 +7,10 @@ from typing import Literal
 
 from evaluators.model import Value
 
+PREFIX = "evalhub:"
+"""`rubric: evalhub:guidance` in a scenario names a shipped rubric."""
+
+
 REASONS = "reasons"
 """The optional field of a judge's answer with a reason for each criterion; `require_fields` asks for it."""
 DEFAULT_THRESHOLD = 0.7
@@ -56,3 +60,26 @@ class JudgeCriteria(Value):
     judgings: int = 1
     on_mismatch: Literal["warn", "error"] = "warn"
     """Whether an answer whose total contradicts its weighted criteria counts by its total, or is unusable."""
+
+
+READY = {
+    "guidance": RubricCriteria(
+        name="evalhub:guidance",
+        require_fields=("scores", "weighted_score", "confidence", "issues", "highlights", REASONS),
+        criteria=(
+            Criterion(
+                id="documentation_sufficiency",
+                weight=0.5,
+                description="Did the LLM appear to have sufficient information from the provided documentation to "
+                "complete the task without confusion?",
+            ),
+            Criterion(
+                id="workflow_clarity",
+                weight=0.5,
+                description="Did the LLM follow a logical workflow, or did it seem to discover the correct approach "
+                "through trial and error?",
+            ),
+        ),
+    )
+}
+"""Criteria of llm-tool-test's evaluation for guidance authors."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 
-from evaluators.grading.judges.ready_rubrics import READY
+from evaluators.grading.judges.rubric import READY
 from runs.engine.stored_trials.command import ReassessCommand
 
 

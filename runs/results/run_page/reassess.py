@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from evalhub.lib.numbers import counted
 from evalhub.teams.pages import ProjectRequest, project_page
-from evaluators.grading.judges.ready_rubrics import READY
+from evaluators.grading.judges.rubric import READY
 from runs.engine.stored_trials.adopting import adopt
 from runs.engine.stored_trials.reassessed import comparisons
 from runs.engine.stored_trials.reassessing import request_reassessment

@@ -7,12 +7,11 @@ import json
 import pytest
 
 from evaluators.grading.evidence import Evidence
-from evaluators.grading.judges.criterion_reasons import names
-from evaluators.grading.judges.ready_rubrics import READY
-from evaluators.grading.judges.rubric import Criterion, RubricCriteria
+from evaluators.grading.judges.rubric import READY, Criterion, RubricCriteria
 from evaluators.grading.judges.rubric_prompt import rubric_prompt
 from evaluators.grading.judges.rubric_reply import BadReply, read_reply
 from evaluators.model import Transcript
+from runs.review.statement_groups import names
 
 PLAIN = RubricCriteria(criteria=(Criterion(id="task", weight=1.0), Criterion(id="style", weight=1.0)))
 ASKING = PLAIN.model_copy(update={"require_fields": ("scores", "reasons")})
