@@ -83,7 +83,6 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
-    "evalhub.web.html_table_csv.ShownTables",
 ]
 
 ROOT_URLCONF = "evalhub.urls"

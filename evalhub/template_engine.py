@@ -15,7 +15,6 @@ from jinja2 import ChainableUndefined, Environment
 
 from evalhub.web import template_filters
 from evalhub.web.csv_export import csv_query
-from evalhub.web.html_table_csv import csv_caption
 from runs.alerts.alert_page.alerts import count_untriaged
 
 # Escaping never introduces backticks. Fences of several backticks stay as they are.
@@ -71,7 +70,7 @@ FUNCTIONS: tuple[Callable[..., Any], ...] = (
     ),
     *(template_filters.score_bar, template_filters.share_bar),
     *(template_filters.spark, template_filters.static, template_filters.url),
-    *(csv_caption, csv_query, htmx_script, count_untriaged),
+    *(csv_query, htmx_script, count_untriaged),
 )
 
 

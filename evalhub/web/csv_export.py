@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import date, datetime
 from typing import NamedTuple
 
-from django.http import HttpRequest, QueryDict, StreamingHttpResponse
+from django.http import Http404, HttpRequest, QueryDict, StreamingHttpResponse
 
 from evalhub.lib.timestamps import moment
 from evaluators.redaction import redact_patterns
@@ -17,8 +17,6 @@ _WIDE = tuple(chr(ord(sign) + 0xFEE0) for sign in "=+-@")
 """The same signs in full width, which some spreadsheets read alike."""
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", *_WIDE)
 """Beginnings of cells that spreadsheets run as formulas (OWASP, CSV Injection)."""
-_PLACES = ("before", "from", "open", "pair", "part")
-"""Parameters that select a part of a table; CSV has all of it."""
 
 Cell = str | int | float | datetime | date | None
 
@@ -48,19 +46,16 @@ def without_csv(query: QueryDict) -> QueryDict:
     """Return a page's query without the request for CSV."""
     left = query.copy()
     left.setlist(FORMAT, [each for each in left.getlist(FORMAT) if each != CSV])
-    left.pop(TABLE, None)
     return left
 
 
-def csv_query(request: HttpRequest, table: str = "", *, as_shown: bool = False) -> str:
-    """Return the query string of a page's table as CSV, with the page's filters; all of it unless `as_shown`."""
-    left = without_csv(request.GET)
-    for name in () if as_shown else _PLACES:
-        left.pop(name, None)
-    left.appendlist(FORMAT, CSV)
+def csv_query(request: HttpRequest, table: str = "") -> str:
+    """Return the query string of a page's table as CSV, with the page's filters."""
+    query = request.GET.copy()
+    query.appendlist(FORMAT, CSV)
     if table:
-        left[TABLE] = table
-    return left.urlencode()
+        query[TABLE] = table
+    return query.urlencode()
 
 
 def csv_response(table: Table) -> StreamingHttpResponse:
@@ -74,9 +69,13 @@ def csv_response(table: Table) -> StreamingHttpResponse:
 def chosen_table(
     request: HttpRequest, tables: Mapping[str, Callable[[], Table]]
 ) -> StreamingHttpResponse | None:
-    """Return the table that the address names, else the first; None for a page and for a name of `ShownTables`."""
-    table = tables.get(request.GET.get(TABLE) or next(iter(tables))) if wants_csv(request) else None
-    return csv_response(table()) if table else None
+    """Return the table that the address names, else the first; None for a page. Raises `Http404` for another name."""
+    if not wants_csv(request):
+        return None
+    name = request.GET.get(TABLE) or next(iter(tables))
+    if name not in tables:
+        raise Http404
+    return csv_response(tables[name]())
 
 
 def csv_lines(table: Table) -> Iterator[str]:

@@ -48,6 +48,16 @@ document.addEventListener("click", async (event) => {
   }
 });
 
+/* Filters change the address without drawing the head of the page again. */
+document.addEventListener("click", (event) => {
+  const link = event.target.closest("a[data-table]");
+  if (!link) return;
+  const query = new URLSearchParams(location.search);
+  query.append("format", "csv");
+  if (link.dataset.table) query.set("table", link.dataset.table);
+  link.search = query;
+});
+
 document.addEventListener("dragover", (event) => {
   if (event.target.closest("[data-drop]")) event.preventDefault();
 });

@@ -1,4 +1,4 @@
-"""Every table that a page shows, as CSV at the same address."""
+"""The tables of a page, as CSV at the same address."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from django.test import Client
 from evalhub.teams import audit
 from evalhub.teams.models import ApiToken, Project
 from evalhub.web.csv_export import Table, csv_lines
-from evalhub.web.html_table_csv import shown_table
 from runs.models import Channel, CommandRecord, ModelPrice, Run
 from scenarios.models import SuiteVersion
 from tests.builders import (
@@ -213,31 +212,14 @@ def test_each_page_links_its_csv(signed_in: SignIn, compared: tuple[Run, Run], a
     client, (base, run) = signed_in("viewer"), compared
     place = f"/p/tools/{address.format(run=run.pk, base=base.pk)}"
     links = parse(client.get(place)).links
-    found = [link for name, link in links.items() if name.startswith("CSV of ")]
+    found = [link for name, link in links.items() if name.endswith(", CSV")]
     assert found
     for link in found:
         query = link.partition("?")[2]
         assert "format=csv" in query
-        assert table(client, f"{place.partition('?')[0]}?{query}") or "table=workers" in query
-
-
-def test_a_table_without_columns_of_its_own_is_sent_as_shown(
-    signed_in: SignIn, compared: tuple[Run, Run]
-) -> None:
-    address = f"/p/tools/runs/{compared[1].pk}/?format=csv&table=gates"
-    assert table(signed_in("viewer"), address) == [{"Gate": "file_exists", "Passed": "6 /12", "Share": ""}]
-
-
-def test_a_shown_cell_is_its_text_and_its_exact_time() -> None:
-    page = """<table><caption><a href="?format=csv&amp;table=x">CSV</a></caption>
-    <thead><tr><th>Run</th><th>At</th></tr></thead>
-    <tr><th>run\n <code>1</code><span class="sub">main</span><svg><text>9</text></svg></th>
-    <td><time datetime="2026-11-01T14:05:00+00:00">2 d ago</time><table><tr><td>inner</td></tr></table></td></tr>
-    <tr><td colspan="2">details</td></tr><tr><td><form>edit</form><i aria-hidden="true">!</i></td><td>–</td></tr>
-    </table><table><tr><td>other</td></tr></table>"""
-    shown = [("Run", "At"), ("run 1 main", "2026-11-01T14:05:00+00:00"), ("", "–")]
-    assert shown_table(page, "x") == shown
-    assert shown_table(page, "y") == []
+        assert table(client, f"{place.partition('?')[0]}?{query}") or query.endswith(
+            ("table=workers", "table=diagnosis")
+        )
 
 
 def test_strangers_get_no_csv(signed_in: SignIn, compared: tuple[Run, Run]) -> None:
@@ -269,5 +251,5 @@ def test_the_other_tables_are_csv_too(signed_in, project, compared, address, col
     ApiToken.issue(project, member, name="ci", role="viewer")
     Channel.objects.create(project=project, name="hook", kind="webhook", events=["regression"])
     page = parse(client.get(f"/p/tools/{address.replace('format=csv', '')}"))
-    assert "CSV" in page
+    assert ", CSV" in page
     assert value in [row[column] for row in table(client, f"/p/tools/{address}")]

@@ -17,6 +17,7 @@ from django.http import (
     StreamingHttpResponse,
 )
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from evalhub.lib.limits import LONGEST_NAME
@@ -116,7 +117,11 @@ def run_detail(request: ProjectRequest, pk: int) -> HttpResponseBase:
         "tampered": [each for each in read.digest.trials if each.pk in set(read.digest.tampered)],
         "fingerprint": fingerprint_parts(run),
         "pins": pins_of(run) if vars(run)["is_pinned"] else [],
-        "exports": EXPORTS,
+        "exports": {
+            reverse("run-download", args=[run.project.slug, run.pk, name]): export.title
+            for name, export in EXPORTS.items()
+        },
+        "tables": _TABLES,
         "passing_without_agent": passing_without_agent(run) if vars(run)["has_no_agent_seals"] else [],
         "may_triage": request.access.may("triage"),
         "may_confirm": request.access.may("run"),
@@ -152,6 +157,15 @@ def _shared_error(run: Run, read: RunTrials) -> str:
         return ""
     error = "".join(found.pop()[:1])
     return "" if any(error in warning for warning in run.warnings) else error
+
+
+_TABLES = {
+    "scenarios": "Scenarios",
+    "subcommands": "Subcommands",
+    "diagnosis": "Diagnosis",
+    "variance": "Variance",
+}
+"""A run's tables by their name in the address."""
 
 
 def _csv(

@@ -6,8 +6,7 @@ import math
 from collections import Counter
 from dataclasses import replace
 
-from evaluators.grading.judges.rubric import PREFIX, READY
-from evaluators.grading.judges.rubric import Criterion, JudgeCriteria, RubricCriteria
+from evaluators.grading.judges.rubric import PREFIX, READY, Criterion, JudgeCriteria, RubricCriteria
 from evaluators.model import Json
 from scenarios.formats.llm_tool_test.fixture_paths import find_file
 from scenarios.formats.llm_tool_test.scenario_models import Judge, RubricFile

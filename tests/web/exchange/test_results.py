@@ -37,7 +37,7 @@ def test_a_run_can_be_taken_away_as(signed_in, run, name):
 
 
 def test_the_page_offers_every_format(signed_in, run):
-    links = parse(signed_in().get(f"/p/tools/runs/{run.pk}/")).region("Download").links
+    links = parse(signed_in().get(f"/p/tools/runs/{run.pk}/")).links
     for name, export in EXPORTS.items():
         assert links[export.title].endswith(f"/download/{name}/")
 

@@ -33,7 +33,7 @@ def test_the_largest_share_comes_with_advice(signed_in, version):
     shown = page(client, run)
     # Every trial passed, so the first measure that varies is the judge's.
     assert "Judge score: 100 % of the variance is the judge: judge three times before adding trials." in shown
-    text = client.get(f"/p/tools/runs/{run.pk}/{shown.link('Variance as CSV').address}").getvalue().decode()
+    text = client.get(f"/p/tools/runs/{run.pk}/{shown.link('Variance, CSV').address}").getvalue().decode()
     assert text.splitlines()[0] == "measure,scenario_mix,agent,judge,negative_estimates"
     assert [line.split(",")[0] for line in text.splitlines()[1:]] == ["trial/pass", "judge/judge"]
 

@@ -268,14 +268,14 @@ def test_the_menu_of_a_trial_holds_what_can_be_done_with_it(signed_in, run):
     assert [words for _, words in links] == [
         "Rerun this scenario…",
         "Compare run with baseline",
-        "Download the transcript",
-        "Download artifacts…",
+        "Artifacts",
+        "Transcript",
     ]
     new, compare, *downloads = [href for href, _ in links]
     assert new.startswith("/p/tools/runs/new/?suite=")
     assert new.endswith("only=export")
     assert compare == f"/p/tools/compare/?runs={run.baseline_id},{run.pk}"
-    assert downloads == [address(trial, "transcript/"), "#artifacts"]
+    assert downloads == ["#artifacts", address(trial, "transcript/")]
 
 
 def test_a_trial_with_which_nothing_else_can_be_done_is_only_compared(signed_in, run):
