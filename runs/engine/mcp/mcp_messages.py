@@ -15,10 +15,12 @@ import threading
 import time
 from typing import Any
 
-from evalhub.lib.limits import LARGEST_MESSAGE, LONGEST_TEXT
-
+LONGEST_TEXT = 200_000
+"""Characters of one message that are recorded whole."""
 LONGEST_LISTING = 2_000_000
 """Characters of a server's list of tools that are recorded whole."""
+LARGEST_MESSAGE = 16 << 20
+"""Bytes of a message that is read as a whole."""
 SERVER_ENDED = -32000
 _DEEPEST = 900
 """Levels of nesting that every reader of the record takes."""
