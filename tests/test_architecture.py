@@ -65,14 +65,14 @@ FACES: Mapping[str, frozenset[str]] = {
     "results": _names("""
         address_filters adopted_parts comparability counting diagnosis_thresholds digests drafts
         failure_reasons files.artifacts files.kept_workspace files.workspace_archive find_run
-        imported_contents layer_totals lookup measures outcome_history progress rates rollups
-        run_filters run_list run_rows run_trials schemas seals search.search_index spending
+        imported_contents layer_totals lookup measures outcome_history progress rates release_rule
+        rollups run_filters run_list run_rows run_trials schemas seals search.search_index spending
         tool_surfaces trial_costs trial_rows variance
     """),
     "compare": _names("""
-        aa_pairs baselines causes comparison confirmation default_suite differences drift fresh_trials
-        line looks lost_scenarios measure_changes old_side recompute release_rule shown_changes
-        stored_changes
+        aa_pairs baselines causes comparison confirmation default_suite differences drift
+        first_divergences fresh_trials line looks lost_scenarios measure_changes old_side recompute
+        shown_changes stored_changes
     """),
     "review": _names("""
         calibrations diagnosis_reviews judging_facts overruling reviewing

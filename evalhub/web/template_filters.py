@@ -173,7 +173,12 @@ def rate(passed: int, n: int) -> SafeString:
     """Return a rate with its n; without trials, the sign for not measured."""
     if not n:
         return format_html('<span class="muted">{}</span>', numbers.UNMEASURED)
-    return format_html('{}<span class="of">{}/{}</span>', numbers.percent(passed / n, n), passed, n)
+    return format_html(
+        '<span class="nowrap">{}<span class="of">{}/{}</span></span>',
+        numbers.percent(passed / n, n),
+        passed,
+        n,
+    )
 
 
 def dots(outcomes: Iterable[str], here: int | None = None) -> SafeString:

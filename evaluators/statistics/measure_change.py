@@ -41,6 +41,12 @@ _LABELS = {
 }
 
 
+AS_BEFORE = (ChangeVerdict.EQUIVALENT, ChangeVerdict.NO_EVIDENCE)
+"""*As before*: a change of the smallest effect would have been found."""
+UNDECIDED = (ChangeVerdict.TOO_LITTLE,)
+"""*Undecided*: more trials would decide."""
+
+
 class Scale(StrEnum):
     """How a measure's change is expressed."""
 

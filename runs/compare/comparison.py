@@ -84,7 +84,8 @@ def compare_with_baseline(run: Run, *, is_new: bool = False) -> None:
     run.aa_scenarios = run.aa_differing = None
     if not is_new:
         Change.objects.filter(run=run).delete()
-    if baseline is not None:
+    # A part of a run says nothing about its line.
+    if baseline is not None and run.state != RunState.CANCELLED:
         comparison = _compare_with(side, baseline, run)
         run.configuration_changed = not run.is_experiment and _has_changed(baseline, run)
         if comparison.pass_rate is not None and comparison.verdict is not None:

@@ -98,7 +98,8 @@ class Progress:
 
     @property
     def done(self) -> int:
-        return self.trials - self.running - self.waiting
+        """The number of trials that ended by themselves."""
+        return self.passed + self.failed + self.errors
 
     def queue_sentence(
         self, concurrency: int, target_limit: int | None, project_limit: int | None, workers: int

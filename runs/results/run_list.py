@@ -12,8 +12,11 @@ from django.db.models import Q, QuerySet
 from evalhub.teams.models import Project
 from evalhub.web.paging import SIZE, Page, page_below
 from runs.models import Change, Run, RunMeasure
-from runs.models.run import STALE, RunState
+from runs.models.run import STALE
+from runs.results.digests import digests_of
 from runs.results.rates import Rate
+from runs.results.release_rule import release_result_of
+from runs.results.run_answers import RunAnswer, answer_of
 from runs.results.run_filters import RunListFilters, with_tag_lines
 from runs.results.run_rows import ListedRun, as_listed, listed_values
 
@@ -52,6 +55,23 @@ class RunRow:
     before: float | None = None
     """The baseline's pass rate over the scenarios that both runs have."""
     baseline: RowBaseline | None = None
+    rule: str = ""
+    """The state of its suite's release rule; empty without one."""
+
+    @property
+    def answer(self) -> RunAnswer:
+        """Return what its badge says."""
+        run = self.run
+        return answer_of(
+            state=run.state,
+            error=run.error,
+            passed=run.passed,
+            failed=run.failed,
+            errors=run.errors,
+            verdict=self.verdict,
+            rule=self.rule,
+            needs_all=run.needs_all,
+        )
 
     @property
     def verdict(self) -> str:
@@ -76,10 +96,8 @@ class RunRow:
 
     @property
     def state(self) -> str:
-        """Return the badge: the outcome, before the end and after a cancellation the state."""
-        if self.run.is_open or self.run.state == RunState.CANCELLED:
-            return self.run.state
-        return self.run.outcome or self.run.state
+        """Return the badge: before the end the state, then the answer."""
+        return self.run.state if self.run.is_open else self.answer.value
 
 
 RELATED = ("project", "suite__project", "target", "guidance", "by", "suite_version")
@@ -104,14 +122,28 @@ def runs_of(project: Project | int) -> QuerySet[Run]:
 
 
 def rows(runs: Sequence[ListedRun]) -> list[RunRow]:
-    """Return the runs with their headline measures and verdicts. Two queries."""
+    """Return the runs with their headline measures and verdicts. Two queries, three with a release rule."""
     keys: tuple[int, ...] = tuple(run.id for run in runs)
     changes = {row[0]: row for row in _headlines(keys)}
     newest = next((changes[key][BASELINE] for key in keys if key in changes), None)
     measures: dict[int, dict[str, Spread]] = {}
     for run, layer, name, n, mean, m2 in _measures(keys if newest is None else (*keys, newest)):
         measures.setdefault(run, {})[SHOWN_MEASURES[layer, name]] = Spread(n, mean, m2)
-    return [_row(run, measures, changes.get(run.id)) for run in runs]
+    rules = _rules(runs)
+    return [_row(run, measures, changes.get(run.id), rules.get(run.id, "")) for run in runs]
+
+
+def _rules(runs: Sequence[ListedRun]) -> dict[int, str]:
+    """Return the state of the release rule of each closed run whose suite has one."""
+    ruled = {run.id: run for run in runs if run.release_k and run.release_threshold and not run.is_open}
+    found = {}
+    for key, digest in digests_of(list(ruled)).items() if ruled else ():
+        run = ruled[key]
+        result = release_result_of(
+            digest.outcomes, k=run.release_k or 1, threshold=run.release_threshold or 0.0
+        )
+        found[key] = result.state
+    return found
 
 
 def _measures(runs: tuple[int, ...]) -> QuerySet[RunMeasure, tuple[int, str, str, int, float, float]]:
@@ -134,16 +166,18 @@ BASELINE = 3
 """Index of the key in a headline."""
 
 
-def _row(run: ListedRun, measures: dict[int, dict[str, Spread]], change: Sequence[Any] | None) -> RunRow:
+def _row(
+    run: ListedRun, measures: dict[int, dict[str, Spread]], change: Sequence[Any] | None, rule: str
+) -> RunRow:
     own = measures.get(run.id, {})
     judge, first_try = own.get("judge"), own.get("first_try")
     mean = judge.mean if judge else None
     if change is None:
-        return RunRow(run, mean, first_try)
+        return RunRow(run, mean, first_try, rule=rule)
     _, before, after, held, passed, failed, cost_usd = change
     difference = None if before is None or after is None else after - before
     baseline = RowBaseline(held, passed, failed, cost_usd, measures.get(held, {}).get("first_try"))
-    return RunRow(run, mean, first_try, difference, before, baseline)
+    return RunRow(run, mean, first_try, difference, before, baseline, rule)
 
 
 def matching_runs(project: Project, filters: RunListFilters) -> QuerySet[Run]:

@@ -25,6 +25,7 @@ Moment = Annotated[datetime, PlainSerializer(moment, return_type=str)]
 Blank = Annotated[str | None, BeforeValidator(lambda text: text or None)]
 """A column that is empty if unknown."""
 SHORT_HASH = 8
+TOOL_FORGE = "tool_forge"
 OPEN = (RunState.QUEUED, RunState.PREPARING, RunState.RUNNING)
 
 
@@ -91,6 +92,9 @@ class ListedRun(BaseModel):
     url: str
     suite_name: str = Field("", exclude=True)
     """For pages; elsewhere the slug names the suite."""
+    release_k: int | None = Field(None, exclude=True)
+    release_threshold: float | None = Field(None, exclude=True)
+    """For pages: its suite's release rule."""
     is_estimated: bool = Field(False, exclude=True)
     """For pages: whether ends of its commands are estimated from text."""
 
@@ -102,6 +106,11 @@ class ListedRun(BaseModel):
     @property
     def is_open(self) -> bool:
         return self.state in OPEN
+
+    @property
+    def needs_all(self) -> bool:
+        """Whether every trial has to pass."""
+        return self.format == TOOL_FORGE or (self.release_threshold or 0.0) >= 1.0
 
 
 _SAME = (
@@ -115,6 +124,8 @@ _COLUMNS = {name: name for name in _SAME} | {
     "suite_name": "suite__name",
     "suite_version": "suite_version__number",
     "format": "suite__format",
+    "release_k": "suite__release_k",
+    "release_threshold": "suite__release_threshold",
     "target": "target__name",
     "launch": "launch_id",
     "by": "by__username",

@@ -11,10 +11,10 @@ from evalhub.lib.storable_text import Text
 from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.web.rest.errors import declare_answers, not_found
 from evalhub.web.rest.request_body import RequestBody
-from runs.compare.release_rule import MOST_TRIALS, remove_release_rule, set_release_rule
 from runs.exchange.exports.scenario_classes import scenarios_json, suite_strips
 from runs.models import Target
 from runs.results.lookup import find_suite
+from runs.results.release_rule import MOST_TRIALS, remove_release_rule, set_release_rule
 from runs.results.schemas import ScenarioClassOut
 from scenarios.models import Suite
 

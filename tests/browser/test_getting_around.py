@@ -127,6 +127,7 @@ def test_failing_calls_are_reached_without_a_script(
     make_transcript(trial, [*shell("tool list"), *shell("tool export --bad", "no", 2, number=1)])
     make_command(trial, 0, "tool export --bad", subcommand="export", exit_code=2, failed=True, event=2)
     without_script.goto(f"{live_server.url}/p/tools/runs/{close(run).pk}/")
+    without_script.get_by_text("Commands by subcommand").click()
     table = without_script.get_by_role("region", name="Subcommands, table")
     table.get_by_role("link", name="export", exact=True).click()
     without_script.get_by_role("link", name="tool export --bad").click()

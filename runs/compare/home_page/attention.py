@@ -25,7 +25,7 @@ MOST_ALIKE = 3
 """Rows of one kind that are shown one by one."""
 GROUPS = {
     "error": ("runs ended in errors", "run-list", "?state=error"),
-    "fail": ("suites failed", "run-list", "?state=fail"),
+    "failed": ("suites failed", "run-list", "?state=fail"),
     "cannot start": ("targets cannot start", "target-list", ""),
     "stale": ("suites stale", "suite-list", ""),
 }
@@ -159,7 +159,7 @@ def _triage_words(alert: OpenAlert) -> str:
 
 def _runs(latest: Sequence[RunRow], listed: Collection[int]) -> Iterable[Attention]:
     """Yield the newest failed runs without an alert row, errors first."""
-    order = ("error", "fail")
+    order = ("error", "errors", "failed", "below_its_bar")
     bad = [row for row in latest if row.state in order and row.run.id not in listed]
     for row in sorted(bad, key=lambda row: order.index(row.state)):
         results = f"{row.rate.passed} of {counted(row.rate.n, 'trial')} passed"

@@ -17,13 +17,13 @@ from evaluators.transcripts.traces import as_trace, has_trace
 from runs.compare.comparison import comparison_of
 from runs.compare.looks import look_json, looks_of
 from runs.compare.old_side import old_side_json
-from runs.compare.release_rule import release_result
 from runs.compare.stored_changes import change_json, stored_changes
 from runs.exchange.exports.scenario_classes import run_strips, scenarios_json
 from runs.models import JudgingRecord, Run, Trial
 from runs.results.counting import ends_of_run, rules_of_run
 from runs.results.digests import digests_of
 from runs.results.failure_reasons import fail_reason
+from runs.results.release_rule import release_result
 from runs.results.run_rows import listed_runs
 from runs.results.variance import variance_json
 from runs.workers.labels import waits

@@ -30,12 +30,12 @@ from runs.compare.lost_scenarios import (
 )
 from runs.compare.measure_changes import HEADLINE, PASS, compare_run_measures
 from runs.compare.old_side import old_side_words, since_words
-from runs.compare.release_rule import release_result
 from runs.compare.stored_changes import stored_changes
 from runs.exchange.exports.files import JOB_SUMMARY
 from runs.models import Launch, Run
 from runs.models.run import RunState, Trigger
 from runs.results.measures import label_of_key
+from runs.results.release_rule import release_result
 
 MOST_REASONS = 3
 LOOPBACK = ("127.0.0.1", "localhost", "::1")

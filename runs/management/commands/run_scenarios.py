@@ -19,7 +19,6 @@ from evalhub.teams.models import Project
 from evaluators.statistics.error_shares import PASS_RATE_SHARE
 from evaluators.statistics.permutation_power import RateTestLevel
 from evaluators.statistics.power import can_reach
-from runs.compare.release_rule import MET
 from runs.engine import run_here, wait
 from runs.engine.interruption import exit_code_of, interruptible
 from runs.errors import RequestError
@@ -60,6 +59,7 @@ from runs.launch.run_arguments import add_run_arguments
 from runs.launch.run_request import RunRequest, asked_fields
 from runs.models import Launch, Run
 from runs.models.run import Trigger
+from runs.results.release_rule import MET
 from scenarios.annotations import shows_annotations
 from scenarios.commands import (
     FAILED,

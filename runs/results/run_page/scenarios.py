@@ -55,7 +55,7 @@ class ScenarioRow:
 
     @property
     def went_wrong(self) -> bool:
-        """Return whether a trial failed or had an error, so that its trials are shown by default."""
+        """Return whether a trial failed or had an error."""
         return "fail" in self.marks or "error" in self.marks
 
     @property
@@ -64,8 +64,8 @@ class ScenarioRow:
         return any([trial.disagrees for trial in self.trials])  # noqa: C419 (a list is quicker)
 
     def shown(self, opened: str) -> tuple[DigestedTrial, ...]:
-        """Return the trials shown below it: none if all passed, unless it is open."""
-        return self.trials[:MOST_TRIALS] if self.went_wrong or self.key == opened else ()
+        """Return the trials shown below it: none unless it is open."""
+        return self.trials[:MOST_TRIALS] if self.key == opened else ()
 
 
 def _row(trials: tuple[DigestedTrial, ...], baseline: tuple[str, ...], strip: Strip) -> ScenarioRow:

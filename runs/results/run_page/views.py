@@ -34,7 +34,6 @@ from runs.compare.baselines import set_baseline, unset_baseline
 from runs.compare.comparison import compare_with_baseline, incomparable
 from runs.compare.differences import fingerprint_parts
 from runs.compare.old_side import shown_old_side
-from runs.compare.release_rule import by_rule
 from runs.compare.shown_changes import ShownVerdict, shown_verdict
 from runs.compare.stored_changes import stored_changes
 from runs.engine.recording import cancel_run
@@ -50,9 +49,12 @@ from runs.results.find_run import find_shown_run
 from runs.results.outcome_history import recent_runs
 from runs.results.progress import counted_from, is_due, progress_key, progress_of
 from runs.results.rates import rates_of
+from runs.results.release_rule import by_rule
+from runs.results.run_answers import answer_of_run
 from runs.results.run_page.causes import shown_causes
 from runs.results.run_page.diagnosis import diagnosis_table, shown_findings
 from runs.results.run_page.failing_calls import failing_calls
+from runs.results.run_page.first_screen import first_screen
 from runs.results.run_page.layers import layers_of
 from runs.results.run_page.looks import shown_looks
 from runs.results.run_page.rerun_links import partial_rerun_links, rerun_query
@@ -93,10 +95,13 @@ def run_detail(request: ProjectRequest, pk: int) -> HttpResponseBase:
     rows = scenario_rows(read, recent, left_out, run.suite_version_id)
     if table := _csv(request, run, read, rows):
         return table
+    release = None if run.is_open else by_rule(run.suite, read.digest.outcomes)
     context = {"run": run, "facets": facets(rows), **_page_of_scenarios(request, rows), **failing}
     if target == "trials":
         return render(request, "results/run/_scenarios.html", context)
     used = subcommands(run, read)
+    answer = answer_of_run(run, rule=release.state if release else "")
+    compared = _compare_with_line(run, read, rows, left_out)
     context |= {
         **_progress(run, read),
         **_layers(run, read),
@@ -109,9 +114,21 @@ def run_detail(request: ProjectRequest, pk: int) -> HttpResponseBase:
         "diagnosis": shown_findings(run, read.digest),
         "cut_offs": read.digest.cut_offs,
         "may_review": request.access.may("review"),
-        **_compare_with_line(run, read, rows, left_out),
+        **compared,
         "shared_error": _shared_error(run, read),
-        "release": None if run.is_open else by_rule(run.suite, read.digest.outcomes),
+        "release": release,
+        "screen": first_screen(
+            run,
+            answer,
+            verdict=compared["verdict"],
+            against=compared["against"],
+            line=compared["old_side"],
+            rule=release.sentence if release else "",
+            errors=[each.lost[0] for each in read.digest.trials if each.mark == "error" and each.lost],
+        )
+        if run.trials and not (run.is_open or run.error or run.suite.has_sessions)
+        else None,
+        "answer": answer,
         "may_run": request.access.may("run"),
         "variance": "" if run.is_open else variance_sentence(read.digest.variance or ()),
         "tampered": [each for each in read.digest.trials if each.pk in set(read.digest.tampered)],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django import forms
 
-from runs.compare.release_rule import MOST_TRIALS
+from runs.results.release_rule import MOST_TRIALS
 
 
 class ReleaseRuleForm(forms.Form):

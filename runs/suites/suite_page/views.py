@@ -12,7 +12,7 @@ from django.views.decorators.http import require_POST, require_safe
 from evalhub.teams.pages import ProjectRequest, project_page
 from evalhub.web.csv_export import csv_response, wants_csv, without_csv
 from evalhub.web.fragments import page_or_fragment
-from runs.compare.release_rule import remove_release_rule, set_release_rule
+from runs.results.release_rule import remove_release_rule, set_release_rule
 from runs.suites.suite_page import proofs
 from runs.suites.suite_page import suite_list as lists
 from runs.suites.suite_page.forms import ReleaseRuleForm

@@ -165,7 +165,7 @@ def test_a_page_is_filled_with_scenarios_and_their_shown_trials(project):
         make_trial(run, key, outcome="fail" if n < 10 else "pass")
     rows = rows_of(run)
     first = part_of(rows, 0, "")
-    assert [len(first.rows), first.following] == [40, 40]
+    assert [len(first.rows), first.following] == [50, 50]
     assert [part_of(rows, 40, "").following, part_of(rows, 99, "").rows] == [None, []]
 
 

@@ -73,14 +73,18 @@ def by_rule(suite: Suite, outcomes: Mapping[str, Sequence[str]]) -> ReleaseResul
     """Return the result of finished trials' outcomes by scenario; None if the suite has no rule."""
     if suite.release_k is None or suite.release_threshold is None:
         return None
-    k = suite.release_k
+    return release_result_of(outcomes, k=suite.release_k, threshold=suite.release_threshold)
+
+
+def release_result_of(outcomes: Mapping[str, Sequence[str]], *, k: int, threshold: float) -> ReleaseResult:
+    """Return the result of finished trials' outcomes by scenario."""
     chances = {
         key: pass_hat_k(own.count("pass"), own.count("pass") + own.count("fail"), k)
         for key, own in outcomes.items()
     }
     known = [chance for chance in chances.values() if chance is not None]
     missing = tuple(key for key, chance in chances.items() if chance is None)
-    return ReleaseResult(k, suite.release_threshold, fmean(known) if known else None, len(known), missing)
+    return ReleaseResult(k, threshold, fmean(known) if known else None, len(known), missing)
 
 
 def release_result(run: Run) -> ReleaseResult | None:

@@ -1,0 +1,32 @@
+"""A run's badge says one answer: the first that is true."""
+
+from __future__ import annotations
+
+import pytest
+
+from runs.results.run_answers import answer_of
+
+PLAIN = {"state": "finished", "error": "", "passed": 19, "failed": 1, "errors": 0, "verdict": ""}
+
+
+@pytest.mark.parametrize(
+    ("facts", "answer"),
+    [
+        ({"state": "preparing", "verdict": "regressed"}, "running"),
+        ({"state": "cancelled", "verdict": "regressed"}, "cancelled"),
+        ({"error": "No program.", "verdict": "regressed"}, "error"),
+        ({"errors": 10, "verdict": "regressed"}, "errors"),
+        ({"verdict": "regressed", "rule": "missed"}, "regressed"),
+        ({"verdict": "improved", "needs_all": True}, "failed"),
+        ({"verdict": "improved", "needs_all": True, "failed": 0}, "improved"),
+        ({"verdict": "improved", "rule": "missed"}, "below_its_bar"),
+        ({"verdict": "small_change", "rule": "met"}, "small_change"),
+        ({"verdict": "equivalent"}, "as_before"),
+        ({"verdict": "no_evidence"}, "as_before"),
+        ({"verdict": "too_little"}, "undecided"),
+        ({"verdict": "not_comparable"}, "not_comparable"),
+        ({}, "new_line"),
+    ],
+)
+def test_the_first_that_is_true(facts, answer):
+    assert answer_of(**PLAIN | facts) == answer
