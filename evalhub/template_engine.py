@@ -38,6 +38,7 @@ def anchor(text: str) -> str:
 
 FILTERS: tuple[Callable[..., Any], ...] = (
     *(
+        template_filters.age,
         template_filters.badge,
         template_filters.cut,
         template_filters.dots,
@@ -64,6 +65,7 @@ FILTERS: tuple[Callable[..., Any], ...] = (
 FUNCTIONS: tuple[Callable[..., Any], ...] = (
     *(
         template_filters.current,
+        template_filters.day_bars,
         template_filters.interval,
         template_filters.length_bar,
         template_filters.progress_bar,

@@ -88,6 +88,14 @@ def measured(value: float | None, unit: str) -> str:
 NOTHING, MINUTE, HOUR, HALF_A_DAY = timedelta(), timedelta(minutes=1), timedelta(hours=1), timedelta(hours=12)
 
 
+def age(at: datetime, *, now: datetime) -> str:
+    """Return how old something is, in its largest unit."""
+    old = max(now - at, NOTHING)
+    if old < HOUR:
+        return f"{old.seconds // 60} min"
+    return f"{old.seconds // 3600} h" if not old.days else f"{old.days} d"
+
+
 def when(at: datetime, *, now: datetime) -> str:
     """Return how long ago something was, or from half a day on its date and time."""
     ago = now - at

@@ -128,3 +128,22 @@ def spark(
         x,
         y,
     )
+
+
+def day_bars(days: Sequence[tuple[str, float]], *, label: str) -> SafeString:
+    """Return a bar for each day (its name, an amount), the highest as high as the figure."""
+    most = max((amount for _, amount in days), default=0.0) or 1.0
+    bars = [
+        (24 * n + 2, f"{24 - 22 * amount / most:.1f}", f"{22 * amount / most:.1f}", 24 * n + 12, name[:1])
+        for n, (name, amount) in enumerate(days)
+    ]
+    return format_html(
+        '<svg class="days" role="img" aria-label="{}" width="{}" height="36">{}</svg>',
+        label,
+        24 * len(days),
+        format_html_join(
+            "",
+            '<rect x="{}" y="{}" width="20" height="{}"/><text x="{}" y="35" text-anchor="middle">{}</text>',
+            bars,
+        ),
+    )

@@ -138,6 +138,11 @@ def when(at: datetime | None) -> SafeString:
     return timed(at, ago(at))
 
 
+def age(at: datetime | None) -> SafeString:
+    """Return how old something is as a `time` element, for a narrow place."""
+    return timed(at, "" if at is None else numbers.age(at, now=datetime.now(UTC)))
+
+
 def ago(at: datetime | None) -> str:
     """Return a time relative to now, for `timed`."""
     return "" if at is None else numbers.when(at, now=datetime.now(UTC))
@@ -235,6 +240,12 @@ def progress_bar(run: Any) -> SafeString:
     amounts = (run.passed, run.failed, run.errors, run.running, run.waiting)
     label = ", ".join(f"{amount} {name}" for name, amount in zip(names, amounts, strict=True))
     return svg.bar(parts, total=run.trials, label=label)
+
+
+def day_bars(days: Sequence[tuple[date, float]]) -> SafeString:
+    """Return a bar for the cost of each day, with its figures as its label."""
+    named = [(f"{day:%a}", cost) for day, cost in days]
+    return svg.day_bars(named, label=", ".join(f"{day} {numbers.money(cost)}" for day, cost in named))
 
 
 @pass_context

@@ -35,6 +35,15 @@ class RunAnswer(StrEnum):
     """Nothing comparable came before."""
 
 
+LOOKS = {
+    RunAnswer.REGRESSED: "is-regressed",
+    RunAnswer.FAILED: "is-regressed",
+    RunAnswer.BELOW_ITS_BAR: "is-regressed",
+    RunAnswer.IMPROVED: "is-improved",
+    RunAnswer.AS_BEFORE: "is-same",
+    RunAnswer.SMALL_CHANGE: "is-same",
+}
+"""Classes of a line by its newest run's answer; others are undecided."""
 BY_VERDICT = {
     ChangeVerdict.REGRESSED: RunAnswer.REGRESSED,
     ChangeVerdict.IMPROVED: RunAnswer.IMPROVED,

@@ -55,7 +55,8 @@ def test_the_home_names_targets_where_their_column_is_gone(
 ) -> None:
     make_trial(make_run(make_suite(project), target=make_target(project, "gemini")), outcome="pass")
     as_admin.goto(f"{live_server.url}/p/tools/")
-    row = as_admin.get_by_role("region", name="Suites, table").locator("tbody tr")
+    as_admin.get_by_text("lines as a table").click()
+    row = as_admin.get_by_role("region", name="Lines, table").locator("tbody tr")
     for width in (1280, 390):
         as_admin.set_viewport_size({"width": width, "height": 900})
         expect(row.get_by_text("gemini").filter(visible=True)).to_have_count(1)

@@ -52,7 +52,7 @@ def test_the_home_shows_recent_activity(signed_in, project):
 )
 def test_recent_activity_links_its_runs(signed_in, project, action, subject, sentence, runs):
     audit.append_event(project, None, action, subject)
-    activity = parse(signed_in().get("/p/tools/")).region("Recent activity")
+    (activity,) = parse(signed_in().get("/p/tools/")).all("#lately")
     assert sentence in activity
     assert activity.links == {run: f"/p/tools/runs/{run}/" for run in runs}
 

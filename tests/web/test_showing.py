@@ -149,7 +149,7 @@ def test_a_bar_of_nothing_is_empty():
     [
         ("{{ 'regressed'|badge }}", '<span class="badge is-regressed">regressed</span>'),
         ("{{ 'pass'|badge('baseline') }}", '<span class="badge is-passed">baseline</span>'),
-        ("{{ rate(3, 4) }}", '75\N{NO-BREAK SPACE}%<span class="of">3/4</span>'),
+        ("{{ rate(3, 4) }}", '<span class="nowrap">75\N{NO-BREAK SPACE}%<span class="of">3/4</span></span>'),
         ("{{ rate(0, 0) }}", '<span class="muted">–</span>'),
         ("{{ url('run-detail', 'tools', 3) }}", "/p/tools/runs/3/"),
         ("{{ missing|decimals }}", "–"),

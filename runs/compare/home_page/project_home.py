@@ -4,70 +4,40 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import NamedTuple
 
-from django.db.models import Count, OuterRef, Q, Subquery, Sum
+from django.db.models import Count, OuterRef, Subquery, Sum
+from django.db.models.functions import TruncDate
 
+from evalhub.lib.numbers import counted
 from evalhub.teams import audit
 from evalhub.teams.models import AuditEvent, Project
-from runs.compare.home_page.attention import Attention, OpenCounts, attention, open_alerts, open_counts
-from runs.models import Run, Trial
-from runs.models.run import NOT_CONFIRMING, OPEN
+from runs.compare.home_page.lines import HomeLines, home_lines
+from runs.models import Alert, Run, Target, TargetCheck, Trial
+from runs.models.comparison import AlertState
+from runs.models.run import OPEN
 from runs.models.trial import TrialState
 from runs.results.progress import Progress, progress
-from runs.results.rates import Rate
-from runs.results.run_list import RunRow, rows
-from runs.results.run_rows import listed_runs
 
-RECENT = 400
-"""Recent runs read for sparklines."""
 UNSHOWN = ("options", "fingerprint", "warnings", "target__definition", "guidance__files")
 """Columns of an open run that the home does not show."""
-LAST = 20
-"""Runs per sparkline."""
 MOST_RUNNING = 5
 DAYS = 7
 
 
-@dataclass(frozen=True)
-class LastSevenDays:
-    """Seven days in figures."""
+class Day(NamedTuple):
+    """What a day cost, judges included."""
 
-    rate: Rate
-    before: Rate
-    """The pass rate of the seven days before."""
-    trials: int
-    errors: int
-    runs: int
-    cost_usd: float | None
-
-    @property
-    def change(self) -> float | None:
-        """Return the change of the pass rate from the week before, None if either has no trial."""
-        return self.rate.share - self.before.share if self.rate.n and self.before.n else None
-
-    @property
-    def points(self) -> float:
-        """Return the absolute difference in percentage points."""
-        return abs(self.change or 0.0) * 100
+    day: date
+    cost_usd: float
 
 
-@dataclass(frozen=True)
-class SuiteLine:
-    """A suite on a target over its last runs, oldest first."""
+class Waiting(NamedTuple):
+    """What waits for somebody: a sentence, and the page with it."""
 
-    latest: RunRow
-    rates: list[Rate]
-
-    @property
-    def shares(self) -> list[float]:
-        return [rate.share for rate in self.rates]
-
-    @property
-    def band(self) -> list[tuple[float, float]]:
-        """Return the ends of each share's 95 % interval."""
-        return [(rate.low, rate.high) for rate in self.rates]
+    text: str
+    page: str
 
 
 OF_RUNS = ("alert.confirm", "alert.triage", "baseline.set", "baseline.unset", "run.cancel", "run.request")
@@ -100,66 +70,61 @@ def recent_event(event: AuditEvent) -> RecentEvent:
 class ProjectSummary:
     """Content of a project's home."""
 
-    week: LastSevenDays
-    lines: list[SuiteLine]
-    alerts: OpenCounts
-    attention: list[Attention]
+    lines: HomeLines
+    untriaged: int
+    """Regressions that nobody has looked at."""
+    waiting: list[Waiting]
+    days: list[Day]
+    """The last seven days."""
     events: list[RecentEvent]
 
-
-def last_seven_days(project: Project, *, now: datetime) -> LastSevenDays:
-    """Return the figures of the last seven days. One query."""
-    begin, before = now - timedelta(days=DAYS), now - timedelta(days=2 * DAYS)
-    runs = Run.objects.filter(project=project, created__gte=before).order_by()
-    here = Q(created__gte=begin)
-    sums = runs.aggregate(
-        **{f"all_{name}": Sum(name, filter=here) for name in ("passed", "failed", "errors", "cost_usd")},
-        **{f"before_{name}": Sum(name, filter=~here) for name in ("passed", "failed")},
-        runs=Count("pk", filter=here),
-    )
-    passed, failed, errors = (sums[f"all_{name}"] or 0 for name in ("passed", "failed", "errors"))
-    passed_before, failed_before = (sums[f"before_{name}"] or 0 for name in ("passed", "failed"))
-    return LastSevenDays(
-        rate=Rate(passed, passed + failed),
-        before=Rate(passed_before, passed_before + failed_before),
-        trials=passed + failed + errors,
-        errors=errors,
-        runs=sums["runs"],
-        cost_usd=sums["all_cost_usd"],
-    )
+    @property
+    def cost_usd(self) -> float:
+        """The cost of the last seven days."""
+        return sum(day.cost_usd for day in self.days)
 
 
 def project_summary(project: Project, *, now: datetime) -> ProjectSummary:
-    """Return a project's home without its open runs. Eight queries, nine if it has very many alerts."""
-    lines = _lines(project)
-    alerts = open_alerts(project)
+    """Return a project's home without its open runs. Eight queries, eleven where a line regressed."""
+    lines = home_lines(project, now=now)
+    untriaged = Alert.objects.filter(project=project, state=AlertState.UNTRIAGED).count()
     events = AuditEvent.objects.filter(project=project).select_related("user")[:8]
     return ProjectSummary(
-        week=last_seven_days(project, now=now),
         lines=lines,
-        alerts=open_counts(project, alerts),
-        attention=attention(project, alerts, [line.latest for line in lines], now=now),
+        untriaged=untriaged,
+        waiting=_waiting(project, lines, untriaged),
+        days=cost_by_day(project, now=now),
         events=[recent_event(event) for event in events],
     )
 
 
-def _lines(project: Project) -> list[SuiteLine]:
-    """Return the lines of every suite and target of the newest runs. Four queries."""
-    recent = (
-        Run.objects.filter(NOT_CONFIRMING, project=project).exclude(state__in=OPEN).order_by("-pk")[:RECENT]
+def cost_by_day(project: Project, *, now: datetime) -> list[Day]:
+    """Return what each of the last days cost. One query."""
+    midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    first = midnight - timedelta(days=DAYS - 1)
+    runs = Run.objects.filter(project=project, created__gte=first).order_by()
+    costs = dict(runs.annotate(day=TruncDate("created")).values_list("day").annotate(cost=Sum("cost_usd")))
+    days = ((first + timedelta(days=n)).date() for n in range(DAYS))
+    return [Day(day, costs.get(day) or 0.0) for day in days]
+
+
+def _waiting(project: Project, lines: HomeLines, untriaged: int) -> list[Waiting]:
+    """Return what waits for somebody, most urgent first. One query."""
+    stale = sum(bool(line.latest.run.stale) for line in lines.lines)
+    broken = _broken_targets(project)
+    sentences = (
+        (untriaged, f"{counted(untriaged, 'untriaged regression')}", "regressions"),
+        (broken, f"{counted(broken, 'target')} cannot start", "target-list"),
+        (stale, f"{counted(stale, 'suite')} outdated for the tool", "suite-list"),
     )
-    rates: dict[tuple[int, int], list[Rate]] = {}
-    newest: dict[tuple[int, int], int] = {}
-    for pk, suite, target, passed, failed in recent.values_list(
-        "pk", "suite_id", "target_id", "passed", "failed"
-    ):
-        newest.setdefault((suite, target), pk)
-        rates.setdefault((suite, target), []).append(Rate(passed, passed + failed))
-    latest = rows(listed_runs(list(newest.values())))
-    return [
-        SuiteLine(row, [rate for rate in own[:LAST][::-1] if rate.n])
-        for row, own in zip(latest, rates.values(), strict=True)
-    ]
+    return [Waiting(text, page) for n, text, page in sentences if n]
+
+
+def _broken_targets(project: Project) -> int:
+    """Return how many accepted targets could not start at their last check. One query."""
+    newest = TargetCheck.objects.filter(target=OuterRef("pk"), available__isnull=False).order_by("-pk")
+    found = Target.objects.filter(project=project, accepted=True)
+    return found.annotate(available=Subquery(newest.values("available")[:1])).filter(available=False).count()
 
 
 def running_now(project: Project) -> list[tuple[Run, Progress]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
@@ -33,16 +34,18 @@ def project_list(request: HttpRequest) -> HttpResponse:
 @require_safe
 @project_page()
 def project_home(request: ProjectRequest) -> HttpResponse:
-    """Show the week, the attention list, open runs, and every suite on every target."""
+    """Show whether a line got worse, what runs, what it costs, and all lines."""
     project = request.access.project
     running = running_now(project)
     summary = project_summary(project, now=timezone.now())
     context = {
         "summary": summary,
         "running": running,
-        "left": sum(run.open for run, _ in running),
+        "line_days": settings.LINE_DAYS,
+        "may_run": request.access.may("run"),
+        "may_upload": request.access.may("upload"),
         # The navigation shows it, too.
-        "alert_counts": summary.alerts,
+        "untriaged": summary.untriaged,
     }
     return render(request, "compare/home/home.html", context)
 

@@ -18,7 +18,7 @@ from runs.models import Run, Trial
 from runs.models.run import NOT_CONFIRMING, RunState
 from runs.models.trial import TrialState
 from runs.results.rates import Rate
-from runs.results.run_answers import RunAnswer
+from runs.results.run_answers import LOOKS, RunAnswer
 from runs.results.run_page.scenarios import ScenarioRow
 from runs.results.run_page.verdicts import AgainstBaseline
 
@@ -26,15 +26,6 @@ JUDGE = "judge/judge"
 RUNS_SHOWN = 12
 """Runs of a line in the picture, the run itself the last."""
 BROKEN_SHOWN = 3
-LOOKS = {
-    RunAnswer.REGRESSED: "is-regressed",
-    RunAnswer.FAILED: "is-regressed",
-    RunAnswer.BELOW_ITS_BAR: "is-regressed",
-    RunAnswer.IMPROVED: "is-improved",
-    RunAnswer.AS_BEFORE: "is-same",
-    RunAnswer.SMALL_CHANGE: "is-same",
-}
-"""Classes of a line by its newest run's answer; others are undecided."""
 WORDS = {
     RunAnswer.AS_BEFORE: "As before",
     RunAnswer.SMALL_CHANGE: "Small change",
@@ -136,13 +127,16 @@ def _sentence(
     change = _change_words(deciding)
     if answer not in (RunAnswer.REGRESSED, RunAnswer.IMPROVED):
         return WORDS.get(answer, verdict.label), f": {change[0].lower()}{change[1:]}", aside
-    change_of = deciding.change
-    proved = change_of.broke if answer is RunAnswer.REGRESSED else change_of.mended
-    if not proved:
+    of = counted(deciding.change.scenarios, "scenario")
+    named = deciding.change.broke if answer is RunAnswer.REGRESSED else deciding.change.mended
+    fewer = against.regressions if against and answer is RunAnswer.REGRESSED else 0
+    if named:
+        did = f"{len(named)} of {of} {'broke' if answer is RunAnswer.REGRESSED else 'improved'}"
+    elif fewer:
+        did = f"{fewer} of {of} {'passes' if fewer == 1 else 'pass'} less often"
+    else:
         return change, "", aside
-    of = counted(change_of.scenarios, "scenario")
-    did = "broke" if answer is RunAnswer.REGRESSED else "improved"
-    return f"{len(proved)} of {of} {did}", f", and the {change[0].lower()}{change[1:]}", aside
+    return did, f", and the {change[0].lower()}{change[1:]}", aside
 
 
 def _change_words(shown: ShownChange) -> str:

@@ -283,6 +283,6 @@ def test_a_budget_spent_on_one_side_is_the_reason(project):
 def test_confirmations_are_no_part_of_a_trend_or_the_home(project):
     alert, launch = confirmed(regressed(project))
     runs = {run.pk for run in arms(launch)}
-    lines = project_summary(project, now=timezone.now()).lines
+    lines = project_summary(project, now=timezone.now()).lines.lines
     assert [line.latest.run.id for line in lines] == [alert.run_id]
     assert not runs & {run.pk for run in newest_runs_of_suite(alert.run.suite_id, TrendFilters())}

@@ -7,7 +7,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from runs.compare.home_page.project_home import last_seven_days, project_summary, running_now
+from runs.compare.home_page.project_home import cost_by_day, project_summary, running_now
 from runs.compare.trends import trend
 from runs.results.digests import Digest
 from runs.results.filter_choices import choices
@@ -184,7 +184,7 @@ def test_trials_of_the_baseline_are_separate(version):
 @pytest.mark.parametrize(
     ("read", "index"),
     [
-        (lambda project: last_seven_days(project, now=timezone.now()), "run_by_day"),
+        (lambda project: cost_by_day(project, now=timezone.now()), "run_by_day"),
         (running_now, "run_by_state"),
     ],
     ids=["week", "running"],

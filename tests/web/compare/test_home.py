@@ -1,12 +1,12 @@
-"""A project's home."""
+"""A project's home: whether a line got worse, what runs, what it costs."""
 
 from __future__ import annotations
 
 from datetime import timedelta
 
+import pytest
 from django.utils import timezone
 
-from runs.compare.home_page.attention import MOST_ALERTS
 from runs.models import Alert, Run, TargetCheck
 from scenarios.models import Suite
 from tests.builders import make_project, make_run, make_suite, make_target, make_trial
@@ -22,8 +22,12 @@ def lost(version, **changes):
     return Alert.objects.get(run=tried(version, "pass", "fail", trials=6, **changes))
 
 
-def attention(client):
-    return [(each.state, each.title) for each in client.get(ADDRESS).context["summary"].attention]
+def home(client):
+    return parse(client.get(ADDRESS))
+
+
+def title(page):
+    return page.all("h1")[0].text
 
 
 def aged(run, **ago):
@@ -31,150 +35,118 @@ def aged(run, **ago):
     Run.objects.filter(pk=run.pk).update(created=at, finished=at)
 
 
-def test_an_empty_project_needs_no_attention(signed_in):
-    text = parse(signed_in().get(ADDRESS))
-    assert "All clear: the latest run of every suite passed." in text
-    assert "No runs yet" in text
+def test_an_empty_project_shows_how_to_begin(signed_in):
+    text = home(signed_in("author"))
+    assert {"Upload scenario files…", "Write a suite…", "Import people's sessions…"} <= set(text.links)
+    viewer = home(signed_in("viewer"))
+    assert "No runs yet" in viewer and "Upload scenario files…" not in viewer.links
 
 
-def test_an_untriaged_regression_has_one_row_with_a_link(signed_in, version):
+def test_a_regressed_line_has_a_card_with_what_broke(signed_in, version):
     alert = lost(version)
-    client = signed_in()
-    assert attention(client) == [("regressed", "Basics on local: 1 scenario passes less often")]
-    page = parse(client.get(ADDRESS))
-    assert (
-        f"/p/tools/regressions/?state=untriaged#alert-{alert.pk}" in page.table("Needs attention").addresses
-    )
-    assert "Untriaged, unassigned" in page
-    assert "! 1 untriaged" in page
+    page = home(signed_in())
+    assert title(page) == "One of one line is worse"
+    card = page.region("Basics on local")
+    row = card.table("Basics on local").row("export")
+    assert "6 failed" in str(row.cell("Now").all("[role=img]")[0]["aria-label"])
+    assert card.links["See what broke"] == f"/p/tools/runs/{alert.run_id}/"
+    assert card.links["Decide…"] == f"/p/tools/regressions/?state=untriaged#alert-{alert.pk}"
+    assert "1 untriaged regression" in page.links
 
 
-def test_a_settled_regression_leaves_the_run_that_failed(signed_in, version):
-    alert = lost(version)
-    Alert.objects.update(state="wont_fix")
-    (row,) = signed_in().get(ADDRESS).context["summary"].attention
-    assert (row.page, row.key, row.detail) == ("run-detail", alert.run_id, "6 of 12 trials passed")
-
-
-def test_open_regressions_are_counted_alike(signed_in, project, version):
-    for number, state in enumerate(("untriaged", "untriaged", "investigating", "fixed")):
-        alert = lost(version, target=make_target(project, f"t{number}"))
-        Alert.objects.filter(pk=alert.pk).update(state=state)
-    client = signed_in()
-    home = parse(client.get(ADDRESS))
-    assert home.facts["Open regressions"] == "3 ! 2 untriaged"
-    assert "Regressions 2 untriaged" in home.links
-    tabs = parse(client.get(f"{ADDRESS}regressions/")).region("State")
-    assert "Untriaged 2" in tabs and "Investigating 1" in tabs and "Fixed 1" in tabs
-    assert len(parse(client.get(f"{ADDRESS}regressions/")).all("article")) == 2
-
-
-def test_regressions_beyond_those_that_are_read_are_counted(signed_in, project, version):
-    for number in range(MOST_ALERTS + 3):
-        run = make_run(version)
-        state = "investigating" if number == 0 else "untriaged"
-        Alert.objects.create(project=project, run=run, state=state)
-    home = parse(signed_in().get(ADDRESS))
-    assert home.facts["Open regressions"] == f"{MOST_ALERTS + 3} ! {MOST_ALERTS + 2} untriaged"
-    assert "Regressions 99+ untriaged" in home.links
-
-
-def test_many_regressions_are_summed_up(signed_in, project, version):
-    for number in range(7):
-        lost(version, target=make_target(project, f"t{number}"))
-    rows = attention(signed_in())
-    assert len(rows) == 4
-    assert rows[-1][1] == "4 more untriaged regressions"
-
-
-def test_what_is_alike_shares_a_line(signed_in, project, version):
-    for number in range(6):
-        target = make_target(project, f"t{number}")
-        lost(version, target=target)
-        suite = make_suite(project, name=f"Suite {number}")
-        tried(suite, "pass", "pass", fingerprint={"staleness": {"stale": True}})
-        aged(tried(make_suite(project, name=f"Idle {number}"), "pass", "pass"), days=16)
-        make_run(make_suite(project, name=f"Bad {number}"), outcome="fail")
-        TargetCheck.objects.create(target=target, at=timezone.now(), available=False)
-    rows = signed_in().get(ADDRESS).context["summary"].attention
-    assert [each.title for each in rows[3:]] == [
-        "3 more untriaged regressions",
-        "6 suites failed",
-        "6 targets cannot start",
-        "12 suites stale",
-    ]
-    assert rows[5].detail == "t0 cannot start, t1 cannot start, t2 cannot start and 3 more"
-    assert len(rows) <= 8
-
-
-def test_rows_are_ordered_by_urgency(signed_in, project, version):
-    target = make_target(project, "gemini")
+def test_a_decided_regression_has_nothing_to_decide(signed_in, version):
     lost(version)
-    make_run(version, target=target, error="No executable on PATH.", outcome="error")
-    TargetCheck.objects.create(target=target, at=timezone.now(), available=False, sentence="No key is set.")
-    stale = make_suite(project, name="Cities")
-    tried(stale, "pass", "pass", fingerprint={"staleness": {"stale": True}})
-    idle = make_suite(project, name="Notes")
-    aged(tried(idle, "pass", "pass"), days=16)
-    assert attention(signed_in()) == [
-        ("regressed", "Basics on gemini: 1 scenario passes less often"),
-        ("error", "Basics on gemini"),
-        ("cannot start", "gemini cannot start"),
-        ("stale", "Cities on gemini: outdated for its tool"),
-        ("stale", "Notes on gemini has not run for 16 days"),
-    ]
+    Alert.objects.update(state="wont_fix")
+    page = home(signed_in())
+    assert "Decide…" not in page.links and "1 untriaged regression" not in page.links
+    assert title(page) == "One of one line is worse"
 
 
-def test_a_target_that_is_ready_again_needs_no_attention(signed_in, project):
-    target = make_target(project)
-    for available in (False, True, None):
+def test_lines_that_could_show_no_change_are_not_called_as_before(signed_in, version):
+    tried(version, "pass", "pass")
+    tried(version, "pass", "pass")
+    page = home(signed_in())
+    assert title(page) == "No line is known to be worse"
+    assert "One undecided." in page
+
+
+def test_each_target_and_model_is_a_line_and_other_branches_are_none(signed_in, project, version):
+    for model in ("small", "large"):
+        tried(version, "pass", "pass", model=model)
+    tried(version, "pass", "pass", target=make_target(project, "other"))
+    tried(version, "pass", "pass", model="branched", branch="feature")
+    tried(version, "pass", "pass", model="tried", is_experiment=True)
+    page = home(signed_in())
+    assert "Three new." in page
+    assert "All 3 lines as a table" in page
+
+
+def test_the_gravest_come_first_and_idle_lines_last(signed_in, project, version):
+    tried(version, "pass", "pass", target=make_target(project, "plain"))
+    lost(version, target=make_target(project, "broken"))
+    make_run(version, target=make_target(project, "away"), error="No executable on PATH.", outcome="error")
+    aged(tried(version, "pass", "pass", target=make_target(project, "idle")), days=31)
+    page = home(signed_in())
+    names = [row.cell("Target").text for row in page.table("Lines").rows]
+    assert names == ["broken", "away", "plain"]
+    assert "1 line not run for 30 days." in page
+
+
+def test_what_waits_is_counted(signed_in, project, version):
+    target = make_target(project, "gemini")
+    for available in (True, False, None):
         TargetCheck.objects.create(target=target, at=timezone.now(), available=available)
-    assert attention(signed_in()) == []
+    tried(version, "pass", "pass", fingerprint={"staleness": {"stale": True}})
+    links = home(signed_in()).links
+    assert links["1 target cannot start"] == "/p/tools/targets/"
+    assert links["1 suite outdated for the tool"] == "/p/tools/suites/"
+    TargetCheck.objects.create(target=target, at=timezone.now(), available=True)
+    assert "1 target cannot start" not in home(signed_in()).links
 
 
-def test_other_projects_need_others(signed_in):
-    other = make_suite(make_project("other"), name="Secret")
-    lost(other)
-    TargetCheck.objects.create(target=other.suite.project.targets.get(), at=timezone.now(), available=False)
-    assert attention(signed_in()) == []
+def test_other_projects_have_their_own(signed_in):
+    lost(make_suite(make_project("other"), name="Secret"))
+    page = home(signed_in())
+    assert "Secret" not in page and "No runs yet" in page
 
 
 def test_names_are_shown_as_they_are_written(signed_in, project):
     version = make_suite(project)
     Suite.objects.update(name="<b>x</b>\u202eexe")
     lost(version, target=make_target(project, "<i>t</i>"))
-    assert "<b>x</b>⟨U+202E⟩exe on <i>t</i>: 1 scenario" in parse(signed_in().get(ADDRESS))
+    assert "<b>x</b>⟨U+202E⟩exe on <i>t</i>" in home(signed_in())
 
 
-def test_the_week_is_compared_with_the_one_before(signed_in, version):
-    aged(tried(version, "pass", "pass"), days=9)
-    aged(tried(version, "fail", "fail"), days=15)
-    tried(version, "pass", "fail")
-    week = signed_in().get(ADDRESS).context["summary"].week
-    assert (week.rate.passed, week.rate.n, week.runs, week.change) == (1, 2, 1, -0.5)
-    assert "▼ 50.0 pts" in parse(signed_in().get(ADDRESS))
+def test_it_says_what_seven_days_cost(signed_in, version):
+    for days, cost in ((0, 1.5), (3, 2.0), (8, 40.0)):
+        aged(tried(version, "pass", "pass"), days=days)
+        Run.objects.filter(pk=Run.objects.latest("pk").pk).update(cost_usd=cost)
+    page = home(signed_in())
+    assert "7 days $3.50" in page
 
 
-def test_a_week_without_one_before_has_no_change(signed_in, version):
-    tried(version, "pass", "pass")
-    assert signed_in().get(ADDRESS).context["summary"].week.change is None
-
-
-def test_it_shows_the_remaining_trials_of_open_runs(signed_in, version):
+def test_it_shows_how_far_open_runs_are(signed_in, version):
     run = make_run(version, state="running")
     for _ in range(3):
         make_trial(run, outcome="")
-    assert "3 trials left" in parse(signed_in().get(ADDRESS))
+    page = home(signed_in())
+    assert f"Run {run.pk} 0 of 3 trials" in page
 
 
-def test_many_alerts_and_open_runs_take_twelve_queries(
+@pytest.mark.parametrize(("role", "shown"), [("viewer", False), ("author", True)])
+def test_only_who_may_is_offered_a_run(signed_in, version, role, shown):
+    tried(version, "pass", "pass")
+    assert ("New run…" in home(signed_in(role)).links) == shown
+
+
+def test_many_alerts_and_open_runs_take_fifteen_queries(
     signed_in, project, version, django_assert_max_num_queries
 ):
     for number in range(6):
         lost(version, target=make_target(project, f"t{number}"))
         make_trial(make_run(version, state="running"), outcome="")
     client = signed_in()
-    # Session, access, recent runs, newest runs, measures, changes, alerts, targets, the week, events, what runs,
-    # the untriaged.
-    with django_assert_max_num_queries(12):
+    # Session, access, what runs, recent runs, newest runs, measures, changes, runs, alerts, digests, first runs,
+    # the untriaged, events, targets, costs.
+    with django_assert_max_num_queries(15):
         client.get(ADDRESS)

@@ -73,7 +73,7 @@ def test_a_regressed_run_shows_its_change(signed_in, version):
     newest, oldest = signed_in().get(ADDRESS).context["rows"]
     assert (newest.state, newest.verdict) == ("regressed", "regressed")
     assert (newest.change, newest.direction) == (-0.5, "worse")
-    assert (oldest.state, oldest.change) == ("pass", None)
+    assert (oldest.state, oldest.change) == ("new_line", None)
 
 
 def test_a_flip_without_evidence_is_no_verdict(signed_in, version):

@@ -1,0 +1,74 @@
+"""What a page answers is seen before anything is scrolled."""
+
+from __future__ import annotations
+
+from io import StringIO
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.core.management import call_command
+from playwright.sync_api import Locator, Page
+
+from evalhub.teams.models import Membership, Project
+from runs.models import Run
+from tests.builders import make_compared, make_suite, make_target
+
+SIZES = ((1280, 900), (390, 844))
+LONG = "a-name-of-forty-characters-" + "x" * 13
+
+
+def fill() -> tuple[Project, Run]:
+    """Return the project of generated runs, and its run of a line with long names in which eight scenarios broke."""
+    call_command("make_history", runs=200, trials=20, stdout=StringIO(), stderr=StringIO())
+    project = Project.objects.get(slug="demo-data")
+    keys = [f"{LONG[:-2]}{n:02}" for n in range(20)]
+    version = make_suite(project, keys, name=LONG)
+    given = {"trials": 3, "target": make_target(project, LONG), "model": LONG}
+    for _ in range(4):
+        make_compared(version, dict.fromkeys(keys, "pass"), tool_version="parcel 2.3.1", **given)
+    outcomes = {key: "fail" if n < 8 else "pass" for n, key in enumerate(keys)}
+    return project, make_compared(version, outcomes, tool_version="parcel 2.4.0", **given)
+
+
+def assert_seen(page: Page, *parts: Locator) -> None:
+    """Assert that parts of a page lie wholly inside its window."""
+    size = page.viewport_size
+    assert size
+    for part in parts:
+        box = part.bounding_box()
+        assert box, part
+        assert box["y"] >= 0 and box["y"] + box["height"] <= size["height"], (part, box)
+        assert box["x"] >= 0 and box["x"] + box["width"] <= size["width"], (part, box)
+
+
+def test_what_a_page_answers_is_seen_at_once(page: Page, live_server: Any, as_admin: Page) -> None:
+    project, run = fill()
+    Membership.objects.create(project=project, user=User.objects.get(username="ada"), role="admin")
+    address = f"{live_server.url}/p/{project.slug}/"
+    for width, height in SIZES:
+        page.set_viewport_size({"width": width, "height": height})
+        page.goto(address)
+        card = page.get_by_role("article").first
+        picture = card.get_by_role("img", name="Pass rate of the last").filter(visible=True)
+        assert_seen(page, page.get_by_role("heading", level=1, name="lines is worse"), picture)
+        assert (picture.bounding_box() or {})["height"] >= 120
+        if width == 1280:
+            now = page.get_by_role("list", name="Now")
+            broken = card.get_by_role("row", name=run.suite.name[:20]).first
+            press = card.get_by_role("link", name="See what broke")
+            assert_seen(page, now, card, broken, press)
+        else:
+            assert_seen(page, page.get_by_role("link", name="New run…"), card.get_by_role("heading"))
+        page.goto(f"{address}runs/{run.pk}/")
+        heading = page.get_by_role("heading", level=1)
+        sentence = page.get_by_role("heading", name="8 of 20 scenarios pass less often")
+        picture = page.get_by_role("img", name="earlier runs and of this one").filter(visible=True)
+        assert "regressed" in heading.inner_text()
+        assert_seen(page, heading, sentence, picture)
+        assert (picture.bounding_box() or {})["height"] >= 120
+        if width == 1280:
+            broken = page.get_by_role("list", name="What broke").get_by_role("listitem")
+            assert broken.count() == 3
+            assert_seen(page, *broken.all(), page.get_by_role("heading", name="Likely cause"))
+        full = page.evaluate("document.documentElement.scrollHeight")
+        assert full <= (1800 if width == 1280 else 2500)
