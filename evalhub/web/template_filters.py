@@ -115,8 +115,10 @@ def date_of(at: date) -> str:
     return numbers.date_of(at)
 
 
-def json_script(value: Any, element: str) -> SafeString:
-    """Return plain data as a script element with this id, from which a page's own script reads it.
+def json_data(value: Any, element: str) -> SafeString:
+    """Return plain data as a hidden element with this id, from which a page's own script reads it.
+
+    No script element: htmx leaves those out of what it swaps.
 
     Django's filter of this name takes eight times as long over a figure of Plotly.
     """
@@ -124,7 +126,7 @@ def json_script(value: Any, element: str) -> SafeString:
     # What HTML would read in it is written as JSON's escapes, so that no text ends the element.
     for sign in "&<>":
         text = text.replace(sign, f"\\u{ord(sign):04X}")
-    return format_html('<script id="{}" type="application/json">{}</script>', element, mark_safe(text))  # noqa: S308
+    return format_html('<pre id="{}" hidden>{}</pre>', element, mark_safe(text))  # noqa: S308
 
 
 def badge(state: str, word: str = "") -> SafeString:

@@ -4,6 +4,12 @@
 const keys = { "/": ".search input", j: "a[rel=next]", k: "a[rel=prev]" };
 
 document.addEventListener("keydown", (event) => {
+  const search = document.querySelector(".search input");
+  if (!search || event.key !== "k" || !(event.ctrlKey || event.metaKey) || event.altKey) return;
+  event.preventDefault();
+  search.focus();
+});
+document.addEventListener("keydown", (event) => {
   const typing = event.target.closest("input, textarea, select");
   const element = keys[event.key] && document.querySelector(keys[event.key]);
   if (typing || !element || event.ctrlKey || event.metaKey || event.altKey) return;

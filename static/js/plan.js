@@ -16,6 +16,14 @@ const isEdited = (field) => {
   }
   return ["checkbox", "radio"].includes(field.type) ? field.checked !== field.defaultChecked : field.value !== field.defaultValue;
 };
+function note(sentence) {
+  const shown = document.createElement("p");
+  shown.className = "callout is-warn";
+  shown.setAttribute("role", "alert");
+  shown.textContent = sentence;
+  document.getElementById("plan").prepend(shown);
+  shown.scrollIntoView({ block: "center" });
+}
 const isPlan = (event) => event.detail.target?.id === "plan";
 
 form?.addEventListener("change", () => { changed = true; });
@@ -39,7 +47,7 @@ document.addEventListener("htmx:afterSettle", (event) => {
   const before = pressed;
   pressed = 0;
   if (!trials()) return;
-  if (trials() > before) say(`The plan grew to ${trials()} trials. Press Start again to run them.`);
+  if (trials() > before) note(`The plan grew to ${trials()} trials. Press Start again to run them.`);
   else form.requestSubmit(form.querySelector("[name=start]"));
 });
 for (const name of ["htmx:sendError", "htmx:responseError"]) {

@@ -112,6 +112,7 @@ def test_another_suite_offers_its_own_measures(as_admin: Page, live_server: Any,
     measure.focus()
     measure.select_option("Judge: Judge score")
     expect(as_admin.get_by_role("figure").first).to_contain_text("Judge score")
+    expect(as_admin.locator("[data-figure] .point").first).to_be_attached()
     expect(measure).to_be_focused()
 
 

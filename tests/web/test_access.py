@@ -144,3 +144,20 @@ def test_signing_in_again_returns_to_the_page_not_the_form(client, project, head
     response = client.post("/p/tools/settings/members/", headers=headers)
     to = response.headers["HX-Redirect"] if "HX-Request" in headers else response.url
     assert to == f"/sign-in/?next={back}"
+
+
+@pytest.mark.parametrize("role", ["viewer", "author"])
+def test_what_a_role_cannot_do_is_not_offered(signed_in, addresses, role):
+    """Every page's links and buttons answer who sees them."""
+    client, refused = signed_in(role), set()
+    for address in addresses.values():
+        page = parse(client.get(address, follow=True))
+        for link in page.links.values():
+            if link.startswith("/p/tools/") and client.get(link).status_code == 403:
+                refused.add((address, link))
+    assert refused == set()
+
+
+def test_a_runs_number_finds_the_run(signed_in, addresses):
+    assert signed_in().get("/p/tools/search/?q=1", follow=False).headers["Location"] == addresses["run"]
+    assert signed_in().get("/p/tools/search/?q=99999").status_code == 200

@@ -169,8 +169,8 @@ def test_filters_work_in_templates(template, shown):
 
 def test_data_for_a_script_is_json_that_no_text_can_end():
     given = {"text": "</script><!-- & '\"", "values": [1, 0.5, None, float("nan")], "<": "é"}
-    shown = template_filters.json_script(given, "figure")
-    begin, end = '<script id="figure" type="application/json">', "</script>"
+    shown = template_filters.json_data(given, "figure")
+    begin, end = '<pre id="figure" hidden>', "</pre>"
     assert shown.startswith(begin) and shown.endswith(end)
     text = shown[len(begin) : -len(end)]
     assert not set("<>&") & set(text)

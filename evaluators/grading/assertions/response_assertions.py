@@ -38,7 +38,11 @@ def not_contains(expect: Expect, facts: TrialFacts) -> Iterator[ValueResult]:
             if isinstance(text, ValueResult):
                 yield text
             else:
-                yield ValueResult("failed", f'found "{text}" in response') if text in facts.answer else PASSED
+                yield (
+                    ValueResult("failed", f"found {_quote(text)} in response")
+                    if text in facts.answer
+                    else PASSED
+                )
 
 
 def matches(expect: Expect, facts: TrialFacts) -> Iterator[ValueResult]:
@@ -106,3 +110,8 @@ def check_tokens(expect: Expect, facts: TrialFacts) -> Iterator[ValueResult]:
     size = facts.tokens
     sentence = f"{size.count} tokens (by {size.source}), more than {string_of(bound)}"
     yield PASSED if size.count <= bound else ValueResult("failed", sentence)
+
+
+def _quote(text: str) -> str:
+    """Return the text in the quotes that it doesn't have itself."""
+    return f"'{text}'" if '"' in text else f'"{text}"'

@@ -20,7 +20,7 @@ from runs.models.trial import TrialState
 from runs.results.rates import Rate
 from runs.results.run_answers import LOOKS, RunAnswer
 from runs.results.run_page.scenarios import ScenarioRow
-from runs.results.run_page.verdicts import AgainstBaseline
+from runs.results.run_page.verdicts import AgainstBaseline, ChangedScenario
 
 JUDGE = "judge/judge"
 RUNS_SHOWN = 12
@@ -78,6 +78,7 @@ def first_screen(
     line: ShownOldSide | None,
     rule: str,
     errors: Iterable[str],
+    rows: Sequence[ScenarioRow],
 ) -> FirstScreen:
     """Return the first screen of a closed run that ran.
 
@@ -87,7 +88,7 @@ def first_screen(
     """
     strong, text, aside = _sentence(run, answer, verdict, against, rule)
     picture, caption = _picture(run, answer, line)
-    broken = [each for each in against.changed if each.verdict == "regressed"] if against else []
+    broken = _lost(against, rows)
     shown = [(each.key, each.row, each.lost, each.trial) for each in broken[:BROKEN_SHOWN] if each.row]
     commands = _first_commands(run, [key for key, *_ in shown])
     return FirstScreen(
@@ -101,6 +102,14 @@ def first_screen(
         more_broken=len(broken) - len(shown),
         errors=tuple(Counter(errors).most_common(BROKEN_SHOWN)),
     )
+
+
+def _lost(against: AgainstBaseline | None, rows: Sequence[ScenarioRow]) -> list[ChangedScenario]:
+    """Return the scenarios that lost passes; without a run before, those that failed, the worst first."""
+    if against:
+        return [each for each in against.changed if each.verdict == "regressed"]
+    failed = [row for row in rows if "fail" in row.marks]
+    return [ChangedScenario(row.key, "failed", row) for row in sorted(failed, key=lambda row: row.rate.share)]
 
 
 def _sentence(

@@ -54,16 +54,18 @@ class Figures(NamedTuple):
 
 
 def recent_figures(rows: Sequence[RunRow]) -> Figures | None:
-    """Return the figures of the newest runs with results; None for fewer than two.
+    """Return the figures of the newest runs of a line, with its newest baseline; None for fewer than two or several lines.
 
-    `rows` are a list's, newest first. Shows the newest baseline if all runs share one suite and target.
+    `rows` are a list's, newest first.
     """
     finished = [row for row in rows if row.run.passed + row.run.failed and not row.run.is_open][:MOST]
-    if len(finished) < FEWEST:
+    if (
+        len(finished) < FEWEST
+        or len({(row.run.suite, row.run.target, row.run.model) for row in finished}) > 1
+    ):
         return None
     baseline = next((row.baseline for row in finished if row.baseline), None)
-    alike = len({(row.run.suite, row.run.target) for row in finished}) == 1
-    return drawn_figures(tuple([_recent(row) for row in reversed(finished)]), baseline if alike else None)
+    return drawn_figures(tuple([_recent(row) for row in reversed(finished)]), baseline)
 
 
 def _recent(row: RunRow) -> Recent:

@@ -9,12 +9,13 @@ from urllib.parse import urlencode
 from django.db.models import Max, Q
 from django.db.models.fields.json import KeyTextTransform
 from django.http import HttpResponseBase
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.views.decorators.http import require_safe
 
 from evalhub.teams.models import Project
 from evalhub.teams.pages import ProjectRequest, project_page
 from evalhub.web.csv_export import Cell, Table, chosen_table
+from evalhub.web.paging import key_of
 from runs.models import Run
 from runs.results.run_filters import OUTCOMES, STATES, RunListFilters
 from runs.results.run_list import matching_runs
@@ -148,6 +149,9 @@ def show_search(request: ProjectRequest) -> HttpResponseBase:
     project, filters = request.access.project, TrialSearch.of(request.GET)
     if table := chosen_table(request, {"trials": lambda: search_table(project, filters)}):
         return table
+    key = key_of(filters.q)
+    if key and (run := project.runs.filter(pk=key).first()):
+        return redirect(run)
     number = request.GET.get("page", "")
     page = min(max(int(number), 1), MOST_PAGES) if number.isascii() and number.isdecimal() else 1
     results = find_matches(project, filters, page)

@@ -115,7 +115,7 @@ STALE = {"staleness": {"stale": True, "warnings": ["Other description."]}}
         "trials/{trial}/",
         "compare/?runs={base},{run}",
         "trends/",
-        "search/?q={run}",
+        "search/?q=basics",
     ],
 )
 def test_stale_results_are_marked_wherever_they_appear(signed_in, version, address):
