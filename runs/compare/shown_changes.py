@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import ceil
 
+from django.utils.safestring import SafeString
+
+from evalhub.lib.numbers import measured, percent
+from evalhub.web.forest import draw_effect
 from evaluators.statistics import verdict_sentences
-from evaluators.statistics.measure_change import ChangeVerdict, MeasureChange
+from evaluators.statistics.measure_change import ChangeVerdict, MeasureChange, Scale
 from evaluators.statistics.regression import overall
 from runs.compare.measure_changes import HEADLINE, PASS
-from runs.results.measures import label_of_key
+from runs.results.measures import label_of_key, unit_of
+
+IN_FOREST = ("trial/cost_usd", "trial/seconds", "interaction/total_commands", "trial/tokens_in")
+"""Measures of the forest plot beside the headline."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +78,27 @@ class ShownChange:
 
 
 @dataclass(frozen=True)
+class ForestRow:
+    """A measure in a forest plot."""
+
+    shown: ShownChange
+    before: str
+    after: str
+    picture: SafeString
+
+
+@dataclass(frozen=True)
+class ForestGroup:
+    """Measures on one axis."""
+
+    is_relative: bool
+    """Whether effects are shares of the value before, not points."""
+    end: str
+    """What the axis ends with, such as `40`."""
+    rows: tuple[ForestRow, ...]
+
+
+@dataclass(frozen=True)
 class ShownVerdict:
     """The verdict of a comparison with its measures."""
 
@@ -86,6 +115,59 @@ class ShownVerdict:
         """Return the measure that the verdict is about: the first with it, else the pass rate."""
         same = [each for each in self.headline if each.change.verdict is self.verdict]
         return (same or list(self.headline))[0]
+
+    @property
+    def forest(self) -> list[ForestGroup]:
+        """Return the headline measures, and cost, time and commands: on an axis of points, and on one of shares."""
+        others = {each.change.rule.name: each for each in self.others}
+        chosen = [*self.headline, *(others[name] for name in IN_FOREST if name in others)]
+        drawn = [each for each in chosen if each.change.effect is not None]
+        by_scale = [[each for each in drawn if each.change.rule.scale is scale] for scale in Scale]
+        return [_group(own) for own in by_scale if own]
+
+
+def _group(shown: Sequence[ShownChange]) -> ForestGroup:
+    reach = [
+        max(
+            abs(value)
+            for value in (each.change.effect, each.change.lower, each.change.upper)
+            if value is not None
+        )
+        for each in shown
+    ]
+    least = 2 * max(each.change.rule.smallest for each in shown)
+    span = min(1.0, ceil(10 * max(*reach, least)) / 10)
+    rows = tuple(_row(each, span) for each in shown)
+    return ForestGroup(shown[0].change.rule.scale is Scale.RELATIVE, f"{span * 100:.0f}", rows)
+
+
+def _row(shown: ShownChange, span: float) -> ForestRow:
+    change = shown.change
+    # Right is better in every row.
+    sign = -1 if change.rule.better == "lower" else 1
+    ends = (
+        None if change.lower is None or change.upper is None else (sign * change.lower, sign * change.upper)
+    )
+    label = f"{shown.label} {shown.size}{f', 95 % interval {shown.interval}' if shown.interval else ''}"
+    picture = draw_effect(
+        sign * (change.effect or 0.0),
+        ends,
+        span=span,
+        smallest=change.rule.smallest,
+        look={"regressed": "is-regressed", "improved": "is-improved", "too_little": "is-little"}.get(
+            shown.verdict, "is-same"
+        ),
+        label=label,
+    )
+    return ForestRow(
+        shown, _value(change.rule.name, change.before), _value(change.rule.name, change.after), picture
+    )
+
+
+def _value(name: str, value: float | None) -> str:
+    layer, _, own = name.partition("/")
+    unit = unit_of(layer, own)[0]
+    return percent(value) if unit in ("rate", "ratio") else measured(value, unit)
 
 
 def shown_verdict(

@@ -37,16 +37,25 @@ def table(page: Page, name: str) -> Any:
     return page.get_by_role("region", name=f"{name}, table").first
 
 
+def unfold(page: Page, name: str) -> None:
+    """Open a part of the page, unless it is open."""
+    fold = page.locator("details.fold").filter(has_text=name).first
+    if fold.get_attribute("open") is None:
+        fold.locator("summary").first.click()
+
+
 def open_and_narrow(page: Page) -> None:
     """Open a scenario, choose a chip, and open a measure, as links or in place."""
     page.get_by_role("link", name="create", exact=True).click()
     expect(page.locator(".is-apart")).to_contain_text("todo deploy --target test")
     expect(page.get_by_role("table", name="Difference of the answers")).to_contain_text("Could not deploy.")
     expect(page.get_by_role("link", name="create", exact=True)).to_have_attribute("aria-expanded", "true")
-    page.get_by_role("group", name="Scenarios by change").get_by_role("link", name="Worse").click()
+    page.get_by_role("group", name="Show").get_by_role("link", name="Worse").click()
     expect(page.get_by_role("group", name="Show").locator("[aria-current]")).to_contain_text("Worse")
+    unfold(page, "Runs compared")
     page.get_by_role("link", name="Guidance difference").click()
     expect(page.get_by_role("table", name="Difference of AGENTS.md")).to_contain_text("Use --target.")
+    unfold(page, "All measures")
     page.get_by_role("link", name="Pass rate", exact=True).click()
     expect(page.get_by_role("table", name="Pass rate by scenario")).to_contain_text("create")
     page.get_by_role("link", name="expert columns").click()
@@ -71,10 +80,12 @@ def test_the_same_opens_without_script(without_script: Page, live_server: Any, r
 
 def test_how_to_read_it_stays_closed_once_dismissed(as_admin: Page, live_server: Any, runs: Any) -> None:
     as_admin.goto(address(live_server, *runs[:2]))
+    unfold(as_admin, "All measures")
     expect(as_admin.get_by_text("Each difference is the mean")).to_be_visible()
     as_admin.get_by_role("button", name="Got it, don't open again").click()
     expect(as_admin.get_by_text("Each difference is the mean")).to_be_hidden()
     as_admin.goto(address(live_server, *runs[:2]))
+    unfold(as_admin, "All measures")
     expect(as_admin.get_by_text("Each difference is the mean")).to_be_hidden()
 
 

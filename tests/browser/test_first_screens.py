@@ -72,3 +72,11 @@ def test_what_a_page_answers_is_seen_at_once(page: Page, live_server: Any, as_ad
             assert_seen(page, *broken.all(), page.get_by_role("heading", name="Likely cause"))
         full = page.evaluate("document.documentElement.scrollHeight")
         assert full <= (1800 if width == 1280 else 2500)
+        page.goto(f"{address}compare/?runs={run.baseline_id},{run.pk}")
+        lead = page.get_by_role("region", name="Verdict").get_by_text("against run")
+        rows = page.get_by_role("table", name="Changes in points").get_by_role("row")
+        assert_seen(page, page.get_by_role("heading", level=1), lead)
+        if width == 1280:
+            assert_seen(page, page.get_by_role("list", name="What differs"), *rows.all())
+        else:
+            assert_seen(page, rows.nth(1))

@@ -98,13 +98,6 @@ def test_only_what_differs_is_listed_unless_all_is_chosen(signed_in, version):
     assert same.link("Show all 3").address.endswith("&show=all#scenarios")
 
 
-def test_the_chips_of_the_header_narrow_the_list(signed_in, version):
-    base, new = ran(version, "list"), ran(version, "export")
-    (chips,) = parse(compared(signed_in(), base, new)).all('[aria-label="Scenarios by change"]')
-    assert [each.text for each in chips.all("a")] == ["▼ Worse 1", "▲ Better 1", "= Same 1"]
-    assert chips.all("a")[0].address == f"?runs={base.pk},{new.pk}&show=worse#scenarios"
-
-
 def test_a_chip_that_does_not_exist_shows_all(signed_in, version):
     base, new = ran(version), ran(version)
     keys, text = narrowed(signed_in(), base, new, "%3Cb%3E")
@@ -296,14 +289,14 @@ def test_a_judges_edits_are_shown_by_field(signed_in, project, version):
     assert compared(signed_in(), base, new).context["compared"].fingerprint == []
 
 
-def test_the_fingerprint_is_compared_before_any_number(signed_in, version):
+def test_what_differs_is_said_before_any_number(signed_in, version):
     base = ran(version, fingerprint={"judge": "j", "tool_version": "1.0"})
     new = ran(version, fingerprint={"judge": "j", "tool_version": "2.0"})
     response = compared(signed_in(), base, new)
     rows = response.context["compared"].fingerprint
     assert [(row.label, row.same) for row in rows] == [("Tool", False), ("Judge", True)]
     text = response.content.decode()
-    assert text.index("Runs compared") < text.index(">Measures<")
+    assert text.index("What differs") < text.index("forest-table")
     assert text.count(">differs<") == 1
 
 
@@ -386,3 +379,14 @@ def test_it_makes_as_many_queries_for_many_scenarios(signed_in, version, django_
     # Session and user, the runs, further trials, samples, trials, judges, measures (2), menus.
     with django_assert_max_num_queries(12):
         compared(client, base, new)
+
+
+def test_a_forest_shows_better_to_the_right(signed_in, version):
+    base = ran(version)
+    new = ran(version, "export")
+    page = parse(compared(signed_in(), base, new))
+    row = page.all(".forest-table tbody tr")[0]
+    assert "Pass rate 100 % → 67 % −33.3 points" in row.text
+    (picture,) = row.all("svg")
+    zero, dot = picture.all("line.zero")[0], picture.all("circle.est")[0]
+    assert float(dot["cx"]) < float(zero["x1"])
