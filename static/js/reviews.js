@@ -19,3 +19,17 @@ cardKeys({
     return true;
   },
 });
+
+/* A score is asked for what can replace it: a verdict, a number, or either. */
+for (const form of document.querySelectorAll("[data-overrule] form")) {
+  const select = form.elements.score;
+  const offer = () => {
+    const { takes } = select.selectedOptions[0].dataset;
+    for (const part of form.querySelectorAll("[data-for]")) {
+      part.hidden = takes !== "both" && takes !== part.dataset.for;
+      for (const field of part.querySelectorAll("input")) field.disabled = part.hidden;
+    }
+  };
+  select.addEventListener("change", offer);
+  offer();
+}

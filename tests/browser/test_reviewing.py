@@ -104,11 +104,22 @@ def test_a_number_is_overruled_and_the_second_person_is_warned(
 
     def send(number: str) -> None:
         as_admin.get_by_text("Overrule a score…").click()
-        as_admin.get_by_label("Or new score").fill(number)
+        as_admin.get_by_label("New score").fill(number)
         as_admin.get_by_label("Reason").fill("It did more than the judge saw.")
         as_admin.get_by_role("button", name="Overrule").click()
 
     as_admin.goto(address)
+    as_admin.get_by_text("Overrule a score…").click()
+    select = as_admin.get_by_role("combobox", name="Score")
+    for takes, verdict, number in (("verdict", True, False), ("both", True, True)):
+        select.select_option(
+            index=select.locator("option").evaluate_all(
+                "(all, takes) => all.findIndex((each) => each.dataset.takes === takes)", takes
+            )
+        )
+        expect(as_admin.get_by_role("radio", name="pass")).to_be_visible(visible=verdict)
+        expect(as_admin.get_by_label("New score")).to_be_visible(visible=number)
+    as_admin.get_by_text("Overrule a score…").click()
     send("0.9")
     expect(as_admin.locator("#main")).to_contain_text(
         "ada overruled judge/judge: 0.90, passed, originally 0.40, failed."

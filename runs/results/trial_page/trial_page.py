@@ -62,6 +62,22 @@ class MeasuredHere(NamedTuple):
     typical: Median
 
 
+class Overrulable(NamedTuple):
+    """A score or a criterion that a person can overrule."""
+
+    address: str
+    label: str
+    takes: str
+    """What replaces it: `verdict`, `number` or `both`."""
+
+
+def _overrulable(position: int, row: dict[str, Any]) -> Overrulable:
+    takes = (
+        "both" if takes_verdict(row) and takes_number(row) else "verdict" if takes_verdict(row) else "number"
+    )
+    return Overrulable(str(position), _score_label(row), takes)
+
+
 @dataclass(frozen=True)
 class TrialPage:
     """Content of a trial's page."""
@@ -96,8 +112,8 @@ class TrialPage:
         return self.reviews.get((judging.pk, polarity, position), [])
 
     @cached_property
-    def overrulable(self) -> list[tuple[str, str]]:
-        """Return address and label of the scores and criteria that a person can overrule, the judge's first."""
+    def overrulable(self) -> list[Overrulable]:
+        """Return the scores and criteria that a person can overrule, the judge's first."""
         if not can_change_outcome(self.trial):
             return []
         rows = [
@@ -106,12 +122,14 @@ class TrialPage:
             if (takes_verdict(row) or takes_number(row)) and not (row.get("detail") or {}).get("overruled")
         ]
         rows.sort(key=lambda item: item[1]["layer"] != "judge")
-        return [each for n, row in rows for each in ((str(n), _score_label(row)), *self._checks(n, row))]
+        return [each for n, row in rows for each in (_overrulable(n, row), *self._checks(n, row))]
 
-    def _checks(self, position: int, row: dict[str, Any]) -> list[tuple[str, str]]:
+    def _checks(self, position: int, row: dict[str, Any]) -> list[Overrulable]:
         taken = {(each.name, each.criterion) for each in self.overrules if not each.undone}
         return [
-            (f"{position}:{name}", f"{row['name']}: {name} ({'yes' if answer else 'no'})")
+            Overrulable(
+                f"{position}:{name}", f"{row['name']}: {name} ({'yes' if answer else 'no'})", "verdict"
+            )
             for name, answer in sorted(self.checklists.get(row["name"], {}).items())
             if row["layer"] == "evaluators" and (row["name"], name) not in taken
         ]

@@ -242,3 +242,12 @@ def test_several_archives_share_the_limits_of_one(signed_in):
     response = upload(signed_in("author"), *both, names=("a.zip", "b.zip"))
     assert response.status_code == 422
     assert "more than 104,857,600 bytes in total" in parse(response)
+
+
+def test_the_number_of_suites_follows_an_upload(signed_in):
+    client = signed_in("author")
+    upload(client, GOOD)
+    page = parse(client.get("/p/tools/suites/"))
+    assert page.all("#suite-count")[0].text == "1"
+    (count,) = parse(client.get("/p/tools/suites/", headers={"HX-Request": "true"})).all("#suite-count")
+    assert (count["hx-swap-oob"], count.text) == ("true", "1")
