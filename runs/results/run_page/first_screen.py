@@ -14,13 +14,14 @@ from evaluators.statistics.line_band import FEWEST_RUNS, expected_band
 from runs.compare.first_divergences import EndedTrial, first_divergences
 from runs.compare.old_side import ShownOldSide
 from runs.compare.shown_changes import ShownChange, ShownVerdict
-from runs.models import Run, Trial
+from runs.models import Run
 from runs.models.run import NOT_CONFIRMING, RunState
-from runs.models.trial import TrialState
+from runs.results.digests import Digest
 from runs.results.rates import Rate
 from runs.results.run_answers import LOOKS, RunAnswer
 from runs.results.run_page.scenarios import ScenarioRow
 from runs.results.run_page.verdicts import AgainstBaseline, ChangedScenario
+from runs.results.run_trials import RunTrials
 
 JUDGE = "judge/judge"
 RUNS_SHOWN = 12
@@ -79,18 +80,19 @@ def first_screen(
     rule: str,
     errors: Iterable[str],
     rows: Sequence[ScenarioRow],
+    read: RunTrials,
 ) -> FirstScreen:
     """Return the first screen of a closed run that ran.
 
     `rule` is the sentence of its suite's release rule, `errors` are its trials' errors.
 
-    One query for the line where the verdict has none, two where scenarios broke.
+    One query for the line where the verdict has none, one where scenarios broke.
     """
     strong, text, aside = _sentence(run, answer, verdict, against, rule)
     picture, caption = _picture(run, answer, line)
     broken = _lost(against, rows)
     shown = [(each.key, each.row, each.lost, each.trial) for each in broken[:BROKEN_SHOWN] if each.row]
-    commands = _first_commands(run, [key for key, *_ in shown])
+    commands = _first_commands(run, [key for key, *_ in shown], read)
     return FirstScreen(
         look=LOOKS.get(answer, "is-little"),
         strong=strong,
@@ -219,19 +221,19 @@ def _flags(runs: Sequence[Run]) -> dict[int, str]:
     return {changed[-1]: runs[changed[-1]].tool_version[:24]} if changed else {}
 
 
-def _first_commands(run: Run, keys: Sequence[str]) -> Mapping[str, tuple[str, str]]:
-    """Return the first different command of each scenario, before and after. Two queries, none without keys."""
-    if not keys or run.baseline_id is None:
+def _first_commands(run: Run, keys: Sequence[str], read: RunTrials) -> Mapping[str, tuple[str, str]]:
+    """Return the first different command of each scenario, before and after. One query, none without keys."""
+    before = read.kept.get(run.baseline_id or 0)
+    if not keys or before is None:
         return {}
-    ended = Trial.objects.filter(
-        run__in=(run.pk, run.baseline_id), scenario__key__in=keys, state=TrialState.FINISHED
-    )
-    sides: dict[str, tuple[list[EndedTrial], list[EndedTrial]]] = {key: ([], []) for key in keys}
-    for of, key, pk, outcome in ended.order_by("pk").values_list("run", "scenario__key", "pk", "outcome"):
-        sides[key][of == run.pk].append(EndedTrial(pk, outcome, run=of))
-    found = first_divergences((run.baseline_id, run.pk), sides).scenarios
+    sides = {key: (_ended(before, key), _ended(read.digest, key)) for key in keys}
+    found = first_divergences((run.baseline_id or 0, run.pk), sides).scenarios
     known = {key: each.divergence for key, each in found.items() if each.divergence}
     return {key: (each.before, each.after) for key, each in known.items()}
+
+
+def _ended(digest: Digest, key: str) -> list[EndedTrial]:
+    return [EndedTrial(each.pk, each.outcome) for each in digest.ended if each.key == key]
 
 
 def _broken(

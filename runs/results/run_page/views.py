@@ -125,6 +125,7 @@ def run_detail(request: ProjectRequest, pk: int) -> HttpResponseBase:
             line=compared["old_side"],
             rule=release.sentence if release else "",
             rows=rows,
+            read=read,
             errors=[each.lost[0] for each in read.digest.trials if each.mark == "error" and each.lost],
         )
         if run.trials and not (run.is_open or run.error or run.suite.has_sessions)
