@@ -16,7 +16,7 @@ from jinja2 import ChainableUndefined, Environment
 from evalhub.web import template_filters
 from evalhub.web.csv_export import csv_query
 from runs.alerts.alert_page.alerts import count_untriaged
-from runs.results.run_answers import answer_of_run
+from runs.results.run_answers import badge_of
 
 # Escaping never introduces backticks. Fences of several backticks stay as they are.
 _SPAN = re.compile(r"(?<!`)`(?!`)([^`\n]+)`(?!`)")
@@ -74,7 +74,7 @@ FUNCTIONS: tuple[Callable[..., Any], ...] = (
     ),
     *(template_filters.score_bar, template_filters.share_bar),
     *(template_filters.spark, template_filters.static, template_filters.url),
-    *(answer_of_run, csv_query, htmx_script, count_untriaged),
+    *(badge_of, csv_query, htmx_script, count_untriaged),
 )
 
 

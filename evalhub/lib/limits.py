@@ -1,4 +1,4 @@
-"""Limits of what comes from outside, where several places share one; a limit of one place stands there."""
+"""Limits of what other people and programs send that more than one module needs."""
 
 LONGEST_NAME = 200
 """Characters of a name, such as that of a measure, a subcommand, a branch or a worker."""

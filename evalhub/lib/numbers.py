@@ -91,6 +91,8 @@ NOTHING, MINUTE, HOUR, HALF_A_DAY = timedelta(), timedelta(minutes=1), timedelta
 def age(at: datetime, *, now: datetime) -> str:
     """Return how old something is, in its largest unit."""
     old = max(now - at, NOTHING)
+    if old < MINUTE:
+        return "now"
     if old < HOUR:
         return f"{old.seconds // 60} min"
     return f"{old.seconds // 3600} h" if not old.days else f"{old.days} d"

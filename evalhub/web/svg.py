@@ -150,14 +150,12 @@ def day_bars(days: Sequence[tuple[str, float]], *, label: str) -> SafeString:
 
 
 def dumbbell(before: float, after: float) -> SafeString:
-    """Return two shares of 0 to 1 on one axis: the old one grey, a line to the new one."""
+    """Return two shares of 0 to 1 on one axis: the old one grey, a line to the new one. A colour would be a verdict."""
     old, new = (4 + 112 * share for share in (before, after))
-    look = "good" if after > before else "bad" if after < before else ""
     return format_html(
-        '<svg class="dumbbell {0}" role="img" aria-label="{1} to {2}" width="120" height="14">'
-        '<line class="track" x1="4" x2="116" y1="7" y2="7"/><line class="move" x1="{3}" x2="{4}" y1="7" y2="7"/>'
-        '<circle class="old" cx="{3}" cy="7" r="3.5"/><circle class="new" cx="{4}" cy="7" r="4"/></svg>',
-        look,
+        '<svg class="dumbbell" role="img" aria-label="{0} to {1}" width="120" height="14">'
+        '<line class="track" x1="4" x2="116" y1="7" y2="7"/><line class="move" x1="{2}" x2="{3}" y1="7" y2="7"/>'
+        '<circle class="old" cx="{2}" cy="7" r="3.5"/><circle class="new" cx="{3}" cy="7" r="4"/></svg>',
         f"{before:.0%}",
         f"{after:.0%}",
         f"{old:.1f}",

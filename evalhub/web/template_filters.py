@@ -249,9 +249,9 @@ def dumbbell(before: float, after: float) -> SafeString:
     return svg.dumbbell(before, after)
 
 
-def day_bars(days: Sequence[tuple[date, float]]) -> SafeString:
+def day_bars(days: Sequence[tuple[date, float | None]]) -> SafeString:
     """Return a bar for the cost of each day, with its figures as its label."""
-    named = [(f"{day:%a}", cost) for day, cost in days]
+    named = [(f"{day:%a}", cost or 0.0) for day, cost in days]
     return svg.day_bars(named, label=", ".join(f"{day} {numbers.money(cost)}" for day, cost in named))
 
 

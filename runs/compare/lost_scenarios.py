@@ -12,6 +12,7 @@ from evaluators.statistics.measure_change import MeasureChange
 from runs.compare.stored_changes import change_from_json
 from runs.models import Change, CommandRecord, Run, Trial
 from runs.models.trial import TrialState
+from runs.results.digests import Digest
 from runs.results.failure_reasons import reasons_of
 
 MOST_SCENARIOS = 20
@@ -38,6 +39,39 @@ class LostScenario:
     difference: FirstDifference | None = None
     base_reasons: tuple[str, ...] = ()
     new_reasons: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class BrokenScenario:
+    """A scenario that passes less often than before, as strips."""
+
+    key: str
+    before: tuple[str, ...]
+    now: tuple[str, ...]
+    reason: str = ""
+    """Why its first failing trial failed; empty if unknown."""
+    command: str = ""
+    """The first command of a failing trial that differs from those of a passing one; empty if unknown."""
+    instead_of: str = ""
+    trial: int | None = None
+    """The first that failed."""
+
+
+def worst_losses(old: Digest, own: Digest, most: int) -> list[BrokenScenario]:
+    """Return the scenarios of two runs that lost the largest share of their passes. No query."""
+    before, after = old.outcomes, own.outcomes
+    lost = {key: _pass_share(before[key]) - _pass_share(after[key]) for key in before.keys() & after.keys()}
+    worst = sorted((key for key in lost if lost[key] > 0), key=lambda key: (-lost[key], key))
+    reasons = {trial.key: trial.lost[0] for trial in reversed(own.trials) if trial.lost}
+    return [
+        BrokenScenario(key, tuple(before[key]), tuple(after[key]), reasons.get(key, ""))
+        for key in worst[:most]
+    ]
+
+
+def _pass_share(outcomes: Sequence[str]) -> float:
+    counted = [each for each in outcomes if each in ("pass", "fail")]
+    return counted.count("pass") / len(counted) if counted else 0.0
 
 
 @dataclass(frozen=True)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Protocol
 
 from evaluators.statistics.measure_change import AS_BEFORE, UNDECIDED, ChangeVerdict
 from runs.models import Run
 from runs.models.run import OPEN, RunState, has_too_many_errors
-from runs.results.release_rule import MISSED
+from runs.results.release_rule import MISSED, ReleaseResult, release_result
 from runs.results.run_rows import TOOL_FORGE
+from scenarios.models import SESSIONS
 
 
 class RunAnswer(StrEnum):
@@ -35,15 +37,6 @@ class RunAnswer(StrEnum):
     """Nothing comparable came before."""
 
 
-LOOKS = {
-    RunAnswer.REGRESSED: "is-regressed",
-    RunAnswer.FAILED: "is-regressed",
-    RunAnswer.BELOW_ITS_BAR: "is-regressed",
-    RunAnswer.IMPROVED: "is-improved",
-    RunAnswer.AS_BEFORE: "is-same",
-    RunAnswer.SMALL_CHANGE: "is-same",
-}
-"""Classes of a line by its newest run's answer; others are undecided."""
 BY_VERDICT = {
     ChangeVerdict.REGRESSED: RunAnswer.REGRESSED,
     ChangeVerdict.IMPROVED: RunAnswer.IMPROVED,
@@ -54,50 +47,57 @@ BY_VERDICT = {
 }
 
 
-def answer_of(
-    *,
-    state: str,
-    error: str,
-    passed: int,
-    failed: int,
-    errors: int,
-    verdict: str,
-    rule: str = "",
-    needs_all: bool = False,
-) -> RunAnswer:
+class EndedRun(Protocol):
+    """What the answer of a run needs of it, whether it is read as a model or as a row."""
+
+    @property
+    def state(self) -> str: ...
+    @property
+    def error(self) -> str: ...
+    @property
+    def passed(self) -> int: ...
+    @property
+    def failed(self) -> int: ...
+    @property
+    def errors(self) -> int: ...
+    @property
+    def verdict(self) -> str | None: ...
+
+
+def answer_of(run: EndedRun, *, rule: str = "", needs_all: bool = False) -> RunAnswer:
     """Return a run's answer.
 
     `rule` is the state of its suite's release rule, empty without one; `needs_all` is whether every trial has to pass,
     as in tool-forge's suites and with a release rule of 100 %.
     """
-    if state in OPEN:
+    if run.state in OPEN:
         return RunAnswer.RUNNING
-    if state == RunState.CANCELLED:
+    if run.state == RunState.CANCELLED:
         return RunAnswer.CANCELLED
-    if error:
+    if run.error:
         return RunAnswer.ERROR
-    if has_too_many_errors(passed, failed, errors):
+    if has_too_many_errors(run.passed, run.failed, run.errors):
         return RunAnswer.ERRORS
-    by_verdict = BY_VERDICT.get(ChangeVerdict(verdict)) if verdict else None
+    by_verdict = BY_VERDICT.get(ChangeVerdict(run.verdict)) if run.verdict else None
     if by_verdict is RunAnswer.REGRESSED:
         return by_verdict
-    if needs_all and failed:
+    if needs_all and run.failed:
         return RunAnswer.FAILED
     if rule == MISSED:
         return RunAnswer.BELOW_ITS_BAR
     return by_verdict or RunAnswer.NEW_LINE
 
 
-def answer_of_run(run: Run, *, rule: str = "") -> RunAnswer:
-    """Return a run's answer; `rule` is the state of its suite's release rule. No query if its suite is loaded."""
+def answer_of_run(run: Run, release: ReleaseResult | None = None) -> RunAnswer:
+    """Return a run's answer. No query if its suite is loaded and has no release rule, or if its result is given."""
     suite = run.suite
-    return answer_of(
-        state=run.state,
-        error=run.error,
-        passed=run.passed,
-        failed=run.failed,
-        errors=run.errors,
-        verdict=run.verdict,
-        rule=rule,
-        needs_all=suite.format == TOOL_FORGE or (suite.release_threshold or 0.0) >= 1.0,
-    )
+    result = release or release_result(run)
+    needs_all = suite.format == TOOL_FORGE or (suite.release_threshold or 0.0) >= 1.0
+    return answer_of(run, rule=result.state if result else "", needs_all=needs_all)
+
+
+def badge_of(run: Run) -> str:
+    """Return what a run's badge says: its state before the end, else its answer; people's sessions have none."""
+    if run.suite.has_sessions:
+        return SESSIONS
+    return run.state if run.is_open else answer_of_run(run).value

@@ -19,6 +19,7 @@ from runs.results.release_rule import release_result_of
 from runs.results.run_answers import RunAnswer, answer_of
 from runs.results.run_filters import RunListFilters, with_tag_lines
 from runs.results.run_rows import ListedRun, as_listed, listed_values
+from scenarios.models import SESSIONS
 
 SHOWN_MEASURES = {("judge", "judge"): "judge", ("interaction", "first_try_success_rate"): "first_try"}
 
@@ -61,17 +62,7 @@ class RunRow:
     @property
     def answer(self) -> RunAnswer:
         """Return what its badge says."""
-        run = self.run
-        return answer_of(
-            state=run.state,
-            error=run.error,
-            passed=run.passed,
-            failed=run.failed,
-            errors=run.errors,
-            verdict=self.verdict,
-            rule=self.rule,
-            needs_all=run.needs_all,
-        )
+        return answer_of(self.run, rule=self.rule, needs_all=self.run.needs_all)
 
     @property
     def verdict(self) -> str:
@@ -96,7 +87,9 @@ class RunRow:
 
     @property
     def state(self) -> str:
-        """Return the badge: before the end the state, then the answer."""
+        """Return the badge: before the end the state, then the answer; people's sessions have none."""
+        if self.run.format == SESSIONS:
+            return SESSIONS
         return self.run.state if self.run.is_open else self.answer.value
 
 

@@ -75,6 +75,20 @@ def test_it_shows_times(ago, text):
 
 
 @pytest.mark.parametrize(
+    ("ago", "text"),
+    [
+        (timedelta(seconds=-5), "now"),
+        (timedelta(seconds=59), "now"),
+        (timedelta(minutes=1), "1 min"),
+        (timedelta(hours=23), "23 h"),
+        (timedelta(days=2, hours=23), "2 d"),
+    ],
+)
+def test_it_shows_ages(ago, text):
+    assert numbers.age(NOW - ago, now=NOW) == text
+
+
+@pytest.mark.parametrize(
     ("text", "shown"),
     [
         ("plain", "plain"),

@@ -27,10 +27,10 @@ DAYS = 7
 
 
 class Day(NamedTuple):
-    """What a day cost, judges included."""
+    """What a day cost, judges included; None if no run of it has a known cost."""
 
     day: date
-    cost_usd: float
+    cost_usd: float | None
 
 
 class Waiting(NamedTuple):
@@ -79,9 +79,10 @@ class ProjectSummary:
     events: list[RecentEvent]
 
     @property
-    def cost_usd(self) -> float:
-        """The cost of the last seven days."""
-        return sum(day.cost_usd for day in self.days)
+    def cost_usd(self) -> float | None:
+        """The cost of the last seven days; None if none is known."""
+        known = [day.cost_usd for day in self.days if day.cost_usd is not None]
+        return sum(known) if known else None
 
 
 def project_summary(project: Project, *, now: datetime) -> ProjectSummary:
@@ -105,7 +106,7 @@ def cost_by_day(project: Project, *, now: datetime) -> list[Day]:
     runs = Run.objects.filter(project=project, created__gte=first).order_by()
     costs = dict(runs.annotate(day=TruncDate("created")).values_list("day").annotate(cost=Sum("cost_usd")))
     days = ((first + timedelta(days=n)).date() for n in range(DAYS))
-    return [Day(day, costs.get(day) or 0.0) for day in days]
+    return [Day(day, costs.get(day)) for day in days]
 
 
 def _waiting(project: Project, lines: HomeLines, untriaged: int) -> list[Waiting]:
@@ -113,7 +114,7 @@ def _waiting(project: Project, lines: HomeLines, untriaged: int) -> list[Waiting
     stale = sum(bool(line.latest.run.stale) for line in lines.lines)
     broken = _broken_targets(project)
     sentences = (
-        (untriaged, f"{counted(untriaged, 'untriaged regression')}", "regressions"),
+        (untriaged, counted(untriaged, "untriaged regression"), "regressions"),
         (broken, f"{counted(broken, 'target')} cannot start", "target-list"),
         (stale, f"{counted(stale, 'suite')} outdated for the tool", "suite-list"),
     )

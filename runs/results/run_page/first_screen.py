@@ -3,29 +3,27 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from django.utils.safestring import SafeString
 
 from evalhub.lib.numbers import counted, decimals, percent
-from evalhub.web.line_chart import LineOfRuns, draw_line
-from evaluators.statistics.line_band import FEWEST_RUNS, expected_band
+from evaluators.statistics.line_band import FEWEST_RUNS
 from runs.compare.first_divergences import EndedTrial, first_divergences
+from runs.compare.line_pictures import LOOKS, RUNS_SHOWN, DrawnRun, draw_large, line_of_runs
+from runs.compare.lost_scenarios import BrokenScenario
 from runs.compare.old_side import ShownOldSide
 from runs.compare.shown_changes import ShownChange, ShownVerdict
 from runs.models import Run
-from runs.models.run import NOT_CONFIRMING, RunState
+from runs.models.run import MAINLINE, MOSTLY_MEASURED, NOT_CONFIRMING, RunState
 from runs.results.digests import Digest
-from runs.results.rates import Rate
-from runs.results.run_answers import LOOKS, RunAnswer
+from runs.results.run_answers import RunAnswer
 from runs.results.run_page.scenarios import ScenarioRow
 from runs.results.run_page.verdicts import AgainstBaseline, ChangedScenario
 from runs.results.run_trials import RunTrials
 
 JUDGE = "judge/judge"
-RUNS_SHOWN = 12
-"""Runs of a line in the picture, the run itself the last."""
 BROKEN_SHOWN = 3
 WORDS = {
     RunAnswer.AS_BEFORE: "As before",
@@ -34,21 +32,6 @@ WORDS = {
     RunAnswer.NOT_COMPARABLE: "Not comparable",
 }
 """How the sentence of an answer begins, where nothing else is to be said first."""
-
-
-@dataclass(frozen=True)
-class BrokenScenario:
-    """A scenario that passes less often than before."""
-
-    key: str
-    before: tuple[str, ...]
-    now: tuple[str, ...]
-    reason: str
-    """Why its first failing trial failed; empty if unknown."""
-    command: str = ""
-    """The first command of a failing trial that differs from those of a passing one; empty if unknown."""
-    instead_of: str = ""
-    trial: int | None = None
 
 
 @dataclass(frozen=True)
@@ -73,26 +56,23 @@ class FirstScreen:
 def first_screen(
     run: Run,
     answer: RunAnswer,
+    read: RunTrials,
+    rows: Sequence[ScenarioRow],
     *,
     verdict: ShownVerdict | None,
     against: AgainstBaseline | None,
     line: ShownOldSide | None,
     rule: str,
-    errors: Iterable[str],
-    rows: Sequence[ScenarioRow],
-    read: RunTrials,
 ) -> FirstScreen:
-    """Return the first screen of a closed run that ran.
-
-    `rule` is the sentence of its suite's release rule, `errors` are its trials' errors.
+    """Return the first screen of a closed run that ran; `rule` is the sentence of its suite's release rule.
 
     One query for the line where the verdict has none, one where scenarios broke.
     """
     strong, text, aside = _sentence(run, answer, verdict, against, rule)
     picture, caption = _picture(run, answer, line)
-    broken = _lost(against, rows)
-    shown = [(each.key, each.row, each.lost, each.trial) for each in broken[:BROKEN_SHOWN] if each.row]
-    commands = _first_commands(run, [key for key, *_ in shown], read)
+    lost = [each for each in _lost(against, rows) if each.row]
+    commands = _first_commands(run, [each.key for each in lost[:BROKEN_SHOWN]], read)
+    errors = (each.lost[0] for each in read.digest.trials if each.mark == "error" and each.lost)
     return FirstScreen(
         look=LOOKS.get(answer, "is-little"),
         strong=strong,
@@ -100,8 +80,8 @@ def first_screen(
         aside=aside,
         picture=picture,
         caption=caption,
-        broken=tuple(_broken(*each, commands) for each in shown),
-        more_broken=len(broken) - len(shown),
+        broken=tuple(_broken(each, commands) for each in lost[:BROKEN_SHOWN]),
+        more_broken=len(lost[BROKEN_SHOWN:]),
         errors=tuple(Counter(errors).most_common(BROKEN_SHOWN)),
     )
 
@@ -139,10 +119,10 @@ def _sentence(
     if answer not in (RunAnswer.REGRESSED, RunAnswer.IMPROVED):
         return WORDS.get(answer, verdict.label), f": {change[0].lower()}{change[1:]}", aside
     of = counted(deciding.change.scenarios, "scenario")
-    named = deciding.change.broke if answer is RunAnswer.REGRESSED else deciding.change.mended
+    changed = deciding.change.broke if answer is RunAnswer.REGRESSED else deciding.change.mended
     fewer = against.regressions if against and answer is RunAnswer.REGRESSED else 0
-    if named:
-        did = f"{len(named)} of {of} {'broke' if answer is RunAnswer.REGRESSED else 'improved'}"
+    if changed:
+        did = f"{len(changed)} of {of} {'broke' if answer is RunAnswer.REGRESSED else 'improved'}"
     elif fewer:
         did = f"{fewer} of {of} {'passes' if fewer == 1 else 'pass'} less often"
     else:
@@ -162,63 +142,51 @@ def _change_words(shown: ShownChange) -> str:
     return f"{shown.label} {verb} from {show(before)} to {show(after)}"
 
 
-def _picture(run: Run, answer: RunAnswer, line: ShownOldSide | None) -> tuple[SafeString, str]:
-    """Return the chart of the line and what it shows, in a sentence."""
-    stored = [each.run for each in line.runs] if line else []
-    earlier = (stored or _recent(run))[: RUNS_SHOWN - 1][::-1]
-    own = Rate(run.passed, run.passed + run.failed)
-    if not own.n:
+def _picture(run: Run, answer: RunAnswer, stored: ShownOldSide | None) -> tuple[SafeString, str]:
+    """Return the picture of the line and what it shows, in a sentence; empty where no trial passed or failed."""
+    members = [_drawn(each.run) for each in reversed(stored.runs)] if stored else []
+    earlier = members or _earlier(run)
+    line = line_of_runs([*earlier, _drawn(run)], answer)
+    if line is None:
         return SafeString(""), ""
-    counts = [(each.passed, each.passed + each.failed) for each in earlier]
-    band = expected_band(counts, own.n)
-    drawn = LineOfRuns(
-        rates=[passed / n for passed, n in counts] + [own.share],
-        interval=(own.low, own.high),
-        band=band,
-        look=LOOKS.get(answer, "is-little"),
-        flags=_flags([*earlier, run]),
-    )
-    where = f"expected between {percent(band.low)} and {percent(band.high)}" if band else "no band yet"
+    before = len(line.rates) - 1
+    share = percent(line.rates[-1])
+    if line.band is None:
+        missing = counted(max(FEWEST_RUNS - before, 1), "more run")
+        label = f"Pass rate of {counted(before, 'earlier run')} and of this one, {share}"
+        return draw_large(line, label), f"{missing} until this line has a band."
+    low, high = map(percent, line.band)
     label = (
-        f"Pass rate of {counted(len(earlier), 'earlier run')} and of this one, {percent(own.share)}, {where}"
+        f"Pass rate of {counted(before, 'earlier run')} and of this one, {share}, "
+        f"expected between {low} and {high}"
     )
-    wide, narrow = (
-        draw_line(drawn, label=label, show=percent, is_narrow=is_narrow) for is_narrow in (False, True)
-    )
-    if band is None:
-        missing = FEWEST_RUNS - len(earlier)
-        return wide + narrow, f"{counted(missing, 'more run')} until this line has a band."
-    of = "its line" if stored else "the same suite, target and model"
-    return wide + narrow, (
-        f"Grey: the last {counted(len(earlier), 'run')} of {of}, and where this one was expected."
+    of = "its line" if members else "the same suite, target and model"
+    return (
+        draw_large(line, label),
+        f"Grey: the last {counted(before, 'run')} of {of}, and where this one was expected.",
     )
 
 
-def _recent(run: Run) -> list[Run]:
-    """Return the closed runs before this one on the same suite, target and model, newest first. One query."""
+def _drawn(run: Run) -> DrawnRun:
+    return DrawnRun(run.passed, run.failed, run.errors, run.verdict, run.tool_version)
+
+
+def _earlier(run: Run) -> list[DrawnRun]:
+    """Return the measured runs before this one on the same suite, target and model, oldest first. One query."""
+    branches = MAINLINE if run.branch in MAINLINE else (run.branch,)
     same = Run.objects.filter(
         NOT_CONFIRMING,
+        MOSTLY_MEASURED,
         suite=run.suite_id,
         target=run.target_id,
         model=run.model,
+        branch__in=branches,
         pk__lt=run.pk,
         state=RunState.FINISHED,
         is_experiment=False,
-        passed__gt=0,
     )
-    return list(
-        same.only("passed", "failed", "tool_version", "guidance_id").order_by("-pk")[: RUNS_SHOWN - 1]
-    )
-
-
-def _flags(runs: Sequence[Run]) -> dict[int, str]:
-    """Return the tool's versions where they change, by place; the newest change alone, so that names stay apart."""
-    changed = [
-        place
-        for place in range(1, len(runs))
-        if runs[place].tool_version and runs[place].tool_version != runs[place - 1].tool_version
-    ]
-    return {changed[-1]: runs[changed[-1]].tool_version[:24]} if changed else {}
+    newest = same.order_by("-pk").values_list(*DrawnRun._fields)[: RUNS_SHOWN - 1]
+    return [DrawnRun(*row) for row in reversed(newest)]
 
 
 def _first_commands(run: Run, keys: Sequence[str], read: RunTrials) -> Mapping[str, tuple[str, str]]:
@@ -236,12 +204,15 @@ def _ended(digest: Digest, key: str) -> list[EndedTrial]:
     return [EndedTrial(each.pk, each.outcome) for each in digest.ended if each.key == key]
 
 
-def _broken(
-    key: str,
-    row: ScenarioRow,
-    lost: Sequence[str],
-    trial: int | None,
-    commands: Mapping[str, tuple[str, str]],
-) -> BrokenScenario:
-    before, after = commands.get(key, ("", ""))
-    return BrokenScenario(key, row.baseline, row.marks, (*lost, "")[0], after, before, trial)
+def _broken(lost: ChangedScenario, commands: Mapping[str, tuple[str, str]]) -> BrokenScenario:
+    before, after = commands.get(lost.key, ("", ""))
+    row = lost.row
+    return BrokenScenario(
+        lost.key,
+        row.baseline if row else (),
+        row.marks if row else (),
+        (*lost.lost, "")[0],
+        after,
+        before,
+        lost.trial,
+    )

@@ -14,17 +14,14 @@ from django.http import (
     HttpResponse,
     HttpResponseBase,
     QueryDict,
-    StreamingHttpResponse,
 )
 from django.shortcuts import get_object_or_404, redirect, render
-from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from evalhub.lib.limits import LONGEST_NAME
 from evalhub.lib.numbers import counted
 from evalhub.teams import audit
 from evalhub.teams.pages import ProjectRequest, project_page
-from evalhub.web.csv_export import chosen_table
 from evalhub.web.fragments import STOP_POLLING, page_or_fragment
 from evalhub.web.paging import key_of
 from evaluators.statistics.comparability import Reasons
@@ -39,7 +36,6 @@ from runs.compare.stored_changes import stored_changes
 from runs.engine.recording import cancel_run
 from runs.engine.retrying import RetryKind, retry_trials, retryable_counts
 from runs.errors import RequestError
-from runs.exchange.exports.exports import EXPORTS
 from runs.exchange.imports.removing_sessions import sessions_without_tool
 from runs.labels import waiting_message
 from runs.models import Alert, Baseline, Run, Trial
@@ -49,10 +45,11 @@ from runs.results.find_run import find_shown_run
 from runs.results.outcome_history import recent_runs
 from runs.results.progress import counted_from, is_due, progress_key, progress_of
 from runs.results.rates import rates_of
-from runs.results.release_rule import by_rule
-from runs.results.run_answers import answer_of_run
+from runs.results.release_rule import ReleaseResult, by_rule
+from runs.results.run_answers import RunAnswer, answer_of_run
 from runs.results.run_page.causes import shown_causes
-from runs.results.run_page.diagnosis import diagnosis_table, shown_findings
+from runs.results.run_page.diagnosis import shown_findings
+from runs.results.run_page.downloads import TABLES, documents_of, requested_table
 from runs.results.run_page.failing_calls import failing_calls
 from runs.results.run_page.first_screen import first_screen
 from runs.results.run_page.layers import layers_of
@@ -65,10 +62,9 @@ from runs.results.run_page.scenarios import (
     facets,
     part_of,
     scenario_rows,
-    scenario_table,
 )
-from runs.results.run_page.subcommands import call_columns, subcommand_table, subcommands, total_row
-from runs.results.run_page.variance import variance_sentence, variance_table
+from runs.results.run_page.subcommands import call_columns, subcommands, total_row
+from runs.results.run_page.variance import variance_sentence
 from runs.results.run_page.verdicts import against_baseline, pins_of
 from runs.results.run_trials import RunTrials, trials_of
 from runs.results.seals import passing_without_agent
@@ -93,15 +89,14 @@ def run_detail(request: ProjectRequest, pk: int) -> HttpResponseBase:
     read = trials_of(run, also=recent)
     left_out = incomparable(run.baseline, run) if run.baseline else {}
     rows = scenario_rows(read, recent, left_out, run.suite_version_id)
-    if table := _csv(request, run, read, rows):
+    if table := requested_table(request, run, read, rows):
         return table
     release = None if run.is_open else by_rule(run.suite, read.digest.outcomes)
     context = {"run": run, "facets": facets(rows), **_page_of_scenarios(request, rows), **failing}
     if target == "trials":
         return render(request, "results/run/_scenarios.html", context)
     used = subcommands(run, read)
-    answer = answer_of_run(run, rule=release.state if release else "")
-    compared = _compare_with_line(run, read, rows, left_out)
+    answer = answer_of_run(run, release)
     context |= {
         **_progress(run, read),
         **_layers(run, read),
@@ -114,33 +109,17 @@ def run_detail(request: ProjectRequest, pk: int) -> HttpResponseBase:
         "diagnosis": shown_findings(run, read.digest),
         "cut_offs": read.digest.cut_offs,
         "may_review": request.access.may("review"),
-        **compared,
+        **_compare_with_line(run, read, rows, left_out, answer, release),
         "shared_error": _shared_error(run, read),
         "release": release,
-        "screen": first_screen(
-            run,
-            answer,
-            verdict=compared["verdict"],
-            against=compared["against"],
-            line=compared["old_side"],
-            rule=release.sentence if release else "",
-            rows=rows,
-            read=read,
-            errors=[each.lost[0] for each in read.digest.trials if each.mark == "error" and each.lost],
-        )
-        if run.trials and not (run.is_open or run.error or run.suite.has_sessions)
-        else None,
         "answer": answer,
         "may_run": request.access.may("run"),
         "variance": "" if run.is_open else variance_sentence(read.digest.variance or ()),
         "tampered": [each for each in read.digest.trials if each.pk in set(read.digest.tampered)],
         "fingerprint": fingerprint_parts(run),
         "pins": pins_of(run) if vars(run)["is_pinned"] else [],
-        "exports": {
-            reverse("run-download", args=[run.project.slug, run.pk, name]): export.title
-            for name, export in EXPORTS.items()
-        },
-        "tables": _TABLES,
+        "exports": documents_of(run),
+        "tables": TABLES,
         "passing_without_agent": passing_without_agent(run) if vars(run)["has_no_agent_seals"] else [],
         "may_triage": request.access.may("triage"),
         "may_confirm": request.access.may("run"),
@@ -152,21 +131,33 @@ def run_detail(request: ProjectRequest, pk: int) -> HttpResponseBase:
 
 
 def _compare_with_line(
-    run: Run, read: RunTrials, rows: Sequence[ScenarioRow], left_out: Mapping[str, Reasons]
+    run: Run,
+    read: RunTrials,
+    rows: Sequence[ScenarioRow],
+    left_out: Mapping[str, Reasons],
+    answer: RunAnswer,
+    release: ReleaseResult | None,
 ) -> dict[str, Any]:
-    """Return what the page says of the run compared with its line or baseline; nothing yet of an open run."""
-    verdict = None if run.is_open else _verdict(run)
-    return {
+    """Return what the page says of the run compared with its line or baseline; little yet of an open run."""
+    shown: dict[str, Any] = {"causes": shown_causes(run), **shown_looks(run)}
+    if run.is_open:
+        return shown
+    verdict, line = _verdict(run), shown_old_side(run)
+    against = against_baseline(run, read, rows, left_out, _table(verdict))
+    is_apart = run.verdict == ChangeVerdict.NOT_COMPARABLE
+    shown |= {
         "verdict": verdict,
-        "apart": rates_of(run.baseline, run)
-        if run.baseline and run.verdict == ChangeVerdict.NOT_COMPARABLE
-        else [],
-        "old_side": None if run.is_open else shown_old_side(run),
-        "against": None if run.is_open else against_baseline(run, read, rows, left_out, _table(verdict)),
-        "causes": shown_causes(run),
-        **shown_looks(run),
+        "old_side": line,
+        "against": against,
+        "apart": rates_of(run.baseline, run) if run.baseline and is_apart else [],
         "aa": aa_rates(run.suite_id, run.target_id) if run.verdict else None,
     }
+    if run.trials and not (run.error or run.suite.has_sessions):
+        rule = release.sentence if release else ""
+        shown["screen"] = first_screen(
+            run, answer, read, rows, verdict=verdict, against=against, line=line, rule=rule
+        )
+    return shown
 
 
 def _shared_error(run: Run, read: RunTrials) -> str:
@@ -176,29 +167,6 @@ def _shared_error(run: Run, read: RunTrials) -> str:
         return ""
     error = "".join(found.pop()[:1])
     return "" if any(error in warning for warning in run.warnings) else error
-
-
-_TABLES = {
-    "scenarios": "Scenarios",
-    "subcommands": "Subcommands",
-    "diagnosis": "Diagnosis",
-    "variance": "Variance",
-}
-"""A run's tables by their name in the address."""
-
-
-def _csv(
-    request: ProjectRequest, run: Run, read: RunTrials, rows: list[ScenarioRow]
-) -> StreamingHttpResponse | None:
-    """Return the scenarios of the selected chip, the subcommands, the diagnosis or the variance, if the address asks for their CSV."""
-    shown = choose_rows(rows, request.GET.get("show", ""))
-    tables = {
-        "scenarios": lambda: scenario_table(run, shown),
-        "subcommands": lambda: subcommand_table(run, subcommands(run, read)),
-        "diagnosis": lambda: diagnosis_table(run, shown_findings(run, read.digest)),
-        "variance": lambda: variance_table(run, read.digest.variance),
-    }
-    return chosen_table(request, tables)
 
 
 def confirmed_run(run: Run) -> int | None:

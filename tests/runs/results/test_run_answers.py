@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 from runs.results.run_answers import answer_of
@@ -29,4 +31,5 @@ PLAIN = {"state": "finished", "error": "", "passed": 19, "failed": 1, "errors": 
     ],
 )
 def test_the_first_that_is_true(facts, answer):
-    assert answer_of(**PLAIN | facts) == answer
+    given = {name: facts[name] for name in ("rule", "needs_all") if name in facts}
+    assert answer_of(SimpleNamespace(**PLAIN | facts), **given) == answer

@@ -8,7 +8,7 @@ import pytest
 from django.utils import timezone
 
 from runs.models import Alert, Run, TargetCheck
-from scenarios.models import Suite
+from scenarios.models import SESSIONS, Suite
 from tests.builders import make_project, make_run, make_suite, make_target, make_trial
 from tests.web.results.runs.pages import tried
 from tests.web.screen import parse
@@ -45,7 +45,7 @@ def test_an_empty_project_shows_how_to_begin(signed_in):
 def test_a_regressed_line_has_a_card_with_what_broke(signed_in, version):
     alert = lost(version)
     page = home(signed_in())
-    assert title(page) == "One of one line is worse"
+    assert title(page) == "The only line is worse"
     card = page.region("Basics on local")
     row = card.table("Basics on local").row("export")
     assert "6 failed" in str(row.cell("Now").all("[role=img]")[0]["aria-label"])
@@ -59,7 +59,7 @@ def test_a_decided_regression_has_nothing_to_decide(signed_in, version):
     Alert.objects.update(state="wont_fix")
     page = home(signed_in())
     assert "Decide…" not in page.links and "1 untriaged regression" not in page.links
-    assert title(page) == "One of one line is worse"
+    assert title(page) == "The only line is worse"
 
 
 def test_lines_that_could_show_no_change_are_not_called_as_before(signed_in, version):
@@ -123,6 +123,21 @@ def test_it_says_what_seven_days_cost(signed_in, version):
         Run.objects.filter(pk=Run.objects.latest("pk").pk).update(cost_usd=cost)
     page = home(signed_in())
     assert "7 days $3.50" in page
+
+
+def test_a_cost_that_nobody_knows_is_not_zero(signed_in, version):
+    tried(version, "pass", "pass")
+    Run.objects.update(cost_usd=None)
+    assert "7 days not measured" in home(signed_in())
+    Run.objects.update(cost_usd=0)
+    assert "7 days $0.00" in home(signed_in())
+
+
+def test_peoples_sessions_are_no_line(signed_in, version):
+    tried(version, "pass", "pass")
+    Suite.objects.update(format=SESSIONS)
+    page = home(signed_in())
+    assert "Basics" not in page
 
 
 def test_it_shows_how_far_open_runs_are(signed_in, version):

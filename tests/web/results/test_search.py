@@ -8,6 +8,7 @@ from evaluators.model import Event, Transcript
 from runs.db import statements
 from runs.models import SearchEntry
 from runs.results.search.search_index import entry, facets_of
+from scenarios.models import SESSIONS, Suite
 from tests.builders import make_project, make_run, make_suite, make_trial
 from tests.web.screen import parse
 
@@ -27,6 +28,15 @@ def found(client, text):
 @pytest.mark.parametrize("text", ["nightly", "2.4.0", "basics"])
 def test_it_finds_runs(signed_in, run, text):
     assert list(found(signed_in("viewer"), text).runs) == [run]
+
+
+def test_a_runs_badge_is_its_answer_and_sessions_have_none(signed_in, run):
+    def badges():
+        return [each.text for each in parse(signed_in().get(ADDRESS, {"q": "nightly"})).all(".badge")]
+
+    assert badges() == ["new line"]
+    Suite.objects.update(format=SESSIONS)
+    assert badges() == ["sessions"]
 
 
 def test_it_finds_suites_by_name(signed_in, run):
