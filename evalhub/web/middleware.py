@@ -16,6 +16,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonRespons
 from django.utils.http import url_has_allowed_host_and_scheme
 from django_htmx.http import HttpResponseClientRedirect
 
+from evalhub.lib.limits import LONGEST_ADDRESS
 from evalhub.web.errors import DISK_FULL, error_page
 
 UNUSED = (
@@ -82,8 +83,6 @@ class SignInRequired(LoginRequiredMiddleware):
 
 
 API = "/api/"
-LONGEST_ADDRESS = 4000
-"""Characters of path and query; a little less than gunicorn takes."""
 
 
 class ReadableAddress:

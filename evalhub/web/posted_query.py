@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.http import HttpRequest, QueryDict
 
-from evalhub.web.middleware import LONGEST_ADDRESS
+from evalhub.lib.limits import LONGEST_ADDRESS
 
 
 def posted_query(request: HttpRequest) -> QueryDict:

@@ -10,6 +10,7 @@ from pathlib import PurePosixPath
 
 from msgspec import Struct
 
+from evalhub.lib.limits import LONGEST_TRANSCRIPT
 from evaluators.model import Event, Json, Transcript
 from evaluators.tool_use.calls import Call, calls
 from evaluators.tool_use.shell import segments
@@ -17,8 +18,6 @@ from evaluators.tool_use.shell import segments
 LEVELS = ("delivered", "in_context", "opened", "quoted")
 """From the weakest evidence to the strongest; none implies another."""
 CHARACTERS_A_TOKEN = 4
-LONGEST_TEXT = 1_000_000
-"""Most characters of messages and commands that are searched."""
 MOST_QUOTES = 50
 SHORTEST_LINE, FEWEST_WORDS = 24, 4
 """A line of prose is distinctive from this length on."""
@@ -91,7 +90,7 @@ def quotes(
     """
     spoken = [(index, text) for index, event in enumerate(transcript.events) if (text := _own_text(event))]
     starts = [0, *accumulate(len(text) + 1 for _, text in spoken)]
-    whole, asked = "\n".join(text for _, text in spoken)[:LONGEST_TEXT], _plain(prompt)
+    whole, asked = "\n".join(text for _, text in spoken)[:LONGEST_TRANSCRIPT], _plain(prompt)
     found = []
     for document in documents:
         for line, phrases in _distinctive(document.text):

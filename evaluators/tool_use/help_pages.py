@@ -11,10 +11,9 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
+from evalhub.lib.limits import LONGEST_TEXT
 from evaluators.tool_use.shell import without_ansi
 
-LONGEST_HELP = 100_000
-"""Characters of a help text that are read."""
 _OPTION = re.compile(r"(?<![\w-])(--?[A-Za-z][\w-]*)")
 _ENTRY = re.compile(r"^\s{1,12}(-{1,2}[A-Za-z][^\n]*)$", re.MULTILINE)
 _HEAD = re.compile(r"^(.*?)(?:\s{2,}|\t|$)")
@@ -54,7 +53,7 @@ class HelpPage(Struct, frozen=True, omit_defaults=True):
 
 def parse_help(text: str) -> HelpPage:
     """Return what a help text names; empty for a text that isn't help."""
-    text = without_ansi(text[:LONGEST_HELP])
+    text = without_ansi(text[:LONGEST_TEXT])
     usage = " ".join(match[1] for match in _USAGE.finditer(text))
     heads = [_head(match[1]) for match in _ENTRY.finditer(text)]
     groups = list(filter(None, (tuple(_OPTION.findall(head)) for head in heads)))

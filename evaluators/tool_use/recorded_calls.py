@@ -18,7 +18,7 @@ from evaluators.tool_use.launchers import (
     program_name,
 )
 
-LONGEST_RECORD = 200_000
+MOST_RECORDED_CALLS = 200_000
 """Calls of a trial that are read."""
 
 
@@ -96,7 +96,7 @@ _decoder = msgspec.json.Decoder(RecordedCall)
 
 def read_call_record(content: bytes) -> tuple[RecordedCall, ...]:
     """Return the calls of a record, one JSON object a line, in the order of starts. Raises `ValueError`."""
-    calls = [_decoder.decode(line) for line in content.splitlines()[:LONGEST_RECORD] if line.strip()]
+    calls = [_decoder.decode(line) for line in content.splitlines()[:MOST_RECORDED_CALLS] if line.strip()]
     return tuple(sorted(calls, key=lambda each: (each.start, each.n)))
 
 

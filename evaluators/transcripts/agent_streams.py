@@ -8,11 +8,10 @@ from itertools import islice
 
 import msgspec
 
+from evalhub.lib.limits import MOST_LINES
 from evaluators.model import Json
 
 FEWEST_LINES = 3
-MOST_LINES = 2_000
-"""Lines that are looked at."""
 _MOST_OTHERS = 0.5
 """Other lines, such as warnings, by the number of JSON lines."""
 _WORDS = frozenset(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from evalhub.lib.limits import MOST_LINES
 from evaluators.model import Event, Transcript
 from evaluators.tool_use.calls import Call
 from evaluators.transcripts import claude_code, codex, events, opencode
@@ -20,8 +21,6 @@ _READERS = {
 }
 """Formats whose lines can be read one by one."""
 
-MOST_LINES = 2000
-"""Lines read at the end of a part; skipping the rest of a flood saves processor time."""
 MOST_CALLS = 10_000
 """Most calls that are counted: each id is kept in memory, so that no call is counted again."""
 

@@ -51,7 +51,7 @@ class DrawnRun(NamedTuple):
 def line_of_runs(runs: Sequence[DrawnRun], answer: RunAnswer) -> LineOfRuns | None:
     """Return the picture of runs, the oldest first; None where the newest has no result.
 
-    `answer` is the newest run's. Runs since a regression are no part of the band that they left.
+    `answer` is the newest run's. The band is that of the runs before a regression.
     """
     if not runs or not runs[-1].rate.n:
         return None

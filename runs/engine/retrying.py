@@ -42,7 +42,7 @@ from runs.results.spending import month_spent_sentence
 from runs.workers import claims, holds, wakeups
 from runs.workers.labels import refuse_missing_labels
 
-LONGEST_NAME = 60
+_LONGEST_NAME = Artifact._meta.get_field("name").max_length
 _ATTEMPT = ("state", "error", "error_kind", "worker", "seconds", "exit_code", "cost_usd", "detail")
 _CANCELLED = Q(state=TrialState.CANCELLED)
 _BECAUSE_OF_ERRORS = reduce(or_, (Q(error__startswith=each) for each in (NOT_STARTED, RETRY_FAILED)))
@@ -204,7 +204,7 @@ def _keep_attempts(trials: Sequence[Trial]) -> None:
     )
     artifacts = list(Artifact.objects.filter(trial__in=keys).exclude(name__startswith="attempt-"))
     for kept in artifacts:
-        kept.name = f"attempt-{numbers.get(kept.trial_id, 0) + 1}-{kept.name}"[:LONGEST_NAME]
+        kept.name = f"attempt-{numbers.get(kept.trial_id, 0) + 1}-{kept.name}"[:_LONGEST_NAME]
     Artifact.objects.bulk_update(artifacts, ["name"], batch_size=500)
 
 

@@ -6,9 +6,8 @@ from django.conf import settings
 from django.db import models
 from django.utils import timezone
 
+from evalhub.lib.limits import LONGEST_ADDRESS
 from evalhub.teams.models import Project
-
-LONGEST_QUERY = 4000
 
 
 class SavedView(models.Model):
@@ -18,7 +17,7 @@ class SavedView(models.Model):
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, null=True)
     """None for the team's views."""
     name = models.CharField(max_length=80)
-    query = models.CharField(max_length=LONGEST_QUERY, blank=True)
+    query = models.CharField(max_length=LONGEST_ADDRESS, blank=True)
     is_default = models.BooleanField(default=False)
     """Shown where the runs page is opened without filters; a person's default precedes the team's."""
     created = models.DateTimeField(default=timezone.now)

@@ -9,6 +9,7 @@ import msgspec
 from django.contrib.auth.models import User
 from django.utils import timezone
 
+from evalhub.lib.limits import LONGEST_REASON
 from evalhub.lib.numbers import date_and_time
 from evalhub.teams import audit
 from evaluators.grading.judges.rubric import DEFAULT_THRESHOLD
@@ -28,7 +29,6 @@ from runs.models import JudgingRecord, Overrule, Trial
 from runs.models.trial import scores_json
 from runs.results.measures import CRITERION
 
-LONGEST_REASON = 5_000
 Row = dict[str, Any]
 EVALUATORS, AGGREGATE = "evaluators", "score"
 REPORTED = "reported"

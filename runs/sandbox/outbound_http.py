@@ -18,10 +18,9 @@ from typing import Any
 import httpcore
 import httpx
 
+from evalhub.lib.limits import LARGEST_MESSAGE
 from runs.sandbox.outbound import AddressRefused, Outbound, parse_address
 
-LONGEST_ANSWER = 16 << 20
-"""Bytes of an answer that a client reads unless it is made for more; to decode them takes many times as much memory."""
 CONNECT_SECONDS = 10.0
 LOOK_SECONDS = 0.2
 REDIRECTS = 5
@@ -72,7 +71,7 @@ def client(
     patience: Deadline,
     *,
     follow_redirects: bool = False,
-    longest: int = LONGEST_ANSWER,
+    longest: int = LARGEST_MESSAGE,
     resolve: Resolve = resolve_host,
 ) -> httpx.Client:
     """Return a client for one exchange, whose answers have up to `longest` bytes.
@@ -94,7 +93,7 @@ class Transport(httpx.BaseTransport):
     Answers are asked for as they are: a small compressed one can fill the memory.
     """
 
-    def __init__(self, backend: httpcore.NetworkBackend, longest: int = LONGEST_ANSWER) -> None:
+    def __init__(self, backend: httpcore.NetworkBackend, longest: int = LARGEST_MESSAGE) -> None:
         """Read answers of up to `longest` bytes."""
         self._pool = httpcore.ConnectionPool(ssl_context=_context(), network_backend=backend)
         self._longest = longest

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from evalhub.lib.limits import LONGEST_REASON
 from evaluators.model import Score
 from runs.engine.context import RunContext
 from runs.engine.proof_agents import NONSENSE, NOT_ASKED, ProofSetting
@@ -20,7 +21,6 @@ from runs.workers.claims import Claim
 from scenarios.formats.parsed import FixtureFile
 from scenarios.spec import ScenarioSpec
 
-LONGEST_REASON = 2000
 NO_SOLUTION = "No reference solution. Add solutions/{key}.sh to the suite."
 NEEDS_JUDGE = "Needs a judge: nothing else decides this scenario. Prove it with a budget for judges."
 PASSES_GATES = "An agent that does nothing passes. Add a gate that only the finished task fulfils."

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
+from evalhub.lib.limits import LONGEST_TEXT
 from evaluators.model import Json
 from evaluators.transcripts.stream import json_or_none, mapping_or_empty, text_or_none
 from evaluators.transcripts.traces import shell_command
@@ -29,7 +30,6 @@ _TEXTS = {
 }
 _ESCAPE = re.compile(r"\\(u\{[0-9a-fA-F]{1,6}\}|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|\r?\n|.)", re.DOTALL)
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "0": "\0"}
-_LONGEST_OBJECT = 100_000
 
 
 class Header(Struct, frozen=True):
@@ -74,7 +74,7 @@ def command_line_of(name: str, given: Json) -> str | None:
 def script_commands(script: str) -> Iterator[str]:
     """Yield the commands that a script of the `exec` tool runs, as far as they are written out in it."""
     for call in _INNER.finditer(script):
-        given = script[call.end() : call.end() + _LONGEST_OBJECT]
+        given = script[call.end() : call.end() + LONGEST_TEXT]
         key = _COMMAND_KEY.search(given)
         if key is None or "}" in given[: key.start()]:
             continue

@@ -8,12 +8,13 @@ from typing import Any
 
 from msgspec import Struct, structs
 
+from evalhub.lib.limits import LONGEST_TEXT
 from evaluators.model import Command, Event, Json, Score, Transcript
 from evaluators.redaction import redact_json, redact_patterns
 from evaluators.tool_use.attempts import error_message
 from evaluators.tool_use.calls import Call, calls
 from evaluators.tool_use.flag_confusion import TOOL, Confusion
-from evaluators.tool_use.help_pages import LONGEST_HELP, HelpPage, parse_help
+from evaluators.tool_use.help_pages import HelpPage, parse_help
 from evaluators.tool_use.interaction import analyse
 from evaluators.tool_use.tool import Tool
 from evaluators.tool_use.waste import waste_scores
@@ -148,7 +149,7 @@ def _help_pages(commands: Sequence[Command], by_index: Mapping[int, Call]) -> It
         if not command.help or command.failed or call is None or places.count(command.event) > 1:
             continue
         output = call.result.output if call.result else None
-        if isinstance(output, str) and (page := parse_help(output[:LONGEST_HELP])).options:
+        if isinstance(output, str) and (page := parse_help(output[:LONGEST_TEXT])).options:
             yield command.helps or TOOL, page
 
 

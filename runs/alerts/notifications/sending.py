@@ -14,6 +14,7 @@ from django.conf import settings
 from django.core.mail import EmailMessage
 from django.views.decorators.debug import sensitive_variables
 
+from evalhub.lib.limits import LONGEST_ERROR
 from evalhub.lib.timestamps import moment
 from runs.alerts.notifications.messages import NotificationMessage
 from runs.alerts.notifications.signing import signature_headers
@@ -88,8 +89,6 @@ def _json(value: Any) -> bytes:
 
 SECONDS = 15.0
 """Longest time for one request, from the connection to the end of the answer."""
-LONGEST_ANSWER = 1000
-"""Bytes of an answer that are read and stored."""
 SHORTEST_SECRET = 8
 """Characters; shorter parts of an address are in ordinary text, too."""
 
@@ -176,11 +175,11 @@ def _text(answer: httpx.Response) -> str:
     try:
         for chunk in answer.iter_raw():
             body += chunk
-            if len(body) > LONGEST_ANSWER:
+            if len(body) > LONGEST_ERROR:
                 break
     except (httpx.HTTPError, DeadlineExceeded):
         body += b" (the answer broke off)"
-    return bytes(body[:LONGEST_ANSWER]).decode("utf-8", "replace").strip()
+    return bytes(body[:LONGEST_ERROR]).decode("utf-8", "replace").strip()
 
 
 def _judge_answer(answer: httpx.Response, text: str) -> Attempt:
@@ -201,4 +200,4 @@ def _without(text: str, secrets: list[str]) -> str:
     for secret in secrets:
         if len(secret) >= SHORTEST_SECRET:
             text = text.replace(secret, "…")
-    return text.replace("\x00", "�")[:LONGEST_ANSWER]
+    return text.replace("\x00", "�")[:LONGEST_ERROR]

@@ -9,6 +9,7 @@ from django.db.models import Count, QuerySet
 from django.utils.safestring import SafeString, mark_safe
 from markdown_it import MarkdownIt
 
+from evalhub.lib.limits import LONGEST_TEXT
 from evalhub.teams.models import Project
 from evalhub.web.sanitize import show_text
 from evaluators.tool_use.exposure import estimated_tokens
@@ -18,9 +19,6 @@ from scenarios.models import Guidance
 
 MOST_RUNS = 30
 MOST_OTHERS = 100
-
-
-LONGEST = 100_000
 DEEPEST = 6
 _markdown = MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
 # Without raw HTML and images; the library refuses links with javascript:, vbscript:, file: and data:.
@@ -88,7 +86,7 @@ def guidance_page(guidance: Guidance) -> GuidancePage:
 
 def render_markdown(text: str) -> SafeString:
     """Return Markdown as HTML; HTML in it is shown as text, and headings start below the page's own."""
-    tokens = _markdown.parse(show_text(text[:LONGEST]))
+    tokens = _markdown.parse(show_text(text[:LONGEST_TEXT]))
     for token in tokens:
         if token.type in ("heading_open", "heading_close"):
             token.tag = f"h{min(DEEPEST, int(token.tag[1:]) + 2)}"

@@ -10,10 +10,10 @@ from urllib.parse import urljoin
 
 import httpx
 
+from evalhub.lib.limits import LARGEST_MESSAGE
 from evaluators.model import Json
 from runs.engine.mcp.mcp_address import EVENTS, MOST_REDIRECTS, OLDER, UnusableAddress, moved_to, unusable
 from runs.engine.mcp.mcp_stdio import PROTOCOL, NoAnswer, is_answer, list_all_tools, notification, request
-from runs.sandbox.outbound_http import LONGEST_ANSWER
 
 ACCEPTED = "application/json, text/event-stream"
 SESSION = "mcp-session-id"
@@ -80,7 +80,7 @@ class _Session:
     def __init__(self, http: httpx.Client, url: str, headers: Mapping[str, str]) -> None:
         self.address = _Address(http, url, {"Accept": ACCEPTED, **headers})
         self.number = 0
-        self.left = LONGEST_ANSWER
+        self.left = LARGEST_MESSAGE
 
     def request(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         self.number += 1
@@ -105,7 +105,7 @@ class _Session:
         # Of all pages together: what is decoded stays in memory.
         self.left -= len(text)
         if self.left < 0:
-            raise NoAnswer(f"the responses have more than {LONGEST_ANSWER >> 20} MB")
+            raise NoAnswer(f"the responses have more than {LARGEST_MESSAGE >> 20} MB")
         try:
             return json.loads(text)
         except (ValueError, RecursionError) as error:

@@ -10,11 +10,11 @@ from typing import Any
 
 from django.conf import settings
 
-from evalhub.lib.limits import LONGEST_NAME
+from evalhub.lib.limits import LONGEST_NAME, LONGEST_TEXT
 from evalhub.lib.storable_text import storable
 from evaluators.redaction import redact_patterns
 from evaluators.tool_use.flag_confusion import TOOL, argument_confusions, confused_subcommands, confusions
-from evaluators.tool_use.help_pages import LONGEST_HELP, HelpPage, parse_help
+from evaluators.tool_use.help_pages import HelpPage, parse_help
 from evaluators.tool_use.mcp_surface import McpSurface
 from evaluators.tool_use.tool import Tool
 from runs.db.outage import outage
@@ -101,5 +101,5 @@ def _help(workspace: LocalWorkspace, binary: str, subcommand: str) -> str:
         result = workspace.run(f"{command} {option}", timeout_seconds=HELP_SECONDS)
         text = result.stdout if parse_help(result.stdout).options else result.stderr
         if parse_help(text).options:
-            return redact_patterns(storable(text[:LONGEST_HELP]))
+            return redact_patterns(storable(text[:LONGEST_TEXT]))
     return ""

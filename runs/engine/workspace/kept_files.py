@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
+from evalhub.lib.limits import LONGEST_TEXT
 from evaluators.model import Json
 from evaluators.redaction import mask_values, mask_values_in_bytes
 from runs.engine.workspace.trial_folder import TrialFolder
 from runs.results.files.artifacts import StoredFile, keep_content
-from runs.results.files.kept_workspace import LONGEST, changed_lines
+from runs.results.files.kept_workspace import changed_lines
 from runs.results.files.workspace_archive import KINDS, ChangedFile, archive, changed_files, is_gits_own
 from runs.sandbox.safe_paths import read_beneath
 from runs.sandbox.safe_walk import is_empty
@@ -87,7 +88,7 @@ def _changes(
 def _count_lines(file: ChangedFile, workspace: Path, before: bytes) -> ChangedFile:
     """Return the file with its added and removed lines, if it can be compared."""
     try:
-        after = b"" if file.size is None else read_beneath(workspace, file.path, limit=LONGEST)
+        after = b"" if file.size is None else read_beneath(workspace, file.path, limit=LONGEST_TEXT)
     except OSError:  # too large, deleted, or not readable
         return file
     lines = changed_lines(before, after)

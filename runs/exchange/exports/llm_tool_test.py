@@ -12,6 +12,7 @@ import zipfile
 from collections.abc import Iterator
 from typing import Any
 
+from evalhub.lib.limits import LONGEST_TEXT
 from evalhub.lib.timestamps import moment
 from evaluators.model import Event, Transcript
 from evaluators.redaction import redact_json, redact_patterns
@@ -19,7 +20,7 @@ from runs.exchange.results_files.llm_tool_test import EVENTS, FIXTURE, METRICS, 
 from runs.models import Artifact, Run, Trial
 from runs.models.trial import TrialState
 from runs.results.files.artifacts import StoredFileUnavailable, open_stored
-from runs.results.files.kept_workspace import LONGEST, UNREADABLE, kept_files, text_of_file
+from runs.results.files.kept_workspace import UNREADABLE, kept_files, text_of_file
 from runs.results.files.workspace_archive import is_gits_own
 from scenarios.bundle_limits import MAX_MEMBERS, check_path
 from scenarios.formats.problems import ScenarioFileError
@@ -40,16 +41,16 @@ class WorkspaceTexts:
     def read(self, kept: Artifact | None, folder: str) -> tuple[dict[str, str], list[str]]:
         """Return texts by path below `folder`, and why others are left out, a sentence or path each.
 
-        Binary files can't be redacted, so they are left out, like files over 100 kB and Git's own.
+        Binary files can't be redacted, so they are left out, like files over 200 kB and Git's own.
         """
         texts, left_out = dict[str, str](), list[str]()
         if kept is None:
             return texts, left_out
         try:
             with open_stored(kept.sha256) as archive:
-                for file, content in kept_files(archive, lambda file: file.size <= LONGEST):
+                for file, content in kept_files(archive, lambda file: file.size <= LONGEST_TEXT):
                     path = f"{folder}/{file.path}"
-                    text = text_of_file(content) if file.size <= LONGEST else None
+                    text = text_of_file(content) if file.size <= LONGEST_TEXT else None
                     if is_gits_own(file.path):
                         continue
                     if text is not None and _may_hold(path) and self._takes(file.size):

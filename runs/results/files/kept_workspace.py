@@ -8,10 +8,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import IO
 
+from evalhub.lib.limits import LONGEST_TEXT
 from scenarios.text_difference import lines_of, text_difference
-
-LONGEST = 100_000
-"""Largest file in bytes whose text is compared and shown."""
 
 
 def text_of_file(content: bytes) -> str | None:
@@ -26,7 +24,7 @@ def text_of_file(content: bytes) -> str | None:
 
 def changed_lines(before: bytes, after: bytes) -> tuple[int, int] | None:
     """Return the numbers of added and removed lines, None for binary or long files."""
-    if max(len(before), len(after)) > LONGEST:
+    if max(len(before), len(after)) > LONGEST_TEXT:
         return None
     old, new = text_of_file(before), text_of_file(after)
     if old is None or new is None:

@@ -16,11 +16,11 @@ from typing import Literal
 from evaluators.redaction import mask_values, mask_values_in_bytes
 from runs.sandbox.safe_paths import open_beneath, read_beneath
 from runs.sandbox.safe_walk import files_beneath
+from scenarios.bundle_limits import MAX_ARCHIVE_BYTES
 from scenarios.formats.parsed import FixtureFile
 
 MAX_FILES = 10_000
 MAX_FILE_BYTES = 5 << 20
-MAX_ARCHIVE_BYTES = 50 << 20
 
 
 Change = Literal["added", "changed", "removed"]

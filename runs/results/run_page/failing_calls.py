@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from django.db.models import Case, Count, QuerySet, When, Window
 from django.db.models.functions import Left, Length
 
-from evalhub.lib.limits import LONGEST_NAME
+from evalhub.lib.limits import LARGEST_FILE, LONGEST_NAME
 from evaluators.tool_use.attempts import call_message
 from evaluators.tool_use.mcp_calls import McpFailure
 from runs.models import CommandRecord, TranscriptRecord
@@ -19,8 +19,6 @@ from runs.results.trial_page.timeline import CallLocation, address, places
 
 MOST = 50
 """Most calls shown."""
-LARGEST_STORED = 1_000_000
-"""Largest transcript in bytes that is searched."""
 LARGEST = 20_000_000
 """Largest total in bytes."""
 LONGEST_LINE = 400
@@ -103,7 +101,7 @@ def _failures(run: int, subcommand: str) -> QuerySet[CommandRecord, Any]:
 
 def _transcripts(trials: tuple[int, ...]) -> QuerySet[TranscriptRecord, Any]:
     found = TranscriptRecord.objects.filter(trial__in=trials).order_by("pk").alias(size=Length("data"))
-    return found.values_list("trial_id", Case(When(size__lte=LARGEST_STORED, then="data")))
+    return found.values_list("trial_id", Case(When(size__lte=LARGEST_FILE, then="data")))
 
 
 def _places(trials: Iterable[int]) -> dict[int, dict[int, CallLocation] | None]:

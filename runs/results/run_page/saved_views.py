@@ -8,13 +8,13 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Q
 
+from evalhub.lib.limits import LONGEST_ADDRESS
 from evalhub.teams import audit
 from evalhub.teams.models import Project
 from runs.errors import RequestError
 from runs.models import SavedView
-from runs.models.saved_view import LONGEST_QUERY
 
-LONGEST_NAME = 80
+LONGEST_NAME = SavedView._meta.get_field("name").max_length or 0
 MOST_VIEWS = 100
 """Views that a person, or the team, can save in a project."""
 
@@ -38,7 +38,7 @@ def save_view(
     name = " ".join(name.split())
     if not name or len(name) > LONGEST_NAME or not name.isprintable():
         raise RequestError(f"Give the view a name of at most {LONGEST_NAME} characters.")
-    if len(query) > LONGEST_QUERY:
+    if len(query) > LONGEST_ADDRESS:
         raise RequestError("These are too many filters for a view. Remove some.")
     owner = None if for_team else by
     # Locked, so that two requests at once leave one default.

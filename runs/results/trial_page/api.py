@@ -9,6 +9,7 @@ from django.http import FileResponse
 from ninja import Path, Query, Router, Schema
 from pydantic import BaseModel, Field
 
+from evalhub.lib.limits import LONGEST_TEXT
 from evalhub.lib.storable_text import Text
 from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.web.rest.errors import REFUSALS, ApiError, ErrorOut, declare_answers, not_found
@@ -28,8 +29,6 @@ router = Router(tags=["trials"])
 
 JUDGED = ("judge", "evaluators")
 """Layers with a judge's answer in them."""
-LONGEST_TEXT = 200_000
-"""Characters of a transcript's text in one answer; the whole text is an artifact."""
 
 
 class TrialFilters(Cursor):

@@ -10,11 +10,12 @@ from typing import Any
 
 from django.db.models import Case, F, QuerySet, When
 
+from evalhub.lib.limits import LONGEST_TEXT
 from evalhub.web.sanitize import visible
 from evaluators.redaction import redact_patterns
 from runs.models import Artifact, Trial
 from runs.results.files.artifacts import StoredFileUnavailable, open_stored
-from runs.results.files.kept_workspace import LONGEST, UNREADABLE, KeptFile, kept_files, text_of_file
+from runs.results.files.kept_workspace import UNREADABLE, KeptFile, kept_files, text_of_file
 from runs.results.files.workspace_archive import Change, is_gits_own
 from scenarios.formats.parsed import FixtureFile
 from scenarios.guidance import overlay
@@ -37,7 +38,7 @@ GONE = "The stored workspace is damaged. Restore it from a backup."
 AFTER_SETUP = "Includes changes made by the scenario's setup commands."
 EMPTY = "Empty file."
 NO_TEXT = "Binary file; only sizes are compared."
-LARGE = "Files over 100 KB are not compared here."
+LARGE = f"Files over {LONGEST_TEXT // 1000} KB are not compared here."
 LONG = "Text over 1,000 lines is not compared here."
 MANY = "Too many changes to compare this file here."
 UNSEEN = "Only hidden text differs: a secret or the final line break."
@@ -146,7 +147,7 @@ def _changes(kept: Artifact | None, start: Mapping[str, bytes]) -> Iterator[File
     seen, room = set[str](), _Room()
 
     def is_read(file: KeptFile) -> bool:
-        return file.size <= LONGEST or file.size == len(start.get(file.path, b""))
+        return file.size <= LONGEST_TEXT or file.size == len(start.get(file.path, b""))
 
     with open_stored(kept.sha256) if kept else nullcontext() as archive:
         for file, content in kept_files(archive, is_read) if archive else ():
@@ -188,7 +189,7 @@ def _change(
     difference: TextDifference | None = None
     if is_gits_own(path):
         note = ""
-    elif max(old or 0, size or 0) > LONGEST:
+    elif max(old or 0, size or 0) > LONGEST_TEXT:
         note = LARGE
     elif not room.takes((old or 0) + (size or 0)):
         note = MANY

@@ -6,20 +6,20 @@ from typing import Any
 
 from django import forms
 
+from evalhub.lib.limits import LONGEST_REASON
 from evalhub.web.forms import SentenceForm
 from runs.models.judging import ReviewWord
 from runs.models.review import Right
 from runs.review.statement_groups import Reference
 
 MOST_REFERENCES = 200
-LONGEST_NOTE = 5_000
 ANSWERS = {"pass": True, "fail": False, "unclear": None}
 
 
 class NoteForm(SentenceForm):
     """A note that belongs to a decision."""
 
-    note = forms.CharField(required=False, max_length=LONGEST_NOTE)
+    note = forms.CharField(required=False, max_length=LONGEST_REASON)
 
 
 class StatementForm(NoteForm):
@@ -48,7 +48,7 @@ class OverruleForm(SentenceForm):
     value = forms.FloatField(
         required=False, error_messages={"invalid": "The new score isn't a number. Give one from 0 to 1."}
     )
-    reason = forms.CharField(max_length=LONGEST_NOTE, required=False)
+    reason = forms.CharField(max_length=LONGEST_REASON, required=False)
 
     def decision(self) -> dict[str, Any]:
         """Return what `overrule` takes."""

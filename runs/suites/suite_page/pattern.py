@@ -9,6 +9,7 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404
 from django.views.decorators.http import require_http_methods
 
+from evalhub.lib.limits import LONGEST_TRANSCRIPT
 from evalhub.teams.pages import ProjectRequest, project_page
 from evalhub.web.forms import SentenceForm
 from evalhub.web.fragments import page_or_fragment
@@ -20,8 +21,6 @@ from evaluators.tool_use.tool import Tool
 from runs.models import TranscriptRecord
 from scenarios.models import ScenarioVersion, Suite
 
-LONGEST_TEXT = 1_000_000
-"""Characters of a pasted transcript."""
 MOST_SHOWN = 500
 MOST_TRIALS = 30
 """Newest trials of the scenario that are offered."""
@@ -33,7 +32,7 @@ class PatternForm(SentenceForm):
     pattern = forms.CharField(required=False, max_length=LONGEST)
     binary = forms.CharField(required=False, max_length=200)
     trial = forms.IntegerField(required=False, min_value=1, max_value=2**63 - 1)
-    text = forms.CharField(required=False, max_length=LONGEST_TEXT, strip=False)
+    text = forms.CharField(required=False, max_length=LONGEST_TRANSCRIPT, strip=False)
 
     def __init__(self, data: Any, project: int) -> None:
         super().__init__(data)

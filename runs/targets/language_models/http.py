@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field
 
+from evalhub.lib.limits import LARGEST_MESSAGE
 from evaluators.model import Json
 from evaluators.transcripts import chat
 from evaluators.transcripts.paths import parse_path, place_item
@@ -160,7 +161,7 @@ class Http:
 
     def _accept_answer(self, answer: httpx.Response) -> bytes:
         """Return the body of an answer. Raises `ProviderError` if it isn't 2xx or is too long."""
-        from runs.sandbox.outbound_http import LONGEST_ANSWER, AnswerTooLong, DeadlineExceeded
+        from runs.sandbox.outbound_http import AnswerTooLong, DeadlineExceeded
 
         try:
             body = answer.read()
@@ -171,7 +172,7 @@ class Http:
             body = b""
         except AnswerTooLong as error:
             raise ProviderError(
-                f"{self._about()} answered with more than {LONGEST_ANSWER >> 20} MB. Let it answer shorter.",
+                f"{self._about()} answered with more than {LARGEST_MESSAGE >> 20} MB. Let it answer shorter.",
                 kind="endpoint",
             ) from error
         if answer.is_success:

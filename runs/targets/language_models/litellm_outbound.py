@@ -12,14 +12,15 @@ from typing import Any, TypeVar
 
 import httpx
 
+from evalhub.lib.limits import LARGEST_MESSAGE
 from runs.sandbox.outbound import Outbound
-from runs.sandbox.outbound_http import LONGEST_ANSWER, Backend, Resolve, Transport, resolve_host
+from runs.sandbox.outbound_http import Backend, Resolve, Transport, resolve_host
 
 T = TypeVar("T")
 
 _guarding, _guarded = Lock(), list[bool]()
 _limits: ContextVar[tuple[Outbound, int]] = ContextVar(
-    "limits", default=(Outbound(), LONGEST_ANSWER)
+    "limits", default=(Outbound(), LARGEST_MESSAGE)
 )  # immutable
 """What this thread's request may call, by default public addresses only, and the bytes of an answer that it reads."""
 
@@ -92,7 +93,7 @@ def load_litellm() -> Any:
 
 
 @contextmanager
-def allow_calls(outbound: Outbound, *, longest: int = LONGEST_ANSWER) -> Iterator[None]:
+def allow_calls(outbound: Outbound, *, longest: int = LARGEST_MESSAGE) -> Iterator[None]:
     """Let this thread's requests call the allowed addresses and read answers of up to `longest` bytes."""
     token = _limits.set((outbound, longest))
     try:

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
+from evalhub.lib.limits import MOST_LINES
 from evaluators.tool_use.calls import calls
 from evaluators.transcripts import parse
-from evaluators.transcripts.latest import MOST_CALLS, MOST_LINES, CallsSoFar, LatestCalls
+from evaluators.transcripts.latest import MOST_CALLS, CallsSoFar, LatestCalls
 
 STREAMS = Path(__file__).parents[2] / "files" / "streams"
 AGENTS = ["codex", "claude_code", "opencode"]

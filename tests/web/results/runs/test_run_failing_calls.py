@@ -6,8 +6,9 @@ from random import Random
 
 import pytest
 
+from evalhub.lib.limits import LARGEST_FILE
 from evaluators.model import Event
-from runs.results.run_page.failing_calls import LARGEST, LARGEST_STORED, MOST
+from runs.results.run_page.failing_calls import LARGEST, MOST
 from tests.builders import close, make_project, make_run, make_trial, used
 from tests.shell_events import shell
 from tests.trial_parts import make_command, make_transcript
@@ -154,7 +155,7 @@ def test_without_a_transcript_links_use_command_numbers(signed_in, version):
 
 @pytest.mark.parametrize(
     "long",
-    ["x" * LARGEST, Random(1).randbytes(LARGEST_STORED).hex()],
+    ["x" * LARGEST, Random(1).randbytes(LARGEST_FILE).hex()],
     ids=["as it was recorded", "as it is stored"],
 )
 def test_a_transcript_that_is_too_long_is_not_looked_into(signed_in, version, long):

@@ -28,7 +28,7 @@ def test_no_more_text_is_compared_than_a_page_takes(signed_in, project):
     [
         (b"\x00\x01", b"\x00\x02\x03", reader.NO_TEXT),
         (b"caf\xc3\xa9", b"caf\xe9", reader.NO_TEXT),
-        (b"x", b"y" * (reader.LONGEST + 1), reader.LARGE),
+        (b"x", b"y" * (reader.LONGEST_TEXT + 1), reader.LARGE),
         (b"x\n", b"y\n" * 1001, reader.LONG),
         (b"x", b"x\n", reader.UNSEEN),
         (b"token=" + b"a" * 40, b"token=" + b"b" * 40, reader.UNSEEN),
@@ -79,10 +79,10 @@ def test_hostile_names_and_contents_stay_text(signed_in, project):
 
 
 def test_a_line_of_a_megabyte_is_not_put_into_the_page(signed_in, project):
-    kept = {"long.txt": b"z" * (reader.LONGEST - 1), "longer.txt": b"z" * 1_000_000}
+    kept = {"long.txt": b"z" * (reader.LONGEST_TEXT - 1), "longer.txt": b"z" * 1_000_000}
     text = page(signed_in(), trial_of(project, start=None, kept=kept))
     assert len(text) < 40_000
-    assert "… of 99,999 characters" in text
+    assert "… of 199,999 characters" in text
     assert reader.LARGE in text
 
 
