@@ -24,7 +24,7 @@ run: setup  ## Run evalhub on this machine with its examples (PORT=8000, ONCE=1 
 	@$(PY) manage.py up --port $(PORT) $(if $(ONCE),--once)
 
 serve: setup  ## Serve the pages only, for work on them
-	@$(PY) manage.py migrate -v0 && $(PY) manage.py runserver $(PORT)
+	@$(PY) manage.py migrate -v0 && EVALHUB_DEBUG=yes $(PY) manage.py runserver $(PORT)
 
 worker: setup  ## Start one worker, against EVALHUB_BROKER_URL or the embedded broker of a running evalhub
 	@$(PY) -m celery --app evalhub worker --pool threads --loglevel INFO

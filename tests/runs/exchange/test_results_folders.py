@@ -213,7 +213,7 @@ def test_an_export_has_the_workspaces_texts(run):
     trial = run.trial_set.order_by("position", "pk").first()
     files = {
         "notes/milk.txt": b"Ask ann@example.org.", "run.json": b'{"scenario_id": "planted", "tool": "x"}', "photo.png": b"\0\1",
-        "long.txt": b"a" * 200_000, ".git/config": b"[core]", "results.jsonl": b'{"scenario_id": "planted"}',
+        "long.txt": b"a" * 300_000, ".git/config": b"[core]", "results.jsonl": b'{"scenario_id": "planted"}',
     }  # fmt: skip
     make_workspace(trial, files)
     content = export_run(run.pk, "llm-tool-test")
