@@ -67,6 +67,7 @@ FUNCTIONS: tuple[Callable[..., Any], ...] = (
         template_filters.current,
         template_filters.day_bars,
         template_filters.dumbbell,
+        template_filters.icon,
         template_filters.interval,
         template_filters.length_bar,
         template_filters.progress_bar,

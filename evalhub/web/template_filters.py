@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime
-from functools import wraps
+from functools import cache, wraps
 from itertools import islice
 from typing import Any
 from urllib.parse import quote
 
 import msgspec
+from django.conf import settings
 from django.templatetags.static import static as django_static
 from django.urls import reverse
 from django.utils.html import escape, format_html
@@ -133,6 +135,21 @@ def badge(state: str, word: str = "") -> SafeString:
     """Return a state as a badge, whose class brings the glyph."""
     look, called = states.look_of_state(state)
     return format_html('<span class="badge {}">{}</span>', look, word or called)
+
+
+ICONS = settings.ASSETS / "static/vendor/lucide"
+_SHAPES = re.compile(r"<svg.*?>(.*)</svg>", re.DOTALL)
+
+
+@cache
+def icon(name: str) -> SafeString:
+    """Return an icon to stand beside its word, which says what it means.
+
+    `name` is a file of `static/vendor/lucide` without its ending. Raises `FileNotFoundError` for another.
+    """
+    drawn = (ICONS / f"{name}.svg").read_text(encoding="utf-8")
+    (shapes,) = _SHAPES.findall(drawn)
+    return mark_safe(f'<svg class="icon" viewBox="0 0 24 24" aria-hidden="true">{shapes.strip()}</svg>')  # noqa: S308
 
 
 def when(at: datetime | None) -> SafeString:

@@ -26,7 +26,7 @@ from evaluators.statistics.significance import jeffreys_variance
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs/images/statistics"
 WIDTH = 720
-BLACK, GREY, PALE, BLUE, RED, GREEN = "#1c1d1f", "#63656a", "#d9d8d3", "#2f5fd0", "#b3261e", "#1a7f4b"
+BLACK, GREY, PALE, BLUE, RED, GREEN = "#1c1d1f", "#63656a", "#d9d8d3", "#4a3fd0", "#b3261e", "#1a7f4b"
 PASS_RATE = MeasureRule("trial/pass", is_outcome=True, smallest=0.05)
 COLOURS = {ChangeVerdict.REGRESSED: RED, ChangeVerdict.IMPROVED: GREEN}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from datetime import UTC, datetime, timedelta
+from xml.etree import ElementTree
 
 import pytest
 from django.template import engines
@@ -207,3 +208,10 @@ def test_data_for_a_script_is_json_that_no_text_can_end():
 )
 def test_backticks_mark_code_and_nothing_else_is_markup(text, shown):
     assert coded(text) == shown
+
+
+@pytest.mark.parametrize("path", sorted(template_filters.ICONS.glob("*.svg")), ids=lambda path: path.stem)
+def test_an_icon_is_the_drawing_without_words(path):
+    shown, drawn = ElementTree.fromstring(template_filters.icon(path.stem)), ElementTree.parse(path).getroot()
+    assert shown.get("aria-hidden") == "true"
+    assert [each.attrib for each in shown] == [each.attrib for each in drawn]
