@@ -162,11 +162,6 @@ STATIC_URL = "/static/"
 # A container brings its files collected, on a file system that is not written to.
 STATIC_ROOT = Path(environment.text("EVALHUB_STATIC", str(DATA_DIR / "static")))
 STATICFILES_DIRS = [ASSETS / "static"]
-STATICFILES_FINDERS = [
-    "django.contrib.staticfiles.finders.FileSystemFinder",
-    "django.contrib.staticfiles.finders.AppDirectoriesFinder",
-    "evalhub.web.plotly_finder.PlotlyFinder",
-]
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "artifacts": environment.file_store("EVALHUB_STORE"),

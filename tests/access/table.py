@@ -54,6 +54,10 @@ PAGES: dict[str, Page] = {
     "guidance-matrix": Page("/p/tools/guidance/matrix/", "viewer"),
     "guidance-detail": Page("/p/tools/guidance/{guidance_id}/", "viewer"),
     "guidance-against": Page("/p/tools/guidance/{guidance_id}/against/{b}/", "viewer"),
+    "annotation-add": Page("/p/tools/trends/annotations/", "runner", "POST", answers=(302,)),
+    "annotation-remove": Page(
+        "/p/tools/trends/annotations/{annotation_id}/remove/", "admin", "POST", answers=(302,)
+    ),
     "run-list": Page("/p/tools/runs/", "viewer"),
     "run-new": Page("/p/tools/runs/new/", "runner"),
     "run-detail": Page("/p/tools/runs/{run_id}/", "viewer"),
