@@ -142,7 +142,7 @@ CONTENT_SECURITY_POLICY = {
         "script-src": [SELF],
         # Hash of the map stylesheet that Plotly's script adds when it loads; a browser test prints a new one.
         "style-src": [SELF, "'sha256-ji27qzEtxXZW+7dun6UwjHXJ18e6WAin1VvNtkzIE/o='"],
-        # Plotly sets style attributes on its SVG; without this heat maps are drawn smoothed, which is wrong.
+        # Plotly sets style attributes on its SVG.
         "style-src-attr": [UNSAFE_INLINE],
         "img-src": [SELF, "data:", "blob:"],
         "connect-src": [SELF],
