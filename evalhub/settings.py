@@ -142,7 +142,7 @@ CONTENT_SECURITY_POLICY = {
         "script-src": [SELF],
         # Hash of the map stylesheet that Plotly's script adds when it loads; a browser test prints a new one.
         "style-src": [SELF, "'sha256-ji27qzEtxXZW+7dun6UwjHXJ18e6WAin1VvNtkzIE/o='"],
-        # Plotly sets style attributes on its SVG; without this heat maps are drawn smoothed, which is wrong.
+        # Plotly sets style attributes on its SVG.
         "style-src-attr": [UNSAFE_INLINE],
         "img-src": [SELF, "data:", "blob:"],
         "connect-src": [SELF],
@@ -162,11 +162,6 @@ STATIC_URL = "/static/"
 # A container brings its files collected, on a file system that is not written to.
 STATIC_ROOT = Path(environment.text("EVALHUB_STATIC", str(DATA_DIR / "static")))
 STATICFILES_DIRS = [ASSETS / "static"]
-STATICFILES_FINDERS = [
-    "django.contrib.staticfiles.finders.FileSystemFinder",
-    "django.contrib.staticfiles.finders.AppDirectoriesFinder",
-    "evalhub.web.plotly_finder.PlotlyFinder",
-]
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "artifacts": environment.file_store("EVALHUB_STORE"),

@@ -30,7 +30,7 @@ from runs.compare.guidance_page.views import (
     guidance_matrix_page,
 )
 from runs.compare.home_page.views import home, project_home, project_list, project_running
-from runs.compare.trends_page.views import trends
+from runs.compare.trends_page.views import annotation_add, annotation_remove, trends
 from runs.exchange.import_page.results_views import run_download, run_import
 from runs.exchange.import_page.sessions_views import session_import, sessions_remove
 from runs.launch.new_run_page.views import run_new
@@ -172,6 +172,8 @@ project_urls = [
     path("search/", show_search, name="search"),
     path("usage/", tool_usage, name="tool-usage"),
     path("trends/", trends, name="trends"),
+    path("trends/annotations/", annotation_add, name="annotation-add"),
+    path("trends/annotations/<int:pk>/remove/", annotation_remove, name="annotation-remove"),
     path("reviews/", reviews, name="reviews"),
     path("reviews/statements/", statement_review, name="statement-review"),
     path("reviews/rationales/", rationales, name="rationales"),

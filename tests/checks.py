@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import subprocess
@@ -11,6 +12,7 @@ import time
 import tomllib
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
 from pathlib import Path
 
 from packaging.requirements import Requirement
@@ -153,6 +155,40 @@ def docs_width() -> list[str]:
     return found
 
 
+VENDOR = ROOT / "static/vendor"
+CHECKSUM = re.compile(r"^- `([^`]+)` sha256 ([0-9a-f]{64})$", re.MULTILINE)
+
+
+def vendored(folder: Path = VENDOR) -> list[str]:
+    """Return the third-party scripts whose content, licence or version isn't what their README says."""
+    problems = []
+    for readme in sorted(folder.glob("*/README.md")):
+        known = dict(CHECKSUM.findall(readme.read_text(encoding="utf-8")))
+        files = {path.name: path.read_bytes() for path in readme.parent.iterdir() if path != readme}
+        problems += [f"{readme.parent.name}: no LICENSE."] * ("LICENSE" not in files)
+        problems += [
+            f"{readme.parent.name}/{name}: not the file whose checksum README.md has."
+            for name in sorted(known.keys() | files.keys())
+            if name not in files or hashlib.sha256(files[name]).hexdigest() != known.get(name)
+        ]
+    return problems + other_plotly()
+
+
+def other_plotly() -> list[str]:
+    """Return where the committed bundle is of another version than the script of the pinned package."""
+    package = find_spec("plotly")
+    if package is None or package.origin is None:
+        return ["The package plotly is not installed. Run make dev."]
+    bundled = Path(package.origin).parent / "package_data/plotly.min.js"
+    ours, theirs = (
+        re.search(r"plotly\.js .*v([0-9.]+)", path.read_text(encoding="utf-8")[:200])
+        for path in (VENDOR / "plotly/plotly-basic.min.js", bundled)
+    )
+    if ours and theirs and ours[1] == theirs[1]:
+        return []
+    return [f"static/vendor/plotly has {ours and ours[1]}, the package plotly {theirs and theirs[1]}."]
+
+
 CHECKS: dict[str, Callable[[], list[str]]] = {
     "ruff check": lambda: run("-m", "ruff", "check", "--quiet", "."),
     "ruff format": lambda: run("-m", "ruff", "format", "--check", "--quiet", "."),
@@ -168,6 +204,7 @@ CHECKS: dict[str, Callable[[], list[str]]] = {
     "wording": wording,
     "width of docs": docs_width,
     "tracked files": tracked,
+    "third-party scripts": vendored,
     "tests can be collected": lambda: run("-m", "pytest", "--collect-only", "-qq"),
 }
 

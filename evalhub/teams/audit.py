@@ -12,6 +12,8 @@ from evalhub.web.sanitize import show_text, visible
 ACTIONS = {
     "alert.confirm": "asked to confirm the regression of",
     "alert.triage": "triaged the regression of",
+    "annotation.add": "annotated trends:",
+    "annotation.remove": "removed the annotation",
     "channel.change": "changed the notification channel",
     "channel.create": "added the notification channel",
     "channel.delete": "removed the notification channel",

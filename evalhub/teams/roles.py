@@ -20,6 +20,7 @@ ACTIONS: dict[str, Role] = {
     "read": Role.VIEWER,
     "run": Role.RUNNER,
     "triage": Role.RUNNER,
+    "annotate": Role.RUNNER,
     "review": Role.RUNNER,
     # Scenario files hold commands, so this is the right to execute code on the workers.
     "upload": Role.AUTHOR,

@@ -9,11 +9,11 @@ from whitenoise.compress import Compressor
 from whitenoise.storage import CompressedManifestStaticFilesStorage
 
 BROTLI_QUALITY = 9
-"""For Plotly's script: 0.8 s and 1.23 MB. The highest quality, 11, takes 16 s for 1.11 MB."""
+"""For Plotly's script: 0.2 s and 357 kB. The highest quality, 11, takes 5 s for 329 kB."""
 
 
 class QuickCompressor(Compressor):
-    """Compresses in about a second what takes a first start a quarter of a minute."""
+    """Compresses in under a second what takes a first start several."""
 
     @staticmethod
     def compress_brotli(data: bytes) -> bytes:

@@ -1,7 +1,7 @@
 """The models: one for each noun of the glossary; docs/architecture.md says what writes them."""
 
 from runs.models.batch import BatchAnswer, ProviderBatch
-from runs.models.comparison import Alert, Baseline, Change
+from runs.models.comparison import Alert, Annotation, Baseline, Change
 from runs.models.grading import GradeRequest
 from runs.models.job import Job
 from runs.models.judging import JudgingRecord, Review
@@ -29,6 +29,7 @@ from runs.models.worker import LeaseCheck, Worker
 
 __all__ = [
     "Alert",
+    "Annotation",
     "Artifact",
     "Baseline",
     "BatchAnswer",

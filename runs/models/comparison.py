@@ -1,4 +1,4 @@
-"""Baselines, changes from them, and alerts to triage."""
+"""Baselines, changes from them, alerts to triage, and annotations of trends."""
 
 from __future__ import annotations
 
@@ -140,3 +140,25 @@ class Alert(models.Model):
 
     def __str__(self) -> str:
         return f"alert {self.pk}"
+
+
+class Annotation(models.Model):
+    """A person's note on the time axis of trends, at a run or on a day."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="annotations")
+    suite = models.ForeignKey(
+        "scenarios.Suite", on_delete=models.CASCADE, null=True, related_name="annotations"
+    )
+    """None for all suites of the project."""
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, null=True, related_name="annotations")
+    day = models.DateField()
+    """Of a run's annotation, the day of the run."""
+    text = models.CharField(max_length=200)
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+")
+    created = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["-day", "-pk"]
+
+    def __str__(self) -> str:
+        return self.text

@@ -54,6 +54,10 @@ PAGES: dict[str, Page] = {
     "guidance-matrix": Page("/p/tools/guidance/matrix/", "viewer"),
     "guidance-detail": Page("/p/tools/guidance/{guidance_id}/", "viewer"),
     "guidance-against": Page("/p/tools/guidance/{guidance_id}/against/{b}/", "viewer"),
+    "annotation-add": Page("/p/tools/trends/annotations/", "runner", "POST", answers=(302,)),
+    "annotation-remove": Page(
+        "/p/tools/trends/annotations/{annotation_id}/remove/", "admin", "POST", answers=(302,)
+    ),
     "run-list": Page("/p/tools/runs/", "viewer"),
     "run-new": Page("/p/tools/runs/new/", "runner"),
     "run-detail": Page("/p/tools/runs/{run_id}/", "viewer"),
@@ -251,6 +255,9 @@ OPERATIONS: dict[str, Operation] = {
     "GET /search": Operation("viewer", query="?q=x"),
     "GET /measures": Operation("viewer"),
     "GET /trends": Operation("viewer", query="?suite=basics"),
+    "GET /annotations": Operation("viewer"),
+    "POST /annotations": Operation("runner", {"run": 1, "text": "New host"}),
+    "DELETE /annotations/{annotation_id}": Operation("admin"),
     "GET /compare": Operation("viewer", query="?runs={run_id}"),
     "GET /changes": Operation("viewer"),
     "GET /alerts": Operation("viewer"),

@@ -9,6 +9,7 @@ from django.utils import timezone
 from evalhub.teams.models import ApiToken, Project
 from runs.models import (
     Alert,
+    Annotation,
     Artifact,
     Baseline,
     Change,
@@ -90,6 +91,9 @@ def make_samples(project: Project, name: str = "Basics") -> dict[str, Any]:
         "baseline_id": Baseline.objects.create(suite=version.suite, target=run.target, run=before).pk,
         "run_id": run.pk,
         "view_id": SavedView.objects.create(project=project, name="Failures", query="state=fail").pk,
+        "annotation_id": Annotation.objects.create(
+            project=project, run=run, day=run.created.date(), text="New host"
+        ).pk,
         "member_id": member.memberships.get().pk,
         "price_id": ModelPrice.objects.create(
             project=project, model="gpt-5", input_per_million=1.0, output_per_million=2.0

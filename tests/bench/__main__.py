@@ -34,6 +34,7 @@ BENCHMARKS: dict[str, Callable[[], Iterator[Figure]]] = {
     "agentv": formats.agentv,
     "endpoint": formats.endpoint,
     "pages": pages.pages,
+    "drawing": pages.drawing,
     "million": pages.million,
     "search": search.search,
     "sessions": sessions.sessions,

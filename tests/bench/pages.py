@@ -1,5 +1,6 @@
 """Pages over 1,000 runs of 100 trials, the same over ten times as many runs, and over a million trials.
 
+A page's drawing is measured in Chromium with an empty cache, from the request until the frame with its pictures.
 Server time is what the WSGI application takes, from the `Server-Timing` header of `tests.bench.timed`: no socket and
 no client is in it. EVALHUB_BENCH_DATA keeps the generated histories between two calls; without it they are made anew.
 """
@@ -8,6 +9,7 @@ from __future__ import annotations
 
 import http.client
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,6 +20,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median, quantiles
+
+from playwright.sync_api import sync_playwright
 
 from tests.bench.figures import MANAGE, ROOT, Figure, run
 from tests.bench.workers import resident_mb
@@ -175,10 +179,49 @@ def _children(parent: int) -> list[int]:
     raise TimeoutError("the web processes did not start within 30 s")
 
 
+BROWSERS = ("chromium-headless-shell", "chromium", "google-chrome")
+COLD_VISITS = 15
+DRAWN_MS = 300.0
+
+
 def _times(visitor: Visitor, address: str) -> list[float]:
     for _ in range(WARM_UP):
         visitor.milliseconds(address)
     return [visitor.milliseconds(address) for _ in range(REQUESTS)]
+
+
+_DRAWN = """window.drawn = new Promise((resolve) => addEventListener("DOMContentLoaded", () =>
+  requestAnimationFrame(() => setTimeout(() => resolve(performance.now())))));"""
+
+
+def _milliseconds_until_drawn(visitor: Visitor) -> list[float]:
+    """Return how long a browser takes from the request of the trends until their charts are drawn, best last."""
+    times = []
+    with sync_playwright() as playwright:
+        path = next(filter(None, map(shutil.which, BROWSERS)), None)
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--no-proxy-server"])
+        for _ in range(COLD_VISITS):
+            context = browser.new_context(viewport={"width": 1280, "height": 900})
+            address = f"http://127.0.0.1:{PORT}"
+            context.add_cookies([{"name": "sessionid", "value": visitor.session, "url": address}])
+            page = context.new_page()
+            page.add_init_script(_DRAWN)
+            page.goto(address + PAGES["trends"][0])
+            page.get_by_role("group", name="Pass rate").wait_for()
+            times.append(float(page.evaluate("window.drawn")))
+            context.close()
+        browser.close()
+    return sorted(times, reverse=True)
+
+
+def drawing() -> Iterator[Figure]:
+    """The trends in a browser with an empty cache, over 1,000 runs of 10 trials on SQLite."""
+    with history("few", 1000, 10, "") as (data, env):
+        visitor = signed_in(data, env)
+        with served(data, env):
+            found = _milliseconds_until_drawn(visitor)
+    name = f"trends, cold, until their charts are drawn, best of {COLD_VISITS}"
+    yield Figure(name, found[-1], "ms", DRAWN_MS)
 
 
 def _measured(data: Path, env: dict[str, str]) -> tuple[dict[str, list[float]], list[float], list[float]]:

@@ -136,7 +136,7 @@ LOST = """() => [...document.querySelectorAll("[aria-describedby], [aria-labelle
 
 SECOND_NOTATIONS = r"""() => {
   const date = /\b\d{1,2} (Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)\b|\b\d{4}-\d\d-\d\d\b|\bjust now\b| ago\b/;
-  const elsewhere = "time, script, style, noscript, pre, code, .mono, option, textarea, svg, .diff, .plotly, .gates";
+  const elsewhere = "time, script, style, noscript, pre, code, .mono, option, textarea, svg, .diff, .readout, .point-card, .gates";
   const found = [];
   const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   for (let node; (node = texts.nextNode()); ) {

@@ -80,3 +80,14 @@ def test_what_a_page_answers_is_seen_at_once(page: Page, live_server: Any, as_ad
             assert_seen(page, page.get_by_role("list", name="What differs"), *rows.all())
         else:
             assert_seen(page, rows.nth(1))
+        page.goto(f"{address}trends/")
+        lead = page.get_by_text(f"of {run.suite.name} fell")
+        chart = page.get_by_role("group", name="Pass rate, 5 runs")
+        assert f"with parcel 2.4.0 on {run.finished:%-d %b}" in lead.inner_text()
+        if width == 1280:
+            assert_seen(page, lead, chart)
+        else:
+            box = chart.bounding_box()
+            assert_seen(page, lead)
+            assert box and box["y"] + box["height"] <= height
+            assert box["x"] + box["width"] * 2 / 3 >= 0 and box["x"] + box["width"] <= width

@@ -221,7 +221,7 @@ def test_one_trial_from_the_command_line_imports_nothing_heavy(tmp_path, files):
         "from django.core.management import execute_from_command_line\n"
         f"words = ['manage.py', 'run_scenarios', {str(files / 'good.yaml')!r}, '--targets', {str(files / 'targets.yaml')!r}, '--now']\n"
         "execute_from_command_line(words)\n"
-        "heavy = {'celery', 'ninja', 'litellm', 'plotly', 'scipy', 'numpy', 'ruptures'}\n"
+        "heavy = {'celery', 'ninja', 'litellm', 'scipy', 'numpy', 'ruptures'}\n"
         "found = sorted(heavy & set(sys.modules))\n"
         "sys.exit(f'imported: {found}' if found else 0)\n"
     )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 from packaging.version import Version
 
-from tests.checks import LOCKS, NO_X, NOT_FOR_OTHERS, locks, pinned, wanted
+from tests.checks import LOCKS, NO_X, NOT_FOR_OTHERS, VENDOR, locks, pinned, vendored, wanted
 
 
 def test_the_lock_files_are_in_step():
@@ -55,3 +56,17 @@ def test_is_no_x_is_found(line):
 @pytest.mark.parametrize("line", ["There is no run.", "it is no longer shown", "there are no trials"])
 def test_other_uses_of_no_are_left_alone(line):
     assert not NO_X.search(line)
+
+
+def test_a_changed_or_unlisted_third_party_script_is_reported(tmp_path: Path) -> None:
+    shutil.copytree(VENDOR, tmp_path, dirs_exist_ok=True)
+    assert vendored(tmp_path) == []
+    (tmp_path / "plotly/plotly-basic.min.js").write_text("changed")
+    (tmp_path / "plotly/other.js").touch()
+    (tmp_path / "asciinema-player/LICENSE").unlink()
+    assert [each.partition(":")[0] for each in vendored(tmp_path)] == [
+        "asciinema-player",
+        "asciinema-player/LICENSE",
+        "plotly/other.js",
+        "plotly/plotly-basic.min.js",
+    ]

@@ -12,7 +12,7 @@ import sys
 from django.urls import get_resolver
 from evalhub.wsgi import application
 get_resolver().url_patterns
-large = {"litellm", "scipy", "plotly", "numpy", "ruptures", "redis", "celery", "rich", "rapidfuzz"}
+large = {"litellm", "scipy", "numpy", "ruptures", "redis", "celery", "rich", "rapidfuzz"}
 print(*sorted(large & set(sys.modules)))
 """
 

@@ -1,4 +1,4 @@
-"""Draw one measure over runs with Plotly, to zoom into and to read off values."""
+"""Describe the large chart to Plotly, which draws it once somebody points at it."""
 
 from __future__ import annotations
 
@@ -7,62 +7,54 @@ from typing import Any
 
 from runs.compare.trend_runs import Mark, TrendRun
 from runs.compare.trend_series import TrendSeries, TrendValue
+from runs.compare.trends_page.words import change_arrow, change_look, short_day, show_value
 
 Figure = dict[str, Any]
-LABELLED = 8
-"""Most runs named on the axis."""
+ROLES = {"is-good": "good", "is-bad": "bad", "": "text-muted"}
 
 
-def interactive_figure(series: TrendSeries, runs: Sequence[TrendRun], marks: Sequence[Mark]) -> Figure:
-    """Return a figure of a measure's values with their intervals, and changes of what ran as lines.
+def interactive_figure(
+    series: TrendSeries, runs: Sequence[TrendRun], marks: Sequence[Mark], end: float
+) -> Figure:
+    """Return a measure's values with their intervals, level changes and changes of what ran; the y axis ends at `end`.
 
-    Colours are named by role (`role: new`); static/js/charts.js inserts the token values and follows a point's link.
+    Colours are named by role (`role: new`); static/js/charts.js inserts the token values, the texts of points and the
+    days of the axis (`days`, one a run).
     """
-    places = range(0, len(runs), max(1, len(runs) // LABELLED))
-    is_rate = series.unit == "rate"
     return {
-        "data": [*_band(series.values), _line(series, runs, is_rate=is_rate)],
+        "data": [*_band(series.values), _line(series, runs)],
         "layout": {
-            "xaxis": {
-                "tickmode": "array",
-                "tickvals": list(places),
-                "ticktext": [f"{runs[at].pk}<br>{runs[at].at:%d %b}" for at in places],
-                "title": {"text": "Run"},
-            },
+            "xaxis": {"range": [-0.5, len(runs) - 0.5]},
             "yaxis": {
-                "title": {"text": _plain(series.label)},
-                "rangemode": "tozero",
-                **({"tickformat": ".0%"} if is_rate else {}),
+                "range": [0, end],
+                "tickvals": [0, end / 2, end],
+                "ticktext": [show_value(series, value) for value in (0.0, end / 2, end)],
             },
-            "shapes": [_line_at(mark.at) for mark in marks],
-            "annotations": [_flag(mark) for mark in marks],
-            "showlegend": False,
+            "shapes": [*map(_line_at, marks), *_baseline(series), *_steps(series)],
+            "annotations": _sizes(series),
         },
+        "days": [short_day(run.at) for run in runs],
     }
 
 
-def _line(series: TrendSeries, runs: Sequence[TrendRun], *, is_rate: bool) -> Figure:
+def _line(series: TrendSeries, runs: Sequence[TrendRun]) -> Figure:
+    own = [runs[value.at] for value in series.values]
     return {
         "type": "scatter",
         "mode": "lines+markers",
-        "name": _plain(series.label),
         "x": [value.at for value in series.values],
         "y": [value.value for value in series.values],
         "role": "new",
-        "text": [_hover_text(runs[value.at], value, series.of) for value in series.values],
-        "links": [f"../runs/{runs[value.at].pk}/" for value in series.values],
-        "hovertemplate": f"%{{text}}<br>%{{y:{'.1%' if is_rate else '.3f'}}}<extra></extra>",
+        "marker": {
+            "symbol": [
+                "triangle-down" if run.regressed else "circle-open" if run.is_experiment else "circle"
+                for run in own
+            ],
+            "size": [11 if run.regressed else 7 for run in own],
+            "color": ["bad" if run.regressed else "new" for run in own],
+            "opacity": 1,
+        },
     }
-
-
-def _hover_text(run: TrendRun, value: TrendValue, of: str) -> str:
-    parts = (f"run {run.pk}", f"n = {value.n} {of}", run.tool_version, run.guidance_name)
-    return _plain(", ".join(filter(None, parts)))
-
-
-def _plain(text: str) -> str:
-    """Return a text without markup, which Plotly would render."""
-    return text.replace("&", "&amp;").replace("<", "&lt;")
 
 
 def _band(values: Sequence[TrendValue]) -> list[Figure]:
@@ -83,19 +75,46 @@ def _band(values: Sequence[TrendValue]) -> list[Figure]:
     ]
 
 
-def _line_at(at: int) -> Figure:
-    place = at - 0.5
-    line = {"dash": "dot", "width": 1}
-    return {"type": "line", "x0": place, "x1": place, "y0": 0, "y1": 1, "yref": "paper", "line": line}
+def _line_at(mark: Mark) -> Figure:
+    place = mark.at - 0.5
+    ends = {"x0": place, "x1": place, "y0": 0, "y1": 1, "yref": "paper"}
+    return {"type": "line", **ends, "line": {"dash": "dot", "width": 1}, "role": "control"}
 
 
-def _flag(mark: Mark) -> Figure:
-    return {
-        "x": mark.at - 0.5,
-        "y": 1,
-        "yref": "paper",
-        "yanchor": "bottom",
-        "text": f"<b>{_plain(mark.flags)}</b>",
-        "hovertext": _plain(mark.words[:48]),
-        "showarrow": False,
-    }
+def _baseline(series: TrendSeries) -> list[Figure]:
+    if series.baseline is None:
+        return []
+    ends = {"x0": 0, "x1": 1, "xref": "paper", "y0": series.baseline, "y1": series.baseline}
+    return [{"type": "line", **ends, "line": {"dash": "dot", "width": 1}, "role": "text"}]
+
+
+def _steps(series: TrendSeries) -> list[Figure]:
+    """Return a step from level to level at each change."""
+    if not series.changes:
+        return []
+    ends = [0, *(each.at for each in series.changes), series.values[-1].at + 1]
+    return [
+        {
+            "type": "path",
+            "path": f"M{ends[n] - 0.5},{each.before}H{each.at - 0.5}V{each.after}H{ends[n + 2] - 0.5}",
+            "line": {"width": 1.25},
+            "role": ROLES[change_look(series, each)],
+        }
+        for n, each in enumerate(series.changes)
+    ]
+
+
+def _sizes(series: TrendSeries) -> list[Figure]:
+    """Return the size of each change beside its step."""
+    return [
+        {
+            "x": each.at - 0.5,
+            "y": max(each.before, each.after),
+            "text": f"<b>{change_arrow(series, each)}</b>",
+            "xanchor": "left",
+            "yanchor": "bottom",
+            "showarrow": False,
+            "role": ROLES[change_look(series, each)],
+        }
+        for each in series.changes
+    ]
