@@ -31,7 +31,7 @@ def run_words(run: TrendRun) -> RunWords:
     """Return the words of a run's points."""
     more = []
     if run.regressed:
-        more.append(f"regressed, alert {run.alert.replace('_', ' ')}" if run.alert else "regressed")
+        more.append(f"run regressed, alert {run.alert.lower()}" if run.alert else "run regressed")
     if run.is_experiment:
         more.append("experiment")
     return RunWords(
@@ -171,12 +171,13 @@ def _points(
     previous: TrendValue | None = None
     for each in series.values:
         run, x, y = runs[each.at], scale.x(each.at), scale.y(each.value)
-        is_stop = run.regressed or each.at in starts or each is series.values[-1]
+        regressed = each.at in series.regressed
+        is_stop = regressed or each.at in starts or each is series.values[-1]
         title = _title(series, words[each.at], each, previous, starts.get(each.at))
         stop = "" if is_stop else ' tabindex="-1"'
         yield f'<a href="../runs/{run.pk}/"{stop}><title>{escape(title)}</title>'
         yield f'<circle class="hit" cx="{x:g}" cy="{y:g}" r="{reach:.1f}"/>'
-        if run.regressed:
+        if regressed:
             yield f'<path class="dot is-regressed" d="M{x - 5:g} {y - 4:g}h10l-5 9z"/></a>'
         else:
             look = "dot is-experiment" if run.is_experiment else "dot"
