@@ -5,6 +5,7 @@ RequestError             the request can't be executed; the message says what to
 ├── UnknownTarget        the project has no target of this name
 ├── MissingLabels        this process does not have a target's labels
 ├── Unconfirmable        an alert can't be confirmed by fresh trials
+├── Unrevertable         an alert's guidance can't be reverted
 ├── NotRetryable         the run has nothing to run again, or must stay as it is
 ├── NoWorker             no worker is online to run it
 └── NotWritable          an output file can't be written
@@ -47,6 +48,12 @@ class Unconfirmable(RequestError):
     """An alert can't be confirmed by fresh trials, or not now."""
 
     id = "alert/unconfirmable"
+
+
+class Unrevertable(RequestError):
+    """The guidance that an alert is about isn't the suite's any more, or never was."""
+
+    id = "alert/unrevertable"
 
 
 class NoWorker(RequestError):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from scenarios.bundle_limits import Member, check_path, collect
 from scenarios.bundles import Bundle
 from scenarios.formats.parsed import FixtureFile, ParsedSuite
+from scenarios.guidance import Guidance
 from scenarios.imports import slug_of
 from scenarios.models import Suite, SuiteVersion
 from scenarios.reading import read_suites
@@ -86,6 +87,24 @@ def _whole(source: Source) -> Bundle:
     return Bundle(
         source.version.source_name, {path: file.content for path, file in source.files.items()}, executables
     )
+
+
+def bundle_with_guidance(source: Source, own: Guidance, other: Guidance) -> Bundle:
+    """Return the kept files with other documents in the place of the suite's own; paths are those in the workspace."""
+    texts = {file.path: file.content for file in own}
+    places = {
+        (path.removesuffix(file.path), file.path)
+        for path, kept in source.files.items()
+        for file in own
+        if f"/{path}".endswith(f"/{file.path}") and kept.content == texts[file.path]
+    }
+    files = {path: file.content for path, file in source.files.items()}
+    for folder, path in places:
+        del files[f"{folder}{path}"]
+    for folder in {folder for folder, _ in places}:
+        files |= {f"{folder}{file.path}": file.content for file in other}
+    executables = frozenset(path for path, file in source.files.items() if file.executable and path in files)
+    return Bundle(source.version.source_name, files, executables)
 
 
 def parse_bundle(bundle: Bundle, pattern: str) -> tuple[ParsedSuite, ...]:

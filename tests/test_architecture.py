@@ -71,8 +71,8 @@ FACES: Mapping[str, frozenset[str]] = {
     """),
     "compare": _names("""
         aa_pairs baselines causes comparison confirmation default_suite differences drift
-        first_divergences fresh_trials line line_pictures looks lost_scenarios measure_changes old_side
-        recompute shown_changes stored_changes
+        first_divergences fresh_trials intended_changes line line_pictures looks lost_scenarios
+        measure_changes old_side recompute shown_changes stored_changes
     """),
     "review": _names("""
         calibrations diagnosis_reviews judging_facts overruling reviewing

@@ -35,6 +35,7 @@ STATES: dict[str, tuple[str, str]] = {
     "undecided": ("is-little", "undecided"),
     "new_line": ("is-little", "new line"),
     "drift": ("is-suspected", "drift"),
+    "intended": ("is-cancelled", "intended"),
     "suspected": ("is-suspected", "suspected"),
     "confirming": ("is-running", "confirming"),
     "confirmed": ("is-regressed", "confirmed"),

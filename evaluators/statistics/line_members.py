@@ -4,6 +4,7 @@ joins ◀── not regressed ── run ── regressed ──▶ frozen: this
                                                   │ accepted: a new line begins with them
                                                   │ rejected, or three in a row not regressed: they join
                                                   │ fixed: the line goes on without them
+A regression after a change on purpose freezes the line where somebody is asked about it, else a new line begins with it.
 improved twice against the old line ──▶ a new line begins with the second run
 """
 
@@ -47,7 +48,7 @@ class LineRun:
     decided: float | None = None
     """When its alert was decided, in seconds; None for an open one."""
     is_other: bool = False
-    """Its guidance, model or judge was changed on purpose, so what changed with it isn't a regression."""
+    """Its guidance, model or judge was changed on purpose, so what changed with it isn't the tool's."""
 
 
 @dataclass
@@ -116,7 +117,7 @@ def _take(found: Members, run: LineRun) -> None:
     if found.improved is not None and not improved:
         # Nothing improved: the run that read so is one of chance's.
         found.line.append(found.improved)
-    if regressed and run.is_other:
+    if regressed and run.is_other and run.decision is None:
         found.line = [run.key]
     elif regressed:
         found.pending = [run]

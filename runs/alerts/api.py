@@ -19,12 +19,14 @@ from evalhub.web.rest.request_body import Key, RequestBody
 from evaluators.statistics.measure_change import ChangeVerdict
 from runs.alerts.alert_filters import NOBODY, AlertListFilters
 from runs.alerts.triage import triage, triage_all
+from runs.compare.intended_changes import change_words
 from runs.launch.confirmation import plan_confirmation, start_confirmation
 from runs.models import Alert, Change
 from runs.models.comparison import OPEN_ALERTS, AlertKind, AlertState, Evidence
 from runs.results.lookup import find_run
 
 router = Router()
+RELATED = ("assignee", "run__guidance", "run__baseline")
 
 
 class ChangeOut(Schema):
@@ -79,8 +81,11 @@ class AlertOut(Schema):
     run: int
     kind: AlertKind
     drift: DriftOut | None
-    """Null for a regression."""
+    """Null for another kind."""
+    changed: str | None
+    """Of `after_change`, what was changed on purpose, such as `after guidance 7`; null for another kind."""
     state: str
+    """Of `after_change`, wont_fix is what pages call *intended*."""
     evidence: str
     """suspected, confirming, confirmed or not_confirmed."""
     reason: str
@@ -207,7 +212,7 @@ def _changes(rows: Sequence[Change]) -> list[dict[str, Any]]:
 @router.get("/alerts", auth=Bearer(), response=declare_answers(PageOut[AlertOut]), tags=["alerts"])
 def list_alerts(request: ApiRequest, filters: Query[AlertFilters]) -> dict[str, Any]:
     """List the regressions that runs caused, with their triage, newest first."""
-    rows = Alert.objects.filter(project=request.access.project).select_related("assignee")
+    rows = Alert.objects.filter(project=request.access.project).select_related(*RELATED)
     chosen = AlertListFilters(filters.q, filters.assignee, filters.evidence or "")
     rows = rows.filter(chosen.condition())
     if filters.open:
@@ -278,7 +283,7 @@ def confirm_alert(request: ApiRequest, alert_id: Path[Key]) -> Status[dict[str, 
 
 
 def _find(request: ApiRequest, alert_id: int) -> Alert:
-    rows = Alert.objects.select_related("project", "assignee")
+    rows = Alert.objects.select_related("project", *RELATED)
     alert = rows.filter(project=request.access.project, pk=alert_id).first()
     if alert is None:
         raise not_found("alert", alert_id)
@@ -296,11 +301,14 @@ def _member(request: ApiRequest, name: str | None) -> User | None:
 
 
 def _alert(alert: Alert) -> dict[str, Any]:
+    """Return an alert. Expects its run with its baseline and guidance."""
+    is_intended = alert.kind == AlertKind.AFTER_CHANGE
     return {
         "id": alert.pk,
         "run": alert.run_id,
         "kind": alert.kind,
         "drift": alert.drift or None,
+        "changed": change_words(alert.run.baseline, alert.run) if is_intended else None,
         "state": alert.state,
         "evidence": alert.evidence,
         "reason": alert.reason,

@@ -10,9 +10,13 @@ from django.db import transaction
 from django.utils import timezone
 
 from evalhub.teams import audit
+from runs.compare.intended_changes import GUIDANCE, changed_on_purpose
 from runs.db import outbox
+from runs.errors import Unrevertable
 from runs.models import Alert
-from runs.models.comparison import OPEN_ALERTS
+from runs.models.comparison import OPEN_ALERTS, AlertKind, AlertState
+from scenarios.adopting import adopt_guidance, plan_adoption
+from scenarios.models import Suite
 
 
 @transaction.atomic
@@ -43,3 +47,40 @@ def triage_all(alerts: Sequence[Alert], *, by: User | None, **changes: Any) -> i
             triage(alert, by=by, **own)
             changed += 1
     return changed
+
+
+def is_revertible(alert: Alert, adopted: int | None) -> bool:
+    """Return whether an open alert is about the guidance that its suite has now; `adopted` is that guidance's key.
+
+    Expects the alert's run and its baseline.
+    """
+    run = alert.run
+    if alert.kind != AlertKind.AFTER_CHANGE or alert.state not in OPEN_ALERTS or run.baseline is None:
+        return False
+    return GUIDANCE in changed_on_purpose(run.baseline, run) and adopted == run.guidance_id
+
+
+def revert_guidance(alert: Alert, *, by: User | None) -> bool:
+    """Make the guidance of the alert's baseline the suite's again, and close the alert as fixed.
+
+    Returns whether the suite's kept files hold it, too. Raises `Unrevertable`. Expects the alert's run with its suite,
+    project and baseline.
+    """
+    run = alert.run
+    planned = plan_adoption(run.suite, run.baseline.guidance) if run.baseline else None
+    with transaction.atomic():
+        # Locked, so that of two people at once one reverts.
+        suite = Suite.objects.select_for_update(of=("self",)).select_related("project").get(pk=run.suite_id)
+        newest = suite.uploads.first()
+        alert.refresh_from_db(fields=["state"])
+        if (
+            planned is None
+            or planned.upload != newest
+            or not is_revertible(alert, planned.upload.guidance_id)
+        ):
+            raise Unrevertable(
+                f"The alert is closed, or the suite has other guidance than run {run.pk} had. Nothing was reverted."
+            )
+        adopt_guidance(planned, suite, by=by)
+        triage(alert, by=by, state=AlertState.FIXED)
+    return planned.edited is not None

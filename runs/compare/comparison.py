@@ -14,6 +14,7 @@ from evaluators.statistics.comparability import Reasons
 from evaluators.statistics.measure_change import ChangeVerdict, MeasureChange
 from runs.compare.causes import same_fingerprint
 from runs.compare.drift import decline_of
+from runs.compare.intended_changes import changed_on_purpose, kind_of_regression
 from runs.compare.line import OldSide, old_side_of
 from runs.compare.measure_changes import PASS, Pool, RunComparison, against_line, compare_pools
 from runs.compare.stored_changes import change_json
@@ -87,7 +88,7 @@ def compare_with_baseline(run: Run, *, is_new: bool = False) -> None:
     # A part of a run says nothing about its line.
     if baseline is not None and run.state != RunState.CANCELLED:
         comparison = _compare_with(side, baseline, run)
-        run.configuration_changed = not run.is_experiment and _has_changed(baseline, run)
+        run.configuration_changed = not run.is_experiment and bool(changed_on_purpose(baseline, run))
         if comparison.pass_rate is not None and comparison.verdict is not None:
             run.verdict = comparison.verdict.value
             run.old_side = side.stored(regressed=run.verdict == ChangeVerdict.REGRESSED)
@@ -149,35 +150,28 @@ def compare_siblings(run: Run) -> None:
         compare_with_baseline(sibling)
 
 
-def _has_changed(baseline: Run, run: Run) -> bool:
-    """Return whether guidance, model or judge differ, so that a difference isn't a regression of the tool.
-
-    Runs of older releases don't know their model and judge.
-    """
-    known = [
-        (baseline.fingerprint.get(name), run.fingerprint.get(name))
-        for name in ("model", "judge", "judge_sha256")
-    ]
-    # Results may not say which guidance they had.
-    is_unknown = baseline.trigger == Trigger.IMPORT and baseline.guidance_id is None
-    has_other_guidance = not is_unknown and baseline.guidance_id != run.guidance_id
-    return has_other_guidance or any(old and new and old != new for old, new in known)
-
-
 def _keep_alert(run: Run, *, is_new: bool) -> None:
     """Raise an alert for a regression of the line; take back one that nobody has triaged otherwise."""
-    is_alarm = run.verdict == ChangeVerdict.REGRESSED
-    is_of_line = not run.is_experiment and not run.configuration_changed
-    if is_alarm and is_of_line and not _is_known(run):
+    kind = _alert_kind(run)
+    if kind is not None and not _is_known(run):
         # A project that confirms by itself notifies of what is confirmed; see `runs.launch.confirmation`.
         confirms = run.project.confirm_alerts and outbox.is_recent(run) and run.trigger != Trigger.IMPORT
         evidence = Evidence.CONFIRMING if confirms else Evidence.SUSPECTED
-        defaults = {"project_id": run.project_id, "evidence": evidence}
+        defaults = {"project_id": run.project_id, "kind": kind, "evidence": evidence}
         alert, is_first = Alert.objects.get_or_create(run=run, defaults=defaults)
         if is_first and not confirms:
             outbox.record_regression(alert, run)
+        elif alert.kind != kind and alert.first_triaged is None:
+            Alert.objects.filter(pk=alert.pk).update(kind=kind, drift={})
     elif not is_new:
         Alert.objects.filter(run=run, first_triaged=None).delete()
+
+
+def _alert_kind(run: Run) -> AlertKind | None:
+    """Return the kind of alert that a compared run raises; None without one."""
+    if run.verdict != ChangeVerdict.REGRESSED or run.is_experiment or run.baseline is None:
+        return None
+    return kind_of_regression(run.baseline, run)
 
 
 def _is_known(run: Run) -> bool:

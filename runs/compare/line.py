@@ -177,7 +177,7 @@ def _is_same(one: str, other: str) -> bool:
 
 def _past(run: Run) -> LineRun:
     alert: Alert | None = getattr(run, "alert", None)
-    if alert is not None and alert.kind != AlertKind.REGRESSION:
+    if alert is not None and alert.kind == AlertKind.DRIFT:
         alert = None
     finished = (run.finished or run.created).timestamp()
     decision = decision_on(alert) if alert else None

@@ -15,6 +15,7 @@ from django.http import QueryDict
 from evalhub.web.paging import key_of
 from evaluators.statistics.measure_change import ChangeVerdict
 from runs.models import Run
+from runs.models.comparison import state_label
 from runs.models.run import MAINLINE, NOT_CONFIRMING, OPEN, RunState, has_too_many_errors
 from runs.models.run_options import DEFAULT_SECONDS
 from runs.results.address_filters import AddressFilters
@@ -63,7 +64,7 @@ class TrendRun(NamedTuple):
     is_experiment: bool
     regressed: bool
     alert: str
-    """State of the run's alert; empty without one."""
+    """The label of its alert's state; empty without one."""
     is_stale: bool
     """Whether the suite's files were outdated for the tool."""
     baseline: int | None
@@ -98,6 +99,7 @@ _COLUMNS = (
     "is_experiment",
     "verdict",
     "alert__state",
+    "alert__kind",
     "fingerprint__staleness__stale",
     "baseline",
     "state",
@@ -155,7 +157,7 @@ def _run(row: Mapping[str, Any]) -> TrendRun:
         failed=row["failed"],
         is_experiment=row["is_experiment"],
         regressed=row["verdict"] == ChangeVerdict.REGRESSED,
-        alert=row["alert__state"] or "",
+        alert=state_label(row["alert__state"], row["alert__kind"]) if row["alert__state"] else "",
         is_stale=bool(row["fingerprint__staleness__stale"]),
         baseline=row["baseline"],
         completed=row["state"] == RunState.FINISHED and not row["error"],

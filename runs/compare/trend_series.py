@@ -5,17 +5,18 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import NamedTuple
 
 from evaluators.statistics.change_points import FEWEST_RUNS, ChangePoint, mean_changes, rate_changes
 from evaluators.statistics.comparability import parts_of
 from evaluators.statistics.descriptive import Z_95, wilson
+from evaluators.statistics.measure_change import ChangeVerdict
 from evaluators.tool_use.interaction import COUNTS, RATES
 from runs.compare.measure_changes import HEADLINE, LAYER_1, PASS
 from runs.compare.trend_runs import TrendFilters, TrendRun, is_of_line
-from runs.models import Measure, RunMeasure, SubcommandMeasure
+from runs.models import Change, Measure, RunMeasure, SubcommandMeasure
 from runs.results.comparability import Configuration, both_known, changed_between, read_standards
 from runs.results.measures import REPORTED, label_of
 
@@ -60,6 +61,8 @@ class TrendSeries:
     baseline: float | None = None
     of: str = "scenarios"
     """What n counts."""
+    regressed: frozenset[int] = frozenset()
+    """Positions of the runs in which this measure regressed."""
 
     @property
     def is_share(self) -> bool:
@@ -93,7 +96,7 @@ def series_of(
     baseline: int | None,
     by_events: Collection[int] = (),
 ) -> list[TrendSeries]:
-    """Return measures over runs, oldest first. One query, two where runs used several versions of the suite.
+    """Return measures over runs, oldest first. Two queries, three where runs used several versions of the suite.
 
     Layer 1 of the runs `by_events` is that of their agents' events, because others are not recorded.
     """
@@ -101,7 +104,33 @@ def series_of(
         measures, {*(run.pk for run in runs), *([baseline] if baseline else [])}, by_events
     )
     steps = _Steps(runs, filters, strict=not by_events) if may_have_change_points(runs, filters) else None
-    return [_series(each, runs, read.get(each.pk, {}), steps, baseline) for each in measures]
+    regressed = _regressed_measures(runs)
+    return [
+        replace(_series(each, runs, read.get(each.pk, {}), steps, baseline), regressed=regressed[str(each)])
+        for each in measures
+    ]
+
+
+def _regressed_measures(runs: Sequence[TrendRun]) -> defaultdict[str, frozenset[int]]:
+    """Return by measure the positions of the runs in which it regressed. One query, none without such runs.
+
+    Runs of older releases may not know in which measure: it is the pass rate's.
+    """
+    places = {run.pk: at for at, run in enumerate(runs) if run.regressed}
+    found: defaultdict[str, frozenset[int]] = defaultdict(frozenset)
+    if not places:
+        return found
+    rows = Change.objects.filter(run__in=places, scenario=None).select_related("measure")
+    lost = [
+        (row.run_id, str(row.measure))
+        for row in rows
+        # The pass rate regresses by single scenarios that broke, too.
+        if row.verdict == ChangeVerdict.REGRESSED or row.detail.get("broke")
+    ]
+    unknown = ((run, PASS) for run in places.keys() - {run for run, _ in lost})
+    for run, measure in (*lost, *unknown):
+        found[measure] |= {places[run]}
+    return found
 
 
 def may_have_change_points(runs: Sequence[TrendRun], filters: TrendFilters) -> bool:

@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from runs.db.request_job import request_job
 from runs.models import Alert, Channel, Delivery, Job, Notification, Run
+from runs.models.comparison import AlertKind
 from runs.models.notification import ChannelKind, NotificationEvent
 from runs.models.run import RunState, Trigger
 
@@ -21,8 +22,7 @@ RECENT = timedelta(days=1)
 def record_regression(alert: Alert, run: Run) -> None:
     """Store that a run raised an alert. Requires a transaction."""
     if is_recent(run):
-        event = NotificationEvent.REGRESSION
-        record_event(run.project_id, event, f"regression:{run.pk}", run_id=run.pk, alert=alert)
+        record_event(run.project_id, _alert_event(alert), f"regression:{run.pk}", run_id=run.pk, alert=alert)
 
 
 def record_confirmation(alert: Alert) -> None:
@@ -30,8 +30,19 @@ def record_confirmation(alert: Alert) -> None:
 
     Requires a transaction.
     """
-    event = NotificationEvent.REGRESSION
-    record_event(alert.project_id, event, f"regression:{alert.run_id}", run_id=alert.run_id, alert=alert)
+    record_event(
+        alert.project_id,
+        _alert_event(alert),
+        f"regression:{alert.run_id}",
+        run_id=alert.run_id,
+        alert=alert,
+    )
+
+
+def _alert_event(alert: Alert) -> NotificationEvent:
+    if alert.kind == AlertKind.AFTER_CHANGE:
+        return NotificationEvent.AFTER_CHANGE
+    return NotificationEvent.REGRESSION
 
 
 def record_failure(run: Run) -> None:

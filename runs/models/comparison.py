@@ -63,8 +63,9 @@ class AlertState(models.TextChoices):
     ACKNOWLEDGED = "acknowledged"
     INVESTIGATING = "investigating"
     FIXED = "fixed"
-    WONT_FIX = "wont_fix"
-    INVALID = "invalid"
+    WONT_FIX = "wont_fix", "Won't fix"
+    """Called *intended* after a change on purpose; see `shown_state`."""
+    INVALID = "invalid", "Not a regression"
 
 
 OPEN_ALERTS = (AlertState.UNTRIAGED, AlertState.ACKNOWLEDGED, AlertState.INVESTIGATING)
@@ -91,6 +92,21 @@ class AlertKind(models.TextChoices):
     REGRESSION = "regression"
     DRIFT = "drift"
     """A decline over several runs, each too small for a regression."""
+    AFTER_CHANGE = "after_change", "Worse after a change"
+    """A regression after a change of guidance or model on purpose, so it is not the tool's."""
+
+
+INTENDED = "intended"
+
+
+def shown_state(state: str, kind: str) -> str:
+    """Return what a state is called on pages: *intended* where what won't be fixed was changed on purpose."""
+    return INTENDED if (state, kind) == (AlertState.WONT_FIX, AlertKind.AFTER_CHANGE) else state
+
+
+def state_label(state: str, kind: str) -> str:
+    """Return a state in the words of the button that sets it."""
+    return "Intended" if shown_state(state, kind) == INTENDED else AlertState(state).label
 
 
 class Alert(models.Model):
@@ -106,7 +122,7 @@ class Alert(models.Model):
     link = models.URLField(blank=True)
     created = models.DateTimeField(default=timezone.now)
     kind = models.CharField(
-        max_length=10,
+        max_length=12,
         choices=AlertKind.choices,
         default=AlertKind.REGRESSION,
         db_default=AlertKind.REGRESSION,
@@ -140,6 +156,14 @@ class Alert(models.Model):
 
     def __str__(self) -> str:
         return f"alert {self.pk}"
+
+    @property
+    def shown_state(self) -> str:
+        return shown_state(self.state, self.kind)
+
+    @property
+    def state_label(self) -> str:
+        return state_label(self.state, self.kind)
 
 
 class Annotation(models.Model):

@@ -27,6 +27,7 @@ class NotificationEvent(models.TextChoices):
     """What a message is about."""
 
     REGRESSION = "regression", "Regression"
+    AFTER_CHANGE = "after_change", "Worse after a change of guidance or model"
     RUN_FAILED = "run_failed", "Run failed"
     ASSIGNED = "assigned", "Alert assigned"
     DIGEST = "digest", "Weekly digest"

@@ -101,6 +101,7 @@ PAGES: dict[str, Page] = {
     "alert-triage": Page("/p/tools/regressions/{alert_id}/", "runner", "POST", answers=(302,)),
     "triage-selected": Page("/p/tools/regressions/selected/", "runner", "POST", answers=(302,)),
     "alert-confirm": Page("/p/tools/regressions/{alert_id}/confirm/", "runner"),
+    "alert-revert": Page("/p/tools/regressions/{alert_id}/revert/", "author", "POST", answers=(302,)),
     "alert-evidence": Page("/p/tools/regressions/{alert_id}/evidence/", "viewer", answers=(286,)),
     "alert-details": Page("/p/tools/regressions/{alert_id}/details/", "viewer"),
     "alert-markdown": Page("/p/tools/regressions/{alert_id}/markdown/", "viewer"),

@@ -91,3 +91,11 @@ def test_what_a_page_answers_is_seen_at_once(page: Page, live_server: Any, as_ad
             assert_seen(page, lead)
             assert box and box["y"] + box["height"] <= height
             assert box["x"] + box["width"] * 2 / 3 >= 0 and box["x"] + box["width"] <= width
+        page.goto(f"{address}regressions/")
+        card = page.get_by_role("article").first
+        strips = card.get_by_role("list", name="What broke in run").get_by_role("img")
+        assert strips.count() == 6
+        assert_seen(page, *strips.all(), card.get_by_text("comparable scenarios worse").first)
+        if width == 1280:
+            buttons = [card.get_by_role("button", name=name) for name in ("Acknowledge", "Not a regression")]
+            assert_seen(page, *buttons, card.get_by_role("link", name="Confirm…"))

@@ -42,6 +42,12 @@ def card(page: Page, alert: Alert) -> Any:
     return page.locator(f"#alert-{alert.pk}")
 
 
+def opened(page: Page, alert: Alert) -> Any:
+    own = card(page, alert)
+    own.get_by_text("2 scenarios, triage").click()
+    return own
+
+
 def test_keys_move_acknowledge_and_lead_to_the_confirmation(
     queue: Page, alerts: list[Alert], complaints: list[str]
 ) -> None:
@@ -77,10 +83,10 @@ def test_letters_that_are_typed_do_nothing_else(queue: Page, alerts: list[Alert]
 
 
 def test_the_assignee_follows_at_once(queue: Page, alerts: list[Alert]) -> None:
-    own = card(queue, alerts[0])
+    own = opened(queue, alerts[0])
     own.get_by_label("Note").fill("A new flag.")
     own.get_by_label("Assignee").select_option("ada")
-    expect(own.locator("header")).to_contain_text(re.compile(r"Assignee\s+ada"))
+    expect(own).to_contain_text(re.compile(r"Assignee\s+ada"))
     expect(own.get_by_text("✓ Saved.")).to_be_visible()
     alerts[0].refresh_from_db()
     assert (str(alerts[0].assignee), alerts[0].note) == ("ada", "A new flag.")
@@ -96,7 +102,7 @@ def test_cards_are_compact_and_open_on_demand(queue: Page, alerts: list[Alert]) 
 
 
 def test_acknowledging_saves_what_was_typed(queue: Page, alerts: list[Alert]) -> None:
-    own = card(queue, alerts[0])
+    own = opened(queue, alerts[0])
     own.get_by_label("Note").fill("A new flag.")
     own.get_by_role("button", name="Acknowledge").click()
     expect(own.locator("header")).to_contain_text("acknowledged")
@@ -131,7 +137,7 @@ def test_the_selected_change_without_a_script(
 
 def test_a_regression_is_copied(queue: Page, alerts: list[Alert]) -> None:
     queue.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    card(queue, alerts[0]).get_by_role("link", name="Copy as Markdown").click()
+    opened(queue, alerts[0]).get_by_role("link", name="Copy as Markdown").click()
     expect(card(queue, alerts[0]).get_by_role("link", name="✓ Copied")).to_be_visible()
     copied = queue.evaluate("navigator.clipboard.readText()")
     assert copied.startswith("## Regression: Basics on local")

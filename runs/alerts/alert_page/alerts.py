@@ -3,28 +3,34 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from django.db.models import F, Q, QuerySet
+from django.db.models import F, OuterRef, Q, QuerySet, Subquery
 
 from evalhub.teams.models import Project
 from evalhub.web.csv_export import Cell, Table
 from evalhub.web.paging import Page, page_below
 from evaluators.statistics.measure_change import ChangeVerdict
 from runs.alerts.alert_filters import AlertListFilters
+from runs.alerts.triage import is_revertible
 from runs.compare.differences import FingerprintDifference, fingerprint_differences
 from runs.compare.drift import drift_sentence
+from runs.compare.intended_changes import worse_after
+from runs.compare.lost_scenarios import BrokenScenario, worst_losses
 from runs.compare.measure_changes import HEADLINE
 from runs.compare.shown_changes import ShownChange
 from runs.compare.stored_changes import change_from_json
 from runs.models import Alert, Change, Run
-from runs.models.comparison import AlertState
+from runs.models.comparison import AlertKind, AlertState
 from runs.results.digests import Digest, DigestedTrial, digests_of
 from runs.results.layer_totals import LostGate
+from scenarios.models import Upload
 
 SIZE = 10
+BROKEN_SHOWN = 3
+"""Scenarios of a card's picture."""
 MOST_TRIALS = 5
 """Trials linked per scenario of a card."""
 MOST_COUNTED = 100
@@ -79,6 +85,10 @@ class AlertCard:
     """The gate that failed most often."""
     fresh: Fresh | None = None
     """None without a confirmation."""
+    broken: tuple[BrokenScenario, ...] = ()
+    """The largest losses, as strips of the baseline and of the run."""
+    is_revertible: bool = False
+    """Whether the guidance before it can be made its suite's again."""
 
     @property
     def since(self) -> int | None:
@@ -89,6 +99,11 @@ class AlertCard:
     def drift(self) -> str:
         """Return the decline in words; empty for a regression."""
         return drift_sentence(self.alert.drift) if self.alert.drift else ""
+
+    @property
+    def after_change(self) -> str:
+        """Return the change on purpose that it followed, such as `Worse after guidance 7`; empty for another kind."""
+        return worse_after(self.alert.run) if self.alert.kind == AlertKind.AFTER_CHANGE else ""
 
 
 def count_untriaged(project: Project) -> int:
@@ -101,8 +116,10 @@ def count_untriaged(project: Project) -> int:
 
 
 def _with_runs() -> QuerySet[Alert]:
-    related = ("suite", "target", "guidance", "project", "baseline__guidance")
-    return Alert.objects.select_related("assignee", *(f"run__{name}" for name in related)).defer(
+    related = ("suite__project", "target", "guidance", "project", "baseline__guidance")
+    adopted = Upload.objects.filter(suite=OuterRef("run__suite")).order_by("-pk").values("guidance")[:1]
+    alerts = Alert.objects.select_related("assignee", *(f"run__{name}" for name in related))
+    return alerts.annotate(adopted=Subquery(adopted)).defer(
         "run__target__definition", "run__guidance__files", "run__baseline__guidance__files"
     )
 
@@ -129,13 +146,10 @@ def cards(alerts: Sequence[Alert]) -> list[AlertCard]:
     for change in _changes(keys):
         changes.setdefault(change.run_id, []).append(change)
     digests, fresh = (
-        digests_of(keys),
+        digests_of([*keys, *(each.run.baseline_id for each in alerts if each.run.baseline_id)]),
         _fresh([each.confirmation_id for each in alerts if each.confirmation_id]),
     )
-    return [
-        _card(each, changes.get(each.run_id, ()), digests.get(each.run_id, Digest()), fresh)
-        for each in alerts
-    ]
+    return [_card(each, changes.get(each.run_id, ()), digests, fresh) for each in alerts]
 
 
 def _changes(runs: Sequence[int]) -> QuerySet[Change]:
@@ -161,7 +175,10 @@ def _fresh(launches: Sequence[int]) -> dict[int, Fresh]:
     }
 
 
-def _card(alert: Alert, changes: Iterable[Change], digest: Digest, fresh: Mapping[int, Fresh]) -> AlertCard:
+def _card(
+    alert: Alert, changes: Sequence[Change], digests: Mapping[int, Digest], fresh: Mapping[int, Fresh]
+) -> AlertCard:
+    digest = digests.get(alert.run_id, Digest())
     trials: dict[int, list[DigestedTrial]] = {}
     for trial in sorted(digest.ended, key=lambda each: each.pk):
         trials.setdefault(trial.scenario, []).append(trial)
@@ -173,7 +190,17 @@ def _card(alert: Alert, changes: Iterable[Change], digest: Digest, fresh: Mappin
     baseline = alert.run.baseline
     differences = fingerprint_differences(baseline, alert.run) if baseline else []
     gate = digest.layers.lost if digest.layers else None
-    return AlertCard(alert, regressed, lost, tuple(differences), gate, fresh.get(alert.confirmation_id or 0))
+    before = digests.get(alert.run.baseline_id or 0, Digest())
+    return AlertCard(
+        alert,
+        regressed,
+        lost,
+        tuple(differences),
+        gate,
+        fresh.get(alert.confirmation_id or 0),
+        tuple(worst_losses(before, digest, BROKEN_SHOWN)),
+        is_revertible(alert, vars(alert)["adopted"]),
+    )
 
 
 def _describe_loss(change: Change, trials: Sequence[DigestedTrial]) -> Lost:
@@ -204,7 +231,7 @@ def triage_time(project: Project) -> TriageTime | None:
 COLUMNS = (
     *("alert", "state", "run", "baseline", "suite", "target", "model", "measures", "scenario"),
     *("pass_rate_before", "pass_rate_after", "since_run", "assignee", "created", "first_triaged"),
-    *("note", "link"),
+    *("note", "link", "kind"),
 )
 
 
@@ -231,5 +258,5 @@ def _row(card: AlertCard, lost: Lost | None) -> tuple[Cell, ...]:
         *(alert.pk, alert.state, run.pk, run.baseline_id, run.suite.slug, run.target.name, run.model),
         *(" ".join(each.change.rule.name for each in card.regressed), *scenario),
         *(alert.assignee.get_username() if alert.assignee else None, alert.created),
-        *(alert.first_triaged, alert.note, alert.link),
+        *(alert.first_triaged, alert.note, alert.link, alert.kind),
     )

@@ -12,6 +12,9 @@ from runs.alerts.alert_filters import NOBODY
 from runs.models import Alert
 from runs.models.comparison import AlertState
 
+TITLES = {each.value: each.label for each in AlertState} | {AlertState.WONT_FIX.value: "Won't fix, intended"}
+"""The states of any alert; that of one alert is `Alert.state_label`."""
+
 
 class AlertForm(forms.Form):
     """An alert's triage: only what was edited is saved."""
@@ -79,7 +82,7 @@ def _form_text(value: Any) -> str:
 class BulkForm(forms.Form):
     """A change of several alerts; empty fields stay as they are."""
 
-    state = forms.ChoiceField(choices=[("", "Keep state"), *AlertState.choices], required=False)
+    state = forms.ChoiceField(choices=[("", "Keep state"), *TITLES.items()], required=False)
     assignee = forms.ChoiceField(required=False)
 
     def __init__(self, members: Mapping[str, Any], data: QueryDict | None = None) -> None:

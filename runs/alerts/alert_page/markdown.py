@@ -18,7 +18,7 @@ def alert_as_markdown(card: AlertCard, host: str) -> str:
     address = f"{host}{run.get_absolute_url()}"
     model = f" with {_plain(run.model)}" if run.model else ""
     parts = [
-        f"## {'Drift' if card.drift else 'Regression'}: {_plain(run.suite.name)} on {_plain(run.target.name)}{model}, [run {run.pk}]({address})",
+        f"## {_plain(_kind(card))}: {_plain(run.suite.name)} on {_plain(run.target.name)}{model}, [run {run.pk}]({address})",
         _evidence(card),
         "\n".join(f"- {_change(each)}" for each in card.regressed),
         _table(card.lost),
@@ -29,6 +29,10 @@ def alert_as_markdown(card: AlertCard, host: str) -> str:
         _plain(alert.note),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _kind(card: AlertCard) -> str:
+    return "Drift" if card.drift else card.after_change or "Regression"
 
 
 def _evidence(card: AlertCard) -> str:

@@ -27,23 +27,18 @@ from runs.alerts.alert_filters import (
     alert_counts,
 )
 from runs.alerts.alert_page.alerts import AlertCard, alert_card, alert_page, regression_table, triage_time
-from runs.alerts.alert_page.forms import AlertForm, BulkForm
+from runs.alerts.alert_page.buttons import buttons_of
+from runs.alerts.alert_page.forms import TITLES, AlertForm, BulkForm
 from runs.alerts.alert_page.markdown import alert_as_markdown
-from runs.alerts.triage import triage, triage_all
-from runs.errors import Unconfirmable
+from runs.alerts.triage import revert_guidance, triage, triage_all
+from runs.compare.intended_changes import guidance_words
+from runs.errors import Unconfirmable, Unrevertable
 from runs.launch.confirmation import plan_confirmation, start_confirmation
-from runs.models import Alert
+from runs.models import Alert, Run
 from runs.models.comparison import AlertState, Evidence
 from runs.results.address_filters import no_match
 
-TITLES = {
-    AlertState.UNTRIAGED: "Untriaged",
-    AlertState.ACKNOWLEDGED: "Acknowledged",
-    AlertState.INVESTIGATING: "Investigating",
-    AlertState.FIXED: "Fixed",
-    AlertState.WONT_FIX: "Won't fix",
-    AlertState.INVALID: "Not a regression",
-}
+RIGHTS = ("triage", "run", "upload")
 
 
 @require_safe
@@ -57,8 +52,8 @@ def regressions(request: ProjectRequest) -> HttpResponseBase:
     counts = alert_counts(project, filters)
     members = members_of(project)
     page, cards = alert_page(project, state, filters, request.GET.get("before", ""))
-    # Only one card is drawn with its details, by default the first; the others load theirs.
-    opened = key_of(request.GET.get("open", "")) or next((card.alert.pk for card in cards), None)
+    # Only one card is drawn with its details; the others load theirs.
+    opened = key_of(request.GET.get("open", ""))
     chips = active_alert_filters(filters, state, counts)
     context = {
         **_tabs(project, request.GET, counts),
@@ -96,18 +91,13 @@ def _tabs(project: Project, query: QueryDict, counts: AlertCounts | None = None)
     """Return the tabs with their numbers of matching alerts, and the one that is shown."""
     filters = AlertListFilters.of(query)
     counts = counts or alert_counts(project, filters)
-    tabs = [
-        (each.value, title, counts.matching[each], filters.query(each.value))
-        for each, title in TITLES.items()
-    ]
+    tabs = [(value, title, counts.matching[value], filters.query(value)) for value, title in TITLES.items()]
     return {"tabs": tabs, "state": _state(query)}
 
 
 def _rights(request: ProjectRequest) -> dict[str, Any]:
-    return {
-        "may_triage": request.access.may("triage"),
-        "may_run": request.access.may("run"),
-    }
+    rights = [action for action in RIGHTS if request.access.may(action)]
+    return {"may_triage": "triage" in rights, "buttons_of": lambda card: buttons_of(card, rights)}
 
 
 def _assignees(members: Mapping[str, Any], selected: str) -> list[tuple[str, str]]:
@@ -154,7 +144,7 @@ def alert_triage(request: ProjectRequest, pk: int) -> HttpResponse:
             request, "alerts/regressions/_alert.html", context, status=200 if form.is_valid() else 422
         )
     if form.is_valid():
-        messages.success(request, f"Alert {pk} is {card.alert.get_state_display().lower()}.")
+        messages.success(request, f"Alert {pk}: {card.alert.state_label.lower()}.")
     for errors in form.errors.values():
         for error in errors:
             messages.error(request, str(error))
@@ -219,6 +209,31 @@ def alert_confirm(request: ProjectRequest, pk: int) -> HttpResponse:
         problem = str(error)
     return render(
         request, "alerts/regressions/confirm.html", {"card": card, "plan": plan, "problem": problem}
+    )
+
+
+@require_POST
+@project_page("upload")
+def alert_revert(request: ProjectRequest, pk: int) -> HttpResponse:
+    """Make the guidance before the alert's the suite's again."""
+    project = request.access.project
+    card = find_card(project, pk)
+    try:
+        in_files = revert_guidance(card.alert, by=request.user)
+    except Unrevertable as error:
+        messages.error(request, str(error))
+    else:
+        messages.success(request, _reverted_sentence(card.alert.run, in_files=in_files))
+    return redirect(f"{reverse('regressions', args=[project.slug])}?state={card.alert.state}#alert-{pk}")
+
+
+def _reverted_sentence(run: Run, *, in_files: bool) -> str:
+    guidance = run.baseline.guidance if run.baseline else None
+    has = f"{run.suite.name} has {guidance_words(guidance)} again."
+    if in_files:
+        return f"{has} Change its files elsewhere, too, such as in a repository."
+    return (
+        f"{has} Its files still have {guidance_words(run.guidance)}: the next upload of them brings it back."
     )
 
 

@@ -11,9 +11,10 @@ from django.db import transaction
 from evalhub.teams.models import AuditEvent, Project
 from evaluators.statistics.measure_change import ChangeVerdict
 from runs.alerts.notifications.messages import NotificationMessage, absolute
+from runs.compare.intended_changes import worse_after
 from runs.db.outbox import record_event
 from runs.models import Alert, Channel, Notification, Run
-from runs.models.comparison import AlertState
+from runs.models.comparison import AlertKind, AlertState
 from runs.models.notification import NotificationEvent
 from runs.models.run import RunState
 
@@ -33,6 +34,11 @@ class WeekInProject:
     opened: list[Alert] = field(default_factory=list)
     closed: int = 0
     still_open: int = 0
+
+    @property
+    def after_change(self) -> int:
+        """How many opened alerts are about a change of guidance or model, not about the tool."""
+        return sum(each.kind == AlertKind.AFTER_CHANGE for each in self.opened)
 
     @property
     def has_news(self) -> bool:
@@ -78,7 +84,7 @@ def summarize_week(project: Project, monday: datetime) -> WeekInProject:
     ended = list(runs.filter(state=RunState.FINISHED).values_list("outcome", "verdict"))
     alerts = Alert.objects.filter(project=project)
     opened = alerts.filter(created__gte=monday, created__lt=until).select_related(
-        "run__suite", "run__target", "run__project"
+        "run__suite", "run__target", "run__project", "run__guidance", "run__baseline"
     )
     triaged = AuditEvent.objects.filter(project=project, action="alert.triage", at__gte=monday, at__lt=until)
     return WeekInProject(
@@ -102,7 +108,7 @@ def digest_message(project: Project, week: WeekInProject) -> NotificationMessage
     title = f"Week {week.monday:%-d %b} to {last:%-d %b %Y}: {project.name}"
     lines = [
         _runs(week),
-        f"{_count(len(week.opened), 'regression')} opened, {week.closed} closed, {week.still_open} open now.",
+        _alerts(week),
         *_list_opened(week.opened),
     ]
     if week.verdicts:
@@ -114,7 +120,12 @@ def digest_message(project: Project, week: WeekInProject) -> NotificationMessage
         "to": last.date().isoformat(),
         "runs": dict(week.outcomes),
         "verdicts": dict(week.verdicts),
-        "regressions": {"opened": len(week.opened), "closed": week.closed, "open": week.still_open},
+        "regressions": {
+            "opened": len(week.opened) - week.after_change,
+            "after_change": week.after_change,
+            "closed": week.closed,
+            "open": week.still_open,
+        },
     }
     return NotificationMessage(
         title, lines, absolute(project.get_absolute_url()), [["Project", project.name]], data
@@ -127,9 +138,20 @@ def _runs(week: WeekInProject) -> str:
     return f"{total} finished: {', '.join(parts)}." if parts else f"{total} finished."
 
 
+def _alerts(week: WeekInProject) -> str:
+    opened = f"{_count(len(week.opened) - week.after_change, 'regression')} opened"
+    after = f", {week.after_change} worse after a change of guidance or model" if week.after_change else ""
+    return f"{opened}{after}, {week.closed} closed, {week.still_open} open now."
+
+
+def _words(alert: Alert) -> str:
+    state = alert.state_label
+    return f"{worse_after(alert.run)}, {state}" if alert.kind == AlertKind.AFTER_CHANGE else state
+
+
 def _list_opened(alerts: list[Alert]) -> list[str]:
     shown = [
-        f"- {alert.run.suite.name} on {alert.run.target.name}, run {alert.run_id} ({alert.get_state_display()}): "
+        f"- {alert.run.suite.name} on {alert.run.target.name}, run {alert.run_id} ({_words(alert)}): "
         f"{absolute(alert.run.get_absolute_url())}"
         for alert in alerts[:MOST_LINES]
     ]

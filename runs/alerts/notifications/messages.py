@@ -12,6 +12,7 @@ from evaluators.redaction import redact_patterns
 from evaluators.statistics.measure_change import ChangeVerdict, MeasureChange
 from evaluators.statistics.verdict_sentences import explanation, interval, scenarios_worse, size
 from runs.compare.drift import drift_sentence
+from runs.compare.intended_changes import change_words, worse_after
 from runs.compare.measure_changes import HEADLINE
 from runs.compare.old_side import old_side_words
 from runs.compare.stored_changes import stored_changes
@@ -63,7 +64,7 @@ def absolute(path: str) -> str:
 
 
 def _run(notification: Notification) -> Run:
-    runs = Run.objects.select_related("project", "suite", "target")
+    runs = Run.objects.select_related("project", "suite", "target", "guidance", "baseline")
     run = runs.filter(pk=notification.run_id or 0).first()
     if run is None:
         raise NothingToSay("The run was deleted before this was sent.")
@@ -111,7 +112,9 @@ def _regression(alert: Alert, run: Run) -> NotificationMessage:
         for change in changes
     ]
     confirmed = alert.evidence == Evidence.CONFIRMED
-    title = f"{'Confirmed' if confirmed else 'Suspected'} regression: {run.suite.name} on {run.target.name}, run {run.pk}"
+    is_intended = alert.kind == AlertKind.AFTER_CHANGE
+    what = worse_after(run) if is_intended else f"{'Confirmed' if confirmed else 'Suspected'} regression"
+    title = f"{what}: {run.suite.name} on {run.target.name}, run {run.pk}"
     proof = {
         Evidence.CONFIRMED: "confirmed by fresh trials",
         Evidence.NOT_CONFIRMED: "could not be confirmed",
@@ -125,6 +128,7 @@ def _regression(alert: Alert, run: Run) -> NotificationMessage:
     data = {
         **_data(run),
         "alert": alert.pk,
+        **({"changed": change_words(run.baseline, run)} if is_intended else {}),
         "suspected": not confirmed,
         "evidence": alert.evidence,
         "measures": measures,

@@ -14,6 +14,7 @@ from evalhub.lib.numbers import counted, percent
 from evalhub.teams.models import Project
 from evalhub.web.line_chart import LineOfRuns, draw_small_line
 from runs.compare.differences import FingerprintDifference, fingerprint_differences
+from runs.compare.intended_changes import change_words
 from runs.compare.line_pictures import DrawnRun, draw_large, line_of_runs
 from runs.compare.lost_scenarios import BrokenScenario, worst_losses
 from runs.models import Alert, Run
@@ -75,6 +76,11 @@ class Line:
     def answer(self) -> RunAnswer:
         return self.latest.answer
 
+    @property
+    def is_after_change(self) -> bool:
+        """Whether it regressed after a change of guidance, model or judge, so that this isn't the tool's."""
+        return self.answer is RunAnswer.REGRESSED and self.latest.run.configuration_changed
+
     @cached_property
     def chart(self) -> LineOfRuns | None:
         """What its picture shows; None where no trial of the newest run passed or failed."""
@@ -102,6 +108,8 @@ class WorseCard:
     """When the first run of the regression ran."""
     alert: Alert | None
     """Open, if there is one."""
+    after: str
+    """The change on purpose that it followed, such as `after guidance 7`; empty if it is the tool's."""
 
 
 @dataclass(frozen=True)
@@ -129,10 +137,15 @@ class HomeLines:
     def title(self) -> str:
         """Say in a sentence whether anything got worse."""
         worse, of = self._number(RunAnswer.REGRESSED), len(self.lines)
+        changed = sum(line.is_after_change for line in self.lines)
+        after = " after a change on purpose"
         if of == 1 and worse:
-            return "The only line is worse"
+            return f"The only line is worse{after if changed else ''}"
+        if worse > changed:
+            more = f", {_word(changed).lower()} more{after}" if changed else ""
+            return f"{_said_worse(worse - changed, of)}{more}"
         if worse:
-            return f"{_word(worse)} of {_word(of).lower()} lines {'is' if worse == 1 else 'are'} worse"
+            return f"{_said_worse(worse, of)}{after}"
         if self._number(RunAnswer.AS_BEFORE) < of:
             return "No line is known to be worse"
         return "The only line is as before" if of == 1 else f"All {_word(of).lower()} lines are as before"
@@ -158,6 +171,10 @@ class HomeLines:
 
     def _number(self, *answers: RunAnswer) -> int:
         return sum(line.answer in answers for line in self.lines)
+
+
+def _said_worse(worse: int, of: int) -> str:
+    return f"{_word(worse)} of {_word(of).lower()} lines {'is' if worse == 1 else 'are'} worse"
 
 
 def _word(number: int) -> str:
@@ -209,4 +226,5 @@ def _card(
         tuple(fingerprint_differences(run.baseline, run)) if run.baseline else (),
         (first or run).finished,
         alert,
+        change_words(run.baseline, run) if run.configuration_changed else "",
     )

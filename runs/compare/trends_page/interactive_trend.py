@@ -38,7 +38,7 @@ def interactive_figure(
 
 
 def _line(series: TrendSeries, runs: Sequence[TrendRun]) -> Figure:
-    own = [runs[value.at] for value in series.values]
+    own = [(runs[value.at], value.at in series.regressed) for value in series.values]
     return {
         "type": "scatter",
         "mode": "lines+markers",
@@ -47,11 +47,11 @@ def _line(series: TrendSeries, runs: Sequence[TrendRun]) -> Figure:
         "role": "new",
         "marker": {
             "symbol": [
-                "triangle-down" if run.regressed else "circle-open" if run.is_experiment else "circle"
-                for run in own
+                "triangle-down" if regressed else "circle-open" if run.is_experiment else "circle"
+                for run, regressed in own
             ],
-            "size": [11 if run.regressed else 7 for run in own],
-            "color": ["bad" if run.regressed else "new" for run in own],
+            "size": [11 if regressed else 7 for _, regressed in own],
+            "color": ["bad" if regressed else "new" for _, regressed in own],
             "opacity": 1,
         },
     }

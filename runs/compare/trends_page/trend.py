@@ -101,8 +101,11 @@ def draw_small(series: TrendSeries, runs: Sequence[TrendRun]) -> SafeString:
     parts = [head, floor, *_band(series.values, plot), *_line(series.values, plot)]
     parts += _steps(series, plot, has_sizes=False)
     for value in series.values:
-        if runs[value.at].regressed or value is series.values[-1]:
-            parts.append(_dot(runs[value.at], plot.x(value.at), plot.y(value.value), 2.6))
+        if value.at in series.regressed or value is series.values[-1]:
+            regressed = value.at in series.regressed
+            parts.append(
+                _dot(runs[value.at], plot.x(value.at), plot.y(value.value), 2.6, regressed=regressed)
+            )
     return mark_safe("".join([*parts, "</svg>"]))  # noqa: S308
 
 
@@ -163,11 +166,12 @@ def _points(
     for value, text in zip(series.values, point_texts(series, words), strict=True):
         run, x, y = runs[value.at], plot.x(value.at), plot.y(value.value)
         yield f'<a class="point" href="../runs/{run.pk}/" tabindex="-1" data-run="{run.pk}"><title>{escape(text)}</title>'
-        yield f'<circle class="hit" cx="{x:g}" cy="{y:g}" r="{reach:.1f}"/>{_dot(run, x, y, radius)}</a>'
+        yield f'<circle class="hit" cx="{x:g}" cy="{y:g}" r="{reach:.1f}"/>'
+        yield _dot(run, x, y, radius, regressed=value.at in series.regressed) + "</a>"
 
 
-def _dot(run: TrendRun, x: float, y: float, radius: float) -> str:
-    if run.regressed:
+def _dot(run: TrendRun, x: float, y: float, radius: float, *, regressed: bool) -> str:
+    if regressed:
         return f'<path class="dot is-regressed" d="M{x - 5:g} {y - 4:g}h10l-5 9z"/>'
     look = "dot is-experiment" if run.is_experiment else "dot"
     return f'<circle class="{look}" cx="{x:g}" cy="{y:g}" r="{radius:g}"/>'

@@ -26,7 +26,7 @@ def run_words(run: TrendRun) -> RunWords:
     """Return the words of a run's points."""
     more = []
     if run.regressed:
-        more.append(f"regressed, alert {run.alert.replace('_', ' ')}" if run.alert else "regressed")
+        more.append(f"run regressed, alert {run.alert.lower()}" if run.alert else "run regressed")
     if run.is_experiment:
         more.append("experiment")
     return RunWords(

@@ -30,6 +30,7 @@ from runs.compare.aa_pairs import aa_rates
 from runs.compare.baselines import set_baseline, unset_baseline
 from runs.compare.comparison import compare_with_baseline, incomparable
 from runs.compare.differences import fingerprint_parts
+from runs.compare.intended_changes import worse_after
 from runs.compare.old_side import shown_old_side
 from runs.compare.shown_changes import ShownVerdict, shown_verdict
 from runs.compare.stored_changes import stored_changes
@@ -39,6 +40,7 @@ from runs.errors import RequestError
 from runs.exchange.imports.removing_sessions import sessions_without_tool
 from runs.labels import waiting_message
 from runs.models import Alert, Baseline, Run, Trial
+from runs.models.comparison import AlertKind
 from runs.models.run import RunState, Trigger
 from runs.results.digests import Digest, DigestedTrial
 from runs.results.find_run import find_shown_run
@@ -123,11 +125,18 @@ def run_detail(request: ProjectRequest, pk: int) -> HttpResponseBase:
         "passing_without_agent": passing_without_agent(run) if vars(run)["has_no_agent_seals"] else [],
         "may_triage": request.access.may("triage"),
         "may_confirm": request.access.may("run"),
-        "alert": getattr(run, "alert", None),
+        **_alert(run),
         "confirms": confirmed_run(run),
         **(_again(run, rows) if request.access.may("run") else {}),
     }
     return render(request, "results/run/run.html", context)
+
+
+def _alert(run: Run) -> dict[str, Any]:
+    """Return the run's alert, and of one after a change what it is called."""
+    alert: Alert | None = getattr(run, "alert", None)
+    is_intended = alert is not None and alert.kind == AlertKind.AFTER_CHANGE
+    return {"alert": alert, "after_change": worse_after(run) if is_intended else ""}
 
 
 def _compare_with_line(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from evaluators.statistics.line_members import AlertDecision, LineRun, members_after
@@ -78,10 +80,18 @@ def test_an_improvement_joins_a_young_line():
 
 
 def test_a_configuration_that_was_changed_on_purpose_begins_a_line():
-    assert members_after([*STEADY, *runs("regressed", first=7, is_other=True)]).newest == [7]
+    (worse,) = runs("regressed", first=7, is_other=True)
+    assert members_after([*STEADY, replace(worse, decision=None)]).newest == [7]
     assert members_after([*STEADY, *runs("no_evidence", first=7, is_other=True)]).newest[:2] == [7, 6]
     frozen = [*STEADY, *runs("regressed", first=7), *runs("regressed", first=8, is_other=True)]
     assert members_after(frozen).since == 7
+
+
+def test_a_change_on_purpose_that_somebody_is_asked_about_freezes_the_line():
+    (worse,) = runs("regressed", first=7, is_other=True)
+    assert members_after([*STEADY, worse]).since == 7
+    intended = members_after([*STEADY, decided(worse, AlertDecision.ACCEPTED, 8.0)])
+    assert (intended.since, intended.newest) == (None, [7])
 
 
 def test_a_line_goes_on_from_what_is_known_before():

@@ -245,15 +245,17 @@ def test_the_tick_starts_and_concludes_what_a_lost_worker_left(project):
     assert alert.evidence == "confirmed"
 
 
-@pytest.mark.parametrize("part", ["model", "judge", "judge_sha256"])
-def test_another_model_or_judge_is_a_changed_configuration(project, part):
+@pytest.mark.parametrize(
+    ("part", "kinds"), [("model", ["after_change"]), ("judge", []), ("judge_sha256", [])]
+)
+def test_another_model_or_judge_is_a_changed_configuration(project, part, kinds):
     alert = regressed(project)
     run, baseline = alert.run, alert.run.baseline
     for each, value in ((baseline, "one"), (run, "two")):
         each.fingerprint[part] = value
         each.save()
     compare_with_baseline(run)
-    assert (run.configuration_changed, Alert.objects.exists()) == (True, False)
+    assert (run.configuration_changed, list(Alert.objects.values_list("kind", flat=True))) == (True, kinds)
 
 
 BUDGET_REACHED = "The budget was reached before the fresh trials could decide."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runs.models import Alert, Run
+from runs.models import Alert, Change, Measure, Run
 from scenarios.models import ScenarioVersion
 from tests.builders import (
     close,
@@ -106,6 +106,29 @@ def test_a_regressed_run_names_its_alert_on_its_point(signed_in, version):
     page = parse(signed_in().get("/p/tools/trends/?measure=trial/pass"))
     assert ["regressed, alert untriaged" in point for point in charts(page)["Pass rate"]] == [False, True]
     assert "regressed" in page.table("Values").rows[0].text
+
+
+def test_only_the_measure_that_regressed_is_marked(signed_in, version):
+    runs = history(version, "pass", "fail")
+    Run.objects.filter(pk=runs[1].pk).update(verdict="regressed")
+    for measure in Measure.objects.filter(layer="trial", name__in=("pass", "seconds")):
+        verdict = "regressed" if measure.name == "pass" else "no_evidence"
+        Change.objects.create(run=runs[1], baseline=runs[0], measure=measure, verdict=verdict)
+    drawn = parse(signed_in().get("/p/tools/trends/")).all("figure")
+    marked = [len(figure.all("svg .dot.is-regressed")) for figure in drawn]
+    assert sum(marked) == 1
+    assert marked[0] == 1
+
+
+def test_a_pass_rate_whose_scenarios_broke_is_marked(signed_in, version):
+    runs = history(version, "pass", "fail")
+    Run.objects.filter(pk=runs[1].pk).update(verdict="regressed")
+    (rate,) = Measure.objects.filter(layer="trial", name="pass")
+    Change.objects.create(
+        run=runs[1], baseline=runs[0], measure=rate, verdict="no_evidence", detail={"broke": ["create"]}
+    )
+    page = parse(signed_in().get("/p/tools/trends/?measure=trial/pass"))
+    assert len(page.all("svg .dot.is-regressed")) == 1
 
 
 def test_the_baseline_of_the_newest_run_is_drawn(signed_in, version):

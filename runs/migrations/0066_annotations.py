@@ -9,7 +9,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('runs', '0001_squashed_0064'),
+        ('runs', '0065_alerts_after_changes'),
         ('scenarios', '0001_squashed_0006'),
         ('teams', '0012_confirmation_limit'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
