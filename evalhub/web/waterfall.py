@@ -7,18 +7,18 @@ from html import escape
 
 from django.utils.safestring import SafeString, mark_safe
 
-MOST_TICKS = 7
+TICKS_SHOWN = 7
 HEIGHT = 14
 _STEPS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21600, 86400)
 
 
 def tick_step(length: float, *, whole: bool = False) -> float:
-    """Return the distance of the ticks on an axis: a round one, of which at most `MOST_TICKS` fit in its length.
+    """Return the distance of the ticks on an axis: a round one, of which at most `TICKS_SHOWN` fit in its length.
 
     Both are in seconds; a `whole` axis counts things, so that the distance is at least 1.
     """
     steps = (each for each in _STEPS if each >= 1) if whole else iter(_STEPS)
-    return next((each for each in steps if length / each <= MOST_TICKS), length / MOST_TICKS)
+    return next((each for each in steps if length / each <= TICKS_SHOWN), length / TICKS_SHOWN)
 
 
 def tick_places(start: float, end: float, step: float) -> list[float]:

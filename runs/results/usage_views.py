@@ -48,7 +48,7 @@ SUBCOMMAND_COLUMNS = (
         "unknown",
     ),
 )
-MOST_CONFUSED = 2
+CONFUSED_SHOWN = 2
 """Confusions beside a subcommand; all are in their table."""
 COMPARISONS = (
     (Comparison.BASELINES.value, "baselines"),
@@ -98,7 +98,7 @@ class DrawnSubcommand(NamedTuple):
 
 
 def _drawn(row: UsageRow, found: SubcommandUsage) -> DrawnSubcommand:
-    confused = found.confused_at(row.name)[:MOST_CONFUSED]
+    confused = found.confused_at(row.name)[:CONFUSED_SHOWN]
     halves = [_half(row.counts)]
     words = _words(row.counts)
     if found.compared:
