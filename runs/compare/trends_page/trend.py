@@ -83,7 +83,7 @@ class _Scale:
 
 def show_value(series: TrendSeries, value: float) -> str:
     """Return a value in its unit; rates in percent."""
-    return numbers.percent(value) if series.unit == "rate" else numbers.measured(value, series.unit)
+    return numbers.measured(value, series.unit)
 
 
 def show_difference(series: TrendSeries, change: float) -> str:
