@@ -24,6 +24,11 @@ def points(value: float | None) -> str:
     return f"± {value * 100:.0f} pts" if value < 1 else "none"
 
 
+def in_points(change: float | None) -> str:
+    """Return how far a rate, 0 to 1, changed in whole percentage points, without a sign."""
+    return UNMEASURED if change is None else f"{abs(change) * 100:.0f} pts"
+
+
 def decimals(value: float | None, places: int = 2) -> str:
     """Return a number with fixed decimals, so that columns align."""
     if value is None:
@@ -39,22 +44,24 @@ def integer(value: float | None) -> str:
 
 
 def money(value: float | None) -> str:
-    """Return US dollars: with cents from one dollar up, with as many decimals as needed below."""
+    """Return US dollars: with cents from ten cents up, below with two significant digits."""
     if value is None:
         return UNMEASURED
-    if value == 0 or value >= 0.995:
+    if value == 0 or value >= 0.0995:
         return f"${decimals(value)}"
-    return f"${value:.3f}" if value >= 0.0005 else "<$0.001"
+    if value < 0.001:
+        return "<$0.001"
+    return f"${value:.3f}" if value >= 0.00995 else f"${value:.4f}"
 
 
 def duration(seconds: float | None) -> str:
-    """Return a duration of seconds in the two units that matter."""
+    """Return a duration of seconds with two significant digits, from minutes on in the two units that matter."""
     if seconds is None:
         return UNMEASURED
     if 0 < seconds < 0.0995:
         return f"{seconds * 1000:.0f} ms" if seconds >= 0.001 else "<1 ms"
-    if seconds < 10:
-        return f"{seconds:.1f} s"
+    if seconds < 9.95:
+        return f"{seconds:.2f} s" if 0 < seconds < 0.995 else f"{seconds:.1f} s"
     if seconds < 99.5:
         return f"{seconds:.0f} s"
     minutes, rest = divmod(round(seconds), 60)
@@ -82,7 +89,16 @@ def measured(value: float | None, unit: str) -> str:
         return duration(value)
     if unit == "tokens":
         return integer(value)
+    if unit in ("rate", "ratio"):
+        return percent(value)
     return decimals(value, 1) if unit in ("commands", "calls") else decimals(value)
+
+
+def measured_change(change: float | None, unit: str) -> str:
+    """Return the size of a change in the manner of its measure's unit: rates change by points."""
+    if change is None or unit in ("rate", "ratio"):
+        return in_points(change)
+    return measured(abs(change), unit)
 
 
 NOTHING, MINUTE, HOUR, HALF_A_DAY = timedelta(), timedelta(minutes=1), timedelta(hours=1), timedelta(hours=12)

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Sequence
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
+from evalhub.lib.numbers import percent
+
 OUTCOMES = {"pass": "passed", "fail": "failed", "error": "error", "none": "not run", "running": "running"}
 INTERVAL_WIDTH = 110
 SPARK_WIDTH, SPARK_HEIGHT = 168, 30
@@ -47,6 +49,8 @@ def interval(
         share = (min(max(value, start), end) - start) / (end - start)
         return f"{4 + (INTERVAL_WIDTH - 8) * share:.1f}"
 
+    # On a scale of shares the label says per cents, else the values.
+    show = percent if (start, end) == (0.0, 1.0) else "{:.3g}".format
     line = (
         mark_safe("")
         if mark is None
@@ -58,9 +62,9 @@ def interval(
         '<line class="range" x1="{}" x2="{}" y1="7" y2="7"/><circle class="point" cx="{}" cy="7" r="2.5"/></svg>',
         state,
         INTERVAL_WIDTH,
-        f"{estimate:.3g}",
-        f"{low:.3g}",
-        f"{high:.3g}",
+        show(estimate),
+        show(low),
+        show(high),
         INTERVAL_WIDTH - 2,
         line,
         x(low),
@@ -156,8 +160,8 @@ def dumbbell(before: float, after: float) -> SafeString:
         '<svg class="dumbbell" role="img" aria-label="{0} to {1}" width="120" height="14">'
         '<line class="track" x1="4" x2="116" y1="7" y2="7"/><line class="move" x1="{2}" x2="{3}" y1="7" y2="7"/>'
         '<circle class="old" cx="{2}" cy="7" r="3.5"/><circle class="new" cx="{3}" cy="7" r="4"/></svg>',
-        f"{before:.0%}",
-        f"{after:.0%}",
+        percent(before),
+        percent(after),
         f"{old:.1f}",
         f"{new:.1f}",
     )

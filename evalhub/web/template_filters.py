@@ -45,10 +45,10 @@ def _number(show: Callable[[Any], str]) -> Callable[[Any], str]:
     return shown
 
 
-points, integer, money, duration, file_size = map(
+points, in_points, integer, money, duration, file_size = map(
     _number,
     (
-        *(numbers.points, numbers.integer),
+        *(numbers.points, numbers.in_points, numbers.integer),
         *(numbers.money, numbers.duration, numbers.file_size),
     ),
 )
@@ -67,6 +67,11 @@ def decimals(value: Any, places: int = 2) -> str:
 def measured(value: Any, unit: str) -> str:
     """Return a value in the manner of its measure's unit."""
     return numbers.measured(_none_if_undefined(value), unit)
+
+
+def measured_change(change: Any, unit: str) -> str:
+    """Return the size of a change in the manner of its measure's unit."""
+    return numbers.measured_change(_none_if_undefined(change), unit)
 
 
 def visible(text: Any) -> str:

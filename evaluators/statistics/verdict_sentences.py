@@ -21,30 +21,29 @@ TESTS = {
 
 
 def size(change: MeasureChange, effect: float | None, *, signed: bool = True) -> str:
-    """Return an effect of the change's measure, such as `−12.5 points` or `+8 %`; a dash without one."""
+    """Return an effect of the change's measure, such as `−12 points` or `+8 %`; a dash without one."""
     if effect is None:
         return "–"
     points = effect * 100
-    amount = f"{abs(points):.1f} points" if change.rule.scale is Scale.POINTS else f"{abs(points):.0f} %"
+    amount = f"{abs(points):.0f} {'points' if change.rule.scale is Scale.POINTS else '%'}"
     if not signed:
         return amount
-    shown = round(points, 1 if change.rule.scale is Scale.POINTS else 0)
+    shown = round(points)
     sign = "±" if shown == 0 else (MINUS if shown < 0 else "+")
     return f"{sign}{amount}"
 
 
 def interval(change: MeasureChange) -> str:
-    """Return the effect's 95 % interval, such as `−30.1 to +5.2`; empty without one, or where nothing varied."""
+    """Return the effect's 95 % interval, such as `−30 to +5`; empty without one, or where nothing varied."""
     if change.lower is None or change.upper is None or change.lower == change.upper:
         return ""
-    digits = 1 if change.rule.scale is Scale.POINTS else 0
-    low, high = (_with_sign(each * 100, digits) for each in (change.lower, change.upper))
+    low, high = (_with_sign(each * 100) for each in (change.lower, change.upper))
     return f"{low} to {high}{'' if change.rule.scale is Scale.POINTS else ' %'}"
 
 
-def _with_sign(value: float, digits: int) -> str:
-    sign = MINUS if round(value, digits) < 0 else "+"
-    return f"{sign}{abs(value):.{digits}f}"
+def _with_sign(value: float) -> str:
+    sign = MINUS if round(value) < 0 else "+"
+    return f"{sign}{abs(value):.0f}"
 
 
 def scenarios_worse(change: MeasureChange) -> str:

@@ -1,9 +1,10 @@
-"""Pair tool calls with their results."""
+"""Pair tool calls with their results, and say when they ran."""
 
 from __future__ import annotations
 
 from collections import OrderedDict, deque
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
 from msgspec import Struct
 
@@ -37,6 +38,44 @@ class Call(Struct, gc=False):
         if (code := result.exit_code) is None:
             code = _code(call) if result.success is None else int(not result.success)
         return 1 if code is None and result.type == "error" else code
+
+    def times(self) -> tuple[float | None, float | None]:
+        """Return when it began, in seconds since 1970, and how many seconds it took; None for what is not known.
+
+        What its recorder says of its length counts before the timestamps of the call and its result.
+        """
+        call, result = self.event, self.result
+        began = epoch_seconds(call.timestamp)
+        ended = epoch_seconds(result.timestamp) if result else None
+        seconds = call.seconds if call.seconds is not None or result is None else result.seconds
+        if began is None:
+            return (None if ended is None or seconds is None else ended - seconds), seconds
+        if seconds is None and ended is not None:
+            seconds = max(0.0, ended - began)
+        return began, seconds
+
+
+_LATEST = 1e11
+"""Later numbers are milliseconds: as seconds, it is the year 5138."""
+
+
+def epoch_seconds(timestamp: str | None) -> float | None:
+    """Return an event's timestamp in seconds since 1970; None for a missing or unreadable one.
+
+    It is ISO 8601, in UTC where it has no offset, or a number of seconds or milliseconds.
+    """
+    if not timestamp:
+        return None
+    try:
+        if timestamp[4:5] == "-":
+            moment = datetime.fromisoformat(timestamp.strip())
+            return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+        number = float(timestamp)
+    except (ValueError, OverflowError):
+        return None
+    if not 0 <= number < _LATEST * 1000:
+        return None
+    return number / 1000 if number > _LATEST else number
 
 
 def _code(event: Event) -> int | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
 
 from msgspec import Struct
 
@@ -41,16 +40,14 @@ class RecordingStep(Struct, frozen=True):
 def recording_steps(transcript: Transcript) -> list[RecordingStep]:
     """Return the calls in order, redacted; times are those of the events where they are known."""
     found: list[RecordingStep] = []
-    clock, first = 0.0, None
+    clock: float = 0.0
+    first: float | None = None
     for number, call in enumerate(calls(transcript.events), start=1):
-        began, ended = _moment(call.event.timestamp), _moment(call.result.timestamp if call.result else None)
-        first = first or began
-        if began and first and _is_same_kind(began, first):
-            clock = max(clock, (began - first).total_seconds())
-        seconds = call.result.seconds if call.result and call.result.seconds is not None else None
-        if seconds is None and began and ended and _is_same_kind(began, ended):
-            seconds = max(0.0, (ended - began).total_seconds())
-        seconds = _RUNS if seconds is None else seconds
+        began, took = call.times()
+        if began is not None:
+            first = began if first is None else first
+            clock = max(clock, began - first)
+        seconds = _RUNS if took is None else took
         found.append(_step(number, round(clock, 3), call, round(seconds, 3)))
         clock += seconds + _PAUSE
     return found
@@ -109,15 +106,3 @@ def _shorten(text: str) -> str:
 def _plain(text: str) -> str:
     """Return a text without secrets and without what a terminal would act on."""
     return _CONTROLS.sub("", without_ansi(redact_patterns(text)).replace("\r\n", "\n")).rstrip("\n")
-
-
-def _moment(text: str | None) -> datetime | None:
-    try:
-        return datetime.fromisoformat((text or "").replace("Z", "+00:00"))
-    except ValueError:
-        return None
-
-
-def _is_same_kind(one: datetime, other: datetime) -> bool:
-    """Return whether two moments can be compared: both or neither have a time zone."""
-    return (one.tzinfo is None) == (other.tzinfo is None)

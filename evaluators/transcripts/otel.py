@@ -85,6 +85,7 @@ def _span(raw: Mapping[str, Json]) -> Span:
         id=str(own_id) if own_id is not None else None,
         name=str(raw.get("name") or ""),
         began=_time(began),
+        ended=_time(raw.get("endTimeUnixNano", raw.get("end_time_unix_nano", raw.get("end_time")))),
         attributes=attributes(raw.get("attributes")),
         failed=code in (2, "2", "ERROR", "STATUS_CODE_ERROR", "Error"),
         failure=str(status.get("message") or status.get("description") or ""),
@@ -92,7 +93,7 @@ def _span(raw: Mapping[str, Json]) -> Span:
 
 
 def _time(value: Json) -> str:
-    """Return when a span began as ISO 8601, empty where it does not say."""
+    """Return when a span began or ended as ISO 8601, empty where it does not say."""
     text = str(value) if isinstance(value, int | str) else ""
     if text.isdigit():
         moment = datetime.fromtimestamp(int(text[:19]) / 1e9, UTC)
@@ -123,7 +124,8 @@ def _tool_events(span: Span) -> Iterator[Event]:
     yield Event("tool_call", id, name, shell_command(name, input), input, timestamp=span.began or None)
     kind: EventType = "error" if failed else "tool_result"
     text = (span.failure or str(has.get("error.type") or "failed")) if failed else None
-    yield Event(kind, id, name, output=output, text=text, success=not failed, timestamp=span.began or None)
+    ended = span.ended or None
+    yield Event(kind, id, name, output=output, text=text, success=not failed, timestamp=ended)
 
 
 def _model_events(span: Span) -> Iterator[Event]:

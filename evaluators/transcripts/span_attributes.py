@@ -24,6 +24,7 @@ class Span(Struct, frozen=True):
     attributes: dict[str, Json]
     failed: bool = False
     failure: str = ""
+    ended: str = ""
 
     @property
     def operation(self) -> str:

@@ -8,7 +8,7 @@ from math import ceil
 
 from django.utils.safestring import SafeString
 
-from evalhub.lib.numbers import measured, percent
+from evalhub.lib.numbers import measured
 from evalhub.web.forest import draw_effect
 from evaluators.statistics import verdict_sentences
 from evaluators.statistics.measure_change import ChangeVerdict, MeasureChange, Scale
@@ -167,7 +167,7 @@ def _row(shown: ShownChange, span: float) -> ForestRow:
 def _value(name: str, value: float | None) -> str:
     layer, _, own = name.partition("/")
     unit = unit_of(layer, own)[0]
-    return percent(value) if unit in ("rate", "ratio") else measured(value, unit)
+    return measured(value, unit)
 
 
 def shown_verdict(

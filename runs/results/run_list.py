@@ -74,11 +74,6 @@ class RunRow:
         return Rate(self.run.passed, self.run.passed + self.run.failed)
 
     @property
-    def change_points(self) -> float:
-        """Return the absolute difference in percentage points."""
-        return abs(self.change or 0.0) * 100
-
-    @property
     def direction(self) -> str:
         """Return `better`, `worse` or `muted`, from the comparison with the baseline."""
         direction = {"regressed": "worse", "improved": "better"}.get(self.verdict, "muted")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from enum import StrEnum
+from typing import Any, NamedTuple
 
 from evalhub.teams.models import Project
 from evaluators.statistics.descriptive import Interval, shrunken_rates, wilson
@@ -70,7 +71,7 @@ class UsageRow:
     shrunken: float
     """The error rate drawn towards that of all subcommands: what the colour shows."""
     before: SubcommandCalls | None
-    """In the baselines of these runs; None if they never called it."""
+    """In what these runs are compared with; None if it was never called there."""
 
     @property
     def error_rate(self) -> float | None:
@@ -89,7 +90,7 @@ class UsageRow:
 
     @property
     def change(self) -> float | None:
-        """The difference of the error rate to the baselines'."""
+        """The difference of the error rate to the one before."""
         before = self.before.known_rate(self.before.errors) if self.before else None
         return None if before is None or self.error_rate is None else self.error_rate - before
 
@@ -132,31 +133,119 @@ class SubcommandUsage:
     estimated: int = 0
     """Runs with ends that are estimated from text."""
     not_compared: int = 0
-    """Runs whose baseline counts commands differently, so that it is left out."""
+    """Runs that are left out of the comparison because they count commands differently."""
+    versions: tuple[str, str] | None = None
+    """The tool's versions that are compared, the older one first; words for them if suites have different ones."""
+    compared: bool = False
+    """Whether any run to compare with was found."""
+
+    @property
+    def by_failures(self) -> list[UsageRow]:
+        """Return the subcommands with the most failed calls first."""
+        return sorted(self.subcommands, key=lambda row: (-row.counts.errors, -row.counts.calls, row.name))
+
+    @property
+    def most_calls(self) -> int:
+        """Return the calls of the subcommand that has most of them, before or now."""
+        both = (each for row in self.subcommands for each in (row.counts, row.before) if each)
+        return max((each.calls for each in both), default=0)
+
+    def confused_at(self, subcommand: str) -> list[ConfusionRow]:
+        """Return the confusions in calls of a subcommand, the most frequent first."""
+        return [each for each in self.confusions if each.subcommand == subcommand]
 
 
-def usage(project: Project, filters: RunListFilters, *, compare: bool = False) -> SubcommandUsage:
-    """Return the usage in the newest closed runs that match; with `compare`, also that of their baselines. Three queries."""
+class Comparison(StrEnum):
+    """What the usage of runs is compared with."""
+
+    NOTHING = ""
+    BASELINES = "baseline"
+    VERSIONS = "version"
+    """In each suite, the runs of the tool's newest version with those of the version before it."""
+
+
+class _ReadRun(NamedTuple):
+    pk: int
+    baseline: int | None
+    counting: dict[str, Any]
+    baseline_counting: dict[str, Any] | None
+    tool_version: str
+    suite: int
+
+
+def usage(
+    project: Project, filters: RunListFilters, *, compare: Comparison = Comparison.NOTHING
+) -> SubcommandUsage:
+    """Return the usage in the newest closed runs that match, and what it is compared with. Three queries."""
     closed = with_tag_lines(runs_of(project), filters).filter(filters.condition(), state=RunState.FINISHED)
-    columns = ("pk", "baseline_id", "counting", "baseline__counting")
-    read = list(closed.order_by("-pk").values_list(*columns)[:MOST_RUNS])
-    newest = {pk: baseline for pk, baseline, _, _ in read}
-    based = [row for row in read if row[1] and compare]
-    baselines = {row[1] for row in based if counts_alike(row[2], row[3])}
+    columns = ("pk", "baseline_id", "counting", "baseline__counting", "tool_version", "suite_id")
+    read = [_ReadRun(*row) for row in closed.order_by("-pk").values_list(*columns)[:MOST_RUNS]]
+    parts = _parts(read, compare)
     fields = (*_SUMMED, "tries")
-    rows = SubcommandMeasure.objects.filter(run__in={*newest, *baselines}, scenario=None)
+    rows = SubcommandMeasure.objects.filter(run__in={*parts.now, *parts.before}, scenario=None)
     found = list(rows.order_by("run_id").values("run", "subcommand", *fields))
-    older = {row[at] for row in read for at in (0, 1) if counts_unknown_as_success(row[at + 2])}
+    older = {run.pk for run in read if counts_unknown_as_success(run.counting)}
+    older |= {
+        run.baseline for run in read if run.baseline and counts_unknown_as_success(run.baseline_counting)
+    }
     for row in found:
         row["unknown"] = 0 if row["run"] in older else row["unknown"]
-    now = _sum_by_subcommand(row for row in found if row["run"] in newest)
-    before = _sum_by_subcommand(row for row in found if row["run"] in baselines)
+    now = _sum_by_subcommand(row for row in found if row["run"] in parts.now)
+    before = _sum_by_subcommand(row for row in found if row["run"] in parts.before)
     return SubcommandUsage(
-        len(newest),
+        len(parts.now),
         _rows(now, before),
-        _confusions(newest),
-        sum(ESTIMATED in ends_of_run(row[2]) for row in read),
-        sum(not counts_alike(row[2], row[3]) for row in based),
+        _confusions(parts.now),
+        sum(ESTIMATED in ends_of_run(run.counting) for run in read if run.pk in parts.now),
+        parts.left_out,
+        parts.versions,
+        compared=bool(parts.before),
+    )
+
+
+class _Parts(NamedTuple):
+    """Keys of the runs on both sides of a comparison."""
+
+    now: set[int]
+    before: set[int]
+    left_out: int = 0
+    versions: tuple[str, str] | None = None
+
+
+def _parts(read: Sequence[_ReadRun], compare: Comparison) -> _Parts:
+    if compare == Comparison.BASELINES:
+        return _by_baseline(read)
+    return _by_version(read) if compare == Comparison.VERSIONS else _Parts({run.pk for run in read}, set())
+
+
+def _by_baseline(read: Sequence[_ReadRun]) -> _Parts:
+    alike = {
+        run.baseline for run in read if run.baseline and counts_alike(run.counting, run.baseline_counting)
+    }
+    left_out = sum(not counts_alike(run.counting, run.baseline_counting) for run in read if run.baseline)
+    return _Parts({run.pk for run in read}, {pk for pk in alike if pk}, left_out)
+
+
+def _by_version(read: Sequence[_ReadRun]) -> _Parts:
+    """Return for each suite the runs of the tool's newest version, and those of the version before it."""
+    now, before, pairs = set[int](), set[int](), set[tuple[str, str]]()
+    left_out = 0
+    for suite in dict.fromkeys(run.suite for run in read):
+        runs = [run for run in read if run.suite == suite and run.tool_version]
+        newest, *earlier = dict.fromkeys(run.tool_version for run in runs) or ("",)
+        if earlier:
+            newer, older = (
+                [run for run in runs if run.tool_version == each] for each in (newest, earlier[0])
+            )
+            alike = {run.pk for run in older if counts_alike(newer[0].counting, run.counting)}
+            now |= {run.pk for run in newer}
+            before |= alike
+            left_out += len(older) - len(alike)
+            pairs.add((earlier[0], newest))
+    if not before:
+        return _Parts({run.pk for run in read}, set(), left_out)
+    return _Parts(
+        now, before, left_out, pairs.pop() if len(pairs) == 1 else ("the version before", "the newest")
     )
 
 
@@ -218,6 +307,17 @@ def describe_confusion(row: ConfusionRow) -> str:
     if row.kind is ConfusionKind.UNKNOWN_COMMAND:
         return f"There is no command `{row.typed}`.{meant}"
     return f"`{row.subcommand}` has no option `{row.typed}`.{meant}"
+
+
+def name_confusion(row: ConfusionRow) -> str:
+    """Return a confusion in the fewest words, for a place beside its subcommand."""
+    if row.kind is ConfusionKind.MISSING:
+        return f"no `{row.meant}`"
+    if row.kind is ConfusionKind.WRONG_VALUE:
+        return f"wrong `{row.typed}`"
+    if row.kind is ConfusionKind.WRONG_PLACE:
+        return f"`{row.typed}` misplaced"
+    return f"`{row.typed}` for `{row.meant}`" if row.meant else f"`{row.typed}`"
 
 
 def markdown_of(rows: Sequence[ConfusionRow]) -> str:

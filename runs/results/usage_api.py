@@ -12,7 +12,7 @@ from evalhub.web.rest.request_body import Key
 from runs.results.filter_schemas import RunFilterValues
 from runs.results.lookup import find_run
 from runs.results.tool_surfaces import surface_hash, surfaces_of
-from runs.results.usage import usage
+from runs.results.usage import Comparison, usage
 
 router = Router(tags=["usage"])
 
@@ -70,7 +70,8 @@ class UsageOut(Schema):
 @router.get("/usage", auth=Bearer(), response=declare_answers(UsageOut))
 def get_usage(request: ApiRequest, filters: Query[UsageFilters]) -> dict[str, Any]:
     """Get how agents used the tool: its subcommands, and the flags and arguments that they confused."""
-    found = usage(request.access.project, filters.filters(), compare=filters.compare)
+    compare = Comparison.BASELINES if filters.compare else Comparison.NOTHING
+    found = usage(request.access.project, filters.filters(), compare=compare)
     subcommands = [
         {
             "subcommand": row.name,

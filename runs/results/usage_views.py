@@ -1,18 +1,32 @@
-"""The usage page: the tool's subcommands as a heat map, and the flags that agents confused."""
+"""The usage page: the tool's subcommands with their failures, and the flags that agents confused."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from django.http import HttpResponse, HttpResponseBase
+from django.utils.safestring import SafeString
 from django.views.decorators.http import require_safe
 
+from evalhub.lib.numbers import counted
 from evalhub.teams.pages import ProjectRequest, project_page
+from evalhub.web.call_bars import draw_calls
 from evalhub.web.csv_export import Cell, Table, chosen_table
 from evalhub.web.fragments import page_or_fragment
 from runs.results.filter_choices import choices
 from runs.results.run_filters import RunListFilters, active_run_filters
-from runs.results.usage import MOST_RUNS, SubcommandUsage, describe_confusion, markdown_of, usage
+from runs.results.usage import (
+    MOST_RUNS,
+    Comparison,
+    SubcommandCalls,
+    SubcommandUsage,
+    UsageRow,
+    describe_confusion,
+    markdown_of,
+    name_confusion,
+    usage,
+)
 
 SUBCOMMAND_COLUMNS = (
     *(
@@ -34,6 +48,12 @@ SUBCOMMAND_COLUMNS = (
         "unknown",
     ),
 )
+CONFUSED_SHOWN = 2
+"""Confusions beside a subcommand; all are in their table."""
+COMPARISONS = (
+    (Comparison.BASELINES.value, "baselines"),
+    (Comparison.VERSIONS.value, "version before"),
+)
 FLAG_COLUMNS = ("subcommand", "kind", "typed", "meant", "calls", "trials", "runs", "newest_run")
 
 
@@ -42,7 +62,8 @@ FLAG_COLUMNS = ("subcommand", "kind", "typed", "meant", "calls", "trials", "runs
 def tool_usage(request: ProjectRequest) -> HttpResponseBase:
     """Show how agents used the tool in the newest runs that match the filters."""
     project, filters = request.access.project, RunListFilters.of(request.GET)
-    compare = request.GET.get("compare") == "baseline"
+    asked = request.GET.get("compare", "")
+    compare = Comparison(asked) if asked in set(Comparison) else Comparison.NOTHING
     found = usage(project, filters, compare=compare)
     tables = {
         "subcommands": lambda: Table(f"{project.slug}-subcommands", SUBCOMMAND_COLUMNS, _subcommands(found)),
@@ -56,6 +77,8 @@ def tool_usage(request: ProjectRequest) -> HttpResponseBase:
     context = {
         "usage": found,
         "confusions": [(row, describe_confusion(row)) for row in found.confusions],
+        "rows": [_drawn(row, found) for row in found.by_failures],
+        "comparisons": COMPARISONS,
         "filters": filters,
         "in_force": active_run_filters(filters, available),
         "choices": available,
@@ -63,6 +86,34 @@ def tool_usage(request: ProjectRequest) -> HttpResponseBase:
         "most_runs": MOST_RUNS,
     }
     return page_or_fragment(request, "results/usage/usage.html", "results/usage/_usage.html", context)
+
+
+class DrawnSubcommand(NamedTuple):
+    """A subcommand with its picture and what is confused in its calls."""
+
+    row: UsageRow
+    picture: SafeString
+    confused: list[tuple[str, int]]
+    """The most frequent confusions, and in how many calls each was made."""
+
+
+def _drawn(row: UsageRow, found: SubcommandUsage) -> DrawnSubcommand:
+    confused = found.confused_at(row.name)[:CONFUSED_SHOWN]
+    halves = [_half(row.counts)]
+    words = _words(row.counts)
+    if found.compared:
+        halves = [_half(row.before or SubcommandCalls()), *halves]
+        words = f"before: {_words(row.before or SubcommandCalls())}; now: {words}"
+    picture = draw_calls(halves, most=found.most_calls, label=words)
+    return DrawnSubcommand(row, picture, [(name_confusion(each), each.calls) for each in confused])
+
+
+def _half(counts: SubcommandCalls) -> tuple[int, int]:
+    return counts.calls, counts.errors
+
+
+def _words(counts: SubcommandCalls) -> str:
+    return f"{counted(counts.calls, 'call')}, {counts.errors:,} failed"
 
 
 def _subcommands(found: SubcommandUsage) -> Iterator[tuple[Cell, ...]]:

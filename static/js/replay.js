@@ -1,4 +1,4 @@
-/* Plays a trial's recording: step by command, jump to a command or to the first failure. */
+/* Plays a trial's recording, opened after the first failure: step by command, jump to a command. */
 "use strict";
 
 const place = document.querySelector("[data-replay]");
@@ -28,6 +28,13 @@ if (place) {
     mark(wanted);
   }
 
+  async function open(step) {
+    // The output of a command is there when the next one begins.
+    const isLast = step + 1 >= Number(place.dataset.steps);
+    await player.seek(isLast ? "100%" : { marker: step + 1 });
+    mark(step);
+  }
+
   player.addEventListener("marker", ({ index }) => mark(index));
 
   const actions = {
@@ -40,4 +47,5 @@ if (place) {
     if (button) actions[button.dataset.do](button);
   });
   controls.hidden = false;
+  open(Number(place.dataset.first));
 }

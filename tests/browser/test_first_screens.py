@@ -10,8 +10,10 @@ from django.core.management import call_command
 from playwright.sync_api import Locator, Page
 
 from evalhub.teams.models import Membership, Project
-from runs.models import Run
-from tests.builders import make_compared, make_suite, make_target
+from runs.models import FlagConfusion, Run, SubcommandMeasure
+from tests.builders import make_compared, make_run, make_suite, make_target, make_trial
+from tests.shell_events import shell
+from tests.trial_parts import make_command, make_transcript
 
 SIZES = ((1280, 900), (390, 844))
 LONG = "a-name-of-forty-characters-" + "x" * 13
@@ -99,3 +101,53 @@ def test_what_a_page_answers_is_seen_at_once(page: Page, live_server: Any, as_ad
         if width == 1280:
             buttons = [card.get_by_role("button", name=name) for name in ("Acknowledge", "Not a regression")]
             assert_seen(page, *buttons, card.get_by_role("link", name="Confirm…"))
+
+
+def test_why_a_trial_failed_is_seen_at_once(
+    page: Page, live_server: Any, as_admin: Page, project: Project
+) -> None:
+    trial = make_trial(make_run(make_suite(project, [LONG])), outcome="fail")
+    commands = [("cat AGENTS.md", 0), ("parcel label 17 --to Oslo", 2), ("parcel label 17 Oslo", 0)]
+    events = [each for n, (line, code) in enumerate(commands) for each in shell(line, "out", code, n)]
+    make_transcript(trial, events)
+    for n, (line, code) in enumerate(commands[1:]):
+        make_command(
+            trial,
+            n,
+            line,
+            subcommand="label",
+            exit_code=code,
+            failed=bool(code),
+            event=2 + 2 * n,
+            retry_of=0 if n else None,
+        )
+    for width, height in SIZES:
+        page.set_viewport_size({"width": width, "height": height})
+        page.goto(f"{live_server.url}/p/tools/trials/{trial.pk}/")
+        heading = page.get_by_role("heading", level=1)
+        why = page.get_by_role("region", name="Why it failed")
+        assert "failed" in heading.inner_text()
+        assert_seen(page, heading, why.get_by_text("out.txt does not exist"))
+        assert_seen(page, *(why.get_by_text(text) for text in ("Expected", "a file", "Actual", "none")))
+        if width == 1280:
+            row = page.locator("#c2")
+            assert_seen(page, row, row.get_by_role("img", name="failed").last)
+            assert_seen(page, page.get_by_text("2 attempts at label, succeeded at attempt 2"))
+
+
+def test_the_subcommand_that_fails_most_is_seen_at_once(
+    page: Page, live_server: Any, as_admin: Page, project: Project
+) -> None:
+    run = make_run(make_suite(project))
+    for name, calls, errors in (("list", 40, 3), ("export", 20, 9), ("add", 5, 0)):
+        SubcommandMeasure.objects.create(run=run, subcommand=name, calls=calls, errors=errors)
+    FlagConfusion.objects.create(
+        run=run, subcommand="export", kind="near_miss", typed="--fmt", meant="--format", calls=4, trials=2
+    )
+    for width, height in SIZES:
+        page.set_viewport_size({"width": width, "height": height})
+        page.goto(f"{live_server.url}/p/tools/usage/")
+        row = page.get_by_role("table", name="Calls and failures").locator("tbody tr").first
+        text = " ".join(row.inner_text().split())
+        assert text.startswith("export 20 ✕ 9") and "45" in text and "--fmt for --format 4×" in text
+        assert_seen(page, row, row.get_by_role("img", name="20 calls, 9 failed"))

@@ -93,7 +93,7 @@ def test_two_versions_are_compared_and_a_line_leads_to_its_trial(
     page = open_page(f"{GUIDANCE}/{pair[1].pk}/")
     page.get_by_label("Compare with").select_option(str(pair[0].pk))
     page.get_by_role("button", name="Compare").click()
-    expect(page.get_by_role("region", name="Verdict")).to_contain_text("Pass rate +100.0 points")
+    expect(page.get_by_role("region", name="Verdict")).to_contain_text("Pass rate +100 points")
     page.get_by_role("link", name="export in B").click()
     expect(page.get_by_role("heading", name="export, trial 1 of 5")).to_be_visible()
     assert complaints == []

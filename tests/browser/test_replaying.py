@@ -12,7 +12,7 @@ from tests.shell_events import shell
 from tests.trial_parts import make_transcript
 
 
-def test_a_replay_plays_and_jumps_to_the_first_failure(
+def test_a_replay_opens_on_the_first_failure_plays_and_jumps(
     as_admin: Page, live_server: Any, project: Any
 ) -> None:
     trial = make_trial(make_run(make_suite(project)))
@@ -22,8 +22,13 @@ def test_a_replay_plays_and_jumps_to_the_first_failure(
     as_admin.on("pageerror", lambda error: problems.append(str(error)))
     as_admin.goto(f"{live_server.url}/p/tools/trials/{trial.pk}/replay/")
     terminal = as_admin.locator(".terminal")
-    as_admin.get_by_role("button", name="First failure").click()
     current = as_admin.locator("ol.steps [aria-current]")
+    # It opens on the failure, with its output.
+    expect(current).to_have_text("task add")
+    expect(terminal).to_contain_text("[exit 2]")
+    as_admin.get_by_role("button", name="Previous command").click()
+    expect(current).to_have_text("task list")
+    as_admin.get_by_role("button", name="First failure").click()
     expect(current).to_have_text("task add")
     expect(terminal).to_contain_text("$ task list")
     as_admin.get_by_role("button", name="Previous command").click()

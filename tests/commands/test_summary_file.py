@@ -32,11 +32,11 @@ def test_a_regression_leads_with_its_verdict_and_interval() -> None:
     new = make_compared(version, {**dict.fromkeys(KEYS, "fail"), "s9": "pass"}, trials=5)
     text = run_summary(new)
     assert text.startswith("### Regressed: `tools` v1 on `local`")
-    assert f"**Regressed** against run {base.pk}: Pass rate −90.0 points (95 % interval −" in text
+    assert f"**Regressed** against run {base.pk}: Pass rate −90 points (95 % interval −" in text
     assert "9 of 10 comparable scenarios worse." in text
     (row,) = (line for line in text.splitlines() if line.startswith("| Pass rate"))
     cells = [cell.strip().replace("\xa0", " ") for cell in row.split("|")[2:5]]
-    assert cells == ["100 %", "10 %", "−90.0 points"]
+    assert cells == ["100 %", "10 %", "−90 points"]
     assert "10 scenarios, 50 and 50 trials" in row
 
 

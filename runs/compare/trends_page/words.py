@@ -42,7 +42,7 @@ def short_day(at: date) -> str:
 
 def show_value(series: TrendSeries, value: float) -> str:
     """Return a value in its unit; rates in percent."""
-    return numbers.percent(value) if series.unit == "rate" else numbers.measured(value, series.unit)
+    return numbers.measured(value, series.unit)
 
 
 def show_difference(series: TrendSeries, change: float) -> str:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from random import Random
 from typing import Any
+
+from msgspec import structs
 
 from evaluators.grading.evidence import Evidence
 from evaluators.model import Event, Json, Score, Transcript
@@ -22,6 +25,8 @@ from runs.results.search.search_index import entry
 
 VARIANTS = 6
 """Sessions per scenario and course; trials share them."""
+BEGAN = datetime(2026, 11, 1, 9, tzinfo=UTC)
+"""When every session begins: trials share them, so only the time between their events means something."""
 CHECK = " --show"
 """The end of a command that lists the result."""
 _UNKNOWN_FLAG = "error: unexpected argument '{}' found\n\n  tip: a similar argument exists: '--format'\n"
@@ -55,7 +60,7 @@ def make_session(tool: int, place: int, failures: int, course: str, variant: int
     """Return a scenario's session that begins with `failures` failed commands and ends as `course` says."""
     tested = TOOLS[tool]
     rng = Random(f"{tool} {place} {failures} {course} {variant}")  # noqa: S311 (no secret)
-    events = tuple(_events(tested, place, failures, course, rng))
+    events = tuple(_with_times(_events(tested, place, failures, course, rng), rng))
     done = course in (PASSED, WRONG)
     answer = f"The {tested.key(place)} task is done." if done else "I could not finish the last step."
     transcript = Transcript(events=events, source="events", answer=answer)
@@ -123,6 +128,15 @@ def _events(tool: DemoTool, place: int, failures: int, course: str, rng: Random)
         yield from _call("d1", f"{tool.binary} {verb} --commit", f"error: nothing to {verb}\n", 1)
     elif rng.random() < 0.6:
         yield from _call("d2", f"{tool.binary} {rng.choice(tool.subcommands)}{CHECK}", listing, 0)
+
+
+def _with_times(events: Iterator[Event], rng: Random) -> Iterator[Event]:
+    """Yield events at the times of a session in which the model takes seconds for each turn."""
+    now = BEGAN
+    for event in events:
+        took = event.seconds if event.type == "tool_result" else rng.uniform(1.5, 6.0)
+        now += timedelta(seconds=round(took or 0.0, 3))
+        yield structs.replace(event, timestamp=now.isoformat())
 
 
 def _call(id: str, command: str, output: str, code: int) -> Iterator[Event]:

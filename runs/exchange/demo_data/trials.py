@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from random import Random
 
 from evaluators.grading.evaluate import Evaluation, outcome
-from evaluators.model import Judging, Score, Usage
+from evaluators.model import Json, Judging, Score, Usage
 from runs.engine.trial_result import TrialResult
 from runs.exchange.demo_data.catalogue import (
     GATES,
@@ -87,10 +87,14 @@ def _gates(tool: DemoTool, place: int, course: str) -> tuple[Score, ...]:
             float(name not in lost),
             name not in lost,
             message=REASONS[name].format(binary=tool.binary, verb=verb, noun=noun) if name in lost else "",
-            detail={"path": "result.json"} if name.startswith("file") else {},
+            detail=_detail(name, noun) if name.startswith("file") else {},
         )
         for name in GATES
     )
+
+
+def _detail(gate: str, noun: str) -> dict[str, Json]:
+    return {"path": "result.json", **({"expected": noun} if gate == "file_contains" else {})}
 
 
 def _judging(passed: bool, failures: int, facts: frozenset[str], rng: Random) -> Judging:

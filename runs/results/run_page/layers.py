@@ -46,11 +46,6 @@ class Mean:
     better: str
 
     @property
-    def size(self) -> float:
-        """Return the absolute change."""
-        return abs(self.change or 0.0)
-
-    @property
     def direction(self) -> str:
         """Return `better`, `worse` or `muted` for the change's sign."""
         if not self.change or self.better == "none":

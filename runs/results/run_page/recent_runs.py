@@ -88,7 +88,7 @@ def drawn_figures(runs: tuple[Recent, ...], baseline: RowBaseline | None) -> Fig
             _percent,
             1.0,
         ),
-        _figure("First-try success", [_first_try(run) for run in runs], first_try, numbers.decimals, 1.0),
+        _figure("First-try success", [_first_try(run) for run in runs], first_try, _percent, 1.0),
         _figure("Cost per passed trial", [_cost_per_pass(run) for run in runs], cost, numbers.money),
     )
     return Figures(len(runs), baseline.pk if baseline else None, figures)

@@ -4,17 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
+
+from django.utils.safestring import SafeString
 
 from evaluators.json_values import indent_json
 from evaluators.model import Event, Transcript
 from evaluators.tool_use.attempts import stated_message
-from evaluators.tool_use.calls import Call, calls
+from evaluators.tool_use.calls import Call, calls, epoch_seconds
 from evaluators.tool_use.mcp_calls import McpFailure
 from runs.models import CommandRecord
 
 LONGEST_INDENTED = 50_000
 """Characters of a value with indentation; a longer one is shown on one line."""
+
+
+class DrawnPause(NamedTuple):
+    """The model's turn before a call."""
+
+    seconds: float
+    bar: SafeString
+
+
+class StepPicture(NamedTuple):
+    """What the waterfall shows of a step."""
+
+    bar: SafeString | None
+    """None if its time was not recorded although those of others were."""
+    pause: DrawnPause | None = None
+    seconds: float | None = None
+    """How long a message was awaited; None for a call."""
 
 
 @dataclass(frozen=True)
@@ -51,12 +70,25 @@ class TimelineStep:
     """Whether it ran once or more."""
     without_event: bool = False
     """Whether it was recorded and no event of the agent shows it."""
+    in_text: bool = False
+    """Whether it was found in plain text, which holds its output too."""
+    began: float | None = None
+    """When a call began or a message was complete, in seconds since 1970; None if that was not recorded."""
+    ended: float | None = None
+    """When a call ended; None if that was not recorded."""
+    picture: StepPicture | None = None
+    """Its bars in the waterfall; None for steps that the page doesn't show."""
 
     @property
     def state(self) -> str:
         if self.failed:
             return "is-failed"
         return "" if self.exit_code is None else "is-passed"
+
+    @property
+    def why(self) -> str:
+        """Return the first line that a failed call printed; empty for others."""
+        return next((line for line in self.output.splitlines() if line.strip()), "") if self.failed else ""
 
     @property
     def first_try(self) -> bool:
@@ -68,8 +100,9 @@ def steps_of(transcript: Transcript | None, commands: Sequence[CommandRecord]) -
     attempts = _attempts(commands)
     paired = {call.index: call for call in calls(transcript.events)} if transcript else {}
     if not paired:
+        is_text = transcript is not None and bool(transcript.text)
         for number, command in enumerate(commands, 1):
-            yield _command_step(number, command, attempts[command.n], None)
+            yield replace(_command_step(number, command, attempts[command.n], None), in_text=is_text)
         return
     by_event: dict[int, list[CommandRecord]] = {}
     for command in commands:
@@ -81,7 +114,10 @@ def steps_of(transcript: Transcript | None, commands: Sequence[CommandRecord]) -
             yield _call_step(number, paired[index], by_event.get(index, []), attempts)
         else:
             yield TimelineStep(
-                0, text=event.text or readable_text(event.output), speaker=event.role or event.type
+                0,
+                text=event.text or readable_text(event.output),
+                speaker=event.role or event.type,
+                began=epoch_seconds(event.timestamp),
             )
     for command in by_event.get(-1, []):
         number += 1
@@ -112,6 +148,7 @@ def _command_step(
     number: int, command: CommandRecord, attempt: tuple[int, int], call: Call | None
 ) -> TimelineStep:
     root, retry = attempt
+    began, seconds = call.times() if call else (None, None)
     return TimelineStep(
         number,
         line=command.line,
@@ -119,7 +156,7 @@ def _command_step(
         exit_code=command.exit_code,
         failed=command.failed,
         failure=McpFailure(command.failure).label if command.failure else "",
-        seconds=command.seconds if command.seconds is not None else _seconds(call),
+        seconds=seconds if command.seconds is None else command.seconds,
         estimated=command.end == "estimated",
         at_least=command.at_least,
         help=command.help,
@@ -128,6 +165,8 @@ def _command_step(
         subcommand=command.subcommand,
         typed=(call.event.command if call else None) or "",
         own=(command,),
+        began=began,
+        ended=_end(began, seconds),
     )
 
 
@@ -140,31 +179,28 @@ def _call_step(
         step = _command_step(number, command, attempts[command.n], call)
         return step if len(own) == 1 else replace(step, line=_line(call.event), own=tuple(own))
     code = call.exit_code
+    began, seconds = call.times()
     return TimelineStep(
         number,
         line=_line(call.event),
         output=_output(call),
         exit_code=code,
         failed=bool(code),
-        seconds=_seconds(call),
+        seconds=seconds,
         ours=False,
+        began=began,
+        ended=_end(began, seconds),
     )
+
+
+def _end(began: float | None, seconds: float | None) -> float | None:
+    return None if began is None or seconds is None else began + seconds
 
 
 def _line(event: Event) -> str:
     if event.command:
         return event.command
     return f"{event.name or 'call'} {readable_text(event.input)}".strip()
-
-
-def _seconds(call: Call | None) -> float | None:
-    if call is None:
-        return None
-    return (
-        call.event.seconds
-        if call.event.seconds is not None
-        else (call.result.seconds if call.result else None)
-    )
 
 
 def _output(call: Call | None) -> str:

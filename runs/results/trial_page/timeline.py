@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from evaluators.model import Event, Transcript
 from evaluators.tool_use.calls import Call, calls
 from runs.models import CommandRecord
 from runs.results.trial_page.steps import TimelineStep, find_steps, steps_of
+from runs.results.trial_page.waterfall import Waterfall, draw_waterfall, first_time
 
 AT_ONCE = 200
 """Steps on one page; the rest is loaded on demand."""
@@ -55,21 +57,37 @@ class Timeline:
     """First step of the next part; None at the end."""
     every: Sequence[TimelineStep] = ()
     """All steps of the trial."""
+    waterfall: Waterfall = field(default_factory=Waterfall)
+
+    @cached_property
+    def first_failure(self) -> tuple[int, TimelineStep] | None:
+        """Return the first failed call with its index; None if none failed."""
+        return next(((at, step) for at, step in enumerate(self.every) if step.failed), None)
 
     @property
     def first_failed(self) -> int:
         """Return the number of the first failed call; 0 if none failed."""
-        return next((step.number for step in self.every if step.failed), 0)
+        return self.first_failure[1].number if self.first_failure else 0
+
+    @property
+    def failure_address(self) -> str:
+        """Return the link to the first failed call from the trial's page; empty if none failed."""
+        return address(self.first_failure[0], self.first_failed) if self.first_failure else ""
 
 
 def timeline(transcript: Transcript | None, commands: Sequence[CommandRecord], start: int = 0) -> Timeline:
     """Return the steps from `start` on, from the transcript's events and the tool's commands."""
     steps = list(steps_of(transcript, commands))
-    shown = steps[start : start + AT_ONCE]
     after = start + AT_ONCE
-    total = sum(step.number > 0 for step in steps)
+    picture, drawn = draw_waterfall(steps, start, after, first_time(transcript))
+    steps[start:after] = drawn
     return Timeline(
-        list(_group_steps(shown)), total, len(steps), after if after < len(steps) else None, steps
+        list(_group_steps(drawn)),
+        sum(step.number > 0 for step in steps),
+        len(steps),
+        after if after < len(steps) else None,
+        steps,
+        picture,
     )
 
 

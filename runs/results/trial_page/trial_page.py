@@ -62,6 +62,14 @@ class MeasuredHere(NamedTuple):
     typical: Median
 
 
+class FailedGate(NamedTuple):
+    """A gate that failed."""
+
+    number: int
+    """Its place among the gates, from 1."""
+    score: dict[str, Any]
+
+
 class Overrulable(NamedTuple):
     """A score or a criterion that a person can overrule."""
 
@@ -147,6 +155,12 @@ class TrialPage:
     def gate_rate(self) -> Rate:
         verdicts = [score["passed"] for score in self.gates if score.get("passed") is not None]
         return Rate(sum(map(bool, verdicts)), len(verdicts))
+
+    @cached_property
+    def failed_gate(self) -> FailedGate | None:
+        """Return the first gate that failed; None if none did."""
+        failed = ((n, each) for n, each in enumerate(self.gates, 1) if each.get("passed") is False)
+        return next((FailedGate(*found) for found in failed), None)
 
     @property
     def scripts(self) -> list[dict[str, Any]]:

@@ -212,7 +212,7 @@ def test_more_trials_show_a_little_more_than_the_smallest_effect():
     change = compared(PASS, before, after)
     trials = 3 + change.more_trials
     assert verdict_sentences.explanation(change, dollars_a_trial=0.01).endswith(
-        f"{change.more_trials} more trials of each scenario in both runs would show 7.5 points, about"
+        f"{change.more_trials} more trials of each scenario in both runs would show 8 points, about"
         f" ${0.4 * change.more_trials:.2f}."
     )
     rng, rates = np.random.default_rng(3), [11 / 12] * 20

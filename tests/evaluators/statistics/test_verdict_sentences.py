@@ -36,14 +36,14 @@ def undecided(**fields: Any) -> MeasureChange:
     [
         (
             {"detectable": 0.634, "most_found": 1.0, "more_trials": 129, "deciding_trials": 1},
-            "This comparison could only have shown a change of 63.4 points. 1 more trial of each scenario in both runs"
+            "This comparison could only have shown a change of 63 points. 1 more trial of each scenario in both runs"
             " decides if it goes on like this, about $0.30. 129 more trials of each scenario in both runs would show"
-            " 7.5 points, about $38.70.",
+            " 8 points, about $38.70.",
         ),
         (
             {"most_found": 0.661, "more_trials": None, "deciding_trials": 2},
             "Of comparisons this small, 34 % miss even the loss of every pass. 2 more trials of each scenario in both"
-            " runs decide if it goes on like this, about $0.60. To show 7.5 points takes over 1,000 trials of each"
+            " runs decide if it goes on like this, about $0.60. To show 8 points takes over 1,000 trials of each"
             " scenario. Add scenarios.",
         ),
         ({"most_found": 0.0, "more_trials": 0}, "So few trials can't reach a verdict, whatever they show."),

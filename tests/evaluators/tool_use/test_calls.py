@@ -50,3 +50,25 @@ def test_many_calls_are_paired_in_linear_time(call, result):
         assert paired == (len(given) / 2 if call is None else 0)
 
     assert_linear_time(pair, events(12_500), events(50_000))
+
+
+@pytest.mark.parametrize(
+    ("began", "ended", "seconds", "times"),
+    [
+        ("2026-11-01T10:00:00Z", "2026-11-01T10:00:02+00:00", None, (0.0, 2.0)),
+        ("2026-11-01T10:00:00", None, 0.5, (0.0, 0.5)),
+        ("2026-11-01T10:00:00Z", "2026-11-01T10:00:02Z", 0.5, (0.0, 0.5)),
+        (None, "2026-11-01T10:00:02Z", 0.5, (1.5, 0.5)),
+        ("2026-11-01T10:00:02Z", "2026-11-01T10:00:00Z", None, (2.0, 0.0)),
+        ("1793527200", "1793527202.5", None, (0.0, 2.5)),
+        ("1793527200000", None, None, (0.0, None)),
+        ("yesterday", None, None, (None, None)),
+        ("2026-13-01T10:00:00Z", "nan", 1.0, (None, 1.0)),
+    ],
+)
+def test_a_call_says_when_it_ran(began, ended, seconds, times):
+    event = Event("tool_call", "1", timestamp=began)
+    result = Event("tool_result", "1", timestamp=ended, seconds=seconds)
+    start, took = calls([event, result])[0].times()
+    origin = 1793527200.0
+    assert (None if start is None else start - origin, took) == times

@@ -55,7 +55,7 @@ def test_it_shows_what_was_lost_and_where_to_look(signed_in, version):
         ("export", 1.0, 0.0, failing[:5])
     ]
     article = parse(response).all("article")[0]
-    assert "▼ Pass rate −50.0 points (−71.1 to −28.9), 1 of 2 comparable scenarios worse." in article
+    assert "▼ Pass rate −50 points (−71 to −29), 1 of 2 comparable scenarios worse." in article
     assert "▼ Judge score" in article
     strips = article.all(".broken")[0]
     assert [each["aria-label"] for each in strips.all(".dots")] == ["6 passed", "6 failed"]

@@ -130,14 +130,14 @@ def test_measures_have_base_new_difference_and_n(signed_in, version):
     assert (row.base, round(row.new, 3), row.change.change.scenarios) == (1.0, 0.667, 3)
     row = parse(response).table("Measures").row("Pass rate")
     cells = [row.cell(each).text for each in ("Base", "Sign", "New", "Difference", "Status", "n", "Trials")]
-    assert cells == ["100 %", ">", "67 %", "−33.3 points", "too little data not significant", "3", "3 / 3"]
+    assert cells == ["100 %", ">", "67 %", "−33 points", "too little data not significant", "3", "3 / 3"]
 
 
 def test_a_verdict_is_above_the_measures(signed_in, version):
     base, new = ran(version, trials=6), ran(version, "export", trials=6)
     text = parse(compared(signed_in(), base, new))
     assert "Regressed against run" in text
-    assert "Pass rate −33.3 points" in text
+    assert "Pass rate −33 points" in text
     assert "1 of 3 comparable scenarios worse." in text
     assert "1 scenario broke: export. The suite's pass rate fell." in text
     row = text.table("Measures").row("Pass rate")
@@ -213,7 +213,7 @@ def test_a_stored_comparison_is_not_computed_again(signed_in, version):
     stored = Change.objects.get(run=new, scenario=None, measure__name="pass")
     stored.detail["effect"] = -0.25
     stored.save()
-    assert "Pass rate −25.0 points" in parse(compared(signed_in(), base, new))
+    assert "Pass rate −25 points" in parse(compared(signed_in(), base, new))
 
 
 def test_headline_measures_have_their_own_heading(signed_in, version):
@@ -386,7 +386,7 @@ def test_a_forest_shows_better_to_the_right(signed_in, version):
     new = ran(version, "export")
     page = parse(compared(signed_in(), base, new))
     row = page.all(".forest-table tbody tr")[0]
-    assert "Pass rate 100 % → 67 % −33.3 points" in row.text
+    assert "Pass rate 100 % → 67 % −33 points" in row.text
     (picture,) = row.all("svg")
     zero, dot = picture.all("line.zero")[0], picture.all("circle.est")[0]
     assert float(dot["cx"]) < float(zero["x1"])

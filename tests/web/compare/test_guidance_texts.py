@@ -136,7 +136,7 @@ def test_other_guidance_is_not_found(signed_in, pair, address):
 
 def test_two_versions_are_compared(signed_in, pair, compared):
     page = parse(signed_in().get(f"{LIST}{pair[0].pk}/against/{pair[1].pk}/"))
-    assert "Pass rate +100.0 points" in page.region("Verdict")
+    assert "Pass rate +100 points" in page.region("Verdict")
     assert "started together, trials in turn" in page
     assert "export in B" in page.table("AGENTS.md").text
     assert "poor on export" in page and "good on export" in page
@@ -158,7 +158,7 @@ def test_an_overruled_score_changes_a_stored_comparison(signed_in, pair, compare
     client.get(address)
     position = next(at for at, each in enumerate(compared[-1].scores) if each["layer"] == "gates")
     overrule(compared[-1], position, passed=False, reason="The file is empty.", by=make_member(project))
-    assert "Pass rate +90.0 points" in parse(client.get(address)).region("Verdict")
+    assert "Pass rate +90 points" in parse(client.get(address)).region("Verdict")
 
 
 def test_a_changed_threshold_changes_a_stored_comparison(signed_in, pair, compared, project):

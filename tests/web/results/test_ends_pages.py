@@ -99,7 +99,7 @@ def test_scenarios_with_fewer_than_three_known_ends_have_no_rate(signed_in, vers
     opened = f"/p/tools/runs/{run.pk}/?open=create"
     close(run)
     shown = parse(signed_in().get(opened)).region("Scenarios, table").text
-    assert shown.count("n/a") == 3 and "1.00" not in shown
+    assert shown.count("n/a") == 3 and "100 %" not in shown
     make_trial(
         run,
         outcome="fail",
@@ -107,7 +107,7 @@ def test_scenarios_with_fewer_than_three_known_ends_have_no_rate(signed_in, vers
     )
     close(run)
     shown = parse(signed_in().get(opened)).region("Scenarios, table").text
-    assert shown.count("n/a") == 2 and shown.count("1.00") == 2
+    assert shown.count("n/a") == 2 and shown.count("100 %") == 2
 
 
 def test_what_is_not_counted_is_shown(signed_in, version):
@@ -198,7 +198,7 @@ def test_medians_are_of_trials_with_the_same_kind_of_source(signed_in, version):
         close(trial_of(version, source=source, error_rate=rate).run)
     trial = trial_of(version, source="transcript")
     row = parse(signed_in().get(f"/p/tools/trials/{trial.pk}/")).table("Interaction").row("Error rate")
-    assert row.cell("Earlier median").text == "0.50 1 trial"
+    assert row.cell("Earlier median").text == "50 % 1 trial"
 
 
 def test_the_guidance_matrix_says_that_commands_are_counted_differently(signed_in, version):

@@ -1,4 +1,4 @@
-"""The usage page: subcommands as a heat map, confused flags, and their tables."""
+"""The usage page: subcommands with their failures, confused flags, and their tables."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def test_subcommands_show_their_rates_over_runs(signed_in, run):
     table = page.table("Subcommands")
     row = table.row("export")
     assert (row.cell("Calls").text, row.cell("Help before use").text) == ("20", "4")
-    assert row.cell("Error rate").text == "0.35 of calls failed"
-    assert row.cell("95 % interval").text == "0.18 to 0.57"
+    assert row.cell("Error rate").text == "35 % of calls failed"
+    assert row.cell("95 % interval").text == "18 % to 57 %"
     link = row.cell("Error rate").links
     assert list(link.values()) == [f"/p/tools/runs/{run.pk}/?failing=export#failing"]
     assert "vs. baseline" not in table.columns
@@ -51,8 +51,8 @@ def test_rates_are_over_calls_whose_end_is_known(signed_in, run):
     table = parse(client.get(ADDRESS)).table("Subcommands")
     row = table.row("export")
     assert row.cell("Calls").text == "20 16 known"
-    assert row.cell("Error rate").text.startswith("0.44")
-    assert row.cell("First-try success").text == "0.38"
+    assert row.cell("Error rate").text.startswith("44")
+    assert row.cell("First-try success").text == "38 %"
     few = table.row("list")
     assert (few.cell("Error rate").text, few.cell("First-try success").text) == ("n/a", "n/a")
     assert few.cell("Error rate").all("abbr")[0]["title"] == "Fewer than 3 exit codes are known"
@@ -62,7 +62,7 @@ def test_runs_of_the_first_rules_keep_their_rates(signed_in, run):
     SubcommandMeasure.objects.filter(subcommand="export").update(unknown=9, errors=0, first_tries=10)
     Run.objects.update(counting={})
     row = parse(signed_in("viewer").get(ADDRESS)).table("Subcommands").row("export")
-    assert (row.cell("Calls").text, row.cell("First-try success").text) == ("20", "1.00")
+    assert (row.cell("Calls").text, row.cell("First-try success").text) == ("20", "100 %")
 
 
 def test_the_page_says_what_is_estimated_and_not_compared(signed_in, run):
@@ -70,12 +70,13 @@ def test_the_page_says_what_is_estimated_and_not_compared(signed_in, run):
     page = parse(signed_in("viewer").get(ADDRESS, {"compare": "baseline", "tool_version": "2.0"}))
     assert "1 run with exit codes estimated from text." in page
     assert "1 baseline not compared: counting rules or source of exit codes changed." in page
-    assert page.table("Subcommands").row("export").cell("vs. baseline").text == "–"
+    assert "None of these runs has a baseline that counts commands alike." in page
+    assert "vs. baseline" not in page.table("Subcommands").columns
 
 
 def test_the_change_from_the_baselines_is_shown_on_demand(signed_in, run):
     page = parse(signed_in("viewer").get(ADDRESS, {"compare": "baseline", "tool_version": "2.0"}))
-    assert page.table("Subcommands").row("export").cell("vs. baseline").text == "▲ 0.50"
+    assert page.table("Subcommands").row("export").cell("vs. baseline").text == "▲ 50 pts"
     assert page.table("Subcommands").row("list").cell("vs. baseline").text == "–"
 
 
@@ -84,6 +85,36 @@ def test_confused_flags_are_listed_with_the_meant_one(signed_in, run):
     (row,) = page.table("Confused flags and arguments").rows
     assert row.header == "export has no option --fmt. Did they mean --format?"
     assert (row.cell("Kind").text, row.cell("Trials").text) == ("Near miss", "2")
+
+
+def picture(page, subcommand):
+    """Return the row of a subcommand in the picture."""
+    return page.table("Calls and failures").row(subcommand)
+
+
+def test_the_subcommand_with_most_failures_is_first_with_what_is_confused(signed_in, run):
+    page = parse(signed_in("viewer").get(ADDRESS))
+    assert page.table("Calls and failures").row_names == ["export", "list"]
+    row = picture(page, "export")
+    assert [row.cell(each).text for each in ("Calls", "Failed")] == ["20", "✕ 7 failed 35 %"]
+    assert row.cell("Confused").text == "--fmt for --format 4×"
+    assert row.all("svg")[0]["aria-label"] == "20 calls, 7 failed"
+    assert picture(page, "list").cell("Failed").text.startswith("0")
+
+
+def test_two_versions_of_the_tool_are_two_halves(signed_in, run):
+    Run.objects.exclude(pk=run.pk).update(tool_version="1.0")
+    client = signed_in("viewer")
+    page = parse(client.get(ADDRESS, {"compare": "version"}))
+    assert "1 run: 1.0 above, 2.0 below" in page
+    label = picture(page, "export").all("svg")[0]["aria-label"]
+    assert label == "before: 10 calls, 1 failed; now: 10 calls, 6 failed"
+    assert page.table("Subcommands").row("export").cell("vs. 1.0").text == "▲ 50 pts"
+    assert "upper half" not in parse(client.get(ADDRESS))
+    Run.objects.update(tool_version="2.0")
+    alone = parse(client.get(ADDRESS, {"compare": "version"}))
+    assert "No suite has runs of two versions of the tool that count commands alike." in alone
+    assert picture(alone, "export").cell("Calls").text == "20"
 
 
 def test_both_tables_are_csv_and_the_flags_markdown(signed_in, run):

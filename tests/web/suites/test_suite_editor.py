@@ -97,6 +97,14 @@ def test_a_check_marks_lines_and_saves_nothing(signed_in, suite):
     assert SuiteVersion.objects.count() == 1
 
 
+def test_no_problems_never_stands_above_a_hint(signed_in, suite):
+    client = signed_in("author")
+    hinted = GOOD.replace("prompt: Say hello.", "prompt: FILL-IN the task.")
+    page = parse(client.post(EDIT, given(client, text=hinted, check="yes"), headers={"HX-Request": "true"}))
+    assert len(page.all(".is-lint")) == 1
+    assert "1 hint" in page.headings and "No problems" not in page
+
+
 def test_a_second_editor_is_warned_and_keeps_the_others_files(signed_in, suite):
     mine, other = signed_in("author"), signed_in("admin")
     fields = given(mine, text=GOOD.replace("Say", "Shout"), save="yes")

@@ -74,7 +74,7 @@ def test_a_regression_arrives_with_its_verdict(project: Any, settings: Any) -> N
         True,
         f"Suspected regression: Basics on local, run {run.pk}",
     )
-    assert "Pass rate −100.0 points" in data["text"]
+    assert "Pass rate −100 points" in data["text"]
     assert "10 of 10 comparable scenarios worse" in data["text"]
     assert data["measures"][0]["effect"] == -1.0
     row = only_delivery()

@@ -37,7 +37,7 @@ def test_a_regression_is_mailed_to_the_recipients(project: Any, server: MailServ
     assert recipients == ["team@example.org"]
     assert message["Subject"] == f"[evalhub] Suspected regression: Basics on local, run {run.pk}"
     text = message.get_content()
-    assert "Pass rate −100.0 points" in text
+    assert "Pass rate −100 points" in text
     assert f"http://127.0.0.1:8000/p/tools/runs/{run.pk}/" in text
     row = only_delivery()
     assert message["Message-ID"] == f"<{row.uid}@evalhub>"

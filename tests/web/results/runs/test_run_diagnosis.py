@@ -87,7 +87,7 @@ def test_a_rules_precision_counts_over_runs(signed_in, version):
     for word in ("right", "right", "wrong"):
         client.post(address(diagnosed(version), f"diagnosis/{PATTERN}/"), {"word": word})
     shown = finding(client, Run.objects.last())
-    assert "right in 2 of 3 reviewed runs (95 % interval 0.21 to 0.94)" in shown
+    assert "right in 2 of 3 reviewed runs (95 % interval 21 % to 94 %)" in shown
 
 
 def test_only_stored_findings_are_reviewed(signed_in, version):

@@ -18,8 +18,8 @@ def test_three_figures_are_above_the_rows(signed_in, version):
     figures, text = response.context["figures"], response.content.decode()
     assert [(each.title, each.now) for each in figures.drawn] == [
         ("Pass rate", "50\N{NO-BREAK SPACE}%"),
-        ("First-try success", "0.50"),
-        ("Cost per passed trial", "$0.600"),
+        ("First-try success", "50\N{NO-BREAK SPACE}%"),
+        ("Cost per passed trial", "$0.60"),
     ]
     assert (figures.runs, figures.baseline) == (2, first.pk)
     assert len(parse(response).all("figure .baseline")) == 3

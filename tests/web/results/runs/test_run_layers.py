@@ -86,9 +86,9 @@ def first_try(run, **values):
     ("before", "after", "change"),
     [
         ({"create": 0.5, "export": 1.0}, {"create": 0.5}, "= 0"),
-        ({"create": 0.5}, {"create": 0.75, "export": 0.0}, "▲ 0.25"),
-        ({"create": 0.5, "export": 1.0}, {"create": 0.75, "export": None}, "▲ 0.25"),
-        ({"create": 0.5, "export": 1.0}, {"create": 0.1, "export": 1.0}, "▼ 0.20"),
+        ({"create": 0.5}, {"create": 0.75, "export": 0.0}, "▲ 25 pts"),
+        ({"create": 0.5, "export": 1.0}, {"create": 0.75, "export": None}, "▲ 25 pts"),
+        ({"create": 0.5, "export": 1.0}, {"create": 0.1, "export": 1.0}, "▼ 20 pts"),
     ],
     ids=["removed", "added", "unmeasured", "same"],
 )
@@ -102,7 +102,7 @@ def test_a_mean_without_baseline_has_no_column(signed_in, version):
     run = make_run(version, baseline=first_try(make_run(version), create=0.5))
     table = page(signed_in(), first_try(run, export=0.5)).table("1 Interaction")
     assert table.columns == ["Measure", "Mean"]
-    assert table.row("First-try success").texts == ["First-try success", "0.50"]
+    assert table.row("First-try success").texts == ["First-try success", "50 %"]
 
 
 def test_a_mean_without_a_counterpart_is_not_comparable(signed_in, version):
@@ -134,7 +134,7 @@ def test_an_older_digest_shows_what_it_has(signed_in, version):
     digest.save()
     layers = page(signed_in(), run).region("Three layers")
     assert "mean, 3 judgments" in layers
-    assert layers.table("1 Interaction").row("Completed").cell("Mean").text == "0.67"
+    assert layers.table("1 Interaction").row("Completed").cell("Mean").text == "67 %"
     for later in ("structured events", "Fails most often", "75 %"):
         assert later not in layers
     assert not any("threshold" in each.name for each in layers.all("[role=img]"))
@@ -199,7 +199,7 @@ def test_an_open_run_has_the_means_of_its_trials_so_far(signed_in, version):
     make_trial(run, "create", outcome="")
     layers = page(signed_in(), run).region("So far")
     # Only finished runs are compared, so there is no third column.
-    assert layers.table("1 Interaction").row("First-try success").texts == ["First-try success", "0.75"]
+    assert layers.table("1 Interaction").row("First-try success").texts == ["First-try success", "75 %"]
     judge = layers.region("Layer 3, judge")
     assert "3 Judge 0.40" in judge
     assert judge.table("3 Judge").row("Correctness").cell("Score").text == "0.25"

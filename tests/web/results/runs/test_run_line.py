@@ -96,7 +96,7 @@ def test_the_console_says_what_the_old_side_is(version, line):
     first, second = run_of(version, BAD), run_of(version, BAD)
     lines = verdict_lines(run_json(second))
     assert lines[0].startswith(
-        f"Regressed since run {first.pk} compared with its line of 5 runs: Pass rate −50.0"
+        f"Regressed since run {first.pk} compared with its line of 5 runs: Pass rate −50"
     )
     assert lines[-1].startswith(f"Nothing changed since run {first.pk}, so the trials count together.")
 

@@ -107,7 +107,7 @@ def test_it_shows_a_verdict_against_the_baseline(signed_in, version):
     values = {"before": 0.9, "after": 0.65}
     Change.objects.create(run=run, baseline=before, measure=measure, verdict="regressed", **values)
     text = parse(signed_in().get(ADDRESS))
-    assert "▼ 25.0 pts" in text
+    assert "▼ 25 pts" in text
     assert "regressed" in text.badges
 
 

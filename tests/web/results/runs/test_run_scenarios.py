@@ -95,8 +95,8 @@ def test_a_scenario_shows_mean_first_try_rate_and_commands(signed_in, version):
         "Commands",
         "Time",
     ]
-    assert first[5:] == ["2/2", "0.62", "603.5", "–"]
-    assert [row[-4:] for row in trials] == [["1/1", "0.25", "4", "–"], ["1/1", "1.00", "1,203", "–"]]
+    assert first[5:] == ["2/2", "62 %", "603.5", "–"]
+    assert [row[-4:] for row in trials] == [["1/1", "25 %", "4", "–"], ["1/1", "100 %", "1,203", "–"]]
     assert last[5:] == ["–", "–", "–", "1.5 s"]
 
 

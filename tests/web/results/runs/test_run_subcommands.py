@@ -30,7 +30,7 @@ def test_a_subcommand_shows_attempts_and_errors(signed_in, version):
     make_trial(run, "export", detail=used(counts, export={"tries": {"2": 1}, "errors": {"no": 1}}))
     rows = page(signed_in(), close(run))
     cells = subcommand(rows, "export")
-    assert cells[:3] == ["16", "0.50", "0.25"]
+    assert cells[:3] == ["16", "50 %", "25 %"]
     assert cells[-2:] == ["2.5", "no flag 3 times"]
     assert len(cells) == 7
 
@@ -45,10 +45,10 @@ def test_a_subcommand_is_compared_with_the_baselines(signed_in, version):
     run.save()
     text = page(signed_in(), close(run))
     changes = {name: subcommand(text, name)[2] for name in (*rates, "new")}
-    assert changes == {"export": "▲ 0.30", "list": "▼ 0.20", "create": "= 0", "new": "–"}
+    assert changes == {"export": "▲ 30 pts", "list": "▼ 20 pts", "create": "= 0", "new": "–"}
     # On a phone the rates themselves are what is left.
     cell = text.table("Subcommands").row("export").cell("vs. baseline")
-    assert (cell.text, cell.classes) == ("▲ 0.30", {"p2", "worse"})
+    assert (cell.text, cell.classes) == ("▲ 30 pts", {"p2", "worse"})
 
 
 def test_rates_are_compared_over_shared_scenarios(signed_in, version):
@@ -60,7 +60,7 @@ def test_rates_are_compared_over_shared_scenarios(signed_in, version):
     run.baseline = close(before)
     run.save()
     text = page(signed_in(), close(run))
-    assert (subcommand(text, "list")[2], subcommand(text, "show")[2]) == ("▲ 0.10", "–")
+    assert (subcommand(text, "list")[2], subcommand(text, "show")[2]) == ("▲ 10 pts", "–")
 
 
 @pytest.mark.parametrize("lacks", ["run", "baseline"])
@@ -78,8 +78,8 @@ def test_subcommands_of_older_digests_come_from_the_rollups(signed_in, version, 
     digest.content = json.dumps(content).encode()
     digest.save()
     cells = subcommand(page(signed_in(), run), "export")
-    assert cells[1:3] == ["0.40", "▲ 0.30"]
-    assert cells[-2:] == (["0.00", "0"] if lacks == "run" else ["2.0", "no 1 time"])
+    assert cells[1:3] == ["40 %", "▲ 30 pts"]
+    assert cells[-2:] == (["0 %", "0"] if lacks == "run" else ["2.0", "no 1 time"])
 
 
 def test_hostile_messages_of_a_tool_stay_text(signed_in, version):
@@ -95,7 +95,7 @@ def test_hostile_messages_of_a_tool_stay_text(signed_in, version):
 def test_an_open_run_shows_its_subcommands_so_far(signed_in, version):
     run = make_run(version, state="running")
     make_trial(run, "create", detail=used({"name": "export", "calls": 8, "errors": 4}))
-    assert subcommand(page(signed_in(), run), "export")[:2] == ["8", "0.50"]
+    assert subcommand(page(signed_in(), run), "export")[:2] == ["8", "50 %"]
 
 
 @pytest.mark.parametrize("compared", [False, True])
@@ -108,7 +108,7 @@ def test_the_last_row_totals_all_subcommands(signed_in, version, compared):
     make_trial(run, detail=used(often, seldom))
     table = page(signed_in(), close(run)).table("Subcommands")
     cells = table.rows[-1].texts
-    assert [each for each in cells if each] == ["All", "40", "0.25", "0.60", "0.15", "2"]
+    assert [each for each in cells if each] == ["All", "40", "25 %", "60 %", "15 %", "2"]
     assert len(cells) == len(table.columns)
 
 
@@ -137,8 +137,8 @@ def test_rates_are_over_known_ends_and_too_few_give_none(signed_in, version):
     make_trial(run, "create", detail=detail)
     table = page(signed_in(), close(run)).table("Subcommands")
     row = table.row("export")
-    assert (row.cell("Calls").text, row.cell("First-try success").text) == ("10 5 known", "0.40")
-    assert row.cell("Error rate").text.startswith("0.40")
+    assert (row.cell("Calls").text, row.cell("First-try success").text) == ("10 5 known", "40 %")
+    assert row.cell("Error rate").text.startswith("40 %")
     few = table.row("list")
     assert (few.cell("Calls").text, few.cell("First-try success").text) == ("4 2 known", "n/a")
     assert few.cell("Error rate").text.startswith("n/a") and len(few.cell("Error rate").links) == 1
