@@ -1,14 +1,18 @@
-"""The gate on the agent's commands."""
+"""Gates on what the agent said and ran: failed commands, a pattern, a skill that it loaded."""
 
 from __future__ import annotations
 
 from typing import ClassVar, Literal
 
+from pydantic import Field
+
 from evaluators.grading.evidence import Evidence
-from evaluators.grading.gates.base_gate import BaseGate
+from evaluators.grading.gates.base_gate import BaseGate, PatternText, matches
 from evaluators.model import Score
+from evaluators.tool_use.exposure import opened_paths
 
 _SHOWN = 5
+NO_EVENTS = "The agent's output has no events, so it isn't known which files and skills it opened."
 
 
 class NoTranscriptErrors(BaseGate):
@@ -43,4 +47,49 @@ class NoTranscriptErrors(BaseGate):
             actual=metrics.error_count,
             unknown_exit=metrics.unknown_exit,
             failed=failed[:_SHOWN],
+        )
+
+
+class TranscriptMatches(BaseGate):
+    """A regular expression matches in the agent's answer or in a command that it ran."""
+
+    needs_workspace: ClassVar[bool] = False
+
+    type: Literal["transcript_matches"] = "transcript_matches"
+    pattern: PatternText = Field(min_length=1)
+    where: Literal["answer", "commands", "either"] = "either"
+
+    def check(self, evidence: Evidence) -> Score:
+        commands = [event.command for event in evidence.transcript.events if event.command]
+        answer = [evidence.answer or evidence.transcript.answer]
+        texts = {"answer": answer, "commands": commands, "either": answer + commands}[self.where]
+        what = {
+            "answer": "The answer",
+            "commands": "The agent's commands",
+            "either": "What the agent said or ran",
+        }
+        passed, message, extra = matches(what[self.where], "\n".join(texts), self.pattern)
+        return self.score(passed, message, **extra)
+
+
+class SkillLoaded(BaseGate):
+    """The agent loaded a skill: it called it as a skill, or read its SKILL.md. With `expected: false`, it did not."""
+
+    needs_workspace: ClassVar[bool] = False
+
+    type: Literal["skill_loaded"] = "skill_loaded"
+    skill: str = Field(min_length=1)
+    expected: bool = True
+
+    def check(self, evidence: Evidence) -> Score:
+        if not evidence.transcript.events:
+            return self.score(None, NO_EVENTS, error=NO_EVENTS, skill=self.skill)
+        loaded = bool(opened_paths((f"skills/{self.skill}/SKILL.md",), evidence.transcript))
+        done = "loaded" if loaded else "didn't load"
+        wanted = (
+            "" if loaded is self.expected else " It should" + (" have." if self.expected else "n't have.")
+        )
+        message = f"The agent {done} the skill '{self.skill}'.{wanted}"
+        return self.score(
+            loaded is self.expected, message, skill=self.skill, expected=self.expected, actual=loaded
         )
