@@ -17,7 +17,9 @@ from scenarios.bundle_limits import (
     bundle_error,
     collect,
 )
-from scenarios.formats import companions_of, decode_by_extension
+from scenarios.formats import companions_of, decode_by_extension, detect_format
+from scenarios.formats.agent_skills import NAME as SKILLS_FORMAT
+from scenarios.formats.agent_skills.gates_file import name_tool
 from scenarios.formats.positions import PositionedDocument
 from scenarios.formats.solutions import FOLDER as SOLUTIONS
 from scenarios.formats.upload import inside
@@ -52,6 +54,27 @@ def read_path(path: Path) -> Bundle:
     if is_archive(path.name, content):
         return read_archive(path.name, content)
     return _with_companions(path, content)
+
+
+def with_tool(bundle: Bundle, tool: str) -> Bundle:
+    """Return a bundle with the tool under test of its skills named. Raises `ScenarioFileError` if it has no evals of one."""
+    evals = [
+        path
+        for path, content in bundle.files.items()
+        if path.endswith((".json", ".yaml", ".yml")) and detect_format(path, content) == SKILLS_FORMAT
+    ]
+    if not evals:
+        raise bundle_error(
+            bundle.name,
+            "",
+            "--tool names the tool that a skill's evals test, and there is no evals/evals.json.",
+            "Leave it out.",
+            "bundle/no-skill",
+        )
+    files = dict(bundle.files)
+    for folder in sorted({posixpath.dirname(path) for path in evals}):
+        files = name_tool(files, folder, tool)
+    return replace(bundle, files=files)
 
 
 def read_upload(name: str, data: bytes) -> Bundle:

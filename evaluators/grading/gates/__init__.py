@@ -19,7 +19,12 @@ from evaluators.grading.gates.file_gates import FileContains, FileExists, FileMa
 from evaluators.grading.gates.json_path_gate import CommandJsonPath
 from evaluators.grading.gates.mcp_gates import McpCalled, McpNotCalled
 from evaluators.grading.gates.protected_gate import ProtectedUnchanged
-from evaluators.grading.gates.transcript_gate import NoTranscriptErrors, SkillLoaded, TranscriptMatches
+from evaluators.grading.gates.transcript_gate import (
+    NoTranscriptErrors,
+    SkillLoaded,
+    SkillNotLoaded,
+    TranscriptMatches,
+)
 from evaluators.model import Score
 
 __all__ = ["GATES", "BaseGate", "Gate", "scores"]
@@ -35,6 +40,7 @@ Gate = Annotated[
     | NoTranscriptErrors
     | TranscriptMatches
     | SkillLoaded
+    | SkillNotLoaded
     | McpCalled
     | McpNotCalled
     | ProtectedUnchanged

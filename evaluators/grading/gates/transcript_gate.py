@@ -72,24 +72,33 @@ class TranscriptMatches(BaseGate):
         return self.score(passed, message, **extra)
 
 
-class SkillLoaded(BaseGate):
-    """The agent loaded a skill: it called it as a skill, or read its SKILL.md. With `expected: false`, it did not."""
+class _SkillGate(BaseGate):
+    """A gate on whether the agent loaded a skill: called it as a skill, or read its SKILL.md."""
 
     needs_workspace: ClassVar[bool] = False
+    expected: ClassVar[bool]
 
-    type: Literal["skill_loaded"] = "skill_loaded"
     skill: str = Field(min_length=1)
-    expected: bool = True
 
     def check(self, evidence: Evidence) -> Score:
         if not evidence.transcript.events:
             return self.score(None, NO_EVENTS, error=NO_EVENTS, skill=self.skill)
         loaded = bool(opened_paths((f"skills/{self.skill}/SKILL.md",), evidence.transcript))
-        done = "loaded" if loaded else "didn't load"
-        wanted = (
-            "" if loaded is self.expected else " It should" + (" have." if self.expected else "n't have.")
-        )
+        passed, done = loaded is self.expected, "loaded" if loaded else "didn't load"
+        wanted = "" if passed else " It should have." if self.expected else " It shouldn't have."
         message = f"The agent {done} the skill '{self.skill}'.{wanted}"
-        return self.score(
-            loaded is self.expected, message, skill=self.skill, expected=self.expected, actual=loaded
-        )
+        return self.score(passed, message, skill=self.skill, actual=loaded)
+
+
+class SkillLoaded(_SkillGate):
+    """The agent loaded the skill."""
+
+    expected: ClassVar[bool] = True
+    type: Literal["skill_loaded"] = "skill_loaded"
+
+
+class SkillNotLoaded(_SkillGate):
+    """The agent didn't load the skill, which isn't for this task."""
+
+    expected: ClassVar[bool] = False
+    type: Literal["skill_not_loaded"] = "skill_not_loaded"

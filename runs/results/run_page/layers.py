@@ -13,6 +13,7 @@ from django.db.models import QuerySet
 from evalhub.lib.numbers import counted
 from evaluators.grading.evaluator import LAYER as SCORING
 from evaluators.grading.scores.weighted_score import NAME as AGGREGATE
+from evaluators.statistics.descriptive import Interval, wilson
 from runs.models import Run, RunMeasure
 from runs.results.counting import (
     FEWEST_KNOWN,
@@ -58,6 +59,30 @@ class Mean:
         return "better" if (self.change > 0) == (self.better == "higher") else "worse"
 
 
+TRIGGERS = {"skill_loaded": "Sensitivity", "skill_not_loaded": "Specificity"}
+"""What the share of passed gates of a kind is called where a skill must be loaded, or must not."""
+
+
+@dataclass(frozen=True)
+class TriggerRate:
+    """How often a skill was loaded exactly when it should be, over the trials of some queries."""
+
+    label: str
+    passed: int
+    trials: int
+    queries: int
+
+    @property
+    def share(self) -> float:
+        """Return the share of trials."""
+        return self.passed / self.trials
+
+    @property
+    def interval(self) -> Interval:
+        """Return its 95 % interval at the number of queries, because trials of a query resemble each other."""
+        return wilson(self.share * self.queries, self.queries)
+
+
 @dataclass(frozen=True)
 class Layers:
     """Content of a run's three panels."""
@@ -80,6 +105,16 @@ class Layers:
     """None in digests of older releases."""
     compared_by: str = ""
     """By which exit codes it is compared with the baseline, as a sentence, where the two runs count differently."""
+
+    @property
+    def triggers(self) -> list[TriggerRate]:
+        """Return sensitivity and specificity of a run with trigger queries."""
+        by_name = {gate.name: gate for gate in self.gates if gate.scenarios}
+        return [
+            TriggerRate(label, gate.passed, gate.total, gate.scenarios)
+            for name, label in TRIGGERS.items()
+            if (gate := by_name.get(name))
+        ]
 
     @property
     def has_rates(self) -> bool:

@@ -87,7 +87,7 @@ def skill_call(**given: object) -> Transcript:
 )
 def test_a_skill_is_loaded_by_its_tool_or_by_reading_its_file(transcript: Transcript, loaded: bool) -> None:
     assert check(transcript, type="skill_loaded", skill="notes").passed is loaded
-    assert check(transcript, type="skill_loaded", skill="notes", expected=False).passed is not loaded
+    assert check(transcript, type="skill_not_loaded", skill="notes").passed is not loaded
 
 
 def test_without_events_nobody_knows_whether_a_skill_was_loaded() -> None:
