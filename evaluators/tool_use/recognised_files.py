@@ -101,5 +101,4 @@ _RESULT_VALUES: Mapping[str, Callable[[Any], bool]] = {
         _has("metadata", "run_summary")(value) and _has("eval_file")(value["metadata"])
     ),
     "a benchmark.json of Agent Skills": _has("metadata", "run_summary"),
-    "a grading.json of Agent Skills": _has("assertion_results", "summary"),
 }

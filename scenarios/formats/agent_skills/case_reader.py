@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import posixpath
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -15,6 +14,7 @@ from evaluators.model import Json
 from evaluators.patterns import PatternError, compile_pattern
 from scenarios.formats.agent_skills.gates_file import GatesFile
 from scenarios.formats.agent_skills.skill_folders import Skill
+from scenarios.formats.agent_skills.statement_ids import join_words, key_of_id, statement_ids
 from scenarios.formats.parsed import FixtureFile
 from scenarios.formats.positions import Location, PositionedDocument
 from scenarios.formats.problems import Problem
@@ -29,8 +29,6 @@ TEXTS = ("text", "criterion", "assertion", "description", "statement", "check")
 _PROMPTS = ("prompt", "query")
 _NAMES = ("name", "eval_name", "title")
 _KNOWN = (*LISTS, *_PROMPTS, *_NAMES, "id", "expected_output", "files", "tags", "should_trigger")
-ID_LENGTH = 60
-"""Characters of an id made from words."""
 SHOULD, SHOULD_NOT = "should-trigger", "should-not-trigger"
 """Tags of cases that say whether the skill must be loaded."""
 
@@ -68,7 +66,7 @@ class ReadCase:
 
 @dataclass
 class _Statements:
-    criteria: list[Criterion] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
     gates: list[Gate] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
 
@@ -90,7 +88,7 @@ def read_case(case: Json, context: CaseContext, at: Location, position: int) -> 
     checks = context.gates.checks_of(read.names)
     expected = _text(case, "expected_output", context, at, read.problems)
     gates = (*loaded, *statements.gates, *checks.gates)
-    rubric = _rubric(statements.criteria, expected)
+    rubric = _rubric(statements.texts, expected)
     if rubric is None and not gates:
         read.problems.append(_nothing_to_judge(document, at))
     if any(not each.lint for each in read.problems):
@@ -119,16 +117,14 @@ def _key(
 ) -> tuple[str, tuple[str, ...]]:
     """Return a case's key and what it may be called: a number n is `eval-n`, as in the folders of skill-creator."""
     given, name = case.get("id"), _first_text(case, _NAMES)
-    if isinstance(given, str) and given.strip():
-        return given.strip(), (given.strip(), name)
-    if isinstance(given, int) and not isinstance(given, bool):
-        return f"eval-{given}", (str(given), f"eval-{given}", name)
+    if key := key_of_id(given):
+        return key, (key, str(given), name)
     if given is not None:
         what = f"An id must be a whole number or text, not {kind(given)}."
         fix = 'Write "id": 1, or a short name.'
         problems.append(context.document.problem((*at, "id"), what, fix=fix, id="format/wrong-type"))
     if "should_trigger" in case:
-        key = _words(_first_text(case, _PROMPTS), "-") or f"query-{position + 1}"
+        key = join_words(_first_text(case, _PROMPTS), "-") or f"query-{position + 1}"
         return key, (key, name)
     if given is None:
         what = f"The case has no id, so its results are kept as 'eval-{position}'."
@@ -217,19 +213,13 @@ def _read_statement(item: Json, found: _Statements, context: CaseContext, at: Lo
     if isinstance(item, dict) and item.get("type") == "regex" and isinstance(item.get("pattern"), str):
         _read_pattern(item, found, context, at)
         return
-    text, given = (item, "") if isinstance(item, str) else ("", "")
-    if isinstance(item, dict):
-        text, id = _first_text(item, TEXTS), item.get("id")
-        given = str(id).strip() if isinstance(id, str | int) and not isinstance(id, bool) else ""
+    text = item if isinstance(item, str) else _first_text(item, TEXTS) if isinstance(item, dict) else ""
     if not text.strip():
         what = "A statement needs text."
         fix = 'Write it as text, or as an object with "text".'
         found.problems.append(context.document.problem(at, what, fix=fix, id="format/empty-value"))
         return
-    taken = {each.id for each in found.criteria}
-    wanted = (_words(given) or _words(text) or "statement")[:ID_LENGTH]
-    id = next(id for id in _numbered(wanted) if id not in taken)
-    found.criteria.append(Criterion(id=id, weight=1.0, description=text.strip()))
+    found.texts.append(text.strip())
 
 
 def _read_pattern(item: dict[str, Json], found: _Statements, context: CaseContext, at: Location) -> None:
@@ -245,26 +235,13 @@ def _read_pattern(item: dict[str, Json], found: _Statements, context: CaseContex
     found.gates.append(TranscriptMatches(pattern=pattern, name=_first_text(item, ("name", "id")) or None))
 
 
-def _numbered(text: str) -> Iterator[str]:
-    yield text
-    number = 2
-    while True:
-        yield f"{text}_{number}"
-        number += 1
-
-
-def _words(text: str, joint: str = "_") -> str:
-    """Return the words of a text as an id that people can read, cut at a word."""
-    words = re.findall(r"\w+", text.lower())
-    kept = joint.join(words)
-    if len(kept) <= ID_LENGTH:
-        return kept
-    return kept[: ID_LENGTH + 1].rpartition(joint)[0] or kept[:ID_LENGTH]
-
-
-def _rubric(criteria: Sequence[Criterion], expected: str) -> RubricCriteria | None:
+def _rubric(texts: Sequence[str], expected: str) -> RubricCriteria | None:
     """Return the rubric of a case: its statements, else the one that its expected output is reached."""
-    if criteria:
+    if texts:
+        ids = statement_ids(texts)
+        criteria = (
+            Criterion(id=id, weight=1.0, description=text) for id, text in zip(ids, texts, strict=True)
+        )
         return RubricCriteria(form="statements", criteria=tuple(criteria), expected=expected)
     if expected:
         own = Criterion(id="expected_output", weight=1.0, description=expected)
