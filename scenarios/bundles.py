@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import posixpath
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -90,7 +90,16 @@ def read_archive(name: str, data: bytes) -> Bundle:
 
     Raises `ScenarioFileError` for archives that write outside, hide files or expand without limit.
     """
-    bundle = _bundle(name, _stem(name), read_members(name, data))
+    return _without_top_folder(_bundle(name, _stem(name), read_members(name, data)))
+
+
+def read_folder(files: Sequence[tuple[str, bytes]]) -> Bundle:
+    """Return the files of a folder by their paths, which begin with its name. Raises `ScenarioFileError`."""
+    name = files[0][0].split("/")[0]
+    return _without_top_folder(_bundle(name, name, (Member(path, content) for path, content in files)))
+
+
+def _without_top_folder(bundle: Bundle) -> Bundle:
     top = {path.split("/")[0] for path in bundle.files}
     if len(top) != 1 or any("/" not in path for path in bundle.files):
         return bundle
