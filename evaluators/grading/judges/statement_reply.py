@@ -74,5 +74,4 @@ def _reply(rubric: RubricCriteria, decided: dict[int, _Decided], confidence: Jso
         confidence=float(confidence) if is_known else None,
         reasons={id: each.evidence for id, each in by_id.items() if each.evidence},
         issues=tuple(f"Doesn't hold: {texts[id]}" for id, each in by_id.items() if not each.holds),
-        highlights=tuple(f"Holds: {texts[id]}" for id, each in by_id.items() if each.holds),
     )

@@ -30,6 +30,7 @@ from runs.results.measures import CRITERION, INTERACTION, REPORTED, unit_of
 from runs.results.repeated_statements import RepeatedStatement
 from runs.results.rollups import COMPLETED, FALSE_DONE, so_far
 from runs.results.run_trials import RunTrials
+from scenarios.formats.agent_skills import NAME as SKILLS
 
 LAYER = "interaction"
 
@@ -105,6 +106,8 @@ class Layers:
     """None in digests of older releases."""
     compared_by: str = ""
     """By which exit codes it is compared with the baseline, as a sentence, where the two runs count differently."""
+    of_statements: bool = False
+    """Whether the judge's score is the share of a trial's statements that hold."""
 
     @property
     def triggers(self) -> list[TriggerRate]:
@@ -134,6 +137,8 @@ class Layers:
         judge = self.totals.judge if self.totals else None
         if judge is None or not judge.decided:
             return f"mean, {counted(self.judged, 'judgment')}"
+        if self.of_statements:
+            return f"mean share of statements, all hold in {judge.reached} of {judge.decided}"
         bar = "passed" if judge.threshold is None else f"≥ {judge.threshold:.2f}"
         return f"mean, {judge.reached} of {judge.decided} {bar}"
 
@@ -183,6 +188,7 @@ def layers_of(run: Run, read: RunTrials) -> Layers:
         contradictory=digest.contradictory,
         totals=digest.layers,
         compared_by=_compared_by(run),
+        of_statements=run.suite.format == SKILLS,
     )
 
 
