@@ -34,7 +34,7 @@ READ = (BENCHMARK, GRADING, TIMING, CASE)
 WORKSPACE = "-workspace"
 """The end of a workspace folder's name, after the skill's."""
 OUTPUTS = "outputs"
-"""The folder with an agent's files, which are no results whatever they are called."""
+"""The folder with an agent's files, which aren't results whatever they are called."""
 _WITHOUT = ("without_skill", "old_skill", "baseline")
 """Configurations that the one with the skill is compared with."""
 TOTALS = "skill-creator tells tokens as one sum, which is shown as input tokens."
