@@ -172,6 +172,8 @@ WHITENOISE_KEEP_ONLY_HASHED_FILES = True
 # The largest bundle; each format has a tighter limit.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 64 * 1024 * 1024
 FILE_UPLOAD_MAX_MEMORY_SIZE = 4 * 1024 * 1024
+# As many as a bundle may have: a folder is uploaded file by file.
+DATA_UPLOAD_MAX_NUMBER_FILES = 5_000
 
 ARTIFACTS_DIR = DATA_DIR / "artifacts"
 WORK_DIR = DATA_DIR / "work"

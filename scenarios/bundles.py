@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import posixpath
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -17,7 +17,9 @@ from scenarios.bundle_limits import (
     bundle_error,
     collect,
 )
-from scenarios.formats import companions_of, decode_by_extension
+from scenarios.formats import companions_of, decode_by_extension, detect_format
+from scenarios.formats.agent_skills import NAME as SKILLS_FORMAT
+from scenarios.formats.agent_skills.gates_file import name_tool
 from scenarios.formats.positions import PositionedDocument
 from scenarios.formats.solutions import FOLDER as SOLUTIONS
 from scenarios.formats.upload import inside
@@ -54,6 +56,27 @@ def read_path(path: Path) -> Bundle:
     return _with_companions(path, content)
 
 
+def with_tool(bundle: Bundle, tool: str) -> Bundle:
+    """Return a bundle with the tool under test of its skills named. Raises `ScenarioFileError` if it has no evals of one."""
+    evals = [
+        path
+        for path, content in bundle.files.items()
+        if path.endswith((".json", ".yaml", ".yml")) and detect_format(path, content) == SKILLS_FORMAT
+    ]
+    if not evals:
+        raise bundle_error(
+            bundle.name,
+            "",
+            "--tool names the tool that a skill's evals test, and there is no evals/evals.json.",
+            "Leave it out.",
+            "bundle/no-skill",
+        )
+    files = dict(bundle.files)
+    for folder in sorted({posixpath.dirname(path) for path in evals}):
+        files = name_tool(files, folder, tool)
+    return replace(bundle, files=files)
+
+
 def read_upload(name: str, data: bytes) -> Bundle:
     """Read an uploaded archive or single file."""
     if is_archive(name, data):
@@ -67,7 +90,16 @@ def read_archive(name: str, data: bytes) -> Bundle:
 
     Raises `ScenarioFileError` for archives that write outside, hide files or expand without limit.
     """
-    bundle = _bundle(name, _stem(name), read_members(name, data))
+    return _without_top_folder(_bundle(name, _stem(name), read_members(name, data)))
+
+
+def read_folder(files: Sequence[tuple[str, bytes]]) -> Bundle:
+    """Return the files of a folder by their paths, which begin with its name. Raises `ScenarioFileError`."""
+    name = files[0][0].split("/")[0]
+    return _without_top_folder(_bundle(name, name, (Member(path, content) for path, content in files)))
+
+
+def _without_top_folder(bundle: Bundle) -> Bundle:
     top = {path.split("/")[0] for path in bundle.files}
     if len(top) != 1 or any("/" not in path for path in bundle.files):
         return bundle

@@ -72,6 +72,13 @@ def add_strict_argument(parser: Arguments) -> None:
     )
 
 
+def add_tool_argument(parser: Arguments) -> None:
+    """Add `--tool`."""
+    parser.add_argument(
+        "--tool", metavar="NAME", help="the tool that a skill's evals test, if their gates.yaml names none"
+    )
+
+
 def add_summary_argument(parser: Arguments) -> None:
     """Add `--summary-file`."""
     parser.add_argument(

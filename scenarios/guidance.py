@@ -23,6 +23,8 @@ GUIDANCE_PATTERNS = (
 """File names where agents expect guidance; `**` matches any number of folders."""
 
 
+SKILLS = ".agents/skills"
+"""Where a suite's skills lie in the workspace, each in a folder of its name; several agents look there."""
 INSTRUCTIONS = ("AGENTS.md", "CLAUDE.md", "GEMINI.md")
 """Names of documents that agents load by themselves, in the order in which a copy prefers them."""
 
@@ -60,8 +62,8 @@ def suite_guidance(suite: ParsedSuite, extra: Sequence[str] = ()) -> Guidance:
 
 
 def named_guidelines(suite: ParsedSuite) -> tuple[str, ...]:
-    """Return the files that scenarios list as guidelines, which are guidance regardless of their name."""
-    return tuple(sorted({path for scenario in suite.scenarios for path in scenario.guidelines}))
+    """Return what is guidance regardless of its name: patterns of the suite, and files that scenarios list as guidelines."""
+    return tuple(sorted({*suite.guidance, *(path for each in suite.scenarios for path in each.guidelines)}))
 
 
 class Unplaced(ValueError):
@@ -149,6 +151,21 @@ def copies_for(documents: Guidance, taken: Collection[str], name: str) -> Guidan
             if posixpath.basename(file.path) == kind and path not in taken:
                 found.setdefault(path, FixtureFile(path, file.content, file.executable))
     return _sort_files(found.values())
+
+
+def is_skill_file(path: str) -> bool:
+    """Return whether a path in the workspace lies in a suite's skill."""
+    return path.startswith(SKILLS + "/")
+
+
+def skill_copies(documents: Guidance, taken: Collection[str], folder: str) -> Guidance:
+    """Return copies of skills in the folder where an agent looks for them, where no file is. `taken` are the workspace's paths."""
+    moved = (
+        FixtureFile(folder + file.path.removeprefix(SKILLS), file.content, file.executable)
+        for file in documents
+        if is_skill_file(file.path)
+    )
+    return _sort_files(file for file in moved if file.path not in taken)
 
 
 def _is_shared(path: str, found: Mapping[str, Mapping[str, FixtureFile]]) -> bool:

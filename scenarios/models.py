@@ -88,7 +88,7 @@ class Guidance(models.Model):
     sha256 = models.CharField(max_length=64)
     name = models.CharField(max_length=120, blank=True)
     files = models.JSONField(default=list)
-    """`{"path", "content"}` for each document, with paths in the workspace."""
+    """`{"path", "content"}` for each document, with paths in the workspace; a skill's files may be executable or binary."""
     laid_file = models.CharField(max_length=120, blank=True, default="", db_default="")
     """The name of the file whose document made this version; empty for an upload with its suite."""
     laid_path = models.CharField(max_length=1000, blank=True, default="", db_default="")

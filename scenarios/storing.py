@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import io
 import tarfile
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from django.contrib.auth.models import User
 from django.db.models import Max
@@ -13,8 +15,9 @@ from evalhub.teams.models import Project
 from evaluators.grading.judges.rubric import RubricCriteria as RubricCriteria
 from scenarios.formats.parsed import Fixture as FixtureFiles
 from scenarios.formats.parsed import FixtureFile
-from scenarios.guidance import split
+from scenarios.guidance import is_skill_file, split
 from scenarios.hashing import (
+    blob_hash,
     files_hash,
     gates_hash,
     guidance_hash,
@@ -100,7 +103,7 @@ def keep_guidance(
             found.save(update_fields=["name"])
         return found, False
     number = (suite.guidance.aggregate(last=Max("number"))["last"] or 0) + 1
-    documents = [{"path": file.path, "content": _text(file.content)} for file in files]
+    documents = [_document(file) for file in files]
     created = Guidance.objects.create(
         suite=suite,
         number=number,
@@ -114,6 +117,17 @@ def keep_guidance(
     return created, True
 
 
+def _document(file: FixtureFile) -> dict[str, Any]:
+    """Return a document as it is stored; a skill's picture or archive in Base64, beside what is shown of it."""
+    found: dict[str, Any] = {"path": file.path, "content": _text(file.content)}
+    if file.executable:
+        found["executable"] = True
+    if is_skill_file(file.path) and found["content"].encode() != file.content:
+        found["content"] = f"Binary file, {len(file.content):,} bytes, SHA-256 {blob_hash(file.content)}.\n"
+        found["base64"] = base64.b64encode(file.content).decode()
+    return found
+
+
 def _text(content: bytes) -> str:
     # Databases cannot store a NUL in JSON.
     return content.decode("utf-8", "replace").replace("\x00", "\ufffd")
@@ -121,8 +135,19 @@ def _text(content: bytes) -> str:
 
 def guidance_files(guidance: Guidance | None) -> FixtureFiles:
     """Return the documents of a guidance version as files."""
-    documents = guidance.files if guidance else []
-    return tuple(FixtureFile(each["path"], each["content"].encode()) for each in documents)
+    return restore_documents(guidance.files if guidance else [])
+
+
+def restore_documents(stored: Sequence[Mapping[str, Any]]) -> FixtureFiles:
+    """Return documents as files, from the form in which a guidance version has them."""
+    return tuple(
+        FixtureFile(
+            each["path"],
+            base64.b64decode(each["base64"]) if "base64" in each else each["content"].encode(),
+            executable=each.get("executable") is True,
+        )
+        for each in stored
+    )
 
 
 def keep_scenarios(

@@ -29,6 +29,7 @@ class SuiteMessage(Struct, frozen=True):
     format: str
     scenarios: list[str]
     fixtures: dict[str, list[FileInFixture]]
+    guidance: list[str]
     lints: list[Problem]
     targets_text: str
     targets_file: str
@@ -45,6 +46,7 @@ def describe_suite(suite: ParsedSuite, files: Mapping[str, bytes]) -> SuiteMessa
         format=suite.format,
         scenarios=[spec.model_dump_json() for spec in suite.scenarios],
         fixtures={name: _describe_fixture(fixture, known) for name, fixture in suite.fixtures.items()},
+        guidance=list(suite.guidance),
         lints=list(suite.lints),
         targets_text=suite.targets_text,
         targets_file=suite.targets_file,
@@ -75,6 +77,7 @@ def restore_suite(sent: SuiteMessage, files: Mapping[str, bytes]) -> ParsedSuite
         format=sent.format,
         scenarios=tuple(ScenarioSpec.model_validate_json(each, context=CHECKED) for each in sent.scenarios),
         fixtures={name: _restore_fixture(own, by_hash) for name, own in sent.fixtures.items()},
+        guidance=tuple(sent.guidance),
         lints=tuple(sent.lints),
         targets_text=sent.targets_text,
         targets_file=sent.targets_file,

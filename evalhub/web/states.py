@@ -80,6 +80,7 @@ STATES: dict[str, tuple[str, str]] = {
 }
 
 FORMATS = {
+    "agent_skills": "Agent Skills",
     "llm_tool_test": "llm-tool-test",
     "agentv": "AgentV",
     "tool_forge": "tool-forge",

@@ -89,16 +89,9 @@ def _is_promptfoo(value: Any) -> bool:
     return isinstance(value, dict) and own <= value.keys() and not later & value.keys()
 
 
-def _are_queries(value: Any) -> bool:
-    asked = {"query", "should_trigger"}
-    return isinstance(value, list) and bool(value) and all(_has(*asked)(each) for each in value)
-
-
 _SUITE_VALUES: Mapping[str, Callable[[Any], bool]] = {
     "a promptfoo configuration": _is_promptfoo,
     LATER_AGENTV: _is_later_agentv,
-    "an evals.json of Agent Skills": _has("skill_name", "evals"),
-    "a list of trigger queries of Agent Skills": _are_queries,
     "a targets file": _has("targets"),
     "a rubric": _has("criteria"),
 }
@@ -108,5 +101,4 @@ _RESULT_VALUES: Mapping[str, Callable[[Any], bool]] = {
         _has("metadata", "run_summary")(value) and _has("eval_file")(value["metadata"])
     ),
     "a benchmark.json of Agent Skills": _has("metadata", "run_summary"),
-    "a grading.json of Agent Skills": _has("assertion_results", "summary"),
 }

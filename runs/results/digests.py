@@ -253,7 +253,7 @@ def digest_of(run: Run) -> Digest:
         trial = _trial(own, decoded, _find_lost(error, decoded, scores_text))
         trials.append(trial)
         if trial.is_finished:
-            scores.append([score for score in decoded if is_single(score.layer, score.name)])
+            scores.append((trial.key, [score for score in decoded if is_single(score.layer, score.name)]))
             detail = _detail.decode(detail_text)
             if detail.integrity:
                 tampered.append(trial.pk)
@@ -276,7 +276,7 @@ def digest_of(run: Run) -> Digest:
         trials=trials,
         tampered=tampered,
         gates=gate_kinds(scores),
-        gate_trials=gate_trials(scores),
+        gate_trials=gate_trials([each for _, each in scores]),
         issues=said.issues[:MOST_STATEMENTS],
         highlights=said.highlights[:MOST_STATEMENTS],
         judged=said.judged,

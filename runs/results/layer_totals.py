@@ -48,6 +48,8 @@ class GateKind(Struct, frozen=True):
     name: str
     passed: int
     total: int
+    scenarios: int = 0
+    """Number of scenarios with it; 0 in digests of older releases."""
 
 
 class LostGate(Struct, frozen=True):
@@ -203,16 +205,19 @@ def is_single(layer: str, name: str) -> bool:
     return layer in DECIDING and not is_verdict(layer, name)
 
 
-def gate_kinds(scores: Sequence[Sequence[ReadScore]]) -> list[GateKind]:
-    """Return totals by kind of gate, most failed first."""
+def gate_kinds(scores: Sequence[tuple[str, Sequence[ReadScore]]]) -> list[GateKind]:
+    """Return totals by kind of gate, most failed first, from the scores of trials by their scenario's key."""
     passed: Counter[tuple[str, str]] = Counter()
     total: Counter[tuple[str, str]] = Counter()
-    for each in scores:
+    keys: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+    for key, each in scores:
         for score in each:
             if score.passed is not None:
-                total[score.layer, score.name] += 1
-                passed[score.layer, score.name] += score.passed
-    kinds = [GateKind(*key, passed=passed[key], total=total[key]) for key in total]
+                kind = score.layer, score.name
+                total[kind] += 1
+                passed[kind] += score.passed
+                keys[kind].add(key)
+    kinds = [GateKind(*key, passed=passed[key], total=total[key], scenarios=len(keys[key])) for key in total]
     return sorted(kinds, key=lambda kind: (kind.passed - kind.total, kind.name))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from evaluators.patterns import pattern_budget
-from scenarios.formats import agentv, llm_tool_test, tool_forge
+from scenarios.formats import agent_skills, agentv, llm_tool_test, tool_forge
 from scenarios.formats.candidates import decode_file, find_candidates
 from scenarios.formats.other_programs import problems_of_others
 from scenarios.formats.parsed import ParsedSuite
@@ -14,7 +14,7 @@ from scenarios.formats.problems import Problem, ScenarioFileError
 from scenarios.formats.solutions import split_solutions, with_solutions
 from scenarios.formats.upload import Format, UploadedFiles
 
-FORMATS: tuple[Format, ...] = (agentv.FORMAT, llm_tool_test.FORMAT, tool_forge.FORMAT)
+FORMATS: tuple[Format, ...] = (agent_skills.FORMAT, agentv.FORMAT, llm_tool_test.FORMAT, tool_forge.FORMAT)
 """The formats in matching order, the strictest first."""
 
 
@@ -65,7 +65,8 @@ def _nothing_found(upload: UploadedFiles) -> Problem:
         fix=(
             "A scenario of llm-tool-test is a YAML file with the keys name, task and evaluation; "
             "eval cases of tool-forge are a JSON list, or an object with the key cases; "
-            "an eval file of AgentV is a YAML file with the key evalcases."
+            "an eval file of AgentV is a YAML file with the key evalcases; "
+            "evals of a skill are its folder with SKILL.md and evals/evals.json."
         ),
         id="format/no-scenario",
     )

@@ -32,6 +32,8 @@ class ParsedSuite:
     scenarios: tuple[ScenarioSpec, ...]
     fixtures: Mapping[str, Fixture] = field(default_factory=dict)
     """Fixtures by the name in `ScenarioSpec.fixture`, including guidance files."""
+    guidance: tuple[str, ...] = ()
+    """Patterns of files that are guidance regardless of their name, such as those of a skill."""
     lints: tuple[Problem, ...] = ()
     targets_text: str = ""
     """The bundle's targets file, unchanged, for `runs.targets.definitions`."""

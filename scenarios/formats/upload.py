@@ -74,7 +74,7 @@ class Format:
     parse: Callable[[UploadedFiles, Sequence[PositionedDocument]], Parsed]
     """Parses all matching documents of an upload; never raises because of their content."""
     fixture_folders: Callable[[UploadedFiles, Sequence[PositionedDocument]], frozenset[str]]
-    """Returns the folders used as fixtures; files in them are not scenarios."""
+    """Returns the folders and files used as fixtures; they have no scenarios."""
     companions: Callable[[PositionedDocument], tuple[str, ...]]
     """Returns the files and folders that a document references, relative to its folder, to read a single file."""
 
@@ -88,7 +88,9 @@ def inside(base: str, path: str) -> str | None:
 
 
 def in_fixture(path: str, fixtures: Set[str]) -> bool:
-    """Return whether a file is in a fixture; subfolders called `scenarios` are not."""
+    """Return whether a file is in a fixture, or is one itself; subfolders called `scenarios` are not."""
+    if path in fixtures:
+        return True
     folder = path
     while folder := posixpath.dirname(folder):
         if folder in fixtures:

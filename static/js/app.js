@@ -72,8 +72,51 @@ document.addEventListener("drop", (event) => {
   if (!area) return;
   event.preventDefault();
   const input = area.querySelector("input[type=file]");
+  const entries = [...event.dataTransfer.items].map((item) => item.webkitGetAsEntry?.()).filter(Boolean);
+  if (area.elements.paths && entries.some((entry) => entry.isDirectory)) {
+    filesBelow(entries).then((files) => giveFolder(area, files));
+    return;
+  }
   input.files = event.dataTransfer.files;
   input.dispatchEvent(new Event("change", { bubbles: true }));
+});
+
+/* A form's files lose their folders on the way, so their paths go beside them. */
+const LITTER = new Set([".git", "node_modules", "__pycache__", ".venv"]);
+async function filesBelow(entries, folder = "") {
+  const found = [];
+  for (const entry of entries) {
+    const path = folder + entry.name;
+    if (entry.isFile) {
+      found.push([path, await new Promise((resolve, reject) => entry.file(resolve, reject))]);
+    } else if (!LITTER.has(entry.name)) {
+      const reader = entry.createReader();
+      for (;;) {
+        /* A reader gives at most a hundred entries at once. */
+        const some = await new Promise((resolve, reject) => reader.readEntries(resolve, reject));
+        if (!some.length) break;
+        found.push(...(await filesBelow(some, `${path}/`)));
+      }
+    }
+  }
+  return found;
+}
+function giveFolder(form, files) {
+  const transfer = new DataTransfer();
+  for (const [, file] of files) transfer.items.add(file);
+  const input = form.elements.file;
+  input.files = transfer.files;
+  input.dispatchEvent(new Event("change", { bubbles: true }));
+  form.elements.paths.value = JSON.stringify(files.map(([path]) => path));
+}
+for (const label of document.querySelectorAll("[data-choose-folder]")) label.hidden = false;
+document.addEventListener("change", (event) => {
+  const form = event.target.closest("form[data-drop]");
+  if (!form?.elements.paths) return;
+  if (event.target === form.elements.file) form.elements.paths.value = "";
+  if (!event.target.closest("[data-choose-folder]")) return;
+  const files = [...event.target.files].map((file) => [file.webkitRelativePath, file]);
+  giveFolder(form, files.filter(([path]) => !path.split("/").some((part) => LITTER.has(part))));
 });
 
 function say(sentence) {

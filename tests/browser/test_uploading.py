@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from django.test import Client
@@ -10,6 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 from runs.models import Run
 from scenarios.models import Suite
 from tests.builders import make_member
+from tests.scenarios.formats.agent_skills_files import case, evals, skill
 from tests.session_files import claude
 
 BAD = (
@@ -88,6 +90,22 @@ def test_files_can_be_dropped(as_admin: Page, live_server: Any, project: Any) ->
     as_admin.evaluate(drop, GOOD.decode())
     as_admin.get_by_role("button", name="Upload").click()
     expect(as_admin.get_by_text("Uploaded list, version 1")).to_be_visible()
+
+
+def test_a_skills_folder_is_uploaded_with_its_paths(
+    as_admin: Page, live_server: Any, project: Any, complaints: list[str], tmp_path: Path
+) -> None:
+    folder = tmp_path / "notetool"
+    for path, text in skill(evals(case(expected_output="A note.", files=["data/a.csv"]))).items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text)
+    (folder / "data").mkdir()
+    (folder / "data/a.csv").write_text("1")
+    as_admin.goto(f"{live_server.url}/p/tools/suites/")
+    as_admin.get_by_label("Choose a folder…").set_input_files(folder)
+    as_admin.get_by_role("button", name="Upload").click()
+    expect(as_admin.get_by_text("Uploaded notetool, version 1")).to_be_visible()
+    assert complaints == []
 
 
 def test_a_file_can_be_uploaded_without_a_script(

@@ -19,7 +19,12 @@ from evaluators.grading.gates.file_gates import FileContains, FileExists, FileMa
 from evaluators.grading.gates.json_path_gate import CommandJsonPath
 from evaluators.grading.gates.mcp_gates import McpCalled, McpNotCalled
 from evaluators.grading.gates.protected_gate import ProtectedUnchanged
-from evaluators.grading.gates.transcript_gate import NoTranscriptErrors
+from evaluators.grading.gates.transcript_gate import (
+    NoTranscriptErrors,
+    SkillLoaded,
+    SkillNotLoaded,
+    TranscriptMatches,
+)
 from evaluators.model import Score
 
 __all__ = ["GATES", "BaseGate", "Gate", "scores"]
@@ -33,6 +38,9 @@ Gate = Annotated[
     | FileContains
     | FileMatches
     | NoTranscriptErrors
+    | TranscriptMatches
+    | SkillLoaded
+    | SkillNotLoaded
     | McpCalled
     | McpNotCalled
     | ProtectedUnchanged

@@ -1,14 +1,18 @@
-"""The gate on the agent's commands."""
+"""Gates on what the agent said and ran: failed commands, a pattern, a skill that it loaded."""
 
 from __future__ import annotations
 
 from typing import ClassVar, Literal
 
+from pydantic import Field
+
 from evaluators.grading.evidence import Evidence
-from evaluators.grading.gates.base_gate import BaseGate
+from evaluators.grading.gates.base_gate import BaseGate, PatternText, matches
 from evaluators.model import Score
+from evaluators.tool_use.exposure import opened_paths
 
 _SHOWN = 5
+NO_EVENTS = "The agent's output has no events, so it isn't known which files and skills it opened."
 
 
 class NoTranscriptErrors(BaseGate):
@@ -44,3 +48,57 @@ class NoTranscriptErrors(BaseGate):
             unknown_exit=metrics.unknown_exit,
             failed=failed[:_SHOWN],
         )
+
+
+class TranscriptMatches(BaseGate):
+    """A regular expression matches in the agent's answer or in a command that it ran."""
+
+    needs_workspace: ClassVar[bool] = False
+
+    type: Literal["transcript_matches"] = "transcript_matches"
+    pattern: PatternText = Field(min_length=1)
+    where: Literal["answer", "commands", "either"] = "either"
+
+    def check(self, evidence: Evidence) -> Score:
+        commands = [event.command for event in evidence.transcript.events if event.command]
+        answer = [evidence.answer or evidence.transcript.answer]
+        texts = {"answer": answer, "commands": commands, "either": answer + commands}[self.where]
+        what = {
+            "answer": "The answer",
+            "commands": "The agent's commands",
+            "either": "What the agent said or ran",
+        }
+        passed, message, extra = matches(what[self.where], "\n".join(texts), self.pattern)
+        return self.score(passed, message, **extra)
+
+
+class _SkillGate(BaseGate):
+    """A gate on whether the agent loaded a skill: called it as a skill, or read its SKILL.md."""
+
+    needs_workspace: ClassVar[bool] = False
+    expected: ClassVar[bool]
+
+    skill: str = Field(min_length=1)
+
+    def check(self, evidence: Evidence) -> Score:
+        if not evidence.transcript.events:
+            return self.score(None, NO_EVENTS, error=NO_EVENTS, skill=self.skill)
+        loaded = bool(opened_paths((f"skills/{self.skill}/SKILL.md",), evidence.transcript))
+        passed, done = loaded is self.expected, "loaded" if loaded else "didn't load"
+        wanted = "" if passed else " It should have." if self.expected else " It shouldn't have."
+        message = f"The agent {done} the skill '{self.skill}'.{wanted}"
+        return self.score(passed, message, skill=self.skill, actual=loaded)
+
+
+class SkillLoaded(_SkillGate):
+    """The agent loaded the skill."""
+
+    expected: ClassVar[bool] = True
+    type: Literal["skill_loaded"] = "skill_loaded"
+
+
+class SkillNotLoaded(_SkillGate):
+    """The agent didn't load the skill, which isn't for this task."""
+
+    expected: ClassVar[bool] = False
+    type: Literal["skill_not_loaded"] = "skill_not_loaded"

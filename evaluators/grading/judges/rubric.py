@@ -36,11 +36,17 @@ class RubricCriteria(Value):
     name: str = ""
     criteria: tuple[Criterion, ...]
     require_fields: tuple[str, ...] = ()
+    form: Literal["scores", "statements"] = "scores"
+    """Whether each criterion gets a score, or is a statement that holds or doesn't; the share that hold is the score."""
+    expected: str = ""
+    """What success looks like, for a judge of statements."""
 
     @property
     def short_hash(self) -> str:
         """The hash of what the judge is asked: criteria with weights and descriptions, not the name."""
         asked = "\n".join(f"{one.id}\t{one.weight!r}\t{one.description}" for one in self.criteria)
+        if self.form == "statements":
+            return hash_of(f"{asked}\n{self.form}\n{self.expected}")
         return hash_of(f"{asked}\n{REASONS}" if self.asks_reasons else asked)
 
     @property

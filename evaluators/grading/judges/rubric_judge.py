@@ -12,6 +12,7 @@ from evaluators.grading.evidence import Evidence
 from evaluators.grading.judges.rubric import JudgeCriteria
 from evaluators.grading.judges.rubric_prompt import SYSTEM, repair_prompt, rubric_prompt
 from evaluators.grading.judges.rubric_reply import BadReply, RubricReply, contradiction, read_reply
+from evaluators.grading.judges.statement_reply import read_statements
 from evaluators.model import (
     Complete,
     Completion,
@@ -104,6 +105,8 @@ def judge(criteria: JudgeCriteria, evidence: Evidence, complete: Complete) -> Ju
 
 def _read(text: str, criteria: JudgeCriteria) -> RubricReply:
     """Return the answer in a text. Raises `BadReply`, also for a wrong total if the scenario says so."""
+    if criteria.rubric.form == "statements":
+        return read_statements(text, criteria.rubric)
     reply = read_reply(text, criteria.rubric)
     if criteria.on_mismatch == "error" and reply.mismatch and reply.recomputed is not None:
         raise BadReply(contradiction(reply.weighted_score, reply.recomputed), scored=True)

@@ -215,7 +215,7 @@ def _reasons(given: Json, known: Mapping[str, float]) -> dict[str, str]:
     return {
         name: why.strip()
         for name, why in named
-        if name in known and isinstance(why, str) and why.strip() and not _is_placeholder(why)
+        if name in known and isinstance(why, str) and why.strip() and not is_placeholder(why)
     }
 
 
@@ -235,7 +235,7 @@ def _sentences(value: Json, where: str, problems: list[str]) -> tuple[str, ...]:
     if not isinstance(found, list):
         problems.append(f"'{where}' is not a list of sentences.")
         return ()
-    if any(map(_is_placeholder, found)):
+    if any(map(is_placeholder, found)):
         problems.append(f"'{where}' repeats the placeholder; write your own sentences, or [] for none.")
     texts = (one if isinstance(one, str) else json.dumps(one, ensure_ascii=False) for one in found)
     return tuple(text for text in texts if text.strip())
@@ -243,8 +243,9 @@ def _sentences(value: Json, where: str, problems: list[str]) -> tuple[str, ...]:
 
 def _says_something(score: Json) -> bool:
     """Return whether a score, valid or not, is a judgement: "high" and 8 are, a placeholder or a list is not."""
-    return isinstance(score, str | int | float) and not _is_placeholder(score)
+    return isinstance(score, str | int | float) and not is_placeholder(score)
 
 
-def _is_placeholder(value: Json) -> bool:
+def is_placeholder(value: Json) -> bool:
+    """Return whether a value is a placeholder that the prompt shows, copied."""
     return isinstance(value, str) and bool(_PLACEHOLDER.fullmatch(value.strip()))

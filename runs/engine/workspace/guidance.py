@@ -1,11 +1,11 @@
-"""A trial's guidance: the copy under the name that its agent reads, and how far it got."""
+"""A trial's guidance: copies where its agent looks for instructions and skills, and how far it got."""
 
 from __future__ import annotations
 
 from evaluators.model import Transcript
 from evaluators.tool_use.exposure import ExposedDocument, Exposure, estimated_tokens, opened_paths, quotes
 from runs.targets.providers.options import NO_COPY, ResolvedTarget
-from scenarios.guidance import INSTRUCTIONS, Guidance, copies_for
+from scenarios.guidance import INSTRUCTIONS, Guidance, copies_for, skill_copies
 
 READS = {
     "claude_code": "CLAUDE.md",
@@ -15,6 +15,14 @@ READS = {
 }
 """The file that each kind of agent loads by its own rule."""
 
+SKILL_FOLDERS = {
+    "claude_code": ".claude/skills",
+    "gemini_cli": ".gemini/skills",
+    "vscode": ".github/skills",
+    "vscode-insiders": ".github/skills",
+}
+"""Where agents that don't look into `.agents/skills` find a workspace's skills."""
+
 
 def file_read_by(target: ResolvedTarget) -> str:
     """Return the guidance file that a target's agent loads; empty if unknown."""
@@ -23,9 +31,11 @@ def file_read_by(target: ResolvedTarget) -> str:
 
 
 def copies(target: ResolvedTarget, documents: Guidance, taken: frozenset[str]) -> Guidance:
-    """Return the copies of guidance to lay under the agent's own name."""
+    """Return the copies of guidance to lay under the agent's own name, and of skills in its own folder."""
     name = file_read_by(target)
-    return copies_for(documents, taken, name) if name and target.options.guidance_file != NO_COPY else ()
+    named = copies_for(documents, taken, name) if name and target.options.guidance_file != NO_COPY else ()
+    folder = target.options.skills_folder or SKILL_FOLDERS.get(target.kind, "")
+    return (*named, *skill_copies(documents, taken, folder)) if folder else named
 
 
 def exposure(

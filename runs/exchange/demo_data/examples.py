@@ -55,6 +55,8 @@ EXAMPLES = (
     # Five trials are enough for a verdict on the two versions of guidance.
     Example("git-basics", "targets.yaml", ("scripted-agent",), ("poor", "good"), trials=5),
     Example("stock", "targets.yaml", ("scripted-agent",), ("poor", "good"), trials=3),
+    # A skill with its evals.
+    Example("stock-keeping", "targets.yaml", ("scripted-agent",), ("skill",), trials=3),
     Example("desk", "desk/targets.yaml", ("desk-clerk", "desk-guesser"), ("house",)),
     # Five trials of a case are enough to tell a regression from luck.
     Example(

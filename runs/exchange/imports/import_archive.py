@@ -41,11 +41,10 @@ from runs.results.imported_contents import CONTENTS, contents_json
 from runs.results.rollups import write_rollups
 from runs.results.trial_rows import TrialParts, insert_trials
 from scenarios.bundles import Bundle
-from scenarios.formats.parsed import FixtureFile
 from scenarios.formats.problems import ScenarioFileError
 from scenarios.imports import restore_version
 from scenarios.models import Guidance, ScenarioVersion, Suite, SuiteVersion
-from scenarios.storing import keep_guidance
+from scenarios.storing import keep_guidance, restore_documents
 
 
 def store_archived(
@@ -163,7 +162,7 @@ def _as_external(archived: Archived) -> ExternalRun:
 def _guidance(suite: Suite, archived: ArchivedGuidance | None, by: User | None) -> Guidance | None:
     if archived is None:
         return None
-    files = tuple(FixtureFile(each["path"], each["content"].encode()) for each in archived.files)
+    files = restore_documents(archived.files)
     laid = (archived.laid_file, archived.laid_path)
     return keep_guidance(suite, files, by=by, name_if_new=archived.name, laid=laid)[0]
 

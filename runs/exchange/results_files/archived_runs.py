@@ -34,7 +34,7 @@ class ArchivedGuidance(Struct, frozen=True):
 
     sha256: str
     name: str = ""
-    files: list[dict[str, str]] = []
+    files: list[dict[str, str | bool]] = []
     laid_file: str = ""
     laid_path: str = ""
 

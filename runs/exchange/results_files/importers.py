@@ -13,9 +13,9 @@ from pathlib import Path
 
 from evaluators.tool_use.recognised_files import advice_for, recognised_archive, recognised_results
 from runs.errors import RequestError
-from runs.exchange.results_files import agentv, llm_tool_test, promptfoo, tool_forge
+from runs.exchange.results_files import agentv, llm_tool_test, promptfoo, skill_creator, tool_forge
 from runs.exchange.results_files.archived_runs import Archived, read_run_archive
-from runs.exchange.results_files.llm_tool_test import FIXTURE, READ
+from runs.exchange.results_files.llm_tool_test import FIXTURE
 from runs.exchange.results_files.values import ExternalRun, ResultsFile, ResultsImporter
 from scenarios.archives import is_archive, member_names, read_members
 from scenarios.reading import FileReader
@@ -24,18 +24,25 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)
 """The time of every entry: the same results give the same archive, which is imported once."""
 
 
+READ = (*llm_tool_test.READ, *skill_creator.READ)
+"""Names of the files that folders of results have."""
+
+
 def pack_folder(folder: Path) -> bytes:
     """Return the files of results below a folder as zip, without links; empty for none."""
-    buffer, found = io.BytesIO(), 0
+    buffer, found, root = io.BytesIO(), 0, folder.resolve()
+    # An iteration of skill-creator has its skill's name in the folder above.
+    above = f"{root.parent.name}/" if root.parent.name.endswith(skill_creator.WORKSPACE) else ""
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for place, folders, names in os.walk(folder):
             folders.sort()
             if FIXTURE in folders and "artifacts" in folders:
                 folders.remove(FIXTURE)  # The agent's files, not results.
+            folders[:] = [each for each in folders if each != skill_creator.OUTPUTS]
             for path in (Path(place, name) for name in sorted(names) if name in READ):
                 if path.is_file() and not path.is_symlink():
                     # A run's folder keeps its name, by which results.jsonl refers to it.
-                    inside = Path(folder.resolve().name) / path.relative_to(folder)
+                    inside = Path(f"{above}{root.name}") / path.relative_to(folder)
                     archive.writestr(zipfile.ZipInfo(inside.as_posix(), _EPOCH), path.read_bytes())
                     found += 1
     return buffer.getvalue() if found else b""
@@ -45,6 +52,11 @@ IMPORTERS = (
     ResultsImporter("tool-forge", "an EvalSuiteResult (JSON with `cases`)", tool_forge.read),
     ResultsImporter(
         "promptfoo", "promptfoo's output (JSON with `results`, or JSON lines with `testIdx`)", promptfoo.read
+    ),
+    ResultsImporter(
+        "skill-creator",
+        "skill-creator's benchmark.json or grading.json, or its workspace folder as zip",
+        skill_creator.read,
     ),
     ResultsImporter(
         "llm-tool-test",

@@ -16,7 +16,7 @@ from evaluators.tool_use.tool import Tool
 from evaluators.transcripts.reading import decode_text
 from runs.errors import RequestError
 
-SUITE_FORMATS = ("llm_tool_test", "agentv", "tool_forge")
+SUITE_FORMATS = ("agent_skills", "llm_tool_test", "agentv", "tool_forge")
 """Formats whose suites evalhub runs."""
 
 

@@ -19,8 +19,8 @@ from runs.sandbox.worker_settings import containment, variables_of
 from runs.suites.prove import ProvedScenario, proof_lines, prove, seals_json
 from runs.targets.definitions import hints_of_file
 from runs.targets.providers.prices import litellm_price
-from scenarios.bundles import read_path
-from scenarios.commands import FAILED, WRONG_USE, EvalhubCommand, Refused, Result
+from scenarios.bundles import read_path, with_tool
+from scenarios.commands import FAILED, WRONG_USE, EvalhubCommand, Refused, Result, add_tool_argument
 from scenarios.formats import parse_files
 from scenarios.formats.llm_tool_test.config_file import known_rate_hints
 from scenarios.formats.llm_tool_test.rates import ID as RATE
@@ -31,17 +31,17 @@ from scenarios.models import Suite, SuiteVersion
 
 
 def check_paths(
-    paths: Iterable[Path], *, command_pattern: str = "", strict: bool = False
+    paths: Iterable[Path], *, command_pattern: str = "", strict: bool = False, tool: str = ""
 ) -> tuple[list[Problem], list[ParsedSuite]]:
     """Return every problem and lint of files, folders and archives, sorted, and the suites of those without problems.
 
-    `strict` is passed to `parse_files`.
+    `strict` is passed to `parse_files`; `tool` names the tool of skills.
     """
     problems: list[Problem] = []
     suites: list[ParsedSuite] = []
     for path in paths:
         try:
-            found = _parse(path, command_pattern, strict=strict)
+            found = _parse(path, command_pattern, strict=strict, tool=tool)
         except ScenarioFileError as error:
             problems += error.problems
         else:
@@ -75,8 +75,8 @@ def _litellm_rate(model: str, direction: str) -> float | None:
     return getattr(price, f"{direction}_per_million") if price else None
 
 
-def _parse(path: Path, command_pattern: str, *, strict: bool) -> tuple[ParsedSuite, ...]:
-    bundle = read_path(path)
+def _parse(path: Path, command_pattern: str, *, strict: bool, tool: str) -> tuple[ParsedSuite, ...]:
+    bundle = with_tool(read_path(path), tool) if tool else read_path(path)
     return parse_files(
         bundle.files,
         name=bundle.name,
@@ -101,6 +101,7 @@ class Command(EvalhubCommand):
         "my-suite/",
         "my-suite/ --strict",
         "bundle.zip --prove",
+        "my-skill/ --tool gh",
     )
 
     def arguments(self, parser: ArgumentParser) -> None:
@@ -110,6 +111,7 @@ class Command(EvalhubCommand):
             action="store_true",
             help="exit 1 if there are only hints, and reject eval cases as run_scenarios --strict does",
         )
+        add_tool_argument(parser)
         parser.add_argument(
             "--prove",
             action="store_true",
@@ -119,7 +121,7 @@ class Command(EvalhubCommand):
 
     def work(self, options: dict[str, Any]) -> Result:
         paths = [Path(path) for path in options["paths"]]
-        problems, suites = check_paths(paths, strict=options["strict"])
+        problems, suites = check_paths(paths, strict=options["strict"], tool=options["tool"] or "")
         self.annotate(problems, options["paths"])
         errors = [problem for problem in problems if not problem.lint]
         lints = len(problems) - len(errors)

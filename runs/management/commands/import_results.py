@@ -15,8 +15,7 @@ from runs.exchange.exports.files import check_summary_file, write_summary
 from runs.exchange.exports.regression_rule import has_regressed, why_not_measured
 from runs.exchange.exports.summary_markdown import RELATED, run_summary
 from runs.exchange.imports.import_results import import_merged, import_results
-from runs.exchange.results_files.importers import pack_folder
-from runs.exchange.results_files.llm_tool_test import READ
+from runs.exchange.results_files.importers import READ, pack_folder
 from runs.models import Run
 from scenarios.commands import (
     NOT_MEASURED,
@@ -36,13 +35,14 @@ from scenarios.commands import (
 class Command(EvalhubCommand):
     help = (
         "Import other programs' results as runs: EvalSuiteResult files, AgentV's JSON lines, promptfoo's JSON, "
-        "llm-tool-test's results.jsonl, run folders and results folders (also as zip); and runs of another evalhub "
-        "(export_run --format evalhub), each once."
+        "llm-tool-test's results.jsonl, run folders and results folders (also as zip), skill-creator's benchmark.json, "
+        "grading.json and workspace folders; and runs of another evalhub (export_run --format evalhub), each once."
     )
     examples = (
         "results/*.json",
         "results.jsonl --project tools",
         "llm-tool-test-results",
+        "my-skill-workspace",
         "shard-*.zip --merge --fail-on-regression --summary-file -",
     )
 
@@ -103,7 +103,7 @@ def _content(path: str) -> bytes:
     content = pack_folder(Path(path))
     if not content:
         raise Refused(
-            f"{path}: no {', '.join(READ)} in this folder. Name llm-tool-test's results folder.",
+            f"{path}: no {', '.join(READ)} in this folder. Name a results folder of llm-tool-test, or a workspace of skill-creator.",
             id="command/unreadable",
         )
     return content

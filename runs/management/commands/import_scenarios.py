@@ -12,7 +12,7 @@ from evalhub.lib.numbers import counted
 from evalhub.teams.models import Project
 from runs.models import Target
 from runs.targets.import_targets import UploadedTargets, folder_on_disk, import_uploaded_targets
-from scenarios.bundles import Bundle, read_path
+from scenarios.bundles import Bundle, read_path, with_tool
 from scenarios.commands import (
     FAILED,
     PASSED,
@@ -21,6 +21,7 @@ from scenarios.commands import (
     acting_user,
     add_project_argument,
     add_strict_argument,
+    add_tool_argument,
     chosen_project,
 )
 from scenarios.imports import Imported, import_files
@@ -31,16 +32,18 @@ class Command(EvalhubCommand):
     examples = (
         "my-suite/",
         "bundle.zip --project tools",
+        "my-skill/ --tool gh",
     )
 
     def arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("paths", nargs="+", metavar="PATH", help="file, folder or bundle")
         add_project_argument(parser)
         add_strict_argument(parser)
+        add_tool_argument(parser)
 
     def work(self, options: dict[str, Any]) -> Result:
         project = chosen_project(options["project"])
-        bundles = [(Path(path), read_path(Path(path))) for path in options["paths"]]
+        bundles = [(Path(path), _read(Path(path), options["tool"])) for path in options["paths"]]
         with transaction.atomic():
             stored = [_store(path, bundle, project, strict=options["strict"]) for path, bundle in bundles]
         document = {
@@ -51,6 +54,10 @@ class Command(EvalhubCommand):
         }
         text = "\n".join(line for each in stored for line in _lines(*each))
         return Result(text, document, FAILED if document["target_problems"] else PASSED)
+
+
+def _read(path: Path, tool: str | None) -> Bundle:
+    return with_tool(read_path(path), tool) if tool else read_path(path)
 
 
 def _store(

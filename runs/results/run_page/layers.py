@@ -13,6 +13,7 @@ from django.db.models import QuerySet
 from evalhub.lib.numbers import counted
 from evaluators.grading.evaluator import LAYER as SCORING
 from evaluators.grading.scores.weighted_score import NAME as AGGREGATE
+from evaluators.statistics.descriptive import Interval, wilson
 from runs.models import Run, RunMeasure
 from runs.results.counting import (
     FEWEST_KNOWN,
@@ -29,6 +30,7 @@ from runs.results.measures import CRITERION, INTERACTION, REPORTED, unit_of
 from runs.results.repeated_statements import RepeatedStatement
 from runs.results.rollups import COMPLETED, FALSE_DONE, so_far
 from runs.results.run_trials import RunTrials
+from scenarios.formats.agent_skills import NAME as SKILLS
 
 LAYER = "interaction"
 
@@ -53,6 +55,30 @@ class Mean:
         return "better" if (self.change > 0) == (self.better == "higher") else "worse"
 
 
+TRIGGERS = {"skill_loaded": "Sensitivity", "skill_not_loaded": "Specificity"}
+"""What the share of passed gates of a kind is called where a skill must be loaded, or must not."""
+
+
+@dataclass(frozen=True)
+class TriggerRate:
+    """How often a skill was loaded exactly when it should be, over the trials of some queries."""
+
+    label: str
+    passed: int
+    trials: int
+    queries: int
+
+    @property
+    def share(self) -> float:
+        """Return the share of trials."""
+        return self.passed / self.trials
+
+    @property
+    def interval(self) -> Interval:
+        """Return its 95 % interval at the number of queries, because trials of a query resemble each other."""
+        return wilson(self.share * self.queries, self.queries)
+
+
 @dataclass(frozen=True)
 class Layers:
     """Content of a run's three panels."""
@@ -75,6 +101,18 @@ class Layers:
     """None in digests of older releases."""
     compared_by: str = ""
     """By which exit codes it is compared with the baseline, as a sentence, where the two runs count differently."""
+    of_statements: bool = False
+    """Whether the judge's score is the share of a trial's statements that hold."""
+
+    @property
+    def triggers(self) -> list[TriggerRate]:
+        """Return sensitivity and specificity of a run with trigger queries."""
+        by_name = {gate.name: gate for gate in self.gates if gate.scenarios}
+        return [
+            TriggerRate(label, gate.passed, gate.total, gate.scenarios)
+            for name, label in TRIGGERS.items()
+            if (gate := by_name.get(name))
+        ]
 
     @property
     def has_rates(self) -> bool:
@@ -94,6 +132,8 @@ class Layers:
         judge = self.totals.judge if self.totals else None
         if judge is None or not judge.decided:
             return f"mean, {counted(self.judged, 'judgment')}"
+        if self.of_statements:
+            return f"mean share of statements, all hold in {judge.reached} of {judge.decided}"
         bar = "passed" if judge.threshold is None else f"≥ {judge.threshold:.2f}"
         return f"mean, {judge.reached} of {judge.decided} {bar}"
 
@@ -143,6 +183,7 @@ def layers_of(run: Run, read: RunTrials) -> Layers:
         contradictory=digest.contradictory,
         totals=digest.layers,
         compared_by=_compared_by(run),
+        of_statements=run.suite.format == SKILLS,
     )
 
 

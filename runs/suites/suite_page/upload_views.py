@@ -73,7 +73,7 @@ def suite_upload(request: ProjectRequest) -> HttpResponse:
 
 
 def _take(request: ProjectRequest, form: UploadForm) -> Uploaded:
-    name = ", ".join(str(each.name) for each in form.cleaned_data["file"])
+    name = form.title
     files: dict[str, bytes] = {}
     try:
         bundle = form.bundle()

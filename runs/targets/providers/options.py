@@ -15,7 +15,15 @@ from runs.labels import MOST_LABELS, RULE, is_label
 from runs.sandbox.target_roots import Use
 
 _ROUTING = frozenset(
-    ("judge_target", "workers", "labels", "provider_batching", "guidance_file", "command_pattern")
+    (
+        "judge_target",
+        "workers",
+        "labels",
+        "provider_batching",
+        "guidance_file",
+        "skills_folder",
+        "command_pattern",
+    )
 )
 _CONTAINMENT = frozenset(("max_processes", "max_memory_mb", "egress"))
 PROGRAM_FIELDS = frozenset(("args", "env"))
@@ -95,6 +103,16 @@ def _guidance_file(value: Json) -> Json:
     return value
 
 
+def _skills_folder(value: str | None) -> str | None:
+    """Return a folder of the workspace without its last slash. Raises `ValueError` for a path outside."""
+    if value is None:
+        return None
+    folder = value.strip().removeprefix("./").rstrip("/")
+    if not folder or folder.startswith(("/", "~")) or ".." in folder.split("/"):
+        raise ValueError("write a folder in the workspace, such as .claude/skills")
+    return folder
+
+
 def _pattern(pattern: str | None) -> str | None:
     """Return a pattern. Raises `ValueError` for a text that isn't a regular expression."""
     if pattern:
@@ -149,6 +167,8 @@ class Options(TargetModel):
     provider_batching: bool = False
     guidance_file: Annotated[str | None, BeforeValidator(_guidance_file)] = None
     """The file that its agent reads: guidance is also laid under this name. `none` lays no copy."""
+    skills_folder: Annotated[str | None, AfterValidator(_skills_folder)] = None
+    """The folder where its agent looks for skills; they also lie in `.agents/skills`."""
     command_pattern: Annotated[str | None, AfterValidator(_pattern)] = None
     """Finds the tool's commands in scenarios without a pattern of their own."""
     timeout_seconds: float | None = Field(default=None, gt=0)

@@ -2,7 +2,8 @@
 """A scripted agent: no model, but a real process that really runs the tool.
 
 It does what its guidance says, word for word, and so makes the mistakes that the guidance leads to.
-For each step of the task it takes the command that AGENTS.md gives. Where that fails it tries again
+It loads a skill whose name has a word of the task. For each step of the task it takes the command that AGENTS.md or
+the skill gives. Where that fails it tries again
 if AGENTS.md says so, reads `--help`, and falls back to what it happens to know. What it did is written
 as structured events, one JSON object a line.
 """
@@ -46,6 +47,12 @@ def words(text: str) -> frozenset[str]:
 def recipes(text: str) -> list[Recipe]:
     """Read lines such as "- create a branch: `git switch -c NAME`"."""
     return [Recipe(words(match["intent"]), match["command"]) for match in RECIPE.finditer(text)]
+
+
+def find_skills(workspace: Path, prompt: str) -> list[Path]:
+    """Return the SKILL.md of each skill whose name has a word of the task, as an agent goes by names and descriptions."""
+    files = sorted(workspace.glob(".agents/skills/*/SKILL.md"))
+    return [file for file in files if set(file.parent.name.split("-")) & words(prompt)]
 
 
 def best(known: list[Recipe], step: str) -> Recipe | None:
@@ -97,6 +104,12 @@ class Agent:
         )
         return done.returncode
 
+    def load(self, skill: Path) -> None:
+        """Read a skill, with a command that shows in the transcript."""
+        path = skill.relative_to(self.workspace)
+        if self.run(f"cat {shlex.quote(path.as_posix())}") == 0:
+            self.guidance += recipes(skill.read_text(encoding="utf-8"))
+
     def carry_out(self, step: str) -> bool:
         """Do one step; return whether a command for it succeeded."""
         values = QUOTED.findall(step)
@@ -134,6 +147,8 @@ def main() -> None:
     )
     steps = STEP.findall(options.prompt)
     agent.say(f"I see {len(steps)} steps.")
+    for skill in find_skills(options.workspace, options.prompt):
+        agent.load(skill)
     open_steps = [step for step in steps if not agent.carry_out(step)]
     for step in open_steps:
         agent.say(f"I could not do this: {step}")

@@ -2,7 +2,8 @@
 """A judge that follows rules: no model. Reads a judge's prompt on stdin, answers with the rubric's JSON.
 
 Each criterion starts at 1.0 and loses points for problems in the prompt: failed commands, commands repeated
-after a failure, help that had to be read, steps that the agent could not do.
+after a failure, help that had to be read, steps that the agent could not do. A statement with code holds if a command
+has the code, one about failures if no command failed, and any other if the agent left no step undone.
 """
 
 from __future__ import annotations
@@ -15,6 +16,9 @@ CRITERION = re.compile(r"^- (?P<id>[\w.-]+) \(weight (?P<weight>[\d.]+)\)", re.M
 NUMBERS = re.compile(
     r"(?P<total>\d+) commands, (?P<failed>\d+) failed, (?P<helps>\d+) asked for help, (?P<retries>\d+) followed a failure"
 )
+STATEMENT = re.compile(r"^(?P<number>\d+)\. (?P<text>.+)$", re.MULTILINE)
+CODE = re.compile(r"`([^`]+)`")
+COMMAND = re.compile(r"^\[tool_call[^\]]*\] (.+)$", re.MULTILINE)
 UNDONE = re.compile(r"I could not do this: (.+)")
 FAILED = re.compile(
     r"^\[tool_call[^\]]*\] (?P<command>.+)\n\[tool_result[^\]]*exit (?!0\])\d+\]", re.MULTILINE
@@ -27,6 +31,12 @@ def judge(prompt: str) -> dict[str, object]:
     }
     total, failed = max(numbers.get("total", 0), 1), numbers.get("failed", 0)
     undone = UNDONE.findall(prompt)
+    if "\n# Statements\n" in prompt:
+        asked = prompt.partition("\n# Statements\n")[2].partition("\n# ")[0]
+        found = [
+            decide(match, COMMAND.findall(prompt), failed, len(undone)) for match in STATEMENT.finditer(asked)
+        ]
+        return {"statements": found, "confidence": 1.0}
     scores = {
         match["id"]: score(match["id"], total, failed, numbers, len(undone))
         for match in CRITERION.finditer(prompt)
@@ -44,6 +54,20 @@ def judge(prompt: str) -> dict[str, object]:
         "issues": issues[:6],
         "highlights": highlights,
     }
+
+
+def decide(statement: re.Match[str], commands: list[str], failed: int, undone: int) -> dict[str, object]:
+    """Whether a statement holds, and what shows it."""
+    text = statement["text"]
+    code = CODE.findall(text)
+    if code:
+        seen = [command for command in commands if all(part in command for part in code)]
+        evidence, holds = f"`{seen[0]}`" if seen else "No such command.", bool(seen)
+    elif "failed" in text:
+        evidence, holds = f"Failed commands: {failed}.", not failed
+    else:
+        evidence, holds = f"Steps left undone: {undone}.", not undone
+    return {"number": int(statement["number"]), "evidence": evidence, "holds": holds}
 
 
 def score(criterion: str, total: int, failed: int, numbers: dict[str, int], undone: int) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evaluators.model import Transcript
+from evaluators.model import Event, Transcript
 from runs.engine.workspace.guidance import copies, exposure, file_read_by
 from runs.targets.providers.options import ResolvedTarget
 from runs.targets.providers.registry import OPTIONS
@@ -31,6 +31,15 @@ def documents(*paths: str) -> tuple[FixtureFile, ...]:
         ("opencode", {}, ["AGENTS.md"], {}),
         ("codex", {"guidance_file": "RULES.md"}, ["AGENTS.md"], {"RULES.md": "AGENTS.md"}),
         ("mock", {}, ["AGENTS.md"], {}),
+        ("claude_code", {}, [".agents/skills/x/SKILL.md", ".agents/skills/x/run.sh"],
+         {".claude/skills/x/SKILL.md": ".agents/skills/x/SKILL.md", ".claude/skills/x/run.sh": ".agents/skills/x/run.sh"}),
+        ("vscode", {}, [".agents/skills/x/SKILL.md"], {".github/skills/x/SKILL.md": ".agents/skills/x/SKILL.md"}),
+        ("codex", {}, [".agents/skills/x/SKILL.md"], {}),
+        ("opencode", {}, [".agents/skills/x/SKILL.md"], {}),
+        ("codex", {"skills_folder": "./tools/skills/"}, [".agents/skills/x/SKILL.md"],
+         {"tools/skills/x/SKILL.md": ".agents/skills/x/SKILL.md"}),
+        ("claude_code", {"guidance_file": "none"}, [".agents/skills/x/SKILL.md"],
+         {".claude/skills/x/SKILL.md": ".agents/skills/x/SKILL.md"}),
     ],
 )  # fmt: skip
 def test_each_agent_gets_its_own_name(kind, options, paths, laid):
@@ -54,3 +63,16 @@ def test_guidance_without_its_copy_is_not_delivered():
 def test_a_name_outside_the_workspace_is_refused(name):
     with pytest.raises(ValueError, match="write a file name in the workspace"):
         target("codex", guidance_file=name)
+
+
+@pytest.mark.parametrize("folder", ["/skills", "../skills", "~/.codex/skills", " "])
+def test_a_folder_of_skills_outside_the_workspace_is_refused(folder):
+    with pytest.raises(ValueError, match="write a folder in the workspace"):
+        target("codex", skills_folder=folder)
+
+
+def test_a_skill_that_the_agent_reads_in_its_own_folder_counts_as_opened():
+    own, laid = documents(".agents/skills/x/SKILL.md"), documents(".claude/skills/x/SKILL.md")
+    read = Event(type="tool_call", id="1", name="Read", input={"file_path": "/w/.claude/skills/x/SKILL.md"})
+    found = exposure(own, Transcript(events=(read,)), reads="CLAUDE.md", laid=laid)
+    assert (found.delivered, found.opened, found.opened_paths) == (True, True, (".claude/skills/x/SKILL.md",))

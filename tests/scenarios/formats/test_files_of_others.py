@@ -67,8 +67,6 @@ def test_a_lone_empty_file_is_refused():
         ("tests:\n- {id: a, input: hi, criteria: c}\n", "an eval file of AgentV 2.6 or later (`tests`)"),
         ("eval_cases:\n- {id: a, input: hi}\n", "an eval file of AgentV 2.6 or later (`tests`)"),
         ("prompts: [p]\nproviders: [x]\ntests: [{vars: {a: b}}]\n", "a promptfoo configuration"),
-        ("skill_name: s\nevals: [{id: 1, prompt: p}]\n", "an evals.json of Agent Skills"),
-        ("- {query: q, should_trigger: true}\n", "a list of trigger queries of Agent Skills"),
         ('{"sessionId": "s", "projectHash": "p", "startTime": "t"}\n', "a Gemini CLI session"),
     ],
 )

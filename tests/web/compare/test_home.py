@@ -37,7 +37,12 @@ def aged(run, **ago):
 
 def test_an_empty_project_shows_how_to_begin(signed_in):
     text = home(signed_in("author"))
-    assert {"Upload scenario files…", "Write a suite…", "Import people's sessions…"} <= set(text.links)
+    assert {
+        "Upload scenario files…",
+        "Upload a skill folder…",
+        "Write a suite…",
+        "Import people's sessions…",
+    } <= set(text.links)
     viewer = home(signed_in("viewer"))
     assert "No runs yet" in viewer and "Upload scenario files…" not in viewer.links
 

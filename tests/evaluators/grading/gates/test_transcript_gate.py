@@ -1,10 +1,10 @@
-"""The gate that looks at the transcript."""
+"""The gates that look at the transcript."""
 
 from __future__ import annotations
 
 import pytest
 
-from evaluators.model import Score, Transcript
+from evaluators.model import Event, Score, Transcript
 from evaluators.tool_use.tool import Tool
 from tests.evaluators.grading.gates.gate_samples import gate_of
 from tests.evaluators.samples import events, evidence
@@ -46,3 +46,51 @@ def test_no_transcript_errors_is_an_error_with_a_bad_pattern() -> None:
     score = transcript_gate(events(("t add", 0)), Tool(command_pattern="t("))
     assert score.passed is None
     assert "not a regular expression" in score.error
+
+
+def check(transcript: Transcript, answer: str = "", **gate: object) -> Score:
+    score: Score = gate_of.validate_python(gate).check(evidence(transcript, answer=answer))
+    return score
+
+
+@pytest.mark.parametrize(
+    ("where", "pattern", "passed"),
+    [
+        ("either", "t add --title", True),
+        ("either", "Note added", True),
+        ("answer", "t add --title", False),
+        ("commands", "Note added", False),
+        ("commands", r"^t list$", False),
+    ],
+)
+def test_a_pattern_is_searched_in_the_answer_and_the_commands(where: str, pattern: str, passed: bool) -> None:
+    ran = events(("t add --title X", 0))
+    score = check(ran, "Note added.", type="transcript_matches", pattern=pattern, where=where)
+    assert score.passed is passed
+    assert score.detail["expected"] == pattern
+
+
+def skill_call(**given: object) -> Transcript:
+    return Transcript(events=(Event(type="tool_call", id="1", name="Skill", input=dict(given)),))
+
+
+@pytest.mark.parametrize(
+    ("transcript", "loaded"),
+    [
+        (skill_call(skill="notes"), True),
+        (skill_call(skill="team-plugin:notes"), True),
+        (skill_call(skill="other"), False),
+        (events(("cat .agents/skills/notes/SKILL.md", 0)), True),
+        (events(("sed -n 1,80p /home/a/.codex/skills/notes/SKILL.md", 0)), True),
+        (events(("cat .agents/skills/other/SKILL.md", 0), ("ls .agents/skills/notes", 0)), False),
+    ],
+)
+def test_a_skill_is_loaded_by_its_tool_or_by_reading_its_file(transcript: Transcript, loaded: bool) -> None:
+    assert check(transcript, type="skill_loaded", skill="notes").passed is loaded
+    assert check(transcript, type="skill_not_loaded", skill="notes").passed is not loaded
+
+
+def test_without_events_nobody_knows_whether_a_skill_was_loaded() -> None:
+    score = check(Transcript(source="transcript", text="I did it."), type="skill_loaded", skill="notes")
+    assert (score.passed, score.value) == (None, None)
+    assert "no events" in score.error

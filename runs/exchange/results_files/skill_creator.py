@@ -1,0 +1,232 @@
+"""Results of skill-creator: `benchmark.json`, `grading.json` with `timing.json`, or its workspace folder.
+
+Each configuration, such as `with_skill`, is a run of its own, and the one with the skill is compared with the other.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import PurePosixPath
+from typing import Any, NamedTuple
+
+from evaluators.model import Usage
+from evaluators.transcripts.reading import decode_text
+from runs.exchange.results_files.values import (
+    ExternalRun,
+    ExternalTrial,
+    ResultsFile,
+    count_of,
+    decode_storable_json,
+    key_of_text,
+    list_of,
+    moment_of,
+    number_of,
+    object_of,
+)
+from scenarios.formats.agent_skills.statement_ids import key_of_id, statement_ids
+
+BENCHMARK, GRADING, TIMING, CASE = "benchmark.json", "grading.json", "timing.json", "eval_metadata.json"
+READ = (BENCHMARK, GRADING, TIMING, CASE)
+"""Names of the files that are read."""
+WORKSPACE = "-workspace"
+"""The end of a workspace folder's name, after the skill's."""
+OUTPUTS = "outputs"
+"""The folder with an agent's files, which aren't results whatever they are called."""
+_WITHOUT = ("without_skill", "old_skill", "baseline")
+"""Configurations that the one with the skill is compared with."""
+TOTALS = "skill-creator tells tokens as one sum, which is shown as input tokens."
+UNGRADED = "skill-creator graded no assertion of this case."
+
+
+class _Graded(NamedTuple):
+    """One graded trial, in the shape of an entry of `runs` in benchmark.json."""
+
+    values: dict[str, Any]
+    case: dict[str, Any]
+    """Its eval_metadata.json, empty without one."""
+
+
+class _Benchmark(NamedTuple):
+    """The trials of one iteration."""
+
+    name: str
+    metadata: dict[str, Any]
+    trials: list[_Graded]
+
+
+def read(given: ResultsFile) -> tuple[ExternalRun, ...]:
+    """Return a run for each iteration and configuration, those without the skill first."""
+    found = _of_folder(given) if given.members else _of_file(given)
+    return tuple(run for benchmark in found for run in _runs(benchmark, given.name))
+
+
+def _of_file(given: ResultsFile) -> Iterator[_Benchmark]:
+    value = given.value
+    if _is_benchmark(value):
+        yield _benchmark("", value)
+    elif _is_grading(value):
+        yield _Benchmark("", {}, [_Graded(_graded(value, {}, "with_skill"), {})])
+
+
+def _of_folder(given: ResultsFile) -> Iterator[_Benchmark]:
+    """Yield the iterations of a workspace; of one with a benchmark.json, that is read and nothing else."""
+    files = {
+        PurePosixPath(path): decode_storable_json(decode_text(content, "replace"))
+        for path, content in given.members.items()
+        if PurePosixPath(path).name in READ and OUTPUTS not in path.split("/")[:-1]
+    }
+    whole = {
+        path.parent: value for path, value in files.items() if path.name == BENCHMARK and _is_benchmark(value)
+    }
+    gradings: dict[PurePosixPath, list[_Graded]] = {}
+    for path, value in sorted(files.items()):
+        if path.name == GRADING and _is_grading(value) and not any(at in path.parents for at in whole):
+            case, graded = _grading_in_folder(path, value, files)
+            gradings.setdefault(case.parent, []).append(graded)
+    for at in sorted({*whole, *gradings}, key=_in_order):
+        own = whole.get(at)
+        yield (
+            _benchmark(at.name, own)
+            if own
+            else _Benchmark(at.name, {"skill_name": _skill_of(at)}, gradings[at])
+        )
+
+
+def _grading_in_folder(
+    path: PurePosixPath, value: dict[str, Any], files: Mapping[PurePosixPath, Any]
+) -> tuple[PurePosixPath, _Graded]:
+    """Return the folder of a grading's case, and the trial: `<case>/<configuration>/[run-N/]grading.json`."""
+    run = path.parent
+    arm = run.parent if re.fullmatch(r"run-\d+", run.name) else run
+    case = arm.parent
+    metadata = object_of(files.get(case / CASE)) or object_of(files.get(run / CASE))
+    values = _graded(value, object_of(files.get(run / TIMING)), arm.name)
+    number = re.match(r"eval-(\d+)(?:-|$)", case.name)
+    own = int(number[1]) if number else case.name
+    values["eval_id"] = metadata.get("eval_id", own)
+    values["eval_name"] = metadata.get("eval_name") or case.name
+    return case, _Graded(values, metadata)
+
+
+def _graded(value: dict[str, Any], timing: dict[str, Any], configuration: str) -> dict[str, Any]:
+    """Return a grading with its times as an entry of benchmark.json; None for what wasn't measured."""
+    summary, inside = object_of(value.get("summary")), object_of(value.get("timing"))
+    seconds = inside.get("total_duration_seconds") or timing.get("total_duration_seconds")
+    if seconds is None:
+        seconds = number_of(timing.get("duration_ms"), 1_000)
+    result = {**summary, "time_seconds": seconds, "tokens": timing.get("total_tokens")}
+    expectations = list_of(value.get("expectations")) or list_of(value.get("assertion_results"))
+    return {"configuration": configuration, "result": result, "expectations": expectations}
+
+
+def _is_benchmark(value: Any) -> bool:
+    runs = list_of(value.get("runs")) if isinstance(value, dict) else []
+    return bool(runs) and all(
+        isinstance(each, dict) and isinstance(each.get("result"), dict) for each in runs
+    )
+
+
+def _is_grading(value: Any) -> bool:
+    if not isinstance(value, dict) or not isinstance(value.get("summary"), dict):
+        return False
+    return any(isinstance(value.get(name), list) for name in ("expectations", "assertion_results"))
+
+
+def _benchmark(name: str, value: dict[str, Any]) -> _Benchmark:
+    return _Benchmark(name, object_of(value.get("metadata")), [_Graded(each, {}) for each in value["runs"]])
+
+
+def _in_order(path: PurePosixPath) -> tuple[tuple[int, str], ...]:
+    """Return a key by which iteration-10 comes after iteration-9."""
+    return tuple(
+        (int(number[0]) if (number := re.findall(r"\d+$", part)) else -1, part) for part in path.parts
+    )
+
+
+def _skill_of(folder: PurePosixPath) -> str:
+    named = (part.removesuffix(WORKSPACE) for part in folder.parts if part.endswith(WORKSPACE))
+    return next(named, "")
+
+
+def _runs(benchmark: _Benchmark, file: str) -> Iterator[ExternalRun]:
+    by_arm: dict[str, list[_Graded]] = {}
+    for each in benchmark.trials:
+        by_arm.setdefault(str(each.values.get("configuration") or "with_skill"), []).append(each)
+    metadata = benchmark.metadata
+    suite = _told(metadata.get("skill_name")) or _skill_of(PurePosixPath(file)) or "skill"
+    ids = {arm: _external_id(suite, benchmark.name, arm, own) for arm, own in by_arm.items()}
+    base = next((arm for arm in _WITHOUT if arm in by_arm), "")
+    for arm in sorted(by_arm, key=lambda arm: (arm != base, arm)):
+        own = by_arm[arm]
+        model = _told(metadata.get("executor_model"))
+        trials = tuple(_trial(each) for each in own)
+        yield ExternalRun(
+            suite=suite[:200],
+            format="agent_skills",
+            target=f"skill-creator, {arm.replace('_', ' ')}"[:120],
+            model=model[:200],
+            trials=trials,
+            external_id=ids[arm],
+            baseline=ids[base] if base and arm != base else "",
+            started=moment_of(metadata["timestamp"]) if metadata.get("timestamp") else None,
+            config={"skill_name": suite},
+            warnings=(TOTALS,) if any(trial.usage for trial in trials) else (),
+        )
+
+
+def _told(value: Any) -> str:
+    """Return a text of the metadata, empty if it is the placeholder of a template."""
+    text = str(value or "").strip()
+    return "" if re.fullmatch(r"<.*>", text) else text
+
+
+def _external_id(suite: str, iteration: str, arm: str, trials: Sequence[_Graded]) -> str:
+    """Return an id by which the same results are stored once."""
+    content = json.dumps([each.values for each in trials], sort_keys=True)
+    digest = hashlib.sha256(content.encode()).hexdigest()[:16]
+    return "/".join(part for part in ("skill-creator", suite, iteration, arm, digest) if part)[:200]
+
+
+def _trial(graded: _Graded) -> ExternalTrial:
+    values, result = graded.values, object_of(graded.values.get("result"))
+    statements = [each for each in list_of(values.get("expectations")) if isinstance(each, dict)]
+    passed, total = count_of(result.get("passed")), count_of(result.get("total"))
+    if not total:
+        passed, total = sum(each.get("passed") is True for each in statements), len(statements)
+    share = number_of(result.get("pass_rate"), 1)
+    if share is None and total:
+        share = passed / total
+    tokens = count_of(result.get("tokens"))
+    is_graded = bool(total)
+    holds = total == passed
+    return ExternalTrial(
+        key=key_of_text(key_of_id(values.get("eval_id")) or "eval"),
+        outcome=("pass" if holds else "fail") if is_graded else "error",
+        description=str(values.get("eval_name") or ""),
+        prompt=str(graded.case.get("prompt") or ""),
+        seconds=number_of(result.get("time_seconds"), 1),
+        scores=(*_judged(share, holds=holds), *_statements(statements)) if is_graded else (),
+        error="" if is_graded else UNGRADED,
+        usage=Usage(input=tokens) if tokens else None,
+    )
+
+
+def _judged(share: float | None, *, holds: bool) -> Iterator[dict[str, Any]]:
+    if share is not None:
+        yield {"layer": "judge", "name": "judge", "value": share, "passed": holds}
+
+
+def _statements(statements: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield a score for each statement, under the name that the suite's own rubric has for it."""
+    texts = [str(each.get("text") or "") for each in statements]
+    for id, text, each in zip(statement_ids(texts), texts, statements, strict=True):
+        evidence = str(each.get("evidence") or "").strip()
+        yield {
+            "layer": "judge",
+            "name": f"criterion.{id}",
+            "value": float(each.get("passed") is True),
+            "message": f"{text} Evidence: {evidence}" if evidence else text,
+        }

@@ -1,0 +1,2 @@
+./stock add lamp 9
+./stock count lamp 7

@@ -1,0 +1,2 @@
+./stock add rug 3
+./stock list --json

@@ -1,0 +1,87 @@
+"""Agent Skills: a skill's `evals/evals.json` and its lists of trigger queries. Each file is a suite.
+
+The skill itself is the suite's guidance; of its evals, an agent gets only the files that a case names.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterator, Sequence
+
+from evaluators.model import Json
+from scenarios.formats.positions import Location, PositionedDocument
+from scenarios.formats.upload import Format, Parsed, UploadedFiles, inside
+
+NAME = "agent_skills"
+CASES = ("evals.json", "evals.yaml", "evals.yml")
+
+
+def matches(path: str, value: Json) -> bool:
+    """Return whether a document has cases of a skill, or trigger queries."""
+    if isinstance(value, list):
+        return bool(value) and all(isinstance(each, dict) and "should_trigger" in each for each in value)
+    if not isinstance(value, dict) or not isinstance(value.get("evals"), list):
+        return False
+    return "skill_name" in value or posixpath.basename(path) in CASES
+
+
+def parse(upload: UploadedFiles, documents: Sequence[PositionedDocument]) -> Parsed:
+    """Parse each eval file as one suite."""
+    # Imported here because importing takes longer than parsing.
+    from scenarios.formats.agent_skills.eval_files import read_eval_files
+
+    suites, problems = read_eval_files(upload, documents)
+    if any(not problem.lint for problem in problems):
+        return Parsed(problems=tuple(sorted(dict.fromkeys(problems))))
+    return Parsed(suites=tuple(suites))
+
+
+def cases_of(document: PositionedDocument) -> tuple[list[Json], Location]:
+    """Return the cases of a document and where they are."""
+    value = document.value
+    return (value["evals"], ("evals",)) if isinstance(value, dict) else (value, ())
+
+
+def fixture_folders(upload: UploadedFiles, documents: Sequence[PositionedDocument]) -> frozenset[str]:
+    """Return files that cases name, and folders of workspaces and of skills; nothing in them is a scenario."""
+    from scenarios.formats.agent_skills.gates_file import workspace_folder
+
+    own = {posixpath.dirname(document.file) for document in documents}
+    named = {path for document in documents for path in _named_paths(document, upload)}
+    found = (
+        named | {posixpath.dirname(path) for path in named} | {workspace_folder(upload, each) for each in own}
+    )
+    parts = ("scripts", "references", "assets")
+    skills = {posixpath.dirname(path) for path in upload.files if posixpath.basename(path) == "SKILL.md"}
+    found |= {
+        folder
+        for skill in skills
+        for part in parts
+        if (folder := posixpath.join(skill, part)) in upload.folders
+    }
+    return frozenset(folder for folder in found if not any(_is_around(folder, each) for each in own))
+
+
+def _named_paths(document: PositionedDocument, upload: UploadedFiles) -> Iterator[str]:
+    folder = posixpath.dirname(document.file)
+    cases, _ = cases_of(document)
+    listed = (case.get("files") for case in cases if isinstance(case, dict))
+    names = {name for each in listed if isinstance(each, list) for name in each if isinstance(name, str)}
+    for name in names:
+        for base in dict.fromkeys((folder, posixpath.dirname(folder), "")):
+            path = inside(base, name)
+            if path and (path in upload.files or path in upload.folders):
+                yield path
+
+
+def _is_around(folder: str, other: str) -> bool:
+    """Return whether a folder is another one, or contains it."""
+    return not folder or folder == other or other.startswith(folder + "/")
+
+
+def companions(document: PositionedDocument) -> tuple[str, ...]:
+    """Return nothing: a skill lies in the folder above its evals, so a single file isn't enough."""
+    return ()
+
+
+FORMAT = Format(NAME, matches, parse, fixture_folders, companions)

@@ -1,0 +1,331 @@
+"""Read the cases of `evals/evals.json` and of lists of trigger queries."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from evaluators.grading.criteria import Criteria
+from evaluators.grading.gates import Gate
+from evaluators.grading.gates.transcript_gate import SkillLoaded, SkillNotLoaded, TranscriptMatches
+from evaluators.grading.judges.rubric import Criterion, JudgeCriteria, RubricCriteria
+from evaluators.model import Json
+from evaluators.patterns import PatternError, compile_pattern
+from scenarios.formats.agent_skills.gates_file import GatesFile
+from scenarios.formats.agent_skills.skill_folders import Skill
+from scenarios.formats.agent_skills.statement_ids import join_words, key_of_id, statement_ids
+from scenarios.formats.parsed import FixtureFile
+from scenarios.formats.positions import Location, PositionedDocument
+from scenarios.formats.problems import Problem
+from scenarios.formats.upload import UploadedFiles, inside
+from scenarios.formats.validation import did_you_mean, kind
+from scenarios.spec import ScenarioSpec, TrialLimits
+
+LISTS = ("assertions", "expectations", "checks", "scorers")
+"""Names under which statements are written."""
+TEXTS = ("text", "criterion", "assertion", "description", "statement", "check")
+"""Keys of a statement that is an object, the first one present counts."""
+_PROMPTS = ("prompt", "query")
+_NAMES = ("name", "eval_name", "title")
+_KNOWN = (*LISTS, *_PROMPTS, *_NAMES, "id", "expected_output", "files", "tags", "should_trigger")
+SHOULD, SHOULD_NOT = "should-trigger", "should-not-trigger"
+"""Tags of cases that say whether the skill must be loaded."""
+
+
+@dataclass(frozen=True)
+class CaseContext:
+    """One eval file with what its cases share."""
+
+    document: PositionedDocument
+    upload: UploadedFiles
+    skills: tuple[Skill, ...]
+    gates: GatesFile
+
+    @property
+    def folder(self) -> str:
+        """The eval file's folder in the upload."""
+        return posixpath.dirname(self.document.file)
+
+    @property
+    def places(self) -> list[str]:
+        """The folders in which a case's files are looked for: the eval file's, the skill's, the repository's root."""
+        return list(dict.fromkeys((self.folder, *(skill.folder for skill in self.skills), "")))
+
+
+@dataclass
+class ReadCase:
+    """One case; without a `spec`, the problems say why."""
+
+    spec: ScenarioSpec | None = None
+    files: tuple[FixtureFile, ...] = ()
+    names: tuple[str, ...] = ()
+    """What gates.yaml may call it."""
+    problems: list[Problem] = field(default_factory=list)
+
+
+@dataclass
+class _Statements:
+    texts: list[str] = field(default_factory=list)
+    gates: list[Gate] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+
+
+def read_case(case: Json, context: CaseContext, at: Location, position: int) -> ReadCase:
+    """Read one case; `position` counts from 0 and is its id if it has none."""
+    read, document = ReadCase(), context.document
+    if not isinstance(case, dict):
+        what = f"A case must be an object, not {kind(case)}."
+        fix = 'Write {"id": 1, "prompt": "..."}.'
+        read.problems.append(document.problem(at, what, fix=fix, id="format/wrong-type"))
+        return read
+    key, read.names = _key(case, context, at, position, read.problems)
+    prompt, prompt_at = _prompt(case, context, at, read.problems)
+    statements = _statements(case, context, at)
+    read.problems += [*statements.problems, *_unknown_keys(case, context, at)]
+    read.files = tuple(_files(case, context, at, read.problems))
+    loaded = _loaded(case, context, at, read.problems)
+    checks = context.gates.checks_of(read.names)
+    expected = _text(case, "expected_output", context, at, read.problems)
+    gates = (*loaded, *statements.gates, *checks.gates)
+    rubric = _rubric(statements.texts, expected)
+    if rubric is None and not gates:
+        read.problems.append(_nothing_to_judge(document, at))
+    if any(not each.lint for each in read.problems):
+        return read
+    read.spec = ScenarioSpec(
+        key=key,
+        description=_first_text(case, _NAMES),
+        prompt=prompt,
+        setup=checks.setup,
+        limits=TrialLimits(timeout_seconds=checks.timeout_seconds, max_turns=checks.max_turns),
+        tags=tuple(dict.fromkeys((*_tags(case), *checks.tags, *_trigger_tags(loaded)))),
+        criteria=Criteria(
+            tool=context.gates.tool,
+            gates=gates,
+            judge=JudgeCriteria(rubric=rubric, pass_threshold=1.0) if rubric else None,
+        ),
+        metadata={name: value for name, value in case.items() if name not in _KNOWN},
+        file=document.file,
+        line=document.positions.line(prompt_at),
+    )
+    return read
+
+
+def _key(
+    case: dict[str, Json], context: CaseContext, at: Location, position: int, problems: list[Problem]
+) -> tuple[str, tuple[str, ...]]:
+    """Return a case's key and what it may be called: a number n is `eval-n`, as in the folders of skill-creator."""
+    given, name = case.get("id"), _first_text(case, _NAMES)
+    if key := key_of_id(given):
+        return key, (key, str(given), name)
+    if given is not None:
+        what = f"An id must be a whole number or text, not {kind(given)}."
+        fix = 'Write "id": 1, or a short name.'
+        problems.append(context.document.problem((*at, "id"), what, fix=fix, id="format/wrong-type"))
+    if "should_trigger" in case:
+        key = join_words(_first_text(case, _PROMPTS), "-") or f"query-{position + 1}"
+        return key, (key, name)
+    if given is None:
+        what = f"The case has no id, so its results are kept as 'eval-{position}'."
+        fix = 'Add "id", so that they stay its own when cases are moved.'
+        problems.append(context.document.problem(at, what, fix=fix, id="format/no-id", lint=True))
+    return f"eval-{position}", (f"eval-{position}", name)
+
+
+def _prompt(
+    case: dict[str, Json], context: CaseContext, at: Location, problems: list[Problem]
+) -> tuple[str, Location]:
+    name = next((name for name in _PROMPTS if name in case), "")
+    if not name:
+        close = next((each for each in case if did_you_mean(each, _PROMPTS)), "")
+        what = "The case has no prompt."
+        fix = f"Rename '{close}' to 'prompt'." if close else 'Add "prompt" with what the agent is asked.'
+        problems.append(context.document.problem(at, what, fix=fix, id="format/missing-field"))
+        return "", at
+    prompt = _text(case, name, context, at, problems)
+    if not prompt and isinstance(case[name], str):
+        what, fix = "The prompt is empty.", "Write what the agent is asked."
+        problems.append(context.document.problem((*at, name), what, fix=fix, id="format/empty-value"))
+    return prompt, (*at, name)
+
+
+def _text(
+    case: dict[str, Json], name: str, context: CaseContext, at: Location, problems: list[Problem]
+) -> str:
+    value = case.get(name)
+    if value is None or isinstance(value, str):
+        return (value or "").strip()
+    what = f"'{name}' must be text, not {kind(value)}."
+    fix = f'Write "{name}" as one text.'
+    if name == "expected_output" and isinstance(value, list):
+        fix = "Write one text; a list of statements belongs in 'assertions'."
+    problems.append(context.document.problem((*at, name), what, fix=fix, id="format/wrong-type"))
+    return ""
+
+
+def _first_text(case: dict[str, Json], names: Sequence[str]) -> str:
+    texts = (value.strip() for name in names if isinstance(value := case.get(name), str))
+    return next((text for text in texts if text), "")
+
+
+def _tags(case: dict[str, Json]) -> list[str]:
+    given = case.get("tags")
+    return [each.strip() for each in given if isinstance(each, str)] if isinstance(given, list) else []
+
+
+def _unknown_keys(case: dict[str, Json], context: CaseContext, at: Location) -> Iterator[Problem]:
+    for name, value in case.items():
+        if name in _KNOWN:
+            continue
+        if isinstance(value, list) and value and all(map(_is_statement, value)):
+            what = f"'{name}' is a list of texts that nothing reads."
+            fix = "Did you mean 'assertions'? Write other data as one text or an object."
+            yield context.document.problem((*at, name), what, fix=fix, id="format/unknown-list")
+        elif close := did_you_mean(name, _KNOWN):
+            what = f"Unknown key '{name}'."
+            yield context.document.problem((*at, name), what, fix=close, id="format/unknown-key", lint=True)
+
+
+def _is_statement(item: Json) -> bool:
+    return isinstance(item, str) or (isinstance(item, dict) and isinstance(item.get("text"), str))
+
+
+def _statements(case: dict[str, Json], context: CaseContext, at: Location) -> _Statements:
+    found = _Statements()
+    for name in LISTS:
+        value = case.get(name)
+        if value is None:
+            continue
+        if not isinstance(value, list):
+            what = f"'{name}' must be a list of statements, not {kind(value)}."
+            fix = 'Write ["The output has a title.", ...].'
+            found.problems.append(
+                context.document.problem((*at, name), what, fix=fix, id="format/wrong-type")
+            )
+            continue
+        for index, item in enumerate(value):
+            _read_statement(item, found, context, (*at, name, index))
+    return found
+
+
+def _read_statement(item: Json, found: _Statements, context: CaseContext, at: Location) -> None:
+    if isinstance(item, dict) and item.get("type") == "regex" and isinstance(item.get("pattern"), str):
+        _read_pattern(item, found, context, at)
+        return
+    text = item if isinstance(item, str) else _first_text(item, TEXTS) if isinstance(item, dict) else ""
+    if not text.strip():
+        what = "A statement needs text."
+        fix = 'Write it as text, or as an object with "text".'
+        found.problems.append(context.document.problem(at, what, fix=fix, id="format/empty-value"))
+        return
+    found.texts.append(text.strip())
+
+
+def _read_pattern(item: dict[str, Json], found: _Statements, context: CaseContext, at: Location) -> None:
+    pattern = item["pattern"]
+    try:
+        compile_pattern(pattern)
+    except PatternError as error:
+        where = (*at, "pattern")
+        found.problems.append(
+            context.document.problem(where, str(error), fix="Fix the pattern.", id="format/bad-regex")
+        )
+        return
+    found.gates.append(TranscriptMatches(pattern=pattern, name=_first_text(item, ("name", "id")) or None))
+
+
+def _rubric(texts: Sequence[str], expected: str) -> RubricCriteria | None:
+    """Return the rubric of a case: its statements, else the one that its expected output is reached."""
+    if texts:
+        ids = statement_ids(texts)
+        criteria = (
+            Criterion(id=id, weight=1.0, description=text) for id, text in zip(ids, texts, strict=True)
+        )
+        return RubricCriteria(form="statements", criteria=tuple(criteria), expected=expected)
+    if expected:
+        own = Criterion(id="expected_output", weight=1.0, description=expected)
+        return RubricCriteria(form="statements", criteria=(own,))
+    return None
+
+
+def _nothing_to_judge(document: PositionedDocument, at: Location) -> Problem:
+    what = "Nothing judges this case: its trials are compared by tool use, cost and time only."
+    fix = "Add 'expected_output', 'assertions' or gates in gates.yaml."
+    return document.problem(at, what, fix=fix, id="format/nothing-to-judge", lint=True)
+
+
+def _loaded(
+    case: dict[str, Json], context: CaseContext, at: Location, problems: list[Problem]
+) -> tuple[SkillLoaded | SkillNotLoaded, ...]:
+    """Return the gate on whether the skill is loaded, for a case that says so."""
+    wanted = case.get("should_trigger")
+    if wanted is None:
+        return ()
+    if not isinstance(wanted, bool):
+        what = f"'should_trigger' must be true or false, not {kind(wanted)}."
+        fix = "Write true or false without quotes."
+        problems.append(
+            context.document.problem((*at, "should_trigger"), what, fix=fix, id="format/wrong-type")
+        )
+        return ()
+    if len(context.skills) != 1:
+        return ()
+    return ((SkillLoaded if wanted else SkillNotLoaded)(skill=context.skills[0].name),)
+
+
+def _trigger_tags(loaded: Sequence[SkillLoaded | SkillNotLoaded]) -> list[str]:
+    return [SHOULD if gate.expected else SHOULD_NOT for gate in loaded]
+
+
+def _files(
+    case: dict[str, Json], context: CaseContext, at: Location, problems: list[Problem]
+) -> Iterator[FixtureFile]:
+    given = case.get("files")
+    listed = [given] if isinstance(given, str) else given or []
+    if not isinstance(listed, list):
+        what = f"'files' must be a list of paths, not {kind(given)}."
+        problems.append(
+            context.document.problem((*at, "files"), what, fix='Write ["data.csv"].', id="format/wrong-type")
+        )
+        return
+    for index, item in enumerate(listed):
+        here = (*at, "files", index)
+        name = item.get("path") if isinstance(item, dict) else item
+        if not isinstance(name, str) or not name.strip():
+            what = f"A file must be named by its path, not {kind(item)}."
+            problems.append(
+                context.document.problem(here, what, fix='Write ["data.csv"].', id="format/wrong-type")
+            )
+            continue
+        yield from _named_files(name.strip(), context, here, problems)
+
+
+def _named_files(
+    name: str, context: CaseContext, at: Location, problems: list[Problem]
+) -> Iterator[FixtureFile]:
+    """Yield a named file, or the files of a named folder, under the path that the case writes."""
+    candidates = [path for folder in context.places if (path := inside(folder, name)) is not None]
+    if not candidates:
+        what = f"'{name}' is outside the upload."
+        fix = "Name a file in the skill's folder, relative to it."
+        problems.append(context.document.problem(at, what, fix=fix, id="format/file-outside"))
+        return
+    upload = context.upload
+    path = next((each for each in candidates if each in upload.files or each in upload.folders), None)
+    written = posixpath.normpath(name)
+    shown = path if path and written.startswith("..") else written
+    if path is None:
+        places = ", ".join(f"'{each}'" for each in dict.fromkeys(candidates))
+        what = f"The file '{name}' is not in the upload. Looked for {places}."
+        fix = "Add the file, or remove it from the case."
+        problems.append(context.document.problem(at, what, fix=fix, id="format/missing-file"))
+    elif context.document.file == path or context.document.file.startswith(path + "/"):
+        what = f"'{name}' contains the evals, so the agent could read its assertions."
+        fix = "Name the files that the case needs, or a folder of their own."
+        problems.append(context.document.problem(at, what, fix=fix, id="format/fixture-holds-scenario"))
+    elif path in upload.files:
+        yield FixtureFile(shown, upload.files[path], executable=path in upload.executables)
+    else:
+        for file in upload.below(path):
+            yield FixtureFile(f"{shown}/{file.path}", file.content, executable=file.executable)

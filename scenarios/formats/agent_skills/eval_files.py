@@ -1,0 +1,202 @@
+"""Read the eval files of an upload as suites, with the skills that they test as guidance."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+
+from evaluators.model import Json
+from scenarios.formats.agent_skills import NAME, cases_of
+from scenarios.formats.agent_skills.case_reader import CaseContext, ReadCase, read_case
+from scenarios.formats.agent_skills.gates_file import NAME as GATES
+from scenarios.formats.agent_skills.gates_file import GatesFile, read_gates_file
+from scenarios.formats.agent_skills.skill_folders import Skill, find_skills, installed_files, skills_of
+from scenarios.formats.parsed import Fixture, FixtureFile, ParsedSuite
+from scenarios.formats.positions import PositionedDocument
+from scenarios.formats.problems import Problem
+from scenarios.formats.upload import UploadedFiles, find_targets_file
+from scenarios.guidance import SKILLS
+from scenarios.spec import ScenarioSpec
+
+TRIGGERS = "-triggers"
+"""The end of the name of a suite whose cases all say whether the skill must be loaded."""
+WORKSPACE = "workspace"
+"""The fixture of cases without files of their own."""
+
+
+@dataclass
+class _EvalFile:
+    """One eval file as it is read."""
+
+    document: PositionedDocument
+    skill_name: str
+    skills: tuple[Skill, ...]
+    gates: GatesFile
+    cases: list[ReadCase] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+
+    @property
+    def is_trigger_list(self) -> bool:
+        cases, _ = cases_of(self.document)
+        return bool(cases) and all(isinstance(case, dict) and "should_trigger" in case for case in cases)
+
+
+def read_eval_files(
+    upload: UploadedFiles, documents: Sequence[PositionedDocument]
+) -> tuple[list[ParsedSuite], list[Problem]]:
+    """Return the suites of eval files, and all problems and lints."""
+    skills = find_skills(upload)
+    folders = {posixpath.dirname(document.file) for document in documents}
+    gates = {folder: read_gates_file(upload, folder) for folder in folders}
+    hidden = {document.file for document in documents} | {posixpath.join(folder, GATES) for folder in folders}
+    files = [
+        _read_file(document, upload, skills, gates[posixpath.dirname(document.file)])
+        for document in documents
+    ]
+    names = _suite_names(files)
+    suites = [_suite(each, upload, hidden, name) for each, name in zip(files, names, strict=True)]
+    problems = [problem for each in files for problem in each.problems]
+    for folder, read in gates.items():
+        known = {
+            name
+            for each in files
+            if posixpath.dirname(each.document.file) == folder
+            for case in each.cases
+            for name in case.names
+            if name
+        }
+        problems += [*read.problems, *read.unknown_cases(known)]
+    return suites, problems
+
+
+def _read_file(
+    document: PositionedDocument, upload: UploadedFiles, skills: Sequence[Skill], gates: GatesFile
+) -> _EvalFile:
+    value = document.value
+    given = value.get("skill_name") if isinstance(value, dict) else None
+    name = given.strip() if isinstance(given, str) else ""
+    read = _EvalFile(document, name, skills_of(document.file, name, skills), gates)
+    if not read.skills:
+        read.problems.append(_no_skill(document, name, upload))
+    if read.is_trigger_list and len(read.skills) > 1:
+        read.problems.append(_several_skills(document, read.skills))
+    cases, at = cases_of(document)
+    if not cases:
+        what, fix = "The file has no cases.", "Add a case to 'evals', or remove the file."
+        read.problems.append(document.problem(at, what, fix=fix, id="format/no-cases", lint=True))
+    context = CaseContext(document, upload, read.skills, gates)
+    read.cases = [read_case(case, context, (*at, index), index) for index, case in enumerate(cases)]
+    read.problems += [problem for case in read.cases for problem in case.problems]
+    read.problems += _repeated_ids(read)
+    read.problems += [lint for skill in read.skills for lint in skill.lints]
+    read.problems += [*_other_name(read), *_no_tool(read)]
+    return read
+
+
+def _no_skill(document: PositionedDocument, name: str, upload: UploadedFiles) -> Problem:
+    folder = posixpath.dirname(posixpath.dirname(document.file))
+    looked = dict.fromkeys(
+        posixpath.join(base, place, "SKILL.md")
+        for base in (folder, "")
+        for place in ("", f"skills/{name or '*'}")
+    )
+    alone = len(upload.files) == 1
+    what = f"The skill{f' {name!r}' if name else ''} is not in the upload. Looked for {', '.join(looked)}."
+    fix = "Upload the skill's folder" + (", not this file alone." if alone else ", with SKILL.md and evals/.")
+    return document.problem((), what, fix=fix, id="format/no-skill")
+
+
+def _several_skills(document: PositionedDocument, skills: Sequence[Skill]) -> Problem:
+    names = ", ".join(f"'{skill.name}'" for skill in skills)
+    what = f"It isn't clear which skill the queries must load: {names}."
+    fix = "Move the file into the skill's own folder, as evals/trigger-eval.json."
+    return document.problem((), what, fix=fix, id="format/which-skill")
+
+
+def _other_name(read: _EvalFile) -> Iterator[Problem]:
+    if len(read.skills) != 1 or not read.skill_name or read.skill_name == read.skills[0].name:
+        return
+    (skill,) = read.skills
+    what = f"'skill_name' is '{read.skill_name}', and {skill.file} calls the skill '{skill.name}'."
+    fix = "Write the same name in both."
+    yield read.document.problem(("skill_name",), what, fix=fix, id="format/skill-name", lint=True)
+
+
+def _no_tool(read: _EvalFile) -> Iterator[Problem]:
+    """Yield a lint with the tool that SKILL.md's code runs most often, where none is named."""
+    if read.gates.tool is not None or read.is_trigger_list:
+        return
+    tools = sorted((each for skill in read.skills for each in skill.tools), key=lambda each: -each[1])
+    if tools:
+        tool, count = tools[0]
+        times = "once" if count == 1 else f"{count} times"
+        what = f"No tool is named, so its commands aren't counted. The skill's code runs `{tool}` {times}."
+        fix = f"Write 'tool: {tool}' in {GATES} beside this file, or pass --tool {tool}."
+        yield read.document.problem((), what, fix=fix, id="format/tool-not-named", lint=True)
+
+
+def _repeated_ids(read: _EvalFile) -> Iterator[Problem]:
+    first: dict[str, int] = {}
+    _, at = cases_of(read.document)
+    for index, case in enumerate(read.cases):
+        if case.spec is None:
+            continue
+        earlier = first.setdefault(case.spec.key, index)
+        if earlier != index:
+            line = read.document.positions.line((*at, earlier))
+            what = f"Duplicate id '{case.spec.key}', first in line {line}."
+            fix = "Give each case of a file a unique id."
+            if read.is_trigger_list:
+                what, fix = f"The query is repeated, first in line {line}.", "Remove one of them."
+            yield read.document.problem((*at, index), what, fix=fix, id="format/duplicate-scenario")
+
+
+def _suite_names(files: Sequence[_EvalFile]) -> list[str]:
+    """Return a name for each file: the skill's, with the file's where that is taken."""
+    taken: set[str] = set()
+    names = []
+    for each in files:
+        base = each.skill_name or (each.skills[0].name if each.skills else "skill")
+        base += TRIGGERS if each.is_trigger_list else ""
+        stem = posixpath.splitext(each.document.file)[0]
+        options = (base, f"{base}-{posixpath.basename(stem)}", f"{base}-{stem}")
+        name = next((option for option in options if option not in taken), options[-1])
+        taken.add(name)
+        names.append(name)
+    return names
+
+
+def _suite(read: _EvalFile, upload: UploadedFiles, hidden: Set[str], name: str) -> ParsedSuite:
+    shared = {file.path: file for file in installed_files(upload, read.skills, hidden)}
+    shared |= {file.path: file for file in read.gates.workspace}
+    specs: list[ScenarioSpec] = []
+    fixtures: dict[str, Fixture] = {}
+    for case in read.cases:
+        if case.spec is not None:
+            fixture = case.spec.key if case.files else WORKSPACE
+            fixtures.setdefault(fixture, _fixture(shared, case.files))
+            specs.append(case.spec.model_copy(update={"fixture": fixture}))
+    targets_file, targets_text = find_targets_file(upload)
+    return ParsedSuite(
+        name=name,
+        format=NAME,
+        scenarios=tuple(specs),
+        fixtures=fixtures,
+        guidance=(f"{SKILLS}/**",),
+        lints=tuple(sorted(dict.fromkeys(each for each in read.problems if each.lint))),
+        targets_text=targets_text,
+        targets_file=targets_file,
+        settings=_settings(read),
+    )
+
+
+def _settings(read: _EvalFile) -> dict[str, Json]:
+    value = read.document.value if isinstance(read.document.value, dict) else {}
+    texts = {name: value[name] for name in ("description", "note") if isinstance(value.get(name), str)}
+    return {"skill_name": read.skill_name, "skills": [skill.name for skill in read.skills], **texts}
+
+
+def _fixture(shared: Mapping[str, FixtureFile], files: Sequence[FixtureFile]) -> Fixture:
+    own = {file.path: file for file in files}
+    return tuple(file for _, file in sorted({**shared, **own}.items()))

@@ -1,0 +1,205 @@
+"""Read `evals/gates.yaml`: what a skill's cases are checked by without a judge, and which tool they test."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import yaml
+from pydantic import Field
+
+from evaluators.grading.gates import Gate
+from evaluators.model import Json
+from evaluators.tool_use.tool import Tool
+from scenarios.formats.llm_tool_test.config_file import target_problems
+from scenarios.formats.llm_tool_test.gate_reader import read_gates
+from scenarios.formats.llm_tool_test.scenario_models import TargetModel
+from scenarios.formats.parsed import Fixture
+from scenarios.formats.positions import Location, PositionedDocument
+from scenarios.formats.problems import Problem, ScenarioFileError
+from scenarios.formats.upload import UploadedFiles, inside
+from scenarios.formats.validation import Mirror, did_you_mean, kind, validate
+from scenarios.formats.yaml_text import read_yaml
+
+NAME = "gates.yaml"
+
+
+class CaseGates(Mirror):
+    """What one case has beside its statements."""
+
+    gates: list[Json] = Field(default_factory=list)
+    setup: list[str] = Field(default_factory=list)
+    tags: list[str] = Field(default_factory=list)
+    timeout_secs: float | None = Field(default=None, gt=0)
+    max_turns: int | None = Field(default=None, gt=0)
+
+
+class GatesModel(CaseGates):
+    """The file: for all cases, and by a case's id in `cases`."""
+
+    tool: Json = None
+    workspace: str = ""
+    cases: dict[str, CaseGates] = Field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Checks:
+    """What a case is checked by, and its limits."""
+
+    gates: tuple[Gate, ...] = ()
+    setup: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    timeout_seconds: float | None = None
+    max_turns: int | None = None
+
+
+@dataclass
+class GatesFile:
+    """The gates file beside an eval file; without one, what an empty one says."""
+
+    document: PositionedDocument | None = None
+    tool: Tool | None = None
+    workspace: Fixture = ()
+    """The initial files of every workspace."""
+    shared: Checks = field(default_factory=Checks)
+    cases: Mapping[str, Checks] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+
+    def checks_of(self, names: Sequence[str]) -> Checks:
+        """Return the checks of a case, which is named by any of `names`: those of all cases, then its own."""
+        own = next((self.cases[name] for name in names if name in self.cases), Checks())
+        return Checks(
+            gates=self.shared.gates + own.gates,
+            setup=self.shared.setup + own.setup,
+            tags=self.shared.tags + own.tags,
+            timeout_seconds=own.timeout_seconds or self.shared.timeout_seconds,
+            max_turns=own.max_turns or self.shared.max_turns,
+        )
+
+    def unknown_cases(self, known: set[str]) -> Iterator[Problem]:
+        """Yield a problem for each case that no eval file has."""
+        for name in self.cases:
+            if name not in known and self.document:
+                what = f"No case is called '{name}'."
+                fix = did_you_mean(name, known) or "Write the id of a case in evals.json."
+                yield self.document.problem(("cases", name), what, fix=fix, id="format/unknown-case")
+
+
+def read_gates_file(upload: UploadedFiles, folder: str) -> GatesFile:
+    """Read the gates file in the folder of an eval file."""
+    path = posixpath.join(folder, NAME)
+    if path not in upload.files:
+        return GatesFile(tool=_projects_tool(upload))
+    try:
+        document = read_yaml(upload.files[path], path)
+    except ScenarioFileError as error:
+        return GatesFile(problems=list(error.problems))
+    found, problems = validate(GatesModel, _with_texts_as_keys(document.value), document)
+    read = GatesFile(document, problems=problems)
+    if found is not None:
+        _fill(read, found, document, upload)
+    return read
+
+
+def _with_texts_as_keys(value: Json) -> Json:
+    """Return the document with its cases' ids as texts, however they are written."""
+    cases = value.get("cases") if isinstance(value, dict) else None
+    return (
+        {**value, "cases": {str(key): each for key, each in cases.items()}}
+        if isinstance(cases, dict)
+        else value
+    )
+
+
+def _fill(read: GatesFile, found: GatesModel, document: PositionedDocument, upload: UploadedFiles) -> None:
+    read.tool = _tool(read, found.tool, document, upload)
+    binary = read.tool.binary if read.tool else ""
+    read.shared = _checks(read, found, document, (), binary)
+    read.cases = {
+        name: _checks(read, case, document, ("cases", name), binary) for name, case in found.cases.items()
+    }
+    if found.workspace.strip():
+        _find_workspace(read, found.workspace, document, upload)
+
+
+def _checks(
+    read: GatesFile, found: CaseGates, document: PositionedDocument, at: Location, binary: str
+) -> Checks:
+    gates, problems = read_gates(found.gates, document, (*at, "gates"), binary=binary)
+    read.problems += problems
+    return Checks(gates, tuple(found.setup), tuple(found.tags), found.timeout_secs, found.max_turns)
+
+
+def _tool(read: GatesFile, value: Json, document: PositionedDocument, upload: UploadedFiles) -> Tool | None:
+    if value is None:
+        return _projects_tool(upload)
+    if isinstance(value, str) and value.strip():
+        return Tool(binary=value.strip())
+    if not isinstance(value, dict):
+        what = f"The tool must be a name or a mapping, not {kind(value)}."
+        fix = "Write 'tool: NAME', or the keys of llm-tool-test's 'target'."
+        read.problems.append(document.problem(("tool",), what, fix=fix, id="format/wrong-type"))
+        return None
+    found, problems = validate(TargetModel, value, document, ("tool",))
+    read.problems += problems
+    if found is None:
+        return None
+    read.problems += target_problems(found, document, ("tool",), upload.variables)
+    return Tool(**found.model_dump())
+
+
+def _projects_tool(upload: UploadedFiles) -> Tool | None:
+    """Return a tool that a run finds by the project's pattern, if there is one."""
+    return Tool() if upload.command_pattern.strip() else None
+
+
+def workspace_folder(upload: UploadedFiles, folder: str) -> str:
+    """Return the folder of the workspace that the gates file of a folder names; empty without one."""
+    path = posixpath.join(folder, NAME)
+    try:
+        value = read_yaml(upload.files[path], path).value if path in upload.files else None
+    except ScenarioFileError:
+        return ""
+    name = value.get("workspace") if isinstance(value, dict) else None
+    return _folder_beside(folder, name) if isinstance(name, str) else ""
+
+
+def _folder_beside(folder: str, name: str) -> str:
+    """Return the path of a folder that is neither the gates file's nor around it; empty if it is, or leads outside."""
+    path = inside(folder, name.strip().rstrip("/")) or ""
+    return "" if path in (".", "") or (folder + "/").startswith(path + "/") else path
+
+
+def _find_workspace(read: GatesFile, name: str, document: PositionedDocument, upload: UploadedFiles) -> None:
+    path = _folder_beside(posixpath.dirname(document.file), name)
+    if not path:
+        what = f"'{name}' isn't a folder of its own in the upload, so the agent could read its checks."
+        fix = f"Name a folder beside {NAME}."
+        read.problems.append(document.problem(("workspace",), what, fix=fix, id="format/fixture-outside"))
+        return
+    read.workspace = upload.below(path)
+    if not read.workspace:
+        what = f"The upload has no folder '{path}' with files."
+        fix = f"Add the folder, or name another one relative to {document.file}."
+        read.problems.append(document.problem(("workspace",), what, fix=fix, id="format/missing-fixture"))
+
+
+def name_tool(files: Mapping[str, bytes], folder: str, tool: str) -> dict[str, bytes]:
+    """Return the files with the tool of a folder's evals named in its gates file, which is added if there is none.
+
+    Raises `ScenarioFileError` if the gates file names one already.
+    """
+    path = posixpath.join(folder, NAME)
+    line = yaml.safe_dump({"tool": tool}, allow_unicode=True).encode()
+    if path not in files:
+        return {**files, path: line}
+    document = read_yaml(files[path], path)
+    if isinstance(document.value, dict) and document.value.get("tool") is not None:
+        what = f"The file names a tool already, and --tool names '{tool}'."
+        fix = "Leave out --tool, or remove the key."
+        raise ScenarioFileError([document.problem(("tool",), what, fix=fix, id="format/two-tools")])
+    start, _, rest = (
+        files[path].partition(b"---\n") if files[path].startswith(b"---\n") else (b"", b"", files[path])
+    )
+    return {**files, path: start + line + rest}

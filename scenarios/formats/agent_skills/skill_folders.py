@@ -1,0 +1,233 @@
+"""Find the skills of an upload, and what is laid into a workspace of one."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence, Set
+from dataclasses import dataclass, field, replace
+
+from evaluators.tool_use.shell import segments
+from evaluators.transcripts.reading import decode_text
+from scenarios.formats.agentv.eval_file_context import folders_above
+from scenarios.formats.parsed import Fixture, FixtureFile
+from scenarios.formats.positions import PositionedDocument, Positions
+from scenarios.formats.problems import Problem, ScenarioFileError
+from scenarios.formats.upload import UploadedFiles
+from scenarios.formats.yaml_text import read_yaml
+from scenarios.guidance import SKILLS
+
+FILE = "SKILL.md"
+EVALS = "evals"
+"""The folder of a skill that agents never get."""
+READ_BY_AGENTS = 1024
+"""Characters of a description; agents cut off what is longer."""
+_NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+_FRONT = re.compile(r"\A---[ \t]*\r?\n(.*?)^---[ \t]*$", re.DOTALL | re.MULTILINE)
+_FENCE = re.compile(r"^[ \t]*(```|~~~)[ \t]*(\w*)[^\n]*\n(.*?)^[ \t]*\1", re.DOTALL | re.MULTILINE)
+_SPAN = re.compile(r"`([^`\n]+)`")
+_SHELLS = frozenset(("", "bash", "sh", "shell", "console", "zsh", "terminal"))
+_COMMON = frozenset(
+    [
+        "bash",
+        "brew",
+        "bun",
+        "bunx",
+        "cargo",
+        "cat",
+        "cd",
+        "chmod",
+        "cp",
+        "curl",
+        "deno",
+        "docker",
+        "echo",
+        "env",
+        "export",
+        "find",
+        "gh",
+        "git",
+        "go",
+        "grep",
+        "head",
+        "jq",
+        "kill",
+        "ls",
+        "make",
+        "mkdir",
+        "mv",
+        "node",
+        "npm",
+        "npx",
+        "pip",
+        "pip3",
+        "pipx",
+        "pnpm",
+        "pytest",
+        "python",
+        "python3",
+        "rm",
+        "sed",
+        "sh",
+        "source",
+        "sudo",
+        "tail",
+        "test",
+        "touch",
+        "uv",
+        "uvx",
+        "wget",
+        "which",
+        "yarn",
+    ]
+)
+"""Programs that a skill's examples run beside its tool."""
+
+
+@dataclass(frozen=True)
+class Skill:
+    """One skill: a folder with SKILL.md."""
+
+    name: str
+    folder: str
+    """In the upload; empty for its root."""
+    file: str
+    text: str
+    lints: tuple[Problem, ...] = field(default=(), compare=False)
+
+    @property
+    def tools(self) -> list[tuple[str, int]]:
+        """The programs that its code runs, and how often, the most frequent first; common ones left out."""
+        words = Counter(word for line in _code_lines(self.text) if (word := _program(line)))
+        return [(word, count) for word, count in words.most_common() if word not in _COMMON]
+
+
+def find_skills(upload: UploadedFiles) -> tuple[Skill, ...]:
+    """Return the skills of an upload by path, without those in folders of evals."""
+    paths = (path for path in sorted(upload.files) if posixpath.basename(path) == FILE)
+    return tuple(_read(upload, path) for path in paths if EVALS not in path.split("/")[:-1])
+
+
+def skills_of(file: str, name: str, skills: Sequence[Skill]) -> tuple[Skill, ...]:
+    """Return the skills that an eval file tests; several for a plug-in, none if the upload has none near it.
+
+    `name` is the file's `skill_name`. The skill around the file counts if it has that name, else another skill of that
+    name, else the one around it, else all skills of the nearest folder that has some.
+    """
+    above = list(folders_above(posixpath.dirname(file)))
+    around = [skill for folder in above for skill in skills if skill.folder == folder]
+    called = [each for each in skills if name and name in (each.name, posixpath.basename(each.folder))]
+    for found in ([each for each in around if each in called], called, around):
+        if found:
+            return (max(found, key=lambda each: len(posixpath.commonpath(("/" + each.folder, "/" + file)))),)
+    for folder in above:
+        if within := [each for each in skills if not folder or each.folder.startswith(folder + "/")]:
+            return tuple({each.name: each for each in reversed(within)}.values())[::-1]
+    return ()
+
+
+def installed_files(upload: UploadedFiles, skills: Sequence[Skill], hidden: Set[str]) -> Fixture:
+    """Return the files of skills where agents look for them, without their evals and the `hidden` paths."""
+    return tuple(file for skill in skills for file in _installed(upload, skill, hidden))
+
+
+def _installed(upload: UploadedFiles, skill: Skill, hidden: Set[str]) -> Iterator[FixtureFile]:
+    files = upload.below(skill.folder) if skill.folder else whole_upload(upload)
+    for file in files:
+        if file.path.startswith(EVALS + "/") or posixpath.join(skill.folder, file.path) in hidden:
+            continue
+        yield replace(file, path=f"{SKILLS}/{skill.name}/{file.path}")
+
+
+def whole_upload(upload: UploadedFiles) -> Fixture:
+    """Return all files of an upload."""
+    return tuple(
+        FixtureFile(path, content, executable=path in upload.executables)
+        for path, content in sorted(upload.files.items())
+    )
+
+
+def _read(upload: UploadedFiles, path: str) -> Skill:
+    folder = posixpath.dirname(path)
+    text = decode_text(upload.files[path], "replace").replace("\r\n", "\n")
+    front = _FRONT.match(text)
+    given, lints = _front_matter(front[1], path) if front else ({}, [_without_front_matter(path)])
+    own = posixpath.basename(folder) or upload.name
+    document = PositionedDocument(path, None, Positions(_lines(front[1]) if front else {}))
+    if front:
+        lints += list(_front_lints(given, own if folder else "", document))
+    name = given.get("name", "")
+    valid = _NAME.fullmatch(name) is not None
+    return Skill(name if valid else _as_name(name or own), folder, path, text, tuple(lints))
+
+
+def _front_matter(text: str, path: str) -> tuple[dict[str, str], list[Problem]]:
+    """Return the texts of a front matter; read line by line if it isn't YAML, as some agents do."""
+    try:
+        # The line before it is the first one, so that problems have their lines in the file.
+        value = read_yaml(f"\n{text}".encode(), path).value
+    except ScenarioFileError as error:
+        plain = dict(line.split(":", 1) for line in text.splitlines() if re.match(r"\w[\w-]*:", line))
+        lints = [replace(each, lint=True) for each in error.problems]
+        return {key: value.strip().strip("\"'") for key, value in plain.items()}, lints
+    found = value if isinstance(value, dict) else {}
+    return {str(key): each.strip() for key, each in found.items() if isinstance(each, str)}, []
+
+
+def _lines(front: str) -> dict[tuple[str | int, ...], int]:
+    """Return the line of each key of a front matter."""
+    return {
+        (match[1],): number
+        for number, line in enumerate(front.splitlines(), start=2)
+        if (match := re.match(r"(\w[\w-]*):", line))
+    }
+
+
+def _front_lints(given: dict[str, str], folder: str, document: PositionedDocument) -> Iterator[Problem]:
+    name, description = given.get("name", ""), given.get("description", "")
+    if not name or len(name) > 64 or not _NAME.fullmatch(name):
+        what = f"The skill's name is '{name}'." if name else "The skill has no name."
+        fix = "Write 'name:' with lower-case letters, digits and hyphens, at most 64 characters."
+        yield document.problem(("name",), what, fix=fix, id="format/skill-name", lint=True)
+    elif folder and folder != name:
+        what = f"The skill is called '{name}', and its folder '{folder}'."
+        fix = "Give both the same name; agents look for the folder."
+        yield document.problem(("name",), what, fix=fix, id="format/skill-name", lint=True)
+    if not description:
+        what = "The skill has no description, so no agent decides to load it."
+        fix = "Write 'description:' with what it does and when to use it."
+        yield document.problem(("description",), what, fix=fix, id="format/skill-description", lint=True)
+    elif len(description) > READ_BY_AGENTS:
+        what = f"The description has {len(description):,} characters; agents read at most {READ_BY_AGENTS:,}."
+        yield document.problem(
+            ("description",), what, fix="Shorten it.", id="format/skill-description", lint=True
+        )
+
+
+def _without_front_matter(path: str) -> Problem:
+    what = "The file has no front matter, so no agent knows the skill."
+    fix = "Begin it with '---', 'name:', 'description:' and '---'."
+    return Problem(path, 1, "", what, fix, "format/skill-description", lint=True)
+
+
+def _as_name(text: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:64] or "skill"
+
+
+def _code_lines(text: str) -> Iterator[str]:
+    for match in _FENCE.finditer(text):
+        if match[2].lower() in _SHELLS:
+            yield from match[3].splitlines()
+    # A single word in code is often a name; two or more are a command.
+    yield from (code for code in _SPAN.findall(_FENCE.sub("", text)) if " " in code.strip())
+
+
+def _program(line: str) -> str:
+    """Return the program that a line of code runs; empty for comments, output and anything else."""
+    line = re.sub(r"^\s*(?:\$|>|%)\s+", "", line).strip()
+    if not re.match(r"(?:\./)?[a-z][\w.-]*\s+\S", line) or re.match(r"[\w.-]+\s*[=:]", line):
+        return ""
+    words = next((part.words for part in segments(line) if part.words), ())
+    name = posixpath.basename(words[0]) if words else ""
+    return name if re.fullmatch(r"[a-z][\w.-]*", name) else ""

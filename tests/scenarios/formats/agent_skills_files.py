@@ -1,0 +1,214 @@
+"""Skills in the shapes in which public repositories write them, with counts that were made by hand.
+
+Each sample has the quirks of one or more public files: names of lists, ids, places of files, of the skill, and scorers.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from scenarios.formats import parse_files
+
+SKILL = """---
+name: notetool
+description: Takes notes with notetool. Use it when somebody wants to note something.
+---
+# Notes
+
+```bash
+notetool add --title "X"
+notetool list
+```
+"""
+
+
+def evals(*cases: dict[str, Any], skill_name: str = "notetool", **more: Any) -> str:
+    return json.dumps({"skill_name": skill_name, "evals": list(cases), **more}, indent=2, ensure_ascii=False)
+
+
+def case(id: Any = 1, **more: Any) -> dict[str, Any]:
+    return {"id": id, "prompt": "Add a note titled X.", **more}
+
+
+def skill(evals_json: str, **files: str) -> dict[str, str]:
+    """Return a skill's folder; names of `files` are paths with `__` for a slash."""
+    return {"SKILL.md": SKILL, "evals/evals.json": evals_json, **files}
+
+
+def parse(files: dict[str, str | bytes], name: str = "notetool", **more: Any) -> tuple[Any, ...]:
+    contents = {path: each if isinstance(each, bytes) else each.encode() for path, each in files.items()}
+    return parse_files(contents, name=name, **more)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """An upload, and what must come of it."""
+
+    files: dict[str, str]
+    suites: dict[str, int]
+    """The number of cases by suite."""
+    statements: int
+    gates: int = 0
+    inputs: int = 0
+    """Files that cases name."""
+    lints: tuple[str, ...] = ()
+
+
+NO_TOOL = "format/tool-not-named"
+TWO = ["The note exists.", "It is titled X."]
+PLAIN_SKILL = SKILL.split("#")[0]
+
+SAMPLES = {
+    "expected output alone": Sample(
+        skill(
+            evals(case(0, expected_output="The note exists."), case(1, expected_output="Two notes exist."))
+        ),
+        {"notetool": 2},
+        statements=2,
+        lints=(NO_TOOL,),
+    ),
+    "expectations as texts": Sample(
+        skill(evals(case(expected_output="A note.", expectations=TWO, files=[]))),
+        {"notetool": 1},
+        statements=2,
+        lints=(NO_TOOL,),
+    ),
+    "assertions as objects with id and type": Sample(
+        skill(
+            evals(
+                case(
+                    expected_output="A note.",
+                    assertions=[
+                        {"id": "uses-add", "text": "Uses notetool add", "type": "string_match"},
+                        {"id": "titled", "text": "The title is X", "type": "semantic"},
+                    ],
+                )
+            )
+        ),
+        {"notetool": 1},
+        statements=2,
+        lints=(NO_TOOL,),
+    ),
+    "checks, names and ids as texts": Sample(
+        skill(
+            evals(
+                {"id": "add-note", "name": "Add", "prompt": "Add X", "checks": TWO}, case("b", eval_name="B")
+            )
+        ),
+        {"notetool": 2},
+        statements=2,
+        lints=(NO_TOOL, "format/nothing-to-judge"),
+    ),
+    "scorers: a pattern is a gate, a criterion a statement": Sample(
+        skill(
+            evals(
+                case(
+                    scorers=[
+                        {"type": "regex", "pattern": "notetool\\s+add", "name": "adds"},
+                        {"type": "llm_judge", "criterion": "The answer names the note."},
+                    ]
+                )
+            )
+        ),
+        {"notetool": 1},
+        statements=1,
+        gates=1,
+        lints=(NO_TOOL,),
+    ),
+    "files beside evals.json, in the skill and at the root": Sample(
+        {
+            "plugin.json": "{}",
+            "data/root.csv": "a",
+            "skills/notetool/SKILL.md": SKILL,
+            "skills/notetool/examples/own.txt": "b",
+            "skills/notetool/evals/evals.json": evals(
+                case(1, files=["files/near.json"], expected_output="x"),
+                case(2, files=["examples/own.txt", "data/root.csv"], expected_output="x"),
+                case(3, files=["evals/files"], expected_output="x"),
+            ),
+            "skills/notetool/evals/files/near.json": "{not JSON",
+        },
+        {"notetool": 3},
+        statements=3,
+        inputs=4,
+        lints=(NO_TOOL,),
+    ),
+    "the skill in skills/ and its evals at the root": Sample(
+        {"skills/notetool/SKILL.md": SKILL, "evals/evals.json": evals(case(assertions=TWO))},
+        {"notetool": 1},
+        statements=2,
+        lints=(NO_TOOL,),
+    ),
+    "a plug-in with two skills": Sample(
+        {
+            ".claude-plugin/plugin.json": '{"name": "desk"}',
+            "skills/notetool/SKILL.md": PLAIN_SKILL,
+            "skills/planner/SKILL.md": PLAIN_SKILL.replace("name: notetool", "name: planner"),
+            "evals/evals.json": evals(case(prompt="/desk:plan diagnose", assertions=TWO), skill_name="desk"),
+        },
+        {"desk": 1},
+        statements=2,
+    ),
+    "prompts in Chinese, with a note on top": Sample(
+        skill(
+            evals(
+                case(prompt="请添加一条笔记", assertions=["笔记存在", "标题是 X"]),
+                note="草稿",
+                description="测试",
+            ),
+        ),
+        {"notetool": 1},
+        statements=2,
+        lints=(NO_TOOL,),
+    ),
+    "a list of trigger queries": Sample(
+        skill(
+            evals(case(assertions=TWO)),
+            **{
+                "evals/trigger-eval.json": json.dumps(
+                    [
+                        {"query": "Note this down for me", "should_trigger": True},
+                        {"query": "What is a notebook?", "should_trigger": False},
+                        {"query": "记一下", "should_trigger": True},
+                    ]
+                )
+            },
+        ),
+        {"notetool": 1, "notetool-triggers": 3},
+        statements=2,
+        gates=3,
+        lints=(NO_TOOL,),
+    ),
+    "trigger queries in the shape of evals": Sample(
+        skill(
+            evals(
+                {"prompt": "Note this", "should_trigger": True},
+                {"prompt": "Draw this", "should_trigger": False},
+            )
+        ),
+        {"notetool-triggers": 2},
+        statements=0,
+        gates=2,
+    ),
+    "gates beside the statements": Sample(
+        skill(
+            evals(case(1, assertions=TWO), case(2)),
+            **{
+                "evals/gates.yaml": (
+                    "tool: notetool\n"
+                    "workspace: board\n"
+                    "gates:\n  - type: no_transcript_errors\n"
+                    "cases:\n"
+                    "  1:\n    gates:\n      - {type: file_exists, path: notes.txt}\n"
+                    "  eval-2: {tags: [slow], timeout_secs: 60}\n"
+                ),
+                "evals/board/notes.txt": "",
+            },
+        ),
+        {"notetool": 2},
+        statements=2,
+        gates=3,
+    ),
+}
