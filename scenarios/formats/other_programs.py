@@ -6,7 +6,7 @@ import posixpath
 from collections.abc import Mapping
 
 from evaluators.tool_use.recognised_files import (
-    LATER_AGENTV,
+    PROMPTFOO,
     recognised_results,
     recognised_session,
     recognised_suite,
@@ -22,8 +22,7 @@ _READ_ELSEWHERE: Mapping[str, str] = {
 }
 """Files that evalhub reads beside a suite, and how to give them."""
 _FIXES: Mapping[str, str] = {
-    LATER_AGENTV: "Write 'evalcases:', as until AgentV 2.5; see docs/formats/agentv.md.",
-    "a promptfoo configuration": "Import its results with import_results; see docs/command-line.md.",
+    PROMPTFOO: "Import its results with import_results; see docs/command-line.md.",
 }
 
 

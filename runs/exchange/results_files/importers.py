@@ -20,6 +20,8 @@ from runs.exchange.results_files.values import ExternalRun, ResultsFile, Results
 from scenarios.archives import is_archive, member_names, read_members
 from scenarios.reading import FileReader
 
+FOLDER_FILES = (*READ, *agentv.READ)
+"""Names of the files that are read in a folder of results."""
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 """The time of every entry: the same results give the same archive, which is imported once."""
 
@@ -32,7 +34,7 @@ def pack_folder(folder: Path) -> bytes:
             folders.sort()
             if FIXTURE in folders and "artifacts" in folders:
                 folders.remove(FIXTURE)  # The agent's files, not results.
-            for path in (Path(place, name) for name in sorted(names) if name in READ):
+            for path in (Path(place, name) for name in sorted(names) if name in FOLDER_FILES):
                 if path.is_file() and not path.is_symlink():
                     # A run's folder keeps its name, by which results.jsonl refers to it.
                     inside = Path(folder.resolve().name) / path.relative_to(folder)
@@ -51,7 +53,11 @@ IMPORTERS = (
         "llm-tool-test's results.jsonl (JSON lines with `scenario_id`) or its results folder as zip",
         llm_tool_test.read,
     ),
-    ResultsImporter("AgentV", "AgentV's results (JSON lines with `eval_id`)", agentv.read),
+    ResultsImporter(
+        "AgentV",
+        "AgentV's results (JSON lines with `eval_id` or `test_id`, such as index.jsonl, or their folder as zip)",
+        agentv.read,
+    ),
 )
 """The known programs; the first that finds runs in a file reads it."""
 

@@ -15,8 +15,7 @@ from runs.exchange.exports.files import check_summary_file, write_summary
 from runs.exchange.exports.regression_rule import has_regressed, why_not_measured
 from runs.exchange.exports.summary_markdown import RELATED, run_summary
 from runs.exchange.imports.import_results import import_merged, import_results
-from runs.exchange.results_files.importers import pack_folder
-from runs.exchange.results_files.llm_tool_test import READ
+from runs.exchange.results_files.importers import FOLDER_FILES, pack_folder
 from runs.models import Run
 from scenarios.commands import (
     NOT_MEASURED,
@@ -103,7 +102,7 @@ def _content(path: str) -> bytes:
     content = pack_folder(Path(path))
     if not content:
         raise Refused(
-            f"{path}: no {', '.join(READ)} in this folder. Name llm-tool-test's results folder.",
+            f"{path}: no {', '.join(FOLDER_FILES)} in this folder. Name a results folder of llm-tool-test or AgentV.",
             id="command/unreadable",
         )
     return content

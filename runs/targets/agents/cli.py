@@ -109,7 +109,7 @@ class CliOptions(Options):
     path_fields: ClassVar[Mapping[str, Use]] = {"cwd": Use.WORK}
     starts_in_workspace: ClassVar[frozenset[str]] = frozenset(("cwd",))
 
-    command_template: Template
+    command_template: Template = Field(validation_alias=AliasChoices("command_template", "command"))
     files_format: str = Field(
         default="{path}", validation_alias=AliasChoices("files_format", "attachments_format")
     )
