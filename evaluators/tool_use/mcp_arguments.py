@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from evalhub.lib.limits import LONGEST_REASON
 from evaluators.model import Json
 from evaluators.patterns import PatternError, compile_pattern
 
@@ -22,8 +23,6 @@ _COMPARED = 20
 """Values that are compared in one step."""
 _WRITTEN = 100
 """Characters of errors and patterns' texts that count as one step."""
-_LONGEST_VIOLATION = 300
-"""Characters of one violation; jsonschema quotes the whole value."""
 _UNCHECKED = (
     "$dynamicRef",
     "patternProperties",
@@ -100,7 +99,7 @@ def schema_violations(schema: Mapping[str, Json], value: Json) -> tuple[str, ...
         )
     except (Unresolvable, RecursionError) as error:
         raise ValueError(str(error)) from error
-    return tuple(f"{error.json_path}: {error.message[:_LONGEST_VIOLATION]}" for error in errors)
+    return tuple(f"{error.json_path}: {error.message[:LONGEST_REASON]}" for error in errors)
 
 
 def _keywords(schema: Json) -> set[str]:

@@ -20,6 +20,8 @@ from evaluators.grading.evidence import Evidence
 from evaluators.model import CommandResult, Usage
 from evaluators.transcripts.traces import read_trace
 from scenarios.formats import parse_files
+from tests.agentv.eval_folder import put, the_run
+from tests.commands.calling import call
 
 HERE = Path(__file__).parent / "specimens/4.42.4"
 ROWS = {row["test_id"]: row for row in map(json.loads, (HERE / "kinds.index.jsonl").read_text().splitlines())}
@@ -46,14 +48,14 @@ def trace_of(output: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the calls of an agent's output as a trace."""
     events: list[dict[str, Any]] = []
     for message in output["output"]:
-        for call in message["tool_calls"]:
+        for each in message["tool_calls"]:
             events.append(
                 {
                     "type": "tool_call",
-                    "name": call["tool"],
-                    "input": call["input"],
-                    "output": call["output"],
-                    "durationMs": call["duration_ms"],
+                    "name": each["tool"],
+                    "input": each["input"],
+                    "output": each["output"],
+                    "durationMs": each["duration_ms"],
                 }
             )
         events.append({"type": "message", "role": "assistant", "text": message["content"]})
@@ -99,3 +101,26 @@ def test_a_test_scores_as_in_the_program(row, suite, tmp_path):
     )
     assert whole.value == pytest.approx(row["score"], abs=1e-3)
     assert found.outcome == {"ok": "pass", "quality_failure": "fail"}[row["execution_status"]]
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.one_database
+def test_a_project_of_the_program_runs_with_the_programs_outcomes(tmp_path):
+    names = ("outcomes.eval.yaml", "targets.yaml", "agent.py")
+    put(tmp_path, {name: (HERE / name).read_text() for name in names})
+    called = call("run_scenarios", str(tmp_path), "--now", "--json")
+    run = the_run()
+    assert run.error == ""
+    assert (called.code, run.suite.name, run.target.name) == (1, "outcomes", "default")
+    found = {trial.scenario.key: trial for trial in run.trial_set.select_related("scenario", "transcript")}
+    rows = [json.loads(line) for line in (HERE / "results/index.jsonl").read_text().splitlines()]
+    words = {"ok": "pass", "quality_failure": "fail", "execution_error": "error"}
+    assert {key: trial.outcome for key, trial in found.items()} == {
+        row["test_id"]: words[row["execution_status"]] for row in rows
+    }
+    called_tools = [
+        event.name for event in found["right"].transcript.unpack().events if event.type == "tool_call"
+    ]
+    assert called_tools == ["search", "fetch", "search"]
+    assert (found["right"].cost_usd, found["right"].tokens_in) == (0.02, 100)
+    assert run.fingerprint["threshold"] == "0.8"

@@ -15,7 +15,7 @@ from typing import Any
 from evalhub.lib.limits import LONGEST_NAME
 from evaluators.model import Transcript, Usage
 from evaluators.transcripts.reading import decode_text
-from evaluators.transcripts.traces import read_trace
+from evaluators.transcripts.traces import events_of_messages, read_trace
 from runs.exchange.results_files.values import (
     ExternalRun,
     ExternalTrial,
@@ -189,24 +189,7 @@ def _usage(value: Mapping[str, Any]) -> Usage | None:
 
 def _transcript(text: str) -> Transcript | None:
     """Return the transcript of an AgentV `transcript.jsonl`; None without messages."""
-    events: list[dict[str, Any]] = []
-    for line in text.splitlines():
-        message = object_of(decode_storable_json(line))
-        for call in map(object_of, list_of(message.get("tool_calls"))):
-            shared = {"id": call.get("id"), "name": call.get("tool")}
-            began, ended = call.get("start_time"), call.get("end_time")
-            events.append({**shared, "type": "tool_call", "timestamp": began, "input": call.get("input")})
-            # The status says that the call was carried out, which an error denies.
-            success = False if call.get("status") == "error" else None
-            done = {
-                "type": "tool_result",
-                "timestamp": ended,
-                "output": call.get("output"),
-                "success": success,
-            }
-            events.append({**shared, **done, "durationMs": call.get("duration_ms")})
-        if message.get("role") in ("user", "assistant") and isinstance(message.get("content"), str):
-            events.append({"type": "message", "role": message["role"], "text": message["content"]})
+    events = events_of_messages(map(decode_storable_json, text.splitlines()))
     return read_trace(events) if events else None
 
 
@@ -242,9 +225,4 @@ def _scores(results: Sequence[Any], prefix: str) -> Iterator[dict[str, Any]]:
                 "misses": misses,
             },
         }
-        if prefix.count("/") < _DEEPEST:
-            yield from _scores(list_of(each.get("scores")), f"{name}/")
-
-
-_DEEPEST = 5
-"""Levels of composites that are read."""
+        yield from _scores(list_of(each.get("scores")), f"{name}/")

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from evalhub.lib.limits import LONGEST_NAME
 from evaluators.grading.assertions.answer_checks import AnswerJson, AnswerPattern, AnswerText
 from evaluators.grading.assertions.expected_messages import ExpectedMessages
 from evaluators.grading.assertions.field_accuracy import FieldAccuracy, FieldCheck
@@ -27,7 +28,6 @@ E = TypeVar("E", bound=BaseEvaluator)
 Item = dict[str, Json]
 Reader = Callable[[Item, Location], BaseEvaluator | None]
 
-_LONGEST_DERIVED_NAME = 60
 _TEXT = ("contains", "icontains", "starts-with", "ends-with", "equals")
 _TEXTS = ("contains-any", "contains-all", "icontains-any", "icontains-all")
 
@@ -74,7 +74,7 @@ class AssertionReader:
 
     def common(self, found: eval_models.EvaluatorFile, *, derived: str = "") -> dict[str, Any]:
         """Return the fields of every evaluator; `derived` is the name that later versions give one without."""
-        name = found.name or (derived[:_LONGEST_DERIVED_NAME] if self.context.version.is_later else "")
+        name = found.name or (derived[:LONGEST_NAME] if self.context.version.is_later else "")
         least = found.min_score
         if not isinstance(found.required, bool):
             least = least or found.required

@@ -27,7 +27,7 @@ from scenarios.formats.agentv.judge_files import read_cwd, read_prompt, script_l
 from scenarios.formats.positions import Location
 from scenarios.formats.validation import did_you_mean, kind
 
-DEEPEST_INCLUDE = 3
+INCLUDE_LEVELS = 3
 ALIASES = {
     "code": "code_judge",
     "code-judge": "code_judge",
@@ -89,9 +89,9 @@ class EvaluatorReader(AssertionReader):
         document = read_include(name, self.context, at, self.problems)
         if document is None:
             return ()
-        if document.file in self.included or len(self.included) >= DEEPEST_INCLUDE:
+        if document.file in self.included or len(self.included) >= INCLUDE_LEVELS:
             what = f"'{name}' includes itself, or the files are nested too deep."
-            fix = f"Nest files at most {DEEPEST_INCLUDE} deep."
+            fix = f"Nest files at most {INCLUDE_LEVELS} deep."
             self.add_problem(at, what, fix, "format/nested-include")
             return ()
         value = document.value if isinstance(document.value, dict) else {}
