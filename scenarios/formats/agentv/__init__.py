@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from evaluators.model import Json
 from evaluators.tool_use.recognised_files import is_agentv_suite
@@ -51,9 +52,22 @@ def parse(upload: UploadedFiles, documents: Sequence[PositionedDocument]) -> Par
         suites += [suite] if suite else []
         problems += found
     problems += _same_names(suites, documents)
+    if suites:
+        lints = {*suites[0].lints, *map(_program_lint, filter(is_program, upload.files))}
+        suites[0] = replace(suites[0], lints=tuple(sorted(lints)))
     if any(not problem.lint for problem in problems):
         return Parsed(problems=tuple(sorted(dict.fromkeys(problems))))
     return Parsed(suites=tuple(suites))
+
+
+def is_program(path: str) -> bool:
+    """Return whether a file is an eval of AgentV written in TypeScript."""
+    return path.lower().endswith((".eval.ts", ".eval.mts"))
+
+
+def _program_lint(path: str) -> Problem:
+    what, fix = "An eval in TypeScript is a program, so it was not read.", "Write its cases as YAML."
+    return Problem(file=path, line=1, where="", what=what, fix=fix, id="format/eval-program", lint=True)
 
 
 def _without_included(

@@ -14,7 +14,13 @@ from evaluators.model import Json
 from scenarios.formats.agentv.eval_file_context import EvalFileContext
 from scenarios.formats.agentv.eval_models import DefaultTest, EvalCaseFile, EvalFile, Execution, TargetFile
 from scenarios.formats.agentv.evaluator_reader import ALIASES, EvaluatorReader, with_unique_names
-from scenarios.formats.agentv.file_versions import OF_CASE, OF_LIST, messages_of, unify_keys
+from scenarios.formats.agentv.file_versions import (
+    OF_CASE,
+    OF_LIST,
+    messages_of,
+    unify_keys,
+    without_later_keys,
+)
 from scenarios.formats.agentv.messages import ReadMessages, chat, message_as_text, prompt, read_messages
 from scenarios.formats.agentv.prompt_matrix import (
     Filling,
@@ -69,7 +75,9 @@ def read_cases(value: Json, defaults: SuiteDefaults, at: Location) -> list[EvalC
         what = f"An eval case must be a mapping, not {kind(value)}."
         fix = "Write 'id:', 'input_messages:' and 'expected_outcome:'."
         return [EvalCaseReading(problems=[document.problem(at, what, fix=fix, id="format/wrong-type")])]
-    given, spelled, problems = unify_keys(value, OF_CASE, document, at)
+    known, lints = without_later_keys(value, defaults.context.version, document, at)
+    given, spelled, problems = unify_keys(known, OF_CASE, document, at)
+    problems += lints
     if defaults.context.version.is_later:
         problems += environment_problems(value, defaults.context, at)
     readings = [

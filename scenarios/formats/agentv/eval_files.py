@@ -20,6 +20,7 @@ from scenarios.formats.agentv.file_versions import (
     unify_keys,
     version_of_dataset,
     version_of_file,
+    without_later_keys,
 )
 from scenarios.formats.agentv.guideline_settings import find_targets, read_patterns
 from scenarios.formats.agentv.included_files import Case, cases_of_name, expand_cases, read_named
@@ -140,7 +141,9 @@ def _read_settings(
 ) -> tuple[SuiteDefaults, list[Problem]]:
     """Return the defaults of a document, even of an invalid one, with their evaluators."""
     context = replace(context, document=document)
-    given, spelled, problems = unify_keys(value, OF_LIST, document, ())
+    known, lints = without_later_keys(value, context.version, document, ())
+    given, spelled, problems = unify_keys(known, OF_LIST, document, ())
+    problems += lints
     shared = given.pop("default_test", None)
     if isinstance(execution := given.get("execution"), dict):
         given["execution"], _, found = unify_keys(execution, OF_LIST, document, ("execution",))

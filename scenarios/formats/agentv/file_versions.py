@@ -61,6 +61,27 @@ def version_of_dataset(lines: Json) -> FileVersion:
     return FileVersion("", 0.8, is_later=True) if later else FileVersion("", 1.0)
 
 
+_ONLY_LATER_OF_FILE = frozenset(
+    ("name", "suite", "threshold", "evaluators", "input", "input_files", "targets", "timeout_seconds")
+)
+_ONLY_LATER_OF_CASE = frozenset(("description", "threshold", "vars", "input_files"))
+
+
+def without_later_keys(
+    value: Mapping[str, Json], version: FileVersion, document: PositionedDocument, at: Location
+) -> tuple[dict[str, Json], list[Problem]]:
+    """Return a file, or a case at its place, without keys that its version ignores, and a lint for each."""
+    if version.is_later:
+        return dict(value), []
+    ignored = [key for key in value if key in (_ONLY_LATER_OF_CASE if at else _ONLY_LATER_OF_FILE)]
+    what, fix = "Unknown key '{}'.", "The key is ignored, as in this version of AgentV. Remove it."
+    lints = [
+        document.problem((*at, key), what.format(key), fix=fix, id="format/unknown-key", lint=True)
+        for key in ignored
+    ]
+    return {key: item for key, item in value.items() if key not in ignored}, lints
+
+
 def unify_keys(
     value: Mapping[str, Json], spellings: Spellings, document: PositionedDocument, at: Location
 ) -> tuple[dict[str, Json], dict[str, str], list[Problem]]:

@@ -198,3 +198,31 @@ def test_what_cannot_be_run_is_refused_with_its_key_and_line(text, line, where, 
     assert (line, where) in [(problem.line, problem.where) for problem in problems]
     assert any(what in f"{problem.what} {problem.fix}" for problem in problems)
     assert len(problems) == 1
+
+
+def test_an_eval_in_typescript_is_said_beside_others_and_refused_alone():
+    found = suite("tests: [{id: a, input: x, criteria: c}]", **{"evals/b.eval.ts": "export default {}"})
+    assert [(lint.file, lint.id) for lint in found.lints] == [("evals/b.eval.ts", "format/eval-program")]
+    with pytest.raises(ScenarioFileError) as caught:
+        parse_files({"b.eval.ts": b"export default {}"}, name="folder")
+    (problem,) = caught.value.problems
+    assert problem.what == "This is an eval of AgentV in TypeScript: not supported yet."
+
+
+def test_a_file_of_the_specification_ignores_later_keys_as_before():
+    case = "evalcases: [{id: a, outcome: c, input_messages: [{role: user, content: '{{ x }}'}]}]"
+    later = case.replace("id: a,", "id: a, vars: {x: y}, threshold: 0.1, description: d, input_files: [z],")
+    shared = "name: other\nthreshold: 0.2\nevaluators: [expected_messages]\ninput: Be brief.\n"
+    found = suite(shared + later)
+    assert found.name == suite(case).name
+    assert found.scenarios[0].model_copy(update={"line": 1}) == suite(case).scenarios[0]
+    assert sorted(lint.where for lint in found.lints) == [
+        "evalcases[0].description",
+        "evalcases[0].input_files",
+        "evalcases[0].threshold",
+        "evalcases[0].vars",
+        "evaluators",
+        "input",
+        "name",
+        "threshold",
+    ]
