@@ -29,6 +29,14 @@ def decode_json(text: str) -> Json:
         raise NoJson(str(error)) from None
 
 
+def strict_json(text: str) -> Json:
+    """Decode a JSON text in which `NaN` and `Infinity` are errors, as in JavaScript. Raises `NoJson`."""
+    try:
+        return json.loads(text, parse_constant=refuse_constant)
+    except (ValueError, RecursionError) as error:
+        raise NoJson(str(error)) from None
+
+
 def json_output(stdout: str) -> Json:
     """Decode the whole output, else its last non-empty line, else return None."""
     lines = stdout.strip().splitlines()

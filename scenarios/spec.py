@@ -36,6 +36,8 @@ class MatrixEntry(Value):
 
     target: str
     models: tuple[str, ...] = ()
+    id: str = ""
+    """Another name of the target, if there is none with the first one (AgentV's `id` beside `label`)."""
 
 
 class ScenarioSpec(Value):

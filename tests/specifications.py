@@ -134,6 +134,14 @@ PARAGRAPHS: dict[str, dict[str, tuple[str, ...]]] = {
             "Expected calls without a trace",
         ),
         "Aggregation": ("Mean of scores, and its status",),
+        "Versions after the specification": (
+            "The pass rule by the key of the cases",
+            "The spellings of all versions",
+            "4.42.4: scores as the program gives them",
+            "After 4.42: prompts, variables and targets",
+            "What can't be run is refused",
+            "Results of all versions",
+        ),
     },
     "tool-forge": {
         "Eval files": (

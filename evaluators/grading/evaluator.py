@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Literal
 
-from msgspec import Struct
+from msgspec import Struct, structs
 from pydantic import Field
 
 from evaluators.grading.evidence import Evidence
@@ -67,6 +67,12 @@ class BaseEvaluator(Kind):
     name: str = ""
     """Empty to use the type as the name."""
     weight: float = Field(default=1.0, ge=0, allow_inf_nan=False)
+    negate: bool = False
+    """Whether its score is 1 minus the result, such as of `not-contains`."""
+    required: bool = False
+    """Whether the aggregate is 0 if it scores below `min_score`, by default the threshold."""
+    min_score: float | None = Field(default=None, gt=0, le=1)
+    """The lowest score with the verdict pass; None for the usual one."""
 
     @property
     def needs_workspace(self) -> bool:
@@ -93,9 +99,10 @@ class BaseEvaluator(Kind):
 
     def score(self, found: EvaluatorResult) -> Score:
         """Return a result as a score that informs; the aggregate decides."""
+        found = inverted(found) if self.negate else found
         detail: dict[str, Json] = {
             "type": self.type,
-            "verdict": verdict_of_score(found),
+            "verdict": verdict_of_score(found, self.min_score),
             "hits": list(found.hits),
             "misses": list(found.misses),
             "reasoning": found.reasoning,
@@ -107,10 +114,22 @@ class BaseEvaluator(Kind):
         )
 
 
-def verdict_of_score(found: EvaluatorResult) -> str | None:
-    """Return pass, borderline or fail for one evaluator, None without a score."""
+def inverted(found: EvaluatorResult) -> EvaluatorResult:
+    """Return the result of a negated evaluator: 1 minus the score, hits as misses; an error stays one."""
+    if found.value is None:
+        return found
+    return structs.replace(found, value=1.0 - found.value, hits=found.misses, misses=found.hits, failed=False)
+
+
+def verdict_of_score(found: EvaluatorResult, passing: float | None = None) -> str | None:
+    """Return pass, borderline or fail for one evaluator, None without a score.
+
+    `passing` is the evaluator's own lowest passing score; then nothing is borderline.
+    """
     if found.value is None:
         return None
+    if passing is not None:
+        return "fail" if found.failed or found.value < passing else "pass"
     if found.failed or found.value < BORDERLINE:
         return "fail"
     return "pass" if found.value >= PASS else "borderline"

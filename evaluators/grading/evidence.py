@@ -30,6 +30,8 @@ class Evidence:
     timed_out: bool = False
     seconds: float = 0.0
     usage: Usage | None = None
+    cost_usd: float | None = None
+    """What the agent cost, in US dollars; None if unknown."""
     complete: Complete | None = None
     model: str = ""
     """The model under test, for the warning about a judge that judges itself."""

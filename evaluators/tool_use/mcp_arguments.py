@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from evalhub.lib.limits import LONGEST_REASON
 from evaluators.model import Json
 from evaluators.patterns import PatternError, compile_pattern
 
@@ -71,6 +72,43 @@ def argument_problems(schema: Mapping[str, Json], arguments: Json) -> list[Argum
     ):
         # The author's mistake, not the agent's.
         return []
+
+
+def check_schema(schema: Json) -> None:
+    """Check that a schema can be applied in full. Raises `ValueError` with a sentence if not."""
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import SchemaError
+
+    if not isinstance(schema, Mapping):
+        raise ValueError("A JSON schema must be a mapping")
+    if unchecked := sorted(_keywords(schema) & set(_UNCHECKED)):
+        raise ValueError(f"The keyword '{unchecked[0]}' of JSON schemas is not supported. Remove it")
+    try:
+        Draft202012Validator.check_schema(_without_dialects(schema))
+    except SchemaError as error:
+        raise ValueError(f"This is not a JSON schema: {error.message}") from error
+
+
+def schema_violations(schema: Mapping[str, Json], value: Json) -> tuple[str, ...]:
+    """Return how a value differs from a schema. Raises `ValueError` if that takes too long or a reference is missing."""
+    from referencing.exceptions import Unresolvable
+
+    try:
+        errors = list(
+            itertools.islice(_validator(_without_dialects(schema)).iter_errors(value), MOST_PROBLEMS)
+        )
+    except (Unresolvable, RecursionError) as error:
+        raise ValueError(str(error)) from error
+    return tuple(f"{error.json_path}: {error.message[:LONGEST_REASON]}" for error in errors)
+
+
+def _keywords(schema: Json) -> set[str]:
+    """Return all keys of a schema, at any depth."""
+    if isinstance(schema, list):
+        return set().union(*map(_keywords, schema))
+    if not isinstance(schema, Mapping):
+        return set()
+    return set(schema).union(*map(_keywords, schema.values()))
 
 
 def _without_dialects(value: Json) -> Json:

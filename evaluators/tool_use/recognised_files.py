@@ -8,7 +8,7 @@ from typing import Any
 
 from evaluators.model import Json
 
-LATER_AGENTV = "an eval file of AgentV 2.6 or later (`tests`)"
+PROMPTFOO = "a promptfoo configuration"
 _HEAD = 8_000
 """Characters in which a file shows what it is."""
 
@@ -28,7 +28,6 @@ _RESULTS: Mapping[str, str] = {
     "JUnit XML": r"\A\s*(?:<\?xml[^>]*>\s*)?<testsuites?\b",
     "promptfoo's YAML output": r"\A\s*evalId:[^\n]*\n(?:[^\n]*\n)*?results:\s*\n\s+version:",
     "promptfoo's CSV": r"\A[^\n]*\[[^\]\n]+\] [^\n]*,?\s*(?:Status|\"?\[)",
-    "results of AgentV 2.6 or later": r'\A\s*\{[^\n]*"test_id"\s*:',
 }
 
 
@@ -79,19 +78,64 @@ def _has(*names: str) -> Callable[[Any], bool]:
     return lambda value: isinstance(value, dict) and set(names) <= value.keys()
 
 
-def _is_later_agentv(value: Any) -> bool:
-    return isinstance(value, dict) and bool({"tests", "eval_cases"} & value.keys())
+_CASES = frozenset(("evalcases", "eval_cases", "tests", "scenarios"))
+_OF_AGENTV = frozenset(
+    ("evalcases", "eval_cases", "default_test", "evaluate_options", "environment", "extensions", "execution")
+)
+"""Keys of AgentV that promptfoo doesn't have."""
+_OF_PROMPTFOO = {"defaultTest", "evaluateOptions", "commandLineOptions", "derivedMetrics", "nunjucksFilters"}
+_OF_PROMPTFOO |= {"outputPath", "redteam", "writeLatestResults", "providerPromptMap"}
+_CODE_OF_PROMPTFOO = re.compile(r"\{\{[^{}]*\|[^{}]*\}\}|\{%")
+"""Filters and statements of its templates."""
+_ASSERTIONS_OF_PROMPTFOO = frozenset(("javascript", "not-javascript"))
 
 
-def _is_promptfoo(value: Any) -> bool:
-    own = {"prompts", "providers"}
-    later = {"default_test", "evaluate_options", "environment"}
-    return isinstance(value, dict) and own <= value.keys() and not later & value.keys()
+def is_agentv_suite(value: Any) -> bool:
+    """Return whether a decoded YAML file has AgentV's cases, and nothing that only promptfoo has."""
+    return (
+        isinstance(value, dict)
+        and bool({"evalcases", "eval_cases", "tests"} & value.keys())
+        and not is_promptfoo(value)
+    )
+
+
+def is_promptfoo(value: Any) -> bool:
+    """Return whether a decoded file is a configuration of promptfoo: by its own keys, assertions and templates.
+
+    AgentV after 4.42 has prompts, providers and tests, too, but each of its tests has an id.
+    """
+    if not isinstance(value, dict) or not (_CASES | {"prompts"}) & value.keys():
+        return False
+    tests = value.get("tests")
+    if _OF_PROMPTFOO & value.keys() or _has_own_assertion(tests) or _has_own_assertion([value]):
+        return True
+    if "prompts" not in value:
+        return False
+    listed = [one for one in tests if isinstance(one, dict)] if isinstance(tests, list) else []
+    has_ids = bool(_OF_AGENTV & value.keys()) or any("id" in one for one in listed)
+    return not has_ids or _has_code(value["prompts"]) or _has_code(tests)
+
+
+def _has_own_assertion(value: Any) -> bool:
+    if isinstance(value, list):
+        return any(map(_has_own_assertion, value))
+    if not isinstance(value, dict):
+        return False
+    return value.get("type") in _ASSERTIONS_OF_PROMPTFOO or any(
+        _has_own_assertion(value.get(key)) for key in ("assert", "assertions")
+    )
+
+
+def _has_code(value: Any) -> bool:
+    if isinstance(value, list):
+        return any(map(_has_code, value))
+    if isinstance(value, dict):
+        return any(map(_has_code, value.values()))
+    return isinstance(value, str) and _CODE_OF_PROMPTFOO.search(value) is not None
 
 
 _SUITE_VALUES: Mapping[str, Callable[[Any], bool]] = {
-    "a promptfoo configuration": _is_promptfoo,
-    LATER_AGENTV: _is_later_agentv,
+    PROMPTFOO: is_promptfoo,
     "a targets file": _has("targets"),
     "a rubric": _has("criteria"),
 }

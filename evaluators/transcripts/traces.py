@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
 import msgspec
@@ -53,6 +53,31 @@ def read_trace(items: Sequence[Json]) -> Transcript:
         problems=tuple(_problems(items, events)),
         unknown_events=sum(event.type == "raw" for event in events),
     )
+
+
+def events_of_messages(messages: Iterable[Json]) -> list[dict[str, Json]]:
+    """Return the messages of an AgentV answer or transcript, with their `tool_calls`, as events of a trace."""
+    events: list[dict[str, Json]] = []
+    for message in messages:
+        if not isinstance(message, dict):
+            continue
+        given = message.get("tool_calls")
+        for call in given if isinstance(given, list) else ():
+            if isinstance(call, dict) and call.get("tool"):
+                events += _events_of_call(call)
+        if message.get("role") in ("user", "assistant") and isinstance(message.get("content"), str):
+            events.append({"type": "message", "role": message["role"], "text": message["content"]})
+    return events
+
+
+def _events_of_call(call: Mapping[str, Json]) -> list[dict[str, Json]]:
+    shared = {"id": call.get("id"), "name": call["tool"]}
+    began = {"type": "tool_call", "timestamp": call.get("start_time"), "input": call.get("input")}
+    # Its status says that the call was carried out, which an error denies.
+    success = False if call.get("status") == "error" else None
+    ended = {"type": "tool_result", "timestamp": call.get("end_time"), "success": success}
+    result = {"output": call.get("output"), "durationMs": call.get("duration_ms")}
+    return [{**shared, **began}, {**shared, **ended, **result}]
 
 
 def has_trace(transcript: Transcript) -> bool:

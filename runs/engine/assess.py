@@ -272,6 +272,7 @@ def gather_evidence(
         timed_out=recording.timed_out,
         seconds=recording.seconds,
         usage=recording.usage or transcript.usage,
+        cost_usd=recording.cost_usd,
         complete=complete,
         model=model,
         protected_changes=protected_changes,

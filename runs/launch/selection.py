@@ -29,8 +29,8 @@ class ChosenScenario:
     tier: int
     target: str
     """The name of its own target; empty for none."""
-    matrix: tuple[tuple[str, tuple[str, ...]], ...] | None
-    """Targets and the models to run on each; None if not set."""
+    matrix: tuple[tuple[str, str, tuple[str, ...]], ...] | None
+    """Targets with another name of each, and the models to run on it; None if not set."""
     turns_at: str = ""
     """Where its `run.max_turns` is, as file:line; empty without one. Conversations with stubs limit their own turns."""
 
@@ -79,7 +79,9 @@ def _scenario(version_id: int, scenario_id: int, content: dict[str, Any]) -> Cho
         tuple(content.get("tags", ())),
         content.get("tier", 0),
         content.get("target", ""),
-        None if matrix is None else tuple((row["target"], tuple(row.get("models", ()))) for row in matrix),
+        None
+        if matrix is None
+        else tuple((row["target"], row.get("id", ""), tuple(row.get("models", ()))) for row in matrix),
         _turns_at(content),
     )
 
@@ -133,8 +135,8 @@ class ProjectReader:
             names = targets or [scenario.target]
             return [(self._find_target(name), model) for name in names for model in models or ("",)]
         return [
-            (self._find_target(name), model)
-            for name, own_models in scenario.matrix
+            (self._find_target(name, other), model)
+            for name, other, own_models in scenario.matrix
             for model in (models or own_models or ("",))
         ]
 
@@ -170,7 +172,14 @@ class ProjectReader:
         )
         return given if given in found and tool not in found else tool
 
-    def _find_target(self, name: str) -> Target:
+    def _find_target(self, name: str, other: str = "") -> Target:
+        if other and name not in self._targets:
+            try:
+                return self._find_target(name)
+            except UnknownTarget:
+                if Target.objects.filter(project=self._project, name=other).exists():
+                    return self._find_target(other)
+                raise
         if name not in self._targets:
             self._targets[name] = find_target(self._project, name) if name else self._only()
         return self._targets[name]

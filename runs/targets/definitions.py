@@ -178,7 +178,8 @@ class _Resolution:
 def _find_repeated(document: PositionedDocument, entries: list[Json]) -> Iterator[Problem]:
     seen: set[str] = set()
     for index, entry in enumerate(entries):
-        name = str(entry.get("name")) if isinstance(entry, dict) else ""
+        fields = entry if isinstance(entry, dict) else {}
+        name = str(fields.get("name") or fields.get("label") or fields.get("id"))
         if name in seen:
             yield document.problem(
                 ("targets", index, "name"),

@@ -20,6 +20,9 @@ from scenarios.formats.secrets import is_credential
 
 _REFERENCE = re.compile(r"^\s*\$\{\{\s*([A-Za-z0-9_]+)\s*\}\}\s*$")
 _NAMED_VALUES = ("env", "headers")
+_NESTED = ("settings", "config")
+_OF_ENTRY = frozenset(("name", "label", "id", "provider"))
+"""Fields of every entry; AgentV after 2.7 names a target by `label`, else `id`."""
 
 
 @dataclass(frozen=True)
@@ -65,14 +68,12 @@ class TargetEntry:
         self.document = document
         self.at = at
         self.written: dict[str, Json] = entry if isinstance(entry, dict) else {}
-        nested = self.written.get("settings")
-        self.nested: dict[str, Json] = nested if isinstance(nested, dict) else {}
-        """Fields under `settings`, as older targets files have them (AgentV evaluation, Codex CLI provider)."""
-        self.entry = self.nested | {
-            k: v for k, v in self.written.items() if not (self.nested and k == "settings")
-        }
+        inner = {key: self.written[key] for key in _NESTED if isinstance(self.written.get(key), dict)}
+        self.nested: dict[str, Json] = {k: v for fields in inner.values() for k, v in fields.items()}
+        """Fields under `settings`, as older targets files have them (AgentV evaluation, Codex CLI provider), or `config`."""
+        self.entry = self.nested | {k: v for k, v in self.written.items() if not (self.nested and k in inner)}
         self.given = spellings_given(self.entry)
-        self.name = self._word("name")
+        self.name = self._word("name") or self._word("label") or self._word("id")
         written = self._word("provider").lower()
         self.kind = ALIASES.get(written, written)
         self.options = OPTIONS.get(self.kind)
@@ -145,7 +146,8 @@ class TargetEntry:
             yield from self._unused_fields(self.options)
 
     def _unknown_fields(self, options: type[Options]) -> Iterator[Problem]:
-        known = {name for names in options.spellings().values() for name in names} | {"name", "provider"}
+        known = {name for names in options.spellings().values() for name in names} | _OF_ENTRY
+        known |= {"runtime"} if self._word("runtime") == "host" else set()
         for written, key in self.given.items():
             if written in known:
                 continue

@@ -6,24 +6,26 @@ import posixpath
 from collections.abc import Mapping
 
 from evaluators.tool_use.recognised_files import (
-    LATER_AGENTV,
+    PROMPTFOO,
     recognised_results,
     recognised_session,
     recognised_suite,
 )
 from evaluators.transcripts.reading import decode_text
+from scenarios.formats.agentv import is_program
 from scenarios.formats.candidates import READERS, decode_file
 from scenarios.formats.positions import PositionedDocument
 from scenarios.formats.problems import Problem, ScenarioFileError
 
+TYPESCRIPT = "an eval of AgentV in TypeScript"
 _READ_ELSEWHERE: Mapping[str, str] = {
     "a targets file": "Upload it with its suite, or pass it with --targets.",
     "a rubric": "Upload it with its scenario.",
 }
 """Files that evalhub reads beside a suite, and how to give them."""
 _FIXES: Mapping[str, str] = {
-    LATER_AGENTV: "Write 'evalcases:', as until AgentV 2.5; see docs/formats/agentv.md.",
-    "a promptfoo configuration": "Import its results with import_results; see docs/command-line.md.",
+    TYPESCRIPT: "It is a program, which evalhub doesn't run: write its cases as YAML; see docs/formats/agentv.md.",
+    PROMPTFOO: "Import its results with import_results; see docs/command-line.md.",
 }
 
 
@@ -34,6 +36,8 @@ def problems_of_others(files: Mapping[str, bytes]) -> list[Problem]:
 
 
 def _kind(path: str, content: bytes) -> str:
+    if is_program(path):
+        return TYPESCRIPT
     text = decode_text(content, "replace")
     if kind := recognised_session(text):
         return kind

@@ -26,6 +26,8 @@ class Mirror(BaseModel):
 
     decisive: ClassVar[Mapping[str, str]] = {}
     """Keys of other versions that decide the verdict, so that they can't be ignored; what to write instead."""
+    unrunnable: ClassVar[Mapping[str, str]] = {}
+    """Keys that need what evalhub doesn't do, so that they can't be ignored; what to do instead."""
 
 
 def validate(
@@ -168,6 +170,9 @@ class _ErrorTexts:
         inner = _model_at(model, loc[:-1])
         if instead := getattr(inner, "decisive", {}).get(str(loc[-1])):
             what = f"'{loc[-1]}' decides the verdict in other versions of this format and is not supported."
+            return self.document.problem((*self.at, *loc), what, fix=instead, id="format/unsupported-key")
+        if instead := getattr(inner, "unrunnable", {}).get(str(loc[-1])):
+            what = f"evalhub can't run '{loc[-1]}'."
             return self.document.problem((*self.at, *loc), what, fix=instead, id="format/unsupported-key")
         known = [self.spelled.get(name, name) for name in getattr(inner, "model_fields", {})]
         fix = did_you_mean(str(loc[-1]), known) or "The key is ignored. Remove it."

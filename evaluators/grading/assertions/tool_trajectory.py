@@ -1,6 +1,7 @@
 """Check which tools were called, how often and in which order (AgentV evaluation, Tool Trajectory Evaluator).
 
-Arguments and durations of single calls follow AgentV 2.1, which added them.
+Arguments and durations of single calls follow AgentV 2.1, which added them; shares, `subset` and `superset` follow
+AgentV 4.
 """
 
 from __future__ import annotations
@@ -41,10 +42,12 @@ class ToolTrajectory(BaseEvaluator):
     """Minimum call counts in any order, or a sequence with or without other calls in between."""
 
     type: Literal["tool_trajectory"] = "tool_trajectory"
-    mode: Literal["any_order", "in_order", "exact"]
+    mode: Literal["any_order", "in_order", "exact", "subset", "superset"]
     minimums: dict[str, Annotated[int, Field(ge=0)]] = Field(default_factory=dict)
     expected: tuple[ExpectedTool, ...] = ()
     args_match: ArgsMatch = "superset"
+    shares: bool = False
+    """Whether `in_order` and `exact` score the share of steps met, not 1 or 0."""
 
     def find(self, case: Case, evidence: Evidence) -> EvaluatorResult:
         if not has_trace(evidence.transcript):
@@ -52,7 +55,7 @@ class ToolTrajectory(BaseEvaluator):
         events = evidence.transcript.events
         if self.mode == "any_order":
             return _any_order(self.minimums, summarize_trace(events).tool_calls_by_name)
-        compare = _in_order if self.mode == "in_order" else _exact
+        compare = (_SHARES if self.shares else _COMPARISONS)[self.mode]
         return compare(self.expected, calls(events), self._accepts)
 
     def _accepts(self, step: ExpectedTool, call: Call) -> bool:
@@ -141,6 +144,13 @@ def _out_of_order(expected: Sequence[ExpectedTool], called: Sequence[Call], inde
 
 def _exact(expected: Sequence[ExpectedTool], called: Sequence[Call], accepts: Accepts) -> EvaluatorResult:
     """Score 1.0 if the calls equal the sequence and none took too long, else 0.0."""
+    return _with_durations(*_compare_positions(expected, called, accepts))
+
+
+def _compare_positions(
+    expected: Sequence[ExpectedTool], called: Sequence[Call], accepts: Accepts
+) -> tuple[list[str], list[str], list[tuple[ExpectedTool, Call]]]:
+    """Return hits, misses, and each step that its call fits."""
     hits: list[str] = []
     misses: list[str] = []
     matched: list[tuple[ExpectedTool, Call]] = []
@@ -156,7 +166,74 @@ def _exact(expected: Sequence[ExpectedTool], called: Sequence[Call], accepts: Ac
             matched.append((step, call))
         else:
             misses.append(f"Position {position}: {_other_arguments(step, call)}")
-    return _with_durations(hits, misses, matched)
+    return hits, misses, matched
+
+
+def _in_order_share(
+    expected: Sequence[ExpectedTool], called: Sequence[Call], accepts: Accepts
+) -> EvaluatorResult:
+    """Score the share of steps found in order; the first call of a step's tool decides about its arguments."""
+    hits: list[str] = []
+    misses: list[str] = []
+    matched: list[tuple[ExpectedTool, Call]] = []
+    start = 0
+    for step in expected:
+        position = next((n for n in range(start, len(called)) if called[n].event.name == step.tool), None)
+        start = len(called) if position is None else position + 1
+        if position is None:
+            misses.append(f"Expected {step.tool}, not found in the remaining calls")
+        elif accepts(step, called[position]):
+            hits.append(f"Found {step.tool} at position {position}")
+            matched.append((step, called[position]))
+        else:
+            misses.append(f"Position {position}: {_other_arguments(step, called[position])}")
+    return _share(hits, misses, matched, len(expected))
+
+
+def _exact_share(
+    expected: Sequence[ExpectedTool], called: Sequence[Call], accepts: Accepts
+) -> EvaluatorResult:
+    """Score the share of positions that are right, of the longer of both sequences."""
+    hits, misses, matched = _compare_positions(expected, called, accepts)
+    return _share(hits, misses, matched, max(len(expected), len(called)))
+
+
+def _superset(expected: Sequence[ExpectedTool], called: Sequence[Call], accepts: Accepts) -> EvaluatorResult:
+    """Score the share of steps for which a call is left, in any order; other calls are allowed."""
+    left = list(called)
+    hits: list[str] = []
+    misses: list[str] = []
+    for step in expected:
+        found = next((call for call in left if accepts(step, call)), None)
+        if found is None:
+            misses.append(f"Expected {step.tool}, but no call of it is left that fits")
+        else:
+            left.remove(found)
+            hits.append(f"Found {step.tool}")
+    return EvaluatorResult(len(hits) / len(expected) if expected else 1.0, tuple(hits), tuple(misses))
+
+
+def _subset(expected: Sequence[ExpectedTool], called: Sequence[Call], accepts: Accepts) -> EvaluatorResult:
+    """Score the share of calls that fit any step; a step may fit several calls."""
+    allowed = [any(accepts(step, call) for step in expected) for call in called]
+    hits = tuple(f"{_name(call)} is allowed" for call, held in zip(called, allowed, strict=True) if held)
+    misses = tuple(
+        f"Position {n}: {_name(call)} is not allowed"
+        for n, (call, held) in enumerate(zip(called, allowed, strict=True))
+        if not held
+    )
+    return EvaluatorResult(sum(allowed) / len(allowed) if allowed else 1.0, hits, misses)
+
+
+def _share(
+    hits: list[str], misses: list[str], matched: Sequence[tuple[ExpectedTool, Call]], steps: int
+) -> EvaluatorResult:
+    """Return the share of steps and known durations that are right."""
+    met = len(matched)
+    timed = _with_durations([], [], matched)
+    whole = steps + len(timed.hits) + len(timed.misses)
+    score = (met + len(timed.hits)) / whole if whole else 1.0
+    return EvaluatorResult(score, (*hits, *timed.hits), (*misses, *timed.misses), timed.reasoning)
 
 
 def _with_durations(
@@ -205,3 +282,13 @@ def _short(value: Json) -> str:
 
 def _name(call: Call) -> str:
     return call.event.name or "unknown"
+
+
+Comparison = Callable[[Sequence[ExpectedTool], Sequence[Call], Accepts], EvaluatorResult]
+_COMPARISONS: Mapping[str, Comparison] = {
+    "in_order": _in_order,
+    "exact": _exact,
+    "subset": _subset,
+    "superset": _superset,
+}
+_SHARES: Mapping[str, Comparison] = {**_COMPARISONS, "in_order": _in_order_share, "exact": _exact_share}

@@ -26,7 +26,14 @@ from evaluators.model import CommandResult, Json
 
 
 def run_judge_script(
-    script: str, given: Json, evidence: Evidence, *, cwd: str, timeout_seconds: float, network: bool
+    script: str,
+    given: Json,
+    evidence: Evidence,
+    *,
+    cwd: str,
+    timeout_seconds: float,
+    network: bool,
+    exit_code_decides: bool = False,
 ) -> EvaluatorResult:
     """Run a script and return its result; an error if it did not start, timed out or failed.
 
@@ -43,7 +50,22 @@ def run_judge_script(
         stdin=json.dumps(given, indent=2, ensure_ascii=False),
         network=network,
     )
+    if exit_code_decides and (decided := _by_exit_code(ended)):
+        return decided
     return _result_of(script, ended, timeout_seconds)
+
+
+def _by_exit_code(ended: CommandResult) -> EvaluatorResult | None:
+    """Return the result of a script that printed text: its exit code decides. None for JSON and for failures."""
+    started = ended.exit_code is not None and not ended.timed_out
+    if (
+        not started
+        or isinstance(json_output(ended.stdout), dict)
+        or (ended.exit_code and ended.stderr.strip())
+    ):
+        return None
+    said = (excerpt(ended.stdout.strip()) or f"exit code {ended.exit_code}",)
+    return EvaluatorResult(0.0, misses=said) if ended.exit_code else EvaluatorResult(1.0, hits=said)
 
 
 def _result_of(script: str, ended: CommandResult, timeout_seconds: float) -> EvaluatorResult:
@@ -60,16 +82,29 @@ def _result_of(script: str, ended: CommandResult, timeout_seconds: float) -> Eva
     if not isinstance(output, dict):
         more["judge_failure"] = "The script printed no JSON object, so the score is 0."
         return EvaluatorResult(0.0, more=more)
+    hits, misses = _assertions(output.get("assertions"))
     score = clamp_score(output.get("score"))
+    if score is None and (hits or misses):
+        score = len(hits) / (len(hits) + len(misses))
     if score is None:
         more["judge_failure"] = "The script printed no score, so the score is 0."
     reasoning = output.get("reasoning")
     return EvaluatorResult(
         score or 0.0,
-        trimmed_texts(output.get("hits")),
-        trimmed_texts(output.get("misses")),
+        (*trimmed_texts(output.get("hits")), *hits),
+        (*trimmed_texts(output.get("misses")), *misses),
         reasoning.strip() if isinstance(reasoning, str) else "",
         more=more,
+    )
+
+
+def _assertions(value: Json) -> tuple[list[str], list[str]]:
+    """Return the texts of passed and of failed assertions, as AgentV 4 prints them."""
+    given = value if isinstance(value, list) else ()
+    found = [one for one in given if isinstance(one, dict) and isinstance(one.get("text"), str)]
+    return (
+        [one["text"] for one in found if one.get("passed")],
+        [one["text"] for one in found if not one.get("passed")],
     )
 
 
@@ -94,6 +129,10 @@ class CodeJudge(BaseEvaluator):
     """Working directory in the uploaded files."""
     timeout_seconds: Annotated[float, Field(gt=0)] = 60.0
     network: bool = False
+    exit_code_decides: bool = False
+    """Whether a script without a JSON object scores 1 for exit code 0, else 0 (AgentV 4)."""
+    config: dict[str, Json] = Field(default_factory=dict)
+    """Settings of the script, given to it as `config`."""
 
     @property
     def needs_workspace(self) -> bool:
@@ -102,11 +141,12 @@ class CodeJudge(BaseEvaluator):
     def find(self, case: Case, evidence: Evidence) -> EvaluatorResult:
         return run_judge_script(
             self.script,
-            self._input(case, evidence),
+            {**self._input(case, evidence), **self._later_input(case, evidence)},
             evidence,
             cwd=self.cwd,
             timeout_seconds=self.timeout_seconds,
             network=self.network,
+            exit_code_decides=self.exit_code_decides,
         )
 
     def _input(self, case: Case, evidence: Evidence) -> dict[str, Json]:
@@ -125,6 +165,23 @@ class CodeJudge(BaseEvaluator):
             "input_segments": [part for message in messages for part in _segments(message.get("content"))],
             "expected_messages": [one.model_dump(exclude_none=True) for one in case.expected_messages],
             **trace_context(evidence),
+        }
+
+    def _later_input(self, case: Case, evidence: Evidence) -> dict[str, Json]:
+        """Return the keys that AgentV 4 adds or names otherwise."""
+        context = trace_context(evidence)
+        usage = evidence.usage
+        return {
+            "criteria": case.expected_outcome,
+            "input": [message.model_dump(exclude_none=True) for message in case.input_messages],
+            "expected_output": [one.model_dump(exclude_none=True) for one in case.expected_messages],
+            "output": judged_answer(evidence),
+            "trace": context["candidate_trace"],
+            "trace_summary": context["candidate_trace_summary"],
+            "token_usage": {"input": usage.input, "output": usage.output} if usage else None,
+            "cost_usd": evidence.cost_usd,
+            "duration_ms": round(evidence.seconds * 1000, 3),
+            "config": self.config or None,
         }
 
     def _relative_paths(self, paths: Sequence[str]) -> list[str]:

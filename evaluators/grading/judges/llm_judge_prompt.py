@@ -37,10 +37,18 @@ _SECTION, _ESCAPED_SECTION = "[[ ##", "[[ \\##"
 """How a section begins, and how one that a text imitates is written."""
 _INPUTS = ("expected_outcome", "question", "reference_answer", "candidate_answer")
 _PLACEHOLDER = re.compile(r"\{\{\s*(\w+)\s*\}\}")
-_UNTRUSTED = frozenset(("candidate_answer", "trace_summary", "evaluator_results"))
-_ENCLOSED = _UNTRUSTED | {"reference_answer"}
+_LATER_NAMES: Mapping[str, str] = {
+    "criteria": "expected_outcome",
+    "input": "question",
+    "expected_output": "reference_answer",
+    "output": "candidate_answer",
+    "tool_calls": "trace_summary",
+}
+"""Placeholders of AgentV 4, and what each is called here."""
+_UNTRUSTED = frozenset(("candidate_answer", "output", "trace_summary", "tool_calls", "evaluator_results"))
+_ENCLOSED = _UNTRUSTED | {"reference_answer", "expected_output"}
 """Values that a template encloses in tags; a section shows where a reference ends."""
-_SHOWS_ANSWER = frozenset(("candidate_answer", "expected_messages"))
+_SHOWS_ANSWER = frozenset(("candidate_answer", "output", "expected_messages"))
 
 
 def prompt_values(case: Case, evidence: Evidence) -> dict[str, str]:
@@ -55,6 +63,7 @@ def prompt_values(case: Case, evidence: Evidence) -> dict[str, str]:
         "input_messages": _json([one.model_dump(exclude_none=True) for one in case.input_messages]),
         "trace_summary": _json(context["candidate_trace_summary"]),
     }
+    found |= {later: found[name] for later, name in _LATER_NAMES.items()}
     return {name: cut_middle(redact_patterns(text), MAX_CHARACTERS).strip() for name, text in found.items()}
 
 
@@ -67,8 +76,13 @@ def fill_template(template: str, given: Mapping[str, str], *, with_trace: bool =
     used = set(_PLACEHOLDER.findall(template))
     parts = [_PLACEHOLDER.sub(lambda found: _fill(found, given), template).strip()]
     if not used & _SHOWS_ANSWER:
-        parts += [section(name, given[name]) for name in _INPUTS if name not in used]
-    if with_trace and given.get("trace_summary", "null") != "null" and "trace_summary" not in used:
+        named = used | {_LATER_NAMES.get(name, name) for name in used}
+        parts += [section(name, given[name]) for name in _INPUTS if name not in named]
+    if (
+        with_trace
+        and given.get("trace_summary", "null") != "null"
+        and not used & {"trace_summary", "tool_calls"}
+    ):
         parts.append(section("trace_summary", given["trace_summary"]))
     return "\n\n".join(parts)
 

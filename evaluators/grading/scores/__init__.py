@@ -10,5 +10,7 @@ from evaluators.grading.scores.composite_evaluator import Evaluator
 __all__ = ["EVALUATORS", "BaseEvaluator", "Evaluator"]
 
 EVALUATORS: dict[str, type[BaseEvaluator]] = {
-    kind.model_fields["type"].default: kind for kind in get_args(get_args(Evaluator)[0])
+    name: kind
+    for kind in get_args(get_args(Evaluator)[0])
+    for name in get_args(kind.model_fields["type"].annotation)
 }

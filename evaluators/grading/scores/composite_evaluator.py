@@ -9,7 +9,11 @@ from typing import Annotated, Literal
 import msgspec
 from pydantic import Field
 
+from evaluators.grading.assertions.answer_checks import AnswerJson, AnswerPattern, AnswerText
 from evaluators.grading.assertions.expected_messages import ExpectedMessages
+from evaluators.grading.assertions.field_accuracy import FieldAccuracy
+from evaluators.grading.assertions.resource_limits import CostLimit, ExecutionLimits, LatencyLimit, TokenLimit
+from evaluators.grading.assertions.tool_checks import SkillTrigger, StepCount, ToolArguments, ToolUsed
 from evaluators.grading.assertions.tool_trajectory import ToolTrajectory
 from evaluators.grading.evaluator import BaseEvaluator, Case, EvaluatorResult
 from evaluators.grading.evidence import Evidence
@@ -32,6 +36,14 @@ class WeightedAverage(Kind):
     weights: dict[str, Annotated[float, Field(ge=0, allow_inf_nan=False)]] = Field(default_factory=dict)
 
 
+class PassedShare(Kind):
+    """The share of members whose verdict is pass."""
+
+    type: Literal["threshold"] = "threshold"
+    threshold: Annotated[float, Field(ge=0, le=1)]
+    """The lowest share with the verdict pass."""
+
+
 class CodeAggregator(Kind):
     """A script that reads the members' results."""
 
@@ -52,7 +64,9 @@ class LlmAggregator(Kind):
     model: str = ""
 
 
-Aggregator = Annotated[WeightedAverage | CodeAggregator | LlmAggregator, Field(discriminator="type")]
+Aggregator = Annotated[
+    WeightedAverage | PassedShare | CodeAggregator | LlmAggregator, Field(discriminator="type")
+]
 
 
 class CompositeEvaluator(BaseEvaluator):
@@ -79,7 +93,7 @@ class CompositeEvaluator(BaseEvaluator):
 
     def averaged(self, members: Sequence[Score]) -> Score | None:
         """Return its score from changed scores of its members; None if a script or a model combines them."""
-        if not isinstance(self.aggregator, WeightedAverage):
+        if not isinstance(self.aggregator, WeightedAverage | PassedShare):
             return None
         return self.score(self._aggregate(members, Case(), Evidence(Transcript())))
 
@@ -113,11 +127,30 @@ class CompositeEvaluator(BaseEvaluator):
             prompt = _prompt(aggregator, results, case, evidence)
             rubric = hash_of(aggregator.prompt)
             return result_of_judging(ask_judge(prompt, SYSTEM, aggregator.model, evidence, rubric=rubric))
+        if isinstance(aggregator, PassedShare):
+            return _passed_share(members, aggregator)
         return _mean(members, aggregator)
 
 
 Evaluator = Annotated[
-    ToolTrajectory | ExpectedMessages | LlmJudge | ChecklistJudge | CodeJudge | CompositeEvaluator,
+    ToolTrajectory
+    | ToolUsed
+    | ToolArguments
+    | StepCount
+    | SkillTrigger
+    | ExpectedMessages
+    | AnswerText
+    | AnswerPattern
+    | AnswerJson
+    | FieldAccuracy
+    | LatencyLimit
+    | CostLimit
+    | TokenLimit
+    | ExecutionLimits
+    | LlmJudge
+    | ChecklistJudge
+    | CodeJudge
+    | CompositeEvaluator,
     Field(discriminator="type"),
 ]
 """Every kind of evaluator, defined here because a composite contains any of them."""
@@ -134,6 +167,18 @@ def _mean(members: Sequence[Score], how: WeightedAverage) -> EvaluatorResult:
         failed=any(
             score.detail["type"] == "rubric" and score.detail["verdict"] == "fail" for score in members
         ),
+    )
+
+
+def _passed_share(members: Sequence[Score], how: PassedShare) -> EvaluatorResult:
+    passed = sum(score.detail["verdict"] == "pass" for score in members)
+    share = passed / len(members)
+    return EvaluatorResult(
+        share,
+        _prefix_texts(members, "hits"),
+        _prefix_texts(members, "misses"),
+        f"{passed} of {len(members)} passed, needs {how.threshold:.0%}",
+        failed=share < how.threshold,
     )
 
 

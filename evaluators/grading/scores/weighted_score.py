@@ -24,18 +24,36 @@ def scores(
         return ()
     found = [evaluator.evaluate(case, evidence) for evaluator in evaluators]
     own = [scores[0] for scores in found]
-    return (aggregate(own, threshold), *(score for scores in found for score in scores))
+    whole = aggregate(own, threshold, failed_required(evaluators, own, threshold))
+    return (whole, *(score for scores in found for score in scores))
 
 
-def aggregate(found: Sequence[Score], threshold: float = 1.0) -> Score:
+def failed_required(
+    evaluators: Sequence[Evaluator], found: Sequence[Score], threshold: float
+) -> tuple[str, ...]:
+    """Return a sentence for each required evaluator below its lowest score, by default the threshold."""
+    limits = [
+        (one.min_score or threshold, score)
+        for one, score in zip(evaluators, found, strict=True)
+        if one.required
+    ]
+    return tuple(
+        f"{score.name} is required: {score_and_threshold(score.value, least, reached=False)}"
+        for least, score in limits
+        if score.value is not None and score.value < least - _ROUNDING
+    )
+
+
+def aggregate(found: Sequence[Score], threshold: float = 1.0, blocked: Sequence[str] = ()) -> Score:
     """Return the weighted mean of evaluators' scores; its status is fail below the threshold.
 
     If a score is missing there is no mean, but the aggregate fails if even a missing score of 1.0 could not
-    reach the threshold.
+    reach the threshold. If required evaluators failed, `blocked` says which; then it is 0.
     """
-    missing = [score.name for score in found if score.value is None]
+    missing = [] if blocked else [score.name for score in found if score.value is None]
     best = weighted_mean((1.0 if score.value is None else score.value, score.weight) for score in found)
-    reached = best >= threshold - _ROUNDING
+    best = 0.0 if blocked else best
+    reached = not blocked and best >= threshold - _ROUNDING
     detail = {
         "status": ("error" if missing else "pass") if reached else "fail",
         "threshold": threshold,
@@ -46,7 +64,7 @@ def aggregate(found: Sequence[Score], threshold: float = 1.0) -> Score:
     if missing:
         message = f"No score: {', '.join(missing)} returned none."
         return Score(LAYER, NAME, None, None if reached else False, message, detail)
-    message = f"Score {score_and_threshold(best, threshold, reached=reached)}."
+    message = ". ".join((f"Score {score_and_threshold(best, threshold, reached=reached)}", *blocked)) + "."
     return Score(LAYER, NAME, best, reached, message, detail)
 
 

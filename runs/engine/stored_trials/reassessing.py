@@ -192,6 +192,7 @@ def _evidence(
         timed_out=trial.timed_out,
         seconds=trial.seconds or 0.0,
         usage=usage,
+        cost_usd=trial.cost_usd,
         complete=complete,
         model=context.model,
         seed=context.seed,

@@ -1,16 +1,26 @@
-"""Results of AgentV: one JSON object a line."""
+"""Results of AgentV: one JSON object a line, alone or as `index.jsonl` of a folder with answers and transcripts.
+
+Rows until AgentV 2.5 have `eval_id` and pass with a score of 1, later ones `test_id` and pass from 0.8; where a row
+says its `execution_status`, that decides.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import posixpath
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from pathlib import PurePosixPath
 from typing import Any
 
 from evalhub.lib.limits import LONGEST_NAME
+from evaluators.model import Transcript, Usage
+from evaluators.transcripts.reading import decode_text
+from evaluators.transcripts.traces import events_of_messages, read_trace
 from runs.exchange.results_files.values import (
     ExternalRun,
     ExternalTrial,
     ResultsFile,
+    count_of,
     decode_storable_json,
     format_of_suite,
     key_of_text,
@@ -21,98 +31,198 @@ from runs.exchange.results_files.values import (
     suite_name,
 )
 
+INDEX = "index.jsonl"
+READ = (INDEX, "answer.md", "input.md", "transcript.jsonl")
+"""Names of the files that are read in a folder."""
+_INTERNAL = ".internal"
+_BY_STATUS = {"ok": "pass", "quality_failure": "fail", "execution_error": "error"}
+"""Outcomes by AgentV's `execution_status`, which decides where a row has one."""
+_FIRST_THRESHOLD, _LATER_THRESHOLD = 1.0, 0.8
+
+_Row = tuple[dict[str, Any], Mapping[str, str]]
+"""A line, and the texts of the files that it names, by the name of its key."""
+
 
 def read(given: ResultsFile) -> tuple[ExternalRun, ...]:
-    """Return a run for each dataset and target, and run id of evalhub's own lines; other lines become a warning."""
-    if given.members:
-        return ()
-    file = given.name
-    records: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
+    """Return a run for each suite and target, and run id of evalhub's own lines; other lines become a warning."""
+    runs: dict[tuple[str, str, str], list[_Row]] = {}
+    warnings: list[str] = []
+    for file, text, texts in _indexes(given):
+        for row in _rows(file, text, warnings):
+            names = _suite_of(row, file), str(row.get("target") or "imported")
+            place = (*names, str(row.get("run_id") or ""))
+            runs.setdefault(place, []).append((row, _texts_of(row, texts)))
+    return tuple(_run(*place, own, warnings) for place, own in runs.items())
+
+
+def _indexes(given: ResultsFile) -> Iterator[tuple[str, str, Mapping[str, str]]]:
+    """Yield each list of rows: its file, its text, and the other files of its run by their path in it."""
+    if not given.members:
+        yield given.name, given.text, {}
+    for path, content in given.members.items():
+        if PurePosixPath(path).name != INDEX:
+            continue
+        folder = posixpath.dirname(path)
+        folder = posixpath.dirname(folder) if posixpath.basename(folder) == _INTERNAL else folder
+        start = f"{folder}/" if folder else ""
+        texts = {
+            each.removeprefix(start): decode_text(content, "replace")
+            for each, content in given.members.items()
+            if each.startswith(start)
+        }
+        yield path, decode_text(content, "replace"), texts
+
+
+def _rows(file: str, text: str, warnings: list[str]) -> Iterator[dict[str, Any]]:
     bad: list[int] = []
-    for number, line in enumerate(given.text.splitlines(), start=1):
+    found = 0
+    for number, line in enumerate(text.splitlines(), start=1):
         value = decode_storable_json(line)
-        if isinstance(value, dict) and value.get("eval_id"):
-            names = suite_name(value.get("dataset"), file), str(value.get("target") or "imported")
-            place = (*names, str(value.get("run_id") or ""))
-            records.setdefault(place, []).append(value)
+        if isinstance(value, dict) and (value.get("eval_id") or value.get("test_id")):
+            found += 1
+            yield value
         elif line.strip():
             bad.append(number)
-    skipped = ", ".join(map(str, bad[:5])) + (f" and {len(bad) - 5} more" if len(bad) > 5 else "")
-    warnings = (f"{file}: skipped lines that are not results: {skipped}.",) if bad else ()
-    return tuple(
-        ExternalRun(
-            suite,
-            format_of_suite(own[0].get("suite_format"), "agentv"),
-            target,
-            tuple(_record(each) for each in own),
-            external_id=run_id,
-            model=str(own[0].get("model") or "")[:LONGEST_NAME],
-            suite_hash=str(own[0].get("suite_hash") or ""),
-            guidance=str(own[0].get("guidance_hash") or ""),
-            started=_first(own),
-            warnings=warnings,
-        )
-        for (suite, target, run_id), own in records.items()
+    if bad and found:
+        skipped = ", ".join(map(str, bad[:5])) + (f" and {len(bad) - 5} more" if len(bad) > 5 else "")
+        warnings.append(f"{file}: skipped lines that are not results: {skipped}.")
+
+
+def _suite_of(row: Mapping[str, Any], file: str) -> str:
+    """Return the suite's name, else that of the eval file, else that of the results."""
+    path = row.get("eval_path")
+    eval_file = PurePosixPath(path).name.split(".")[0] if isinstance(path, str) else ""
+    return suite_name(row.get("dataset") or row.get("suite") or eval_file, file)
+
+
+def _texts_of(row: Mapping[str, Any], texts: Mapping[str, str]) -> dict[str, str]:
+    named = ("answer_path", "output_path", "input_path", "transcript_path")
+    return {key: texts[row[key]] for key in named if isinstance(row.get(key), str) and row[key] in texts}
+
+
+def _run(suite: str, target: str, run_id: str, own: Sequence[_Row], warnings: Sequence[str]) -> ExternalRun:
+    first = own[0][0]
+    return ExternalRun(
+        suite,
+        format_of_suite(first.get("suite_format"), "agentv"),
+        target,
+        tuple(_trial(row, texts) for row, texts in own),
+        external_id=run_id,
+        model=str(first.get("model") or "")[:LONGEST_NAME],
+        suite_hash=str(first.get("suite_hash") or ""),
+        guidance=str(first.get("guidance_hash") or ""),
+        started=_first([row for row, _ in own]),
+        warnings=tuple(warnings),
     )
 
 
-def _first(records: list[dict[str, Any]]) -> datetime | None:
-    return min((at for at in (moment_of(each.get("timestamp")) for each in records) if at), default=None)
+def _first(rows: Sequence[Mapping[str, Any]]) -> datetime | None:
+    return min((at for at in (moment_of(each.get("timestamp")) for each in rows) if at), default=None)
 
 
-_BY_STATUS = {"ok": "pass", "quality_failure": "fail", "execution_error": "error"}
-"""Outcomes by AgentV's `execution_status`, which decides where a row has one."""
-
-
-def _record(value: dict[str, Any]) -> ExternalTrial:
-    score, error = number_of(value.get("score"), 1) or 0.0, str(value.get("error") or "")
-    own = value.get("outcome") if value.get("outcome") in ("pass", "fail", "error") else None
-    # AgentV's own threshold may be below 1.
-    reported = own or _BY_STATUS.get(str(value.get("execution_status")))
-    outcome = reported or ("error" if error else "pass" if score >= 1.0 else "fail")
-    request = object_of(value.get("agent_provider_request") or value.get("lm_provider_request"))
-    hits, misses = list_of(value.get("hits")), list_of(value.get("misses"))
+def _trial(row: dict[str, Any], texts: Mapping[str, str]) -> ExternalTrial:
+    error = str(row.get("error") or "")
+    threshold = _FIRST_THRESHOLD if row.get("eval_id") else _LATER_THRESHOLD
+    score = number_of(row.get("score"), 1) or 0.0
+    own = row.get("outcome") if row.get("outcome") in ("pass", "fail", "error") else None
+    reported = own or _BY_STATUS.get(str(row.get("execution_status")))
+    outcome = reported or ("error" if error else "pass" if score >= threshold else "fail")
+    message = f"reported as {outcome}" if reported else f"needs {threshold:.2f}"
+    hits, misses = _hits_and_misses(row)
     aggregate = {
         "layer": "evaluators",
         "name": "score",
         "value": score,
         "passed": outcome == "pass",
-        "message": _reason(score, outcome, is_reported=reported is not None),
-        "detail": {"hits": hits, "misses": misses, "reasoning": value.get("reasoning") or ""},
+        "message": f"Score {score:.2f}, {message}.",
+        "detail": {"hits": hits, "misses": misses, "reasoning": row.get("reasoning") or ""},
     }
+    transcript = _transcript(texts.get("transcript_path", ""))
+    request = object_of(row.get("agent_provider_request") or row.get("lm_provider_request"))
     return ExternalTrial(
-        key=key_of_text(value["eval_id"]),
+        key=key_of_text(row.get("eval_id") or row["test_id"]),
         outcome=outcome,
-        prompt=str(request.get("question") or ""),
-        answer=str(value.get("candidate_answer") or ""),
-        seconds=number_of(value.get("seconds"), 1),
-        finished=moment_of(value.get("timestamp")),
-        scores=() if outcome == "error" else (aggregate, *_results(value)),
-        tools_called=tuple(map(str, list_of(object_of(value.get("trace_summary")).get("toolNames")))),
+        prompt=str(request.get("question") or "")
+        or texts.get("input_path", "")
+        or _text(row.get("input"), last=False),
+        answer=_answer(row, texts),
+        seconds=_seconds(row),
+        finished=moment_of(row.get("timestamp")),
+        scores=() if outcome == "error" else (aggregate, *_results(row)),
+        tools_called=tuple(map(str, list_of(object_of(row.get("trace_summary")).get("toolNames")))),
         error=error,
-        scenario_hash=str(value.get("scenario_hash") or ""),
+        transcript=transcript,
+        usage=_usage(object_of(row.get("token_usage"))),
+        cost_usd=number_of(row.get("cost_usd"), 1),
+        scenario_hash=str(row.get("scenario_hash") or ""),
     )
 
 
-def _reason(score: float, outcome: str, *, is_reported: bool) -> str:
-    if is_reported:
-        return f"Score {score:.2f}, reported as {outcome}."
-    return f"Score {score:.2f}, needs 1.00."
+def _answer(row: Mapping[str, Any], texts: Mapping[str, str]) -> str:
+    """Return the answer: of the row, else of the file that it names."""
+    own = str(row.get("candidate_answer") or "") or _text(row.get("output"), last=True)
+    return own or texts.get("answer_path") or texts.get("output_path") or ""
 
 
-def _results(value: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    for each in list_of(value.get("evaluator_results")):
-        if isinstance(each, dict) and each.get("name"):
-            yield {
-                "layer": "evaluators",
-                "name": str(each["name"]),
-                "value": number_of(each.get("score"), 1),
-                "message": str(each.get("reasoning") or ""),
-                "weight": number_of(each.get("weight"), 1) or 1.0,
-                "detail": {
-                    "type": each.get("type"),
-                    "verdict": each.get("verdict"),
-                    "hits": list_of(each.get("hits")),
-                    "misses": list_of(each.get("misses")),
-                },
-            }
+def _text(value: Any, *, last: bool) -> str:
+    """Return a text, or the texts of messages; of those, only the last if asked."""
+    if isinstance(value, str):
+        return value
+    contents = [one.get("content") for one in list_of(value) if isinstance(one, dict)]
+    found = [content for content in contents if isinstance(content, str) and content]
+    return "\n\n".join(found[-1:] if last else found)
+
+
+def _seconds(row: Mapping[str, Any]) -> float | None:
+    reported = number_of(row.get("duration_ms"), 1000)
+    return reported if reported is not None else number_of(row.get("seconds"), 1)
+
+
+def _usage(value: Mapping[str, Any]) -> Usage | None:
+    if not value:
+        return None
+    counts = {name: count_of(value.get(name)) for name in ("input", "output", "cached", "reasoning")}
+    return Usage(
+        counts["input"], counts["output"], cache_read=counts["cached"], reasoning=counts["reasoning"]
+    )
+
+
+def _transcript(text: str) -> Transcript | None:
+    """Return the transcript of an AgentV `transcript.jsonl`; None without messages."""
+    events = events_of_messages(map(decode_storable_json, text.splitlines()))
+    return read_trace(events) if events else None
+
+
+def _hits_and_misses(value: Mapping[str, Any]) -> tuple[list[Any], list[Any]]:
+    """Return what an evaluator found right and wrong: as lists, or as assertions that passed or not."""
+    asserted = [one for one in list_of(value.get("assertions")) if isinstance(one, dict) and one.get("text")]
+    passed = [str(one["text"]) for one in asserted if one.get("passed")]
+    failed = [str(one["text"]) for one in asserted if not one.get("passed")]
+    return list_of(value.get("hits")) + passed, list_of(value.get("misses")) + failed
+
+
+def _results(row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the scores of a row's evaluators, each before those of its members."""
+    yield from _scores(list_of(row.get("evaluator_results")) or list_of(row.get("scores")), "")
+
+
+def _scores(results: Sequence[Any], prefix: str) -> Iterator[dict[str, Any]]:
+    for each in results:
+        if not isinstance(each, dict) or not each.get("name"):
+            continue
+        hits, misses = _hits_and_misses(each)
+        name = f"{prefix}{each['name']}"
+        yield {
+            "layer": "evaluators",
+            "name": name,
+            "value": number_of(each.get("score"), 1),
+            "message": str(each.get("reasoning") or "; ".join(map(str, (*misses, *hits)))),
+            "weight": number_of(each.get("weight"), 1) or 1.0,
+            "detail": {
+                "type": each.get("type"),
+                "verdict": each.get("verdict"),
+                "hits": hits,
+                "misses": misses,
+            },
+        }
+        yield from _scores(list_of(each.get("scores")), f"{name}/")

@@ -24,7 +24,7 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)
 """The time of every entry: the same results give the same archive, which is imported once."""
 
 
-READ = (*llm_tool_test.READ, *skill_creator.READ)
+READ = (*llm_tool_test.READ, *skill_creator.READ, *agentv.READ)
 """Names of the files that folders of results have."""
 
 
@@ -38,8 +38,10 @@ def pack_folder(folder: Path) -> bytes:
             folders.sort()
             if FIXTURE in folders and "artifacts" in folders:
                 folders.remove(FIXTURE)  # The agent's files, not results.
-            folders[:] = [each for each in folders if each != skill_creator.OUTPUTS]
-            for path in (Path(place, name) for name in sorted(names) if name in READ):
+            # The agent's own files may have the names of skill-creator's.
+            left_out = skill_creator.READ if skill_creator.OUTPUTS in Path(place).parts else ()
+            read = (name for name in sorted(names) if name in READ and name not in left_out)
+            for path in (Path(place, name) for name in read):
                 if path.is_file() and not path.is_symlink():
                     # A run's folder keeps its name, by which results.jsonl refers to it.
                     inside = Path(f"{above}{root.name}") / path.relative_to(folder)
@@ -63,7 +65,11 @@ IMPORTERS = (
         "llm-tool-test's results.jsonl (JSON lines with `scenario_id`) or its results folder as zip",
         llm_tool_test.read,
     ),
-    ResultsImporter("AgentV", "AgentV's results (JSON lines with `eval_id`)", agentv.read),
+    ResultsImporter(
+        "AgentV",
+        "AgentV's results (JSON lines with `eval_id` or `test_id`, such as index.jsonl, or their folder as zip)",
+        agentv.read,
+    ),
 )
 """The known programs; the first that finds runs in a file reads it."""
 

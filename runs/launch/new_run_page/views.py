@@ -140,7 +140,8 @@ def _with_defaults(asked: QueryDict, offer: RunChoices) -> QueryDict:
     given.setdefault("suite", next(iter(offer.versions), ""))
     if (usual := offer.usual.get(given.get("suite", ""))) is not None:
         given.setdefault("targets", usual)
-    given.setdefault("trials", "1")
+    version = offer.versions.get(given.get("suite", ""))
+    given.setdefault("trials", str(version.config.get("trials", 1) if version else 1))
     given.setdefault("judge", "true")
     given.setdefault("priority", Priority.NORMAL.label)
     return given

@@ -103,7 +103,7 @@ def _content(path: str) -> bytes:
     content = pack_folder(Path(path))
     if not content:
         raise Refused(
-            f"{path}: no {', '.join(READ)} in this folder. Name a results folder of llm-tool-test, or a workspace of skill-creator.",
+            f"{path}: no {', '.join(READ)} in this folder. Name a results folder of llm-tool-test or AgentV, or a workspace of skill-creator.",
             id="command/unreadable",
         )
     return content

@@ -25,7 +25,7 @@ from runs.sandbox.process import SHELL, ProcessResult, run_process
 from runs.sandbox.profiles import AGENT
 from runs.sandbox.safe_paths import read_beneath, remove_beneath
 from runs.sandbox.target_roots import Use
-from runs.targets.agents.cli_answer import read_answer
+from runs.targets.agents.cli_answer import CliAnswer, read_answer
 from runs.targets.agents.command_template import TemplateValues, quote, render, uses
 from runs.targets.agents.known_programs import how_to_read
 from runs.targets.agents.program_lookup import advise_on_program, look_up, missing_word
@@ -109,7 +109,7 @@ class CliOptions(Options):
     path_fields: ClassVar[Mapping[str, Use]] = {"cwd": Use.WORK}
     starts_in_workspace: ClassVar[frozenset[str]] = frozenset(("cwd",))
 
-    command_template: Template
+    command_template: Template = Field(validation_alias=AliasChoices("command_template", "command"))
     files_format: str = Field(
         default="{path}", validation_alias=AliasChoices("files_format", "attachments_format")
     )
@@ -302,7 +302,8 @@ class Cli:
                 f"{notes[-1]} Let the command write its answer to {{OUTPUT_FILE}}.", kind="command"
             )
         parser = self._options.parser
-        answer, trace = read_answer(text) if parser is None else (text, None)
+        read = read_answer(text) if parser is None else CliAnswer(text)
+        answer, trace = read.text, read.trace
         unread = self._unread(answer) if parser is None else ""
         events = files.read_events()
         traced = trace is not None and not events
@@ -316,6 +317,8 @@ class Cli:
             answer="" if unread else answer,
             unread_stream=unread,
             how_to_read=how_to_read(self._options.command_template),
+            usage=read.usage,
+            cost_usd=read.cost_usd,
             exit_code=result.exit_code,
             timed_out=result.timed_out,
             cancelled=result.cancelled,

@@ -33,7 +33,7 @@ def complete_through_command(target: ResolvedTarget, containment: Containment) -
             raise CompletionError(str(error)) from error
         if result.exit_code != 0 or result.error:
             raise CompletionError(_failure(target.name, result))
-        text, _ = read_answer(result.stdout.decode("utf-8", "replace"))
+        text = read_answer(result.stdout.decode("utf-8", "replace")).text
         return Completion(text=text or "", model=options.model or target.name, seconds=result.seconds)
 
     return complete

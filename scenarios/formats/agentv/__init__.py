@@ -5,15 +5,18 @@ from __future__ import annotations
 import posixpath
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from evaluators.model import Json
+from evaluators.tool_use.recognised_files import is_agentv_suite
 from scenarios.formats.parsed import ParsedSuite
 from scenarios.formats.positions import PositionedDocument
 from scenarios.formats.problems import Problem
 from scenarios.formats.upload import TARGETS_FILES, Format, Parsed, UploadedFiles
 
 NAME = "agentv"
-_NAMES_A_FILE = frozenset(("prompt", "value", "path", "cwd"))
+_NAMES_A_FILE = frozenset(("prompt", "value", "path", "cwd", "include", "tests", "default_test"))
+_JUDGED_BY = frozenset(("criteria", "expected_outcome", "expected_output", "assertions", "assert"))
 
 
 def matches(path: str, value: Json) -> bool:
@@ -22,11 +25,16 @@ def matches(path: str, value: Json) -> bool:
         return isinstance(value, list) and any(map(_is_case, value))
     if not path.lower().endswith((".yaml", ".yml")) or not isinstance(value, dict):
         return False
-    return "evalcases" in value or str(value.get("$schema", "")).startswith("agentv-eval")
+    if str(value.get("$schema", "")).startswith("agentv-eval"):
+        return True
+    return is_agentv_suite(value)
 
 
 def _is_case(value: Json) -> bool:
-    return isinstance(value, dict) and "id" in value and "input_messages" in value
+    if not isinstance(value, dict) or "id" not in value:
+        return False
+    later = "input" in value and bool(_JUDGED_BY & value.keys())
+    return "input_messages" in value or later
 
 
 def parse(upload: UploadedFiles, documents: Sequence[PositionedDocument]) -> Parsed:
@@ -34,6 +42,7 @@ def parse(upload: UploadedFiles, documents: Sequence[PositionedDocument]) -> Par
     # Imported here and below because importing takes longer than parsing.
     from scenarios.formats.agentv.eval_files import read_file
 
+    documents = _without_included(documents, upload)
     evals = frozenset(document.file for document in documents)
     names = _names(documents, upload)
     suites: list[ParsedSuite] = []
@@ -43,9 +52,37 @@ def parse(upload: UploadedFiles, documents: Sequence[PositionedDocument]) -> Par
         suites += [suite] if suite else []
         problems += found
     problems += _same_names(suites, documents)
+    if suites:
+        lints = {*suites[0].lints, *map(_program_lint, filter(is_program, upload.files))}
+        suites[0] = replace(suites[0], lints=tuple(sorted(lints)))
     if any(not problem.lint for problem in problems):
         return Parsed(problems=tuple(sorted(dict.fromkeys(problems))))
     return Parsed(suites=tuple(suites))
+
+
+def is_program(path: str) -> bool:
+    """Return whether a file is an eval of AgentV written in TypeScript."""
+    return path.lower().endswith((".eval.ts", ".eval.mts"))
+
+
+def _program_lint(path: str) -> Problem:
+    what, fix = "An eval in TypeScript is a program, so it was not read.", "Write its cases as YAML."
+    return Problem(file=path, line=1, where="", what=what, fix=fix, id="format/eval-program", lint=True)
+
+
+def _without_included(
+    documents: Sequence[PositionedDocument], upload: UploadedFiles
+) -> list[PositionedDocument]:
+    """Return the documents that no other one includes as its cases."""
+    from scenarios.formats.agentv.eval_file_context import EvalFileContext
+    from scenarios.formats.agentv.included_files import case_files
+
+    included: set[str | None] = set()
+    for document in documents:
+        if isinstance(document.value, dict) and (tests := document.value.get("tests")):
+            context = EvalFileContext(document, upload)
+            included.update(context.find_file(name) for name in case_files(tests))
+    return [document for document in documents if document.file not in included]
 
 
 def _names(documents: Sequence[PositionedDocument], upload: UploadedFiles) -> dict[str, str]:
@@ -101,7 +138,14 @@ def _named_files(value: Json) -> Iterator[str]:
 
                 yield from script_files(item)
             elif key in _NAMES_A_FILE and isinstance(item, str) and _may_be_path(item):
-                yield item.lstrip("/")
+                yield item.removeprefix("file://").lstrip("/")
+                if key == "include":
+                    yield f".agentv/templates/{item}.yaml"
+            elif key in ("tests", "input_files", "prompts") and isinstance(item, list):
+                yield from (
+                    one.removeprefix("file://") for one in item if isinstance(one, str) and _may_be_path(one)
+                )
+                yield from _named_files(item)
             else:
                 yield from _named_files(item)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from evaluators.grading.assertions.expected_messages import ExpectedMessages
@@ -11,15 +12,29 @@ from evaluators.grading.judges.llm_judge import LlmJudge
 from evaluators.grading.scores import BaseEvaluator
 from evaluators.model import Json
 from scenarios.formats.agentv.eval_file_context import EvalFileContext
-from scenarios.formats.agentv.eval_models import EvalCaseFile, EvalFile, Execution
+from scenarios.formats.agentv.eval_models import DefaultTest, EvalCaseFile, EvalFile, Execution, TargetFile
 from scenarios.formats.agentv.evaluator_reader import ALIASES, EvaluatorReader, with_unique_names
+from scenarios.formats.agentv.file_versions import (
+    OF_CASE,
+    OF_LIST,
+    messages_of,
+    unify_keys,
+    without_later_keys,
+)
 from scenarios.formats.agentv.messages import ReadMessages, chat, message_as_text, prompt, read_messages
-from scenarios.formats.positions import Location
+from scenarios.formats.agentv.prompt_matrix import (
+    Filling,
+    PromptTemplate,
+    cross,
+    environment_problems,
+    fill_case,
+)
+from scenarios.formats.positions import Location, PositionedDocument, where
 from scenarios.formats.problems import Problem
 from scenarios.formats.validation import kind, validate
-from scenarios.spec import ScenarioSpec
+from scenarios.spec import MatrixEntry, ScenarioSpec, TrialLimits
 
-_DEFAULT_KINDS = ("llm_judge", "expected_messages")
+_DEFAULT_KINDS = ("llm_judge", "expected-messages")
 """Evaluators that work without settings."""
 
 
@@ -38,54 +53,183 @@ class SuiteDefaults:
     context: EvalFileContext
     found: EvalFile
     evaluators: tuple[BaseEvaluator, ...] = ()
-    """The evaluators of cases without their own."""
+    """The evaluators of cases without their own; in later versions of all cases."""
+    prompts: tuple[PromptTemplate, ...] = ()
+    targets: tuple[TargetFile, ...] = ()
 
     @property
     def execution(self) -> Execution:
         """The suite's execution settings, empty without any."""
         return self.found.execution or Execution()
 
+    @property
+    def default_test(self) -> DefaultTest:
+        """What all tests share, empty without any."""
+        return self.found.default_test or DefaultTest()
 
-def read_case(value: Json, defaults: SuiteDefaults, at: Location) -> EvalCaseReading:
-    """Translate one case, with all its problems."""
+
+def read_cases(value: Json, defaults: SuiteDefaults, at: Location) -> list[EvalCaseReading]:
+    """Translate one case, with all its problems: one scenario, or one for each prompt of the file."""
     document = defaults.context.document
     if not isinstance(value, dict):
         what = f"An eval case must be a mapping, not {kind(value)}."
         fix = "Write 'id:', 'input_messages:' and 'expected_outcome:'."
-        return EvalCaseReading(problems=[document.problem(at, what, fix=fix, id="format/wrong-type")])
-    given = {key: item for key, item in value.items() if item is not None}
-    case, problems = validate(EvalCaseFile, given, document, at)
+        return [EvalCaseReading(problems=[document.problem(at, what, fix=fix, id="format/wrong-type")])]
+    known, lints = without_later_keys(value, defaults.context.version, document, at)
+    given, spelled, problems = unify_keys(known, OF_CASE, document, at)
+    problems += lints
+    if defaults.context.version.is_later:
+        problems += environment_problems(value, defaults.context, at)
+    readings = [
+        _read_filled(own, spelled, template, defaults, at) for own, template in cross(given, defaults.prompts)
+    ]
+    readings[0].problems[:0] = problems
+    return readings
+
+
+def _read_filled(
+    case: dict[str, Json],
+    spelled: dict[str, str],
+    template: PromptTemplate | None,
+    defaults: SuiteDefaults,
+    at: Location,
+) -> EvalCaseReading:
+    """Translate a case with one prompt, after filling in its variables."""
+    context = defaults.context
+    own = case.get("vars")
+    variables = {**defaults.default_test.vars, **(own if isinstance(own, dict) else {})}
+    filling = Filling(context, variables, is_strict=context.version.has_matrix)
+    if variables or template:
+        case = fill_case(case, filling, at, spelled, template.at if template else None)
+    case = _with_whole_messages(case, variables, defaults)
+    reading = _read_case(case, spelled, defaults, at)
+    reading.problems[:0] = filling.problems
+    return reading
+
+
+def _with_whole_messages(
+    case: dict[str, Json], variables: Mapping[str, Json], defaults: SuiteDefaults
+) -> dict[str, Json]:
+    """Return a case whose shorthands are messages, after those of the file."""
+    whole = dict(case)
+    if "expected_messages" not in whole and defaults.prompts and "expected_output" in variables:
+        whole["expected_messages"] = variables["expected_output"]
+    if "expected_messages" in whole:
+        whole["expected_messages"] = messages_of(whole["expected_messages"], "assistant")
+    execution = whole.get("execution")
+    is_alone = isinstance(execution, dict) and execution.get("skip_defaults") is True
+    files = whole.get("input_files") or (None if is_alone else defaults.found.input_files)
+    text = whole.get("input_messages")
+    if files and isinstance(files, list) and isinstance(text, str):
+        parts = [{"type": "file", "value": name} for name in files]
+        whole["input_messages"] = [{"role": "user", "content": [*parts, {"type": "text", "value": text}]}]
+    elif "input_messages" in whole:
+        whole["input_messages"] = messages_of(text, "user")
+    shared = messages_of(defaults.found.input, "user") if defaults.found.input and not is_alone else []
+    if shared and isinstance(shared, list) and isinstance(whole.get("input_messages"), list):
+        whole["input_messages"] = [*shared, *whole["input_messages"]]
+    return whole
+
+
+def _read_case(
+    given: dict[str, Json], spelled: dict[str, str], defaults: SuiteDefaults, at: Location
+) -> EvalCaseReading:
+    document = defaults.context.document
+    execution, problems = _unified_execution(given, document, at)
+    given = {**given, **execution}
+    case, found = validate(EvalCaseFile, given, document, at, spelled=spelled)
+    problems += found
+    if defaults.context.version.is_later and "input_messages" not in given:
+        problems = _without_missing(problems, at)
+        # Prompts that can't be read have problems of their own.
+        problems += [] if defaults.found.prompts else [_missing_input(defaults, at)]
     if case is None:
-        return EvalCaseReading(problems=[*problems, *_problems_of_evaluators(given, defaults, at)])
-    asked = read_messages(case.input_messages, defaults.context, (*at, "input_messages"))
-    expected = read_messages(case.expected_messages or (), defaults.context, (*at, "expected_messages"))
-    evaluators, found = _evaluators(case, expected, defaults, at)
+        return EvalCaseReading(problems=[*problems, *_problems_of_evaluators(given, spelled, defaults, at)])
+    key_of = {name: (*at, spelled.get(name, name)) for name in OF_CASE}
+    asked = read_messages(case.input_messages, defaults.context, key_of["input_messages"])
+    expected = read_messages(case.expected_messages or (), defaults.context, key_of["expected_messages"])
+    evaluators, found = _evaluators(case, expected, spelled, defaults, at)
     problems += [*asked.problems, *expected.problems, *found]
-    problems += _empty_question(asked, defaults, at)
+    problems += _empty_question(asked, defaults, key_of["input_messages"])
     problems += _nothing_to_judge_by(case, expected, evaluators, defaults, at)
     criteria = _criteria(case, asked, expected, defaults).model_copy(update={"evaluators": evaluators})
     return EvalCaseReading(_spec(case, asked, criteria, defaults, at), problems)
 
 
-def _problems_of_evaluators(given: dict[str, Json], defaults: SuiteDefaults, at: Location) -> list[Problem]:
+def _without_missing(problems: Sequence[Problem], at: Location) -> list[Problem]:
+    """Return the problems without that of the missing input, which later versions name otherwise."""
+    place = where((*at, "input_messages"))
+    return [problem for problem in problems if problem.where != place]
+
+
+def _matrix(targets: Sequence[TargetFile]) -> tuple[MatrixEntry, ...] | None:
+    """Return the targets of a case if there are several, or one with two names."""
+    if len(targets) < 2 and not any(one.id and one.target != one.id for one in targets):
+        return None
+    return tuple(
+        MatrixEntry(target=one.target, id=one.id if one.id and one.id != one.target else "")
+        for one in targets
+    )
+
+
+def _missing_input(defaults: SuiteDefaults, at: Location) -> Problem:
+    what = "The key 'input' is missing."
+    fix = "Add 'input:' to the case, or 'prompts:' to the file."
+    return defaults.context.document.problem((*at, "input"), what, fix=fix, id="format/missing-field")
+
+
+def _unified_execution(
+    given: Mapping[str, Json], document: PositionedDocument, at: Location
+) -> tuple[dict[str, Json], list[Problem]]:
+    """Return the case's `execution` with this package's keys, if it has some."""
+    if not isinstance(execution := given.get("execution"), dict):
+        return {}, []
+    own, _, problems = unify_keys(execution, OF_LIST, document, (*at, "execution"))
+    return {"execution": own}, problems
+
+
+def _problems_of_evaluators(
+    given: dict[str, Json], spelled: Mapping[str, str], defaults: SuiteDefaults, at: Location
+) -> list[Problem]:
     """Read the evaluators of an invalid case, to report all problems at once."""
     reader = EvaluatorReader(defaults.context)
     execution = given.get("execution")
     for holder, here in ((given, at), (execution, (*at, "execution"))):
         listed = holder.get("evaluators") if isinstance(holder, dict) else None
         if isinstance(listed, list):
-            reader.read(listed, (*here, "evaluators"))
+            key = spelled.get("evaluators", "evaluators") if holder is given else "evaluators"
+            reader.read(listed, (*here, key), texts_are_statements=_texts_are_statements(key, defaults))
     return reader.problems
 
 
+def _texts_are_statements(key: str, defaults: SuiteDefaults) -> bool:
+    return key != "evaluators" or defaults.context.version.is_later
+
+
 def _evaluators(
-    case: EvalCaseFile, expected: ReadMessages, defaults: SuiteDefaults, at: Location
+    case: EvalCaseFile,
+    expected: ReadMessages,
+    spelled: Mapping[str, str],
+    defaults: SuiteDefaults,
+    at: Location,
 ) -> tuple[tuple[BaseEvaluator, ...], list[Problem]]:
-    """Return the evaluators of a case: its own, else its suite's, else the default."""
+    """Return the evaluators of a case: its own, else its suite's, else the default.
+
+    In later versions those of the suite are added to its own.
+    """
     reader = EvaluatorReader(defaults.context)
-    listed, here = _list_values(case, at)
-    found = list(defaults.evaluators if listed is None else reader.read(listed, here))
-    if case.rubrics and (rubric := reader.rubric(case.rubrics, (*at, "rubrics"), name="rubric")):
+    own = case.execution or Execution()
+    listed, key = case.evaluators, spelled.get("evaluators", "evaluators")
+    here: Location = (*at, key)
+    if own.evaluators is not None and (listed is None or not defaults.context.version.is_later):
+        listed, here, key = own.evaluators, (*at, "execution", "evaluators"), "evaluators"
+    found: list[BaseEvaluator] = []
+    if listed is not None:
+        found += reader.read(listed, here, texts_are_statements=_texts_are_statements(key, defaults))
+    if listed is None or (defaults.context.version.is_later and not own.skip_defaults):
+        found += defaults.evaluators
+    name = "rubrics" if defaults.context.version.is_later else "rubric"
+    if case.rubrics and (rubric := reader.rubric(case.rubrics, (*at, "rubrics"), name=name)):
         found.insert(0, rubric)
     calls = any(message.tool_calls for message in expected.messages)
     if (
@@ -99,15 +243,10 @@ def _evaluators(
     return with_unique_names(found), reader.problems
 
 
-def _list_values(case: EvalCaseFile, at: Location) -> tuple[list[Json] | None, Location]:
-    own = case.execution or Execution()
-    if own.evaluators is not None:
-        return own.evaluators, (*at, "execution", "evaluators")
-    return case.evaluators, (*at, "evaluators")
-
-
 def _checks_calls(case: EvalCaseFile, defaults: SuiteDefaults) -> bool:
     own = (case.execution or Execution()).expected_messages
+    if defaults.context.version.is_later and own is None and defaults.execution.expected_messages is None:
+        return False
     return bool(own if own is not None else defaults.execution.expected_messages in (None, True))
 
 
@@ -115,9 +254,10 @@ def _default(
     case: EvalCaseFile, defaults: SuiteDefaults, reader: EvaluatorReader, at: Location
 ) -> list[BaseEvaluator]:
     name = case.evaluator or defaults.found.evaluator or "llm_judge"
-    name = ALIASES.get(name, name)
-    if name in _DEFAULT_KINDS:
-        return [LlmJudge() if name == "llm_judge" else ExpectedMessages()]
+    kebab = name.replace("_", "-")
+    found = ALIASES.get(kebab, kebab)
+    if found in _DEFAULT_KINDS:
+        return [LlmJudge() if found == "llm_judge" else ExpectedMessages()]
     where = (*at, "evaluator") if case.evaluator else ("evaluator",)
     reader.problems.append(
         defaults.context.document.problem(
@@ -133,13 +273,12 @@ def _default(
 def _criteria(
     case: EvalCaseFile, asked: ReadMessages, expected: ReadMessages, defaults: SuiteDefaults
 ) -> Criteria:
-    own = (case.execution or Execution()).threshold
-    threshold = own if own is not None else defaults.execution.threshold
     answers = [text for turn in expected.turns if (text := message_as_text(turn))]
+    reference = answers[-1 if defaults.context.version.is_later else 0] if answers else ""
     return Criteria(
-        threshold=1.0 if threshold is None else threshold,
+        threshold=_threshold(case, defaults),
         expected_outcome=(case.expected_outcome or "").strip(),
-        reference_answer=answers[0] if answers else "",
+        reference_answer=reference,
         input_messages=tuple(asked.messages),
         expected_messages=tuple(expected.messages),
         input_files=asked.files,
@@ -147,11 +286,24 @@ def _criteria(
     )
 
 
+def _threshold(case: EvalCaseFile, defaults: SuiteDefaults) -> float:
+    """Return the lowest passing aggregate: the case's, else the file's, else that of the file's version."""
+    given = (
+        (case.execution or Execution()).threshold,
+        case.threshold,
+        defaults.default_test.threshold,
+        defaults.execution.threshold,
+        defaults.found.threshold,
+    )
+    return next((each for each in given if each is not None), defaults.context.version.threshold)
+
+
 def _spec(
     case: EvalCaseFile, asked: ReadMessages, criteria: Criteria, defaults: SuiteDefaults, at: Location
 ) -> ScenarioSpec:
     whole, named = prompt(asked.turns, embed=True), prompt(asked.turns, embed=False)
     own = case.execution or Execution()
+    targets = own.targets or list(defaults.targets)
     return ScenarioSpec(
         key=case.id,
         description=(case.note or "").strip(),
@@ -159,7 +311,9 @@ def _spec(
         agent_prompt=named if named != whole else "",
         messages=chat(asked.turns),
         conversation=case.conversation_id or "",
-        target=own.target or defaults.execution.target or defaults.found.target or "",
+        target=own.target or next((one.target for one in targets), ""),
+        matrix=None if own.target else _matrix(targets),
+        limits=TrialLimits(timeout_seconds=defaults.found.timeout_seconds),
         folder=defaults.context.folder,
         criteria=criteria,
         file=defaults.context.document.file,
@@ -172,9 +326,7 @@ def _empty_question(asked: ReadMessages, defaults: SuiteDefaults, at: Location) 
         return []
     what = "The messages contain no question besides guidelines."
     fix = "Add a user message with the question."
-    return [
-        defaults.context.document.problem((*at, "input_messages"), what, fix=fix, id="format/empty-question")
-    ]
+    return [defaults.context.document.problem(at, what, fix=fix, id="format/empty-question")]
 
 
 def _nothing_to_judge_by(
@@ -184,11 +336,20 @@ def _nothing_to_judge_by(
     defaults: SuiteDefaults,
     at: Location,
 ) -> list[Problem]:
-    judges = [one for one in found if isinstance(one, LlmJudge) and not one.prompt]
-    if not judges or case.expected_outcome or any(message_as_text(turn) for turn in expected.turns):
+    document = defaults.context.document
+    if any(message_as_text(turn) for turn in expected.turns) or case.expected_outcome:
         return []
-    if any(isinstance(one, ChecklistJudge) for one in found):
+    if defaults.context.version.is_later and _lists_nothing(case) and not defaults.evaluators:
+        what = "The case says nothing about a good answer."
+        fix = "Add 'criteria:', 'expected_output:' or 'assertions:'."
+        return [document.problem(at, what, fix=fix, id="format/no-criteria")]
+    judges = [one for one in found if isinstance(one, LlmJudge) and not one.prompt]
+    if not judges or any(isinstance(one, ChecklistJudge) for one in found):
         return []
     what = "The judge does not know what a good answer is."
     fix = "Add 'expected_outcome:'."
-    return [defaults.context.document.problem(at, what, fix=fix, id="format/no-expectation", lint=True)]
+    return [document.problem(at, what, fix=fix, id="format/no-expectation", lint=True)]
+
+
+def _lists_nothing(case: EvalCaseFile) -> bool:
+    return not (case.evaluators or case.rubrics or (case.execution and case.execution.evaluators))

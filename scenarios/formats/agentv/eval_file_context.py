@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from evaluators.tool_use.guidelines import DEFAULT_PATTERNS, is_guideline
+from scenarios.formats.agentv.file_versions import FIRST, FileVersion
 from scenarios.formats.positions import Location, PositionedDocument
 from scenarios.formats.problems import Problem
 from scenarios.formats.upload import UploadedFiles, inside
@@ -23,6 +24,9 @@ class EvalFileContext:
     """The folder of the patterns; they match paths relative to it and to the root."""
     used: set[str] = field(default_factory=set)
     """Referenced files and folders."""
+    answers: set[str] = field(default_factory=set)
+    """Referenced files with cases or assertions, which workers don't need and agents must not see."""
+    version: FileVersion = FIRST
 
     @property
     def folder(self) -> str:

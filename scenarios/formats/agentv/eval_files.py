@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from evaluators.grading.scores import BaseEvaluator
 from evaluators.model import Json
 from scenarios.formats.agentv import NAME
-from scenarios.formats.agentv.eval_cases import EvalCaseReading, SuiteDefaults, read_case
+from scenarios.formats.agentv.eval_cases import EvalCaseReading, SuiteDefaults, read_cases
 from scenarios.formats.agentv.eval_file_context import EvalFileContext
-from scenarios.formats.agentv.eval_models import EvalFile
+from scenarios.formats.agentv.eval_models import DefaultTest, EvalFile, Execution, TargetFile
 from scenarios.formats.agentv.evaluator_reader import EvaluatorReader
+from scenarios.formats.agentv.file_versions import (
+    CASES_KEYS,
+    OF_LIST,
+    FileVersion,
+    unify_keys,
+    version_of_dataset,
+    version_of_file,
+    without_later_keys,
+)
 from scenarios.formats.agentv.guideline_settings import find_targets, read_patterns
+from scenarios.formats.agentv.included_files import Case, cases_of_name, expand_cases, read_named
+from scenarios.formats.agentv.prompt_matrix import environment_problems, read_prompts
 from scenarios.formats.parsed import Fixture, FixtureFile, ParsedSuite
 from scenarios.formats.positions import Location, PositionedDocument
 from scenarios.formats.problems import Problem, ScenarioFileError
@@ -33,12 +45,16 @@ def read_file(
     `evals` are all eval files of the upload; `fallback` is the suite's name if the file has none.
     """
     patterns, base, problems = read_patterns(upload, document.file)
-    context = EvalFileContext(document, upload, patterns, base)
-    suite, values, at, found = _read_defaults(context)
+    is_dataset = isinstance(document.value, list)
+    version = version_of_dataset(document.value) if is_dataset else version_of_file(document.value)
+    context = EvalFileContext(document, upload, patterns, base, version=version)
+    suite, cases, found = _read_defaults(context)
     problems += found
     if suite is None:
         return None, problems
-    readings = [read_case(value, suite, (*at, index)) for index, value in enumerate(values)]
+    readings = [
+        reading for own, value, at in cases for reading in read_cases(value, replace(suite, context=own), at)
+    ]
     problems += [problem for reading in readings for problem in reading.problems]
     problems += _repeated_ids(readings, document)
     targets_file, targets_text, found = find_targets(upload, document.file)
@@ -46,14 +62,14 @@ def read_file(
     bundle = _bundle(context, evals)
     specs = [reading.spec for reading in readings if reading.spec]
     return ParsedSuite(
-        name=suite.found.dataset or fallback,
+        name=suite.found.dataset or suite.found.name or suite.found.suite or _without_eval(fallback, version),
         format=NAME,
         scenarios=tuple(_with_bundle(spec, bundle) for spec in specs),
         fixtures={BUNDLE: bundle} if bundle else {},
         lints=tuple(sorted({problem for problem in problems if problem.lint})),
         targets_text=targets_text,
         targets_file=targets_file,
-        settings={"guideline_patterns": list(patterns)},
+        settings={"guideline_patterns": list(patterns)} | _trials_setting(suite.found),
     ), problems
 
 
@@ -62,53 +78,149 @@ def sidecar(file: str) -> str:
     return posixpath.splitext(file)[0] + ".yaml"
 
 
+def _without_eval(name: str, version: FileVersion) -> str:
+    """Return a suite's name by its file without the ending `.eval`, as later versions have it."""
+    return name.removesuffix(".eval") if version.is_later else name
+
+
+def _trials_setting(found: EvalFile) -> dict[str, Json]:
+    """Return how often the file asks to run each case, if it does."""
+    repeat = found.evaluate_options.repeat if found.evaluate_options else None
+    trials = repeat or (found.execution.trials if found.execution else None)
+    return {"trials": trials.count} if trials and trials.count > 1 else {}
+
+
+def _trials_lint(found: EvalFile, document: PositionedDocument) -> Iterator[Problem]:
+    if trials := _trials_setting(found).get("trials"):
+        at = ("evaluate_options", "repeat") if found.evaluate_options else ("execution", "trials")
+        what = f"The file runs each case {trials} times."
+        fix = f"Start runs with {trials} trials each; the form of a new run proposes them."
+        yield document.problem(at, what, fix=fix, id="format/trials", lint=True)
+
+
 def _read_defaults(
     context: EvalFileContext,
-) -> tuple[SuiteDefaults | None, Sequence[Json], Location, list[Problem]]:
-    """Return the defaults, the cases, their location and problems."""
+) -> tuple[SuiteDefaults | None, Sequence[Case], list[Problem]]:
+    """Return the defaults, the cases and problems."""
     document = context.document
     if isinstance(document.value, list):
-        return _read_dataset_defaults(context, document.value)
+        suite, problems = _read_dataset_defaults(context)
+        return suite, [(context, value, (index,)) for index, value in enumerate(document.value)], problems
     value = {key: item for key, item in document.value.items() if item is not None}
-    values = value.pop("evalcases", None)
-    found, problems = validate(EvalFile, value, document)
+    problems = list(_repeated_case_keys(value, document))
+    key = context.version.cases
+    values = value.pop(key, None)
+    cases: list[Case] = []
     if values is None or values == []:
-        what, fix = "The file has no eval cases.", "Add 'evalcases:' with one entry for each case."
+        what, fix = "The file has no eval cases.", f"Add '{key}:' with one entry for each case."
         problems.append(document.problem((), what, fix=fix, id="format/missing-field"))
+    elif isinstance(values, str) and context.version.is_later:
+        cases += cases_of_name(values, context, (key,), problems)
     elif not isinstance(values, list):
         what = f"The eval cases must be a list, not {kind(values)}."
         fix = "Write each case as a list item, after a dash."
-        problems.append(document.problem(("evalcases",), what, fix=fix, id="format/wrong-type"))
+        problems.append(document.problem((key,), what, fix=fix, id="format/wrong-type"))
+    elif context.version.is_later:
+        cases += expand_cases(values, context, (key,), problems)
+    else:
+        cases += [(context, each, (key, index)) for index, each in enumerate(values)]
     # The cases are read anyway, to report all problems at once.
-    cases = values if isinstance(values, list) else []
-    suite, more = _defaults_with_evaluators(context, found, value, document)
-    return suite, cases, ("evalcases",), [*problems, *more]
+    suite, found = _read_settings(context, value, document)
+    return suite, cases, [*problems, *found]
 
 
-def _defaults_with_evaluators(
-    context: EvalFileContext, found: EvalFile | None, value: Json, document: PositionedDocument
+def _repeated_case_keys(value: Mapping[str, Json], document: PositionedDocument) -> Iterator[Problem]:
+    used = [key for key in CASES_KEYS if key in value]
+    for key in used[1:]:
+        what = f"'{used[0]}' and '{key}' are the same key in different versions of AgentV."
+        yield document.problem((key,), what, fix="Keep one of them.", id="format/repeated-key")
+
+
+def _read_settings(
+    context: EvalFileContext, value: Mapping[str, Json], document: PositionedDocument
 ) -> tuple[SuiteDefaults, list[Problem]]:
-    """Return the defaults with the evaluators of a document, even an invalid one."""
-    execution = value.get("execution") if isinstance(value, dict) else None
-    listed = execution.get("evaluators") if isinstance(execution, dict) else None
-    reader = EvaluatorReader(replace(context, document=document))
-    evaluators = reader.read(listed if isinstance(listed, list) else (), ("execution", "evaluators"))
-    return SuiteDefaults(context, found or EvalFile(), evaluators), reader.problems
+    """Return the defaults of a document, even of an invalid one, with their evaluators."""
+    context = replace(context, document=document)
+    known, lints = without_later_keys(value, context.version, document, ())
+    given, spelled, problems = unify_keys(known, OF_LIST, document, ())
+    problems += lints
+    shared = given.pop("default_test", None)
+    if isinstance(execution := given.get("execution"), dict):
+        given["execution"], _, found = unify_keys(execution, OF_LIST, document, ("execution",))
+        problems += found
+    if context.version.is_later:
+        problems += environment_problems(given, context, ())
+    lists: list[tuple[Json, Location, PositionedDocument]] = [
+        (given.get("evaluators"), (spelled.get("evaluators", "evaluators"),), document),
+        ((given.get("execution") or {}).get("evaluators"), ("execution", "evaluators"), document),
+    ]
+    settings, found = validate(EvalFile, given, document, spelled=spelled)
+    problems += found
+    settings = settings or EvalFile()
+    if shared is not None:
+        default, listed = _read_default_test(shared, context, problems)
+        settings = settings.model_copy(update={"default_test": default})
+        lists.append(listed)
+    evaluators: list[BaseEvaluator] = []
+    for items, at, of in lists:
+        reader = EvaluatorReader(replace(context, document=of), problems)
+        texts = context.version.is_later or at[-1] != "evaluators"
+        evaluators += reader.read(items, at, texts_are_statements=texts) if isinstance(items, list) else ()
+    listed_prompts = given.get("prompts")
+    prompts = read_prompts(listed_prompts if isinstance(listed_prompts, list) else (), context, problems)
+    problems += _trials_lint(settings, document)
+    return SuiteDefaults(
+        context, settings, tuple(evaluators), tuple(prompts), tuple(_targets(settings))
+    ), problems
 
 
-def _read_dataset_defaults(
-    context: EvalFileContext, values: Sequence[Json]
-) -> tuple[SuiteDefaults | None, Sequence[Json], Location, list[Problem]]:
+def _read_default_test(
+    value: Json, context: EvalFileContext, problems: list[Problem]
+) -> tuple[DefaultTest, tuple[Json, Location, PositionedDocument]]:
+    """Return `default_test`, here or in the file that it names, and its assertions with their place."""
+    document = context.document
+    at: Location = ("default_test",)
+    if isinstance(value, str):
+        named = read_named(value, context, at, problems)
+        document, at, value = (named, (), named.value) if named else (document, at, {})
+    if not isinstance(value, dict):
+        what = f"'default_test' must be a mapping, not {kind(value)}."
+        problems.append(
+            document.problem(at, what, fix="Write 'vars:' and 'assert:' in it.", id="format/wrong-type")
+        )
+        value = {}
+    given, spelled, found = unify_keys(value, OF_LIST, document, at)
+    problems += found
+    default, found = validate(DefaultTest, given, document, at, spelled=spelled)
+    problems += found
+    key = spelled.get("evaluators", "evaluators")
+    return default or DefaultTest(), (given.get("evaluators"), (*at, key), document)
+
+
+def _targets(found: EvalFile) -> Iterator[TargetFile]:
+    """Return the file's targets, each once."""
+    execution = found.execution or Execution()
+    listed = found.providers or found.targets or execution.targets
+    if listed:
+        first: dict[str, TargetFile] = {}
+        for one in listed:
+            first.setdefault(one.target, one)
+        yield from (one for name, one in first.items() if name)
+    elif name := execution.target or found.target:
+        yield TargetFile(name=name)
+
+
+def _read_dataset_defaults(context: EvalFileContext) -> tuple[SuiteDefaults | None, list[Problem]]:
     path = sidecar(context.document.file)
     if path not in context.upload.files:
-        return SuiteDefaults(context, EvalFile()), values, (), []
+        return SuiteDefaults(context, EvalFile()), []
     try:
         beside = read_yaml(context.upload.files[path], path)
     except ScenarioFileError as error:
-        return None, (), (), list(error.problems)
-    found, problems = validate(EvalFile, beside.value, beside)
-    suite, more = _defaults_with_evaluators(context, found, beside.value, beside)
-    return suite, values, (), [*problems, *more]
+        return None, list(error.problems)
+    value = beside.value if isinstance(beside.value, dict) else {}
+    suite, problems = _read_settings(context, value, beside)
+    return replace(suite, context=context), problems
 
 
 def _repeated_ids(readings: Sequence[EvalCaseReading], document: PositionedDocument) -> list[Problem]:
@@ -144,7 +256,7 @@ def _bundle(context: EvalFileContext, evals: frozenset[str]) -> Fixture:
     Eval files are excluded because they contain the answers, as are targets, settings and environment files.
     """
     upload = context.upload
-    left_out = evals | {sidecar(path) for path in evals if path.endswith(".jsonl")}
+    left_out = evals | {sidecar(path) for path in evals if path.endswith(".jsonl")} | context.answers
     below = (context.folder, *context.used)
     return tuple(
         FixtureFile(path, content, executable=path in upload.executables)

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AliasChoices, BeforeValidator, Field
+from pydantic import AliasChoices, BeforeValidator, ConfigDict, Field
 
 from evaluators.model import Json
 from scenarios.formats.validation import Mirror
@@ -34,31 +34,116 @@ def _one_line(value: Json) -> Json:
 Command = Annotated[Text, BeforeValidator(_one_line)]
 
 
-_ASSERTIONS = dict.fromkeys(("assert", "assertions"), "Write 'evaluators:'.")
+class TrialsFile(Mirror):
+    """`execution.trials`, `evaluate_options.repeat`: how often each case runs."""
+
+    count: Annotated[int, Field(ge=1)] = 1
+    strategy: str | None = None
+
+
+def _trials(value: Json) -> Json:
+    """Read a number as the count of trials."""
+    return {"count": value} if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+Trials = Annotated[TrialsFile, BeforeValidator(_trials)]
+
+
+class TargetFile(Mirror):
+    """A target by name, in `execution.targets` and `providers`; its definition is in the targets file."""
+
+    model_config = ConfigDict(extra="ignore", strict=True, frozen=True)
+
+    unrunnable: ClassVar[Mapping[str, str]] = {"hooks": "Remove it."}
+
+    name: Text | None = None
+    label: Text | None = None
+    id: Text | None = None
+
+    @property
+    def target(self) -> str:
+        """The name of its target here; its `id` is another one."""
+        return self.label or self.name or self.id or ""
+
+
+def _target(value: Json) -> Json:
+    return {"name": value} if isinstance(value, str) else value
+
+
+Targets = list[Annotated[TargetFile, BeforeValidator(_target)]]
 
 
 class Execution(Mirror):
     """Execution settings of a suite or case; a case's fields override its suite's."""
 
-    decisive: ClassVar[Mapping[str, str]] = _ASSERTIONS
-
     target: str | None = None
+    targets: Targets | None = None
     evaluators: list[Any] | None = None
     threshold: Share | None = None
     expected_messages: Annotated[bool, BeforeValidator(_on_or_off)] | None = None
+    skip_defaults: bool = False
+    trials: Trials | None = None
+
+
+class EvaluateOptions(Mirror):
+    repeat: Trials | None = None
+
+
+_TESTBED = "evalhub runs agents in its own workspace: remove it, and prepare the agent in its target."
+_UNRUNNABLE: Mapping[str, str] = {
+    **dict.fromkeys(("environment", "workspace", "extensions", "hooks"), _TESTBED),
+    "preprocessors": "Remove it: answers are judged as they are.",
+    "options": "Remove it: answers are judged as they are.",
+}
+
+
+class DefaultTest(Mirror):
+    """`default_test`: what all tests share."""
+
+    unrunnable: ClassVar[Mapping[str, str]] = _UNRUNNABLE
+
+    vars: dict[str, Any] = Field(default_factory=dict)
+    evaluators: list[Any] | None = None
+    threshold: Share | None = None
+    metadata: Any = None
 
 
 class EvalFile(Mirror):
     """A file without its cases, or the sidecar of a JSONL dataset."""
 
-    decisive: ClassVar[Mapping[str, str]] = _ASSERTIONS
+    unrunnable: ClassVar[Mapping[str, str]] = {
+        **_UNRUNNABLE,
+        "env": "Set the variables in the target.",
+        "scenarios": "Write each combination as a test.",
+        "transform": "Remove it: answers are judged as they are.",
+    }
 
     schema_: str | None = Field(default=None, alias="$schema")
+    name: Text | None = None
+    suite: Text | None = None
     description: str | None = None
+    category: Any = None
+    version: Any = None
+    author: Any = None
+    tags: Any = None
+    license: Any = None
+    requires: Any = None
+    metadata: Any = None
+    governance: Any = None
     dataset: Text | None = None
     target: str | None = None
+    targets: Targets | None = None
+    providers: Targets | None = None
     evaluator: str | None = None
+    evaluators: list[Any] | None = None
     execution: Execution | None = None
+    threshold: Share | None = None
+    input: Any = None
+    input_files: list[Text] | None = None
+    prompts: list[Any] | None = None
+    default_test: DefaultTest | None = None
+    evaluate_options: EvaluateOptions | None = None
+    timeout_seconds: Seconds | None = None
 
 
 class ToolCall(Mirror):
@@ -76,17 +161,18 @@ class MessageFile(Mirror):
 class EvalCaseFile(Mirror):
     """One eval case."""
 
-    decisive: ClassVar[Mapping[str, str]] = {
-        **_ASSERTIONS,
-        "input": "AgentV 2.6 or later has it; write 'input_messages:'.",
-        "criteria": "Write 'expected_outcome:'.",
-        "expected_output": "Write 'expected_messages:'.",
+    unrunnable: ClassVar[Mapping[str, str]] = {
+        **_UNRUNNABLE,
+        **dict.fromkeys(
+            ("turns", "mode", "aggregation", "on_turn_failure", "window_size"),
+            "Write each turn as a case, with the messages before it.",
+        ),
+        **dict.fromkeys(("depends_on", "on_dependency_failure"), "Each case must stand alone."),
+        **dict.fromkeys(("provider", "provider_output"), "Choose the target in 'providers:' of the file."),
     }
 
     id: Key
-    expected_outcome: str | None = Field(
-        default=None, validation_alias=AliasChoices("expected_outcome", "outcome")
-    )
+    expected_outcome: str | None = None
     conversation_id: str | None = None
     note: str | None = None
     input_messages: Annotated[list[MessageFile], Field(min_length=1)]
@@ -95,6 +181,11 @@ class EvalCaseFile(Mirror):
     rubrics: list[Any] | None = None
     evaluators: list[Any] | None = None
     execution: Execution | None = None
+    threshold: Share | None = None
+    vars: dict[str, Any] = Field(default_factory=dict)
+    input_files: list[Text] | None = None
+    tags: Any = None
+    metadata: Any = None
 
 
 class RubricItemFile(Mirror):
@@ -103,8 +194,9 @@ class RubricItemFile(Mirror):
         "Split it into statements that are satisfied or not.",
     )
 
-    id: Text
-    description: Text
+    id: Text | None = None
+    description: Text = Field(validation_alias=AliasChoices("description", "outcome", "criteria"))
+    operator: Literal["correctness", "contradiction"] = "correctness"
     weight: Weight = 1.0
     required: bool = True
 
@@ -112,36 +204,57 @@ class RubricItemFile(Mirror):
 class EvaluatorFile(Mirror):
     """The fields of every evaluator."""
 
-    decisive: ClassVar[Mapping[str, str]] = {
-        **dict.fromkeys(
-            ("required", "min_score"), "Remove it; 'threshold' in 'execution' sets the passing score."
-        ),
-        "negate": "Remove it and write the opposite as a statement of a rubric.",
+    unrunnable: ClassVar[Mapping[str, str]] = {
+        "preprocessors": "Remove it: answers are judged as they are.",
+        "transform": "Remove it: answers are judged as they are.",
     }
 
     type: str
-    name: Key | None = None
+    name: Key | None = Field(default=None, validation_alias=AliasChoices("name", "metric"))
     weight: Weight = 1.0
+    negate: bool = False
+    required: bool | Annotated[float, Field(gt=0, le=1)] = False
+    min_score: Annotated[float, Field(gt=0, le=1)] | None = None
+
+
+Model = Annotated[
+    str | None, Field(default=None, validation_alias=AliasChoices("model", "target", "provider"))
+]
 
 
 class LlmJudgeFile(EvaluatorFile):
     prompt: Text | None = None
-    model: str | None = None
+    model: Model
     rubrics: list[Any] | None = None
     include_trace: bool = False
+    threshold: Annotated[float, Field(gt=0, le=1)] | None = None
+
+
+def _statements(value: Json) -> Json:
+    """Return a single statement as a list."""
+    return [value] if isinstance(value, str) else value
 
 
 class RubricJudgeFile(EvaluatorFile):
-    rubrics: Annotated[list[Any], Field(min_length=1)]
-    model: str | None = None
+    rubrics: Annotated[list[Any], Field(min_length=1), BeforeValidator(_statements)] = Field(
+        validation_alias=AliasChoices("rubrics", "criteria", "value")
+    )
+    model: Model
     include_trace: bool = False
+    threshold: Annotated[float, Field(gt=0, le=1)] | None = None
 
 
 class CodeJudgeFile(EvaluatorFile):
-    script: Command
+    unrunnable: ClassVar[Mapping[str, str]] = {
+        **EvaluatorFile.unrunnable,
+        "target": "Remove it: a script can't ask a model here.",
+    }
+
+    script: Command = Field(validation_alias=AliasChoices("script", "command"))
     cwd: str | None = None
     timeout_seconds: Seconds = 60.0
     network: bool = False
+    config: dict[str, Any] = Field(default_factory=dict)
 
 
 def _any_args(value: Json) -> Json:
@@ -176,10 +289,10 @@ class ExpectedToolFile(Mirror):
 
 
 class ToolTrajectoryFile(EvaluatorFile):
-    mode: Literal["any_order", "in_order", "exact"]
+    mode: Literal["any_order", "in_order", "exact", "subset", "superset"]
     minimums: dict[str, Count] | None = None
     expected: list[ExpectedToolFile] | None = None
-    args_match: Rule = Field(default="superset", validation_alias=AliasChoices("args_match", "argsMatch"))
+    args_match: Rule = Field(default=None, validation_alias=AliasChoices("args_match", "argsMatch"))
 
 
 class ExpectedMessagesFile(EvaluatorFile):
@@ -194,6 +307,11 @@ class CompositeFile(EvaluatorFile):
 class WeightedAverageFile(Mirror):
     type: str
     weights: dict[str, Weight] = Field(default_factory=dict)
+
+
+class PassedShareFile(Mirror):
+    type: str
+    threshold: Share
 
 
 class CodeAggregatorFile(Mirror):

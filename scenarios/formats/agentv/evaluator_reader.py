@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
-from pydantic import BaseModel
-
-from evaluators.grading.assertions.expected_messages import ExpectedMessages
-from evaluators.grading.assertions.tool_trajectory import ExpectedTool, ToolTrajectory
 from evaluators.grading.judges.checklist_judge import ChecklistJudge, RubricItem
 from evaluators.grading.judges.code_judge import CodeJudge
 from evaluators.grading.judges.llm_judge import LlmJudge
@@ -18,38 +14,95 @@ from evaluators.grading.scores.composite_evaluator import (
     CodeAggregator,
     CompositeEvaluator,
     LlmAggregator,
+    PassedShare,
     WeightedAverage,
 )
 from evaluators.grading.scores.weighted_score import NAME as RESERVED
 from evaluators.model import Json
-from scenarios.formats.agentv import eval_models
-from scenarios.formats.agentv.eval_file_context import EvalFileContext
+from scenarios.formats.agentv import assertion_models, eval_models
+from scenarios.formats.agentv.assertion_reader import AssertionReader, Item, Reader
+from scenarios.formats.agentv.file_versions import OF_LIST, unify_keys
+from scenarios.formats.agentv.included_files import read_include
 from scenarios.formats.agentv.judge_files import read_cwd, read_prompt, script_lints
 from scenarios.formats.positions import Location
-from scenarios.formats.problems import Problem
-from scenarios.formats.validation import did_you_mean, kind, validate
+from scenarios.formats.validation import did_you_mean, kind
 
-M = TypeVar("M", bound=BaseModel)
-
-ALIASES = {"code": "code_judge", "expected_tool_calls": "expected_messages"}
+INCLUDE_LEVELS = 3
+ALIASES = {
+    "code": "code_judge",
+    "code-judge": "code_judge",
+    "code-grader": "code_judge",
+    "script": "code_judge",
+    "llm-judge": "llm_judge",
+    "llm-grader": "llm_judge",
+    "rubrics": "rubric",
+    "llm-rubric": "rubric",
+    "expected-tool-calls": "expected-messages",
+}
+"""Names of kinds in other versions; `_` and `-` are the same."""
+_IN_KEBAB = {"tool_trajectory": "tool-trajectory", "expected_messages": "expected-messages"}
 
 
 @dataclass
-class EvaluatorReader:
-    """Reads evaluators and collects their problems."""
+class EvaluatorReader(AssertionReader):
+    """Reads lists of evaluators, and those that ask a model, run a script or combine others."""
 
-    context: EvalFileContext
-    problems: list[Problem] = field(default_factory=list)
+    included: tuple[str, ...] = ()
+    """The files that include each other down to this list."""
 
-    def read(self, items: Sequence[Json], at: Location) -> tuple[BaseEvaluator, ...]:
-        """Return the valid evaluators in order, each with a unique name."""
-        found = [(self._read_one(item, (*at, index)), index) for index, item in enumerate(items)]
-        right = [(one, index) for one, index in found if one is not None]
-        named = with_unique_names([one for one, _ in right])
-        for (before, index), after in zip(right, named, strict=True):
-            if before.label != after.label:
+    def read(
+        self, items: Sequence[Json], at: Location, *, texts_are_statements: bool = False
+    ) -> tuple[BaseEvaluator, ...]:
+        """Return the valid evaluators in order, each with a unique name.
+
+        A text is the type of an evaluator, or with `texts_are_statements` what a model checks.
+        """
+        found = list(self._read_each(items, at, texts_are_statements))
+        named = with_unique_names([one for one, _ in found])
+        for (before, index), after in zip(found, named, strict=True):
+            if before.label != after.label and not self.context.version.is_later:
                 self._add_rename_lint(before.label, after.label, (*at, index, "name"))
         return named
+
+    def _read_each(
+        self, items: Sequence[Json], at: Location, texts_are_statements: bool
+    ) -> Iterator[tuple[BaseEvaluator, int]]:
+        statements = [item for item in items if isinstance(item, str)] if texts_are_statements else []
+        for index, item in enumerate(items):
+            if statements and isinstance(item, str):
+                if item is statements[0] and (judge := self._of_statements(statements, at)):
+                    yield judge, index
+                    statements = []
+            elif texts_are_statements and isinstance(item, str):
+                continue
+            elif isinstance(item, dict) and set(item) == {"include"}:
+                yield from ((one, index) for one in self._included(item["include"], (*at, index)))
+            elif one := self._read_one(item, (*at, index)):
+                yield one, index
+
+    def _of_statements(self, statements: Sequence[str], at: Location) -> BaseEvaluator | None:
+        """Return one judge of all plain texts, with a weight of 1 for each."""
+        return self.rubric(statements, at, name="rubrics", weight=float(len(statements)))
+
+    def _included(self, name: Json, at: Location) -> tuple[BaseEvaluator, ...]:
+        """Return the evaluators of a file with assertions, or a template of `.agentv/templates`."""
+        document = read_include(name, self.context, at, self.problems)
+        if document is None:
+            return ()
+        if document.file in self.included or len(self.included) >= INCLUDE_LEVELS:
+            what = f"'{name}' includes itself, or the files are nested too deep."
+            fix = f"Nest files at most {INCLUDE_LEVELS} deep."
+            self.add_problem(at, what, fix, "format/nested-include")
+            return ()
+        value = document.value if isinstance(document.value, dict) else {}
+        key = next((each for each in ("assertions", "assert") if isinstance(value.get(each), list)), "")
+        inner = EvaluatorReader(
+            replace(self.context, document=document), self.problems, (*self.included, document.file)
+        )
+        if not key:
+            inner.add_problem((), "The file has no list 'assertions'.", "Add it.", "format/missing-field")
+            return ()
+        return inner.read(value[key], (key,), texts_are_statements=True)
 
     def rubric(self, items: Sequence[Json], at: Location, **given: Any) -> ChecklistJudge | None:
         """Return a rubric evaluator for a list of statements, None without a valid one."""
@@ -63,135 +116,165 @@ class EvaluatorReader:
             item = {"type": item}
         if not isinstance(item, dict):
             what = f"An evaluator must be a mapping with a 'type', not {kind(item)}."
-            self._add_problem(at, what, "Write '- type:' with its keys below.", "format/wrong-type")
+            self.add_problem(at, what, "Write '- type:' with its keys below.", "format/wrong-type")
             return None
-        name = item.get("type")
-        name = ALIASES.get(name, name) if isinstance(name, str) else name
         if "type" not in item:
-            self._add_problem(at, "The evaluator has no 'type'.", "Add 'type:'.", "format/missing-field")
-        elif not isinstance(name, str) or name not in self._readers:
-            fix = did_you_mean(str(name), self._readers) or f"Use one of {', '.join(self._readers)}."
-            what = f"Unknown evaluator '{name}'."
-            self._add_problem((*at, "type"), what, fix, "format/unknown-evaluator")
+            self.add_problem(at, "The evaluator has no 'type'.", "Add 'type:'.", "format/missing-field")
+            return None
+        given = {key: value for key, value in item.items() if value is not None}
+        name = given.get("type")
+        negated = isinstance(name, str) and name.startswith("not-") and self.context.version.has_matrix
+        if negated:
+            given = {**given, "negate": not given.get("negate", False)}
+            name = str(name).removeprefix("not-")
+        known = self._find_reader(name)
+        if known is None:
+            self._add_unknown(name, (*at, "type"))
+            return None
+        kind_name, reader = known
+        return reader({**given, "type": kind_name}, at)
+
+    def _find_reader(self, name: Json) -> tuple[str, Reader] | None:
+        """Return the name of a kind and its reader; None for an unknown one."""
+        if not isinstance(name, str):
+            return None
+        kebab = name.replace("_", "-")
+        found = ALIASES.get(kebab, kebab)
+        judges = self._judges
+        if found in judges:
+            return (name if self.context.version.is_later else found), judges[found]
+        return (found, self.assertions[found]) if found in self.assertions else None
+
+    def _add_unknown(self, name: Json, at: Location) -> None:
+        base = str(name).removeprefix("not-")
+        if base != name and self._find_reader(base):
+            fix = f"Write 'type: {base}' with 'negate: true'; 'not-' is of later versions."
         else:
-            given = {key: value for key, value in item.items() if value is not None}
-            return self._readers[name]({**given, "type": name}, at)
-        return None
+            known = (*self._judges, *_IN_KEBAB, *self.assertions)
+            fix = did_you_mean(str(name), known) or f"Use one of {', '.join(known)}."
+        self.add_problem(at, f"Unknown evaluator '{name}'.", fix, "format/unknown-evaluator")
 
     @property
-    def _readers(self) -> dict[str, Callable[[dict[str, Json], Location], BaseEvaluator | None]]:
-        """Return what reads each kind."""
+    def _judges(self) -> dict[str, Reader]:
+        """Return what reads each kind that is not an assertion."""
         return {
             "llm_judge": self._llm_judge,
             "rubric": self._rubric_judge,
             "code_judge": self._code_judge,
-            "tool_trajectory": self._tool_trajectory,
-            "expected_messages": self._expected_messages,
             "composite": self._composite,
+            "assert-set": self._assert_set,
+            "trajectory:goal-success": self._goal_success,
         }
-
-    def _valid(self, model: type[M], item: Mapping[str, Json], at: Location) -> M | None:
-        found, problems = validate(model, dict(item), self.context.document, at)
-        self.problems += problems
-        return found
-
-    def _add_problem(self, at: Location, what: str, fix: str, id: str, *, lint: bool = False) -> None:
-        self.problems.append(self.context.document.problem(at, what, fix=fix, id=id, lint=lint))
 
     def _add_rename_lint(self, before: str, after: str, at: Location) -> None:
         what = f"The name '{before}' is already used, so this evaluator is named '{after}'."
-        self._add_problem(at, what, "Give it a unique 'name'.", "format/duplicate-evaluator", lint=True)
+        self.add_problem(at, what, "Give it a unique 'name'.", "format/duplicate-evaluator", lint=True)
 
-    def _llm_judge(self, item: dict[str, Json], at: Location) -> BaseEvaluator | None:
-        found = self._valid(eval_models.LlmJudgeFile, item, at)
+    def _llm_judge(self, item: Item, at: Location) -> BaseEvaluator | None:
+        found = self.valid(eval_models.LlmJudgeFile, item, at)
         if found is None:
             return None
-        common = _common(found)
+        common = self._judge_fields(found)
         if found.rubrics:
-            more = {"model": found.model or "", "include_trace": found.include_trace}
-            return self.rubric(found.rubrics, (*at, "rubrics"), **common, **more)
+            return self.rubric(found.rubrics, (*at, "rubrics"), **common)
         text, path, problems = read_prompt(found.prompt, self.context, (*at, "prompt"))
         self.problems += problems
-        return LlmJudge(
-            **common,
-            prompt=text,
-            prompt_file=path,
-            model=found.model or "",
-            include_trace=found.include_trace,
+        return LlmJudge(**common, prompt=text, prompt_file=path)
+
+    def _rubric_judge(self, item: Item, at: Location) -> BaseEvaluator | None:
+        key = next((key for key in ("rubrics", "criteria", "value") if key in item), "rubrics")
+        if key == "rubrics" and "rubrics" not in item and "prompt" in item:
+            return self._llm_judge(item, at)
+        found = self.valid(eval_models.RubricJudgeFile, item, at)
+        return self.rubric(found.rubrics, (*at, key), **self._judge_fields(found)) if found else None
+
+    def _goal_success(self, item: Item, at: Location) -> BaseEvaluator | None:
+        value = item.get("value")
+        read = self.value(
+            assertion_models.GoalFile,
+            {**item, "value": {"goal": value} if isinstance(value, str) else value},
+            at,
         )
+        if read is None:
+            return None
+        own, wanted = read
+        statement = RubricItem(id="goal", description=f"The agent reached this goal: {wanted.goal}")
+        return ChecklistJudge(rubrics=(statement,), include_trace=True, **self.common(own, derived=own.type))
 
-    def _rubric_judge(self, item: dict[str, Json], at: Location) -> BaseEvaluator | None:
-        found = self._valid(eval_models.RubricJudgeFile, item, at)
+    def _judge_fields(self, found: eval_models.LlmJudgeFile | eval_models.RubricJudgeFile) -> dict[str, Any]:
+        common = self.common(found, derived=found.type)
+        if found.threshold is not None:
+            common.setdefault("min_score", found.threshold)
+        return {**common, "model": found.model or "", "include_trace": found.include_trace}
+
+    def _code_judge(self, item: Item, at: Location) -> BaseEvaluator | None:
+        found = self.valid(eval_models.CodeJudgeFile, item, at)
         if found is None:
             return None
-        more = {"model": found.model or "", "include_trace": found.include_trace}
-        return self.rubric(found.rubrics, (*at, "rubrics"), **_common(found), **more)
-
-    def _code_judge(self, item: dict[str, Json], at: Location) -> BaseEvaluator | None:
-        found = self._valid(eval_models.CodeJudgeFile, item, at)
-        if found is None:
-            return None
-        cwd = self._cwd(found.cwd, found.script, at, "script")
+        cwd = self._cwd(found.cwd, found.script, at, "command" if "command" in item else "script")
         return CodeJudge(
-            **_common(found),
+            **self.common(found, derived=found.type),
             script=found.script,
             cwd=cwd,
             timeout_seconds=found.timeout_seconds,
             network=found.network,
+            exit_code_decides=self.context.version.is_later,
+            config=found.config,
         )
 
-    def _tool_trajectory(self, item: dict[str, Json], at: Location) -> BaseEvaluator | None:
-        found = self._valid(eval_models.ToolTrajectoryFile, item, at)
+    def _composite(self, item: Item, at: Location) -> BaseEvaluator | None:
+        item, spelled, problems = unify_keys(item, OF_LIST, self.context.document, at)
+        self.problems += problems
+        found = self.valid(eval_models.CompositeFile, item, at, **spelled)
         if found is None:
             return None
-        needed = "minimums" if found.mode == "any_order" else "expected"
-        if getattr(found, needed) is None:
-            what = f"The mode '{found.mode}' needs the key '{needed}'."
-            self._add_problem(at, what, f"Add '{needed}:'.", "format/missing-field")
-            return None
-        return ToolTrajectory(
-            **_common(found),
-            mode=found.mode,
-            minimums=found.minimums or {},
-            expected=tuple(ExpectedTool(**step.model_dump()) for step in found.expected or ()),
-            args_match=found.args_match,
-        )
-
-    def _expected_messages(self, item: dict[str, Json], at: Location) -> BaseEvaluator | None:
-        found = self._valid(eval_models.ExpectedMessagesFile, item, at)
-        return ExpectedMessages(**_common(found)) if found else None
-
-    def _composite(self, item: dict[str, Json], at: Location) -> BaseEvaluator | None:
-        found = self._valid(eval_models.CompositeFile, item, at)
-        if found is None:
-            return None
-        members = self.read(found.evaluators, (*at, "evaluators"))
+        members = self._members(found.evaluators, (*at, spelled.get("evaluators", "evaluators")))
         aggregator = self._aggregator(found.aggregator, (*at, "aggregator"))
         if not members or aggregator is None:
             return None
         return CompositeEvaluator.model_validate(
-            {**_common(found), "evaluators": members, "aggregator": aggregator}
+            {**self.common(found, derived=found.type), "evaluators": members, "aggregator": aggregator}
         )
 
+    def _assert_set(self, item: Item, at: Location) -> BaseEvaluator | None:
+        threshold = item.pop("threshold", None)
+        if threshold is not None:
+            item.setdefault("min_score", threshold)
+        item, spelled, problems = unify_keys(item, OF_LIST, self.context.document, at)
+        self.problems += problems
+        found = self.valid(assertion_models.AssertSetFile, item, at, min_score="threshold", **spelled)
+        if found is None:
+            return None
+        members = self._members(found.evaluators, (*at, spelled.get("evaluators", "evaluators")))
+        common = self.common(found, derived=found.type)
+        return CompositeEvaluator.model_validate({**common, "evaluators": members}) if members else None
+
+    def _members(self, items: Sequence[Json], at: Location) -> tuple[BaseEvaluator, ...]:
+        return self.read(items, at, texts_are_statements=self.context.version.is_later)
+
     def _aggregator(
-        self, item: dict[str, Json] | None, at: Location
-    ) -> WeightedAverage | CodeAggregator | LlmAggregator | None:
+        self, item: Item | None, at: Location
+    ) -> WeightedAverage | PassedShare | CodeAggregator | LlmAggregator | None:
         item = item or {"type": "weighted_average"}
-        match item.get("type"):
+        name = str(item.get("type")).replace("-", "_").replace("grader", "judge")
+        match name:
             case "weighted_average":
-                average = self._valid(eval_models.WeightedAverageFile, item, at)
+                average = self.valid(eval_models.WeightedAverageFile, item, at)
                 return WeightedAverage(weights=average.weights) if average else None
+            case "threshold":
+                share = self.valid(eval_models.PassedShareFile, item, at)
+                return PassedShare(threshold=share.threshold) if share else None
             case "code_judge":
                 return self._code_aggregator(item, at)
             case "llm_judge":
                 return self._llm_aggregator(item, at)
         what = f"Unknown aggregator '{item.get('type')}'."
-        fix = "Use one of weighted_average, code_judge, llm_judge."
-        self._add_problem((*at, "type"), what, fix, "format/unknown-aggregator")
+        fix = "Use one of weighted_average, threshold, code_judge, llm_judge."
+        self.add_problem((*at, "type"), what, fix, "format/unknown-aggregator")
         return None
 
     def _code_aggregator(self, item: dict[str, Json], at: Location) -> CodeAggregator | None:
-        found = self._valid(eval_models.CodeAggregatorFile, item, at)
+        found = self.valid(eval_models.CodeAggregatorFile, item, at)
         if found is None:
             return None
         cwd = self._cwd(found.cwd, found.path, at, "path")
@@ -200,7 +283,7 @@ class EvaluatorReader:
         )
 
     def _llm_aggregator(self, item: dict[str, Json], at: Location) -> LlmAggregator | None:
-        found = self._valid(eval_models.LlmAggregatorFile, item, at)
+        found = self.valid(eval_models.LlmAggregatorFile, item, at)
         if found is None:
             return None
         text, path, problems = read_prompt(found.prompt, self.context, (*at, "prompt"), needs_answer=False)
@@ -219,26 +302,34 @@ class EvaluatorReader:
             return RubricItem(id=f"rubric-{index + 1}", description=item.strip())
         if not isinstance(item, dict):
             what = f"A rubric must be text or a mapping, not {kind(item)}."
-            self._add_problem(
+            self.add_problem(
                 at, what, "Write the statement, or 'id:' and 'description:'.", "format/wrong-type"
             )
             return None
         given = {key: value for key, value in item.items() if value is not None}
-        found = self._valid(eval_models.RubricItemFile, given, at)
-        return RubricItem(**found.model_dump()) if found else None
+        found = self.valid(eval_models.RubricItemFile, given, at)
+        if found is None:
+            return None
+        text = (
+            found.description
+            if found.operator == "correctness"
+            else f"It does not contradict: {found.description}"
+        )
+        return RubricItem(
+            id=found.id or f"rubric-{index + 1}",
+            description=text,
+            weight=found.weight,
+            required=found.required,
+        )
 
     def _check_ids(self, items: Sequence[RubricItem], at: Location) -> None:
         ids = [item.id for item in items]
         for repeated in sorted({id for id in ids if ids.count(id) > 1}):
             what = f"Duplicate rubric '{repeated}'."
-            self._add_problem(at, what, "Give each rubric a unique id.", "format/duplicate-criterion")
+            self.add_problem(at, what, "Give each rubric a unique id.", "format/duplicate-criterion")
         if items and not any(item.weight for item in items):
             fix = "Give at least one rubric a weight."
-            self._add_problem(at, "All rubrics have weight 0.", fix, "format/no-weight")
-
-
-def _common(found: eval_models.EvaluatorFile) -> dict[str, Any]:
-    return {"name": found.name or "", "weight": found.weight}
+            self.add_problem(at, "All rubrics have weight 0.", fix, "format/no-weight")
 
 
 def with_unique_names(evaluators: Sequence[BaseEvaluator]) -> tuple[BaseEvaluator, ...]:

@@ -12,6 +12,7 @@ from scenarios.formats.agentv.messages import file_text
 from scenarios.formats.positions import Location
 from scenarios.formats.problems import Problem
 
+FILE_PREFIX = "file://"
 _FILE_NAME = re.compile(r"[^\s{}]+\.(?:md|txt|prompt|jinja|j2|tmpl)")
 _SCRIPT = re.compile(r"[\w./-]+\.(?:py|js|mjs|cjs|ts|sh|rb|pl)")
 
@@ -22,9 +23,11 @@ def read_prompt(
     """Return a judge's template and its file: the text of the named file, or the value itself."""
     if value is None:
         return "", "", []
+    named = value.startswith(FILE_PREFIX)
+    value = value.removeprefix(FILE_PREFIX)
     path = context.find_file(value) if len(value) < 500 and "\n" not in value else None
     if path is None:
-        if _FILE_NAME.fullmatch(value.strip()):
+        if named or _FILE_NAME.fullmatch(value.strip()):
             return "", "", [context.missing(at, value)]
         return value, "", _without_answer(value, context, at) if needs_answer else []
     context.used.add(path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -77,6 +78,8 @@ def _content(
 ) -> tuple[Json, list[MessageSegment], list[Problem]]:
     if value is None or isinstance(value, str):
         return value, [MessageSegment(value.strip())] if value and value.strip() else [], []
+    if _is_data(value):
+        return value, [MessageSegment(json.dumps(value, indent=2, ensure_ascii=False))], []
     if not isinstance(value, list):
         what = f"The content of a message must be text or a list of parts, not {kind(value)}."
         fix = "Write the text, or parts such as '- type: text' with 'value:'."
@@ -90,6 +93,17 @@ def _content(
         segments += [segment] if segment else []
         problems += found
     return parts, segments, problems
+
+
+def _is_data(value: Json) -> bool:
+    """Return whether a content is structured data, which is shown as JSON, and not a list of parts."""
+    if isinstance(value, dict):
+        return bool(value)
+    return (
+        isinstance(value, list)
+        and bool(value)
+        and all(isinstance(one, dict) and "type" not in one for one in value)
+    )
 
 
 def _part(

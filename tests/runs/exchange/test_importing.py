@@ -388,11 +388,6 @@ def test_promptfoo_output_becomes_a_run_for_each_provider() -> None:
         ),
         ("one.xml", "<promptfoo>\n  <evalId>e</evalId>", "promptfoo's XML"),
         ("one.csv", "Description,name,[plain] Greet {{name}},Status,Score\n", "promptfoo's CSV"),
-        (
-            "index.jsonl",
-            '{"timestamp":"t","test_id":"a","suite":"one","score":1}\n',
-            "results of AgentV 2.6 or later",
-        ),
         ("log.json", '{"version": 2, "eval": {}, "plan": {}, "samples": []}', "a log of Inspect"),
         ("benchmark.json", '{"metadata": {}, "run_summary": {}}', "a benchmark.json of Agent Skills"),
         (

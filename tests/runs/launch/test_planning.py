@@ -87,6 +87,16 @@ def test_a_matrix_selects_the_targets_of_each_scenario(project):
     assert found == {("local", "m1"): ["a", "b"], ("local", "m2"): ["a"], ("other", ""): ["b"]}
 
 
+def test_a_target_of_a_matrix_is_found_by_its_other_name(project):
+    version = suite_of(
+        project, a={"matrix": [{"target": "Local", "id": "local"}, {"target": "local", "id": "x"}]}
+    )
+    assert {run.target.name for run in plan(project, Request([version]))} == {"local"}
+    version = suite_of(project, a={"matrix": [{"target": "Nowhere", "id": "gone"}]})
+    with pytest.raises(UnknownTarget, match="called 'Nowhere'"):
+        plan(project, Request([version]))
+
+
 def test_targets_that_are_asked_for_win_over_the_matrix(project):
     version = suite_of(project, a={"matrix": [{"target": "nowhere", "models": []}]})
     (run,) = plan(project, Request([version], targets=["local"]))

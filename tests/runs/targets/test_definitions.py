@@ -387,3 +387,18 @@ def test_retry_fields_are_read_in_each_spelling(prefix, spelled):
 def test_the_most_trials_at_once_have_another_name(name):
     assert target(provider="mock", **{name: 2}).workers == 2
     assert target(provider="mock", workers=7, **{name: 2}).workers == 2
+
+
+@pytest.mark.parametrize(
+    ("head", "name"),
+    [("label: mine\n    id: other", "mine"), ("id: other", "other"), ("name: own\n    label: mine", "own")],
+)
+def test_targets_of_later_agentv_versions_are_named_by_label_or_id(head, name):
+    text = f"targets:\n  - {head}\n    provider: cli\n    runtime: host\n    config: {{command: 'run {{PROMPT}}', timeout_seconds: 3}}\n"
+    (found,) = read_targets(text.encode(), "targets.yaml")
+    assert (found.name, found.fields) == (name, {"command_template": "run {PROMPT}", "timeout_seconds": 3})
+
+
+def test_another_runtime_of_a_command_is_refused():
+    text = "targets:\n  - {name: a, provider: cli, runtime: docker, command: 'run {PROMPT}'}\n"
+    assert [problem.what for problem in problems(text)] == ["A cli target has no field 'runtime'."]

@@ -64,9 +64,15 @@ def test_a_lone_empty_file_is_refused():
 @pytest.mark.parametrize(
     ("text", "what"),
     [
-        ("tests:\n- {id: a, input: hi, criteria: c}\n", "an eval file of AgentV 2.6 or later (`tests`)"),
-        ("eval_cases:\n- {id: a, input: hi}\n", "an eval file of AgentV 2.6 or later (`tests`)"),
         ("prompts: [p]\nproviders: [x]\ntests: [{vars: {a: b}}]\n", "a promptfoo configuration"),
+        ("prompts: [p]\nproviders: [x]\ntests: file://cases.csv\n", "a promptfoo configuration"),
+        ("prompts: ['{{ a | upper }}']\ntests: [{id: b, vars: {a: b}}]\n", "a promptfoo configuration"),
+        ("tests: [{id: b, assert: [{type: javascript, value: x}]}]\n", "a promptfoo configuration"),
+        ("defaultTest: {}\ntests: [{id: b, input: x, criteria: c}]\n", "a promptfoo configuration"),
+        (
+            "evaluateOptions: {repeat: 2}\ntests: [{id: b, input: x, criteria: c}]\n",
+            "a promptfoo configuration",
+        ),
         ('{"sessionId": "s", "projectHash": "p", "startTime": "t"}\n', "a Gemini CLI session"),
     ],
 )
@@ -83,8 +89,3 @@ def test_a_refusal_names_what_was_recognised(text, what):
 def test_a_file_that_belongs_beside_a_suite_says_so(text, what):
     (problem,) = refused(**{"a.yaml": text.encode()})
     assert problem.what == f"This is {what}, no scenario."
-
-
-def test_a_case_of_later_versions_says_what_to_write():
-    text = "evalcases:\n- id: a\n  input: hi\n  expected_outcome: x\n"
-    assert any("write 'input_messages:'" in problem.fix for problem in refused(**{"a.yaml": text.encode()}))

@@ -319,3 +319,10 @@ def test_a_mistake_under_more_is_shown_there(signed_in, version, field, text, se
     assert response.status_code == 422
     assert sentence in response.context["form"].errors[field][0]
     assert not Run.objects.exists()
+
+
+def test_the_form_proposes_the_trials_that_a_suite_asks_for(signed_in, version):
+    assert parse(signed_in().get(ADDRESS)).field("Trials each").value == "1"
+    version.config = {**version.config, "trials": 3}
+    version.save()
+    assert parse(signed_in().get(ADDRESS)).field("Trials each").value == "3"

@@ -8,14 +8,14 @@ from functools import partial
 
 import pytest
 
-from evaluators.model import CompletionError, CompletionRequest
+from evaluators.model import CompletionError, CompletionRequest, Usage
 from evaluators.transcripts import parse
 from evaluators.transcripts.agent_streams import is_agent_stream
 from evaluators.transcripts.latest import LatestCalls
 from evaluators.transcripts.traces import as_trace
 from runs.errors import ProviderError
 from runs.sandbox.sandbox import Level
-from runs.targets.agents.cli_answer import read_answer
+from runs.targets.agents.cli_answer import CliAnswer, read_answer
 from runs.targets.agents.cli_judge import complete_through_command
 from runs.targets.agents.command_template import TemplateValues, render
 from runs.targets.agents.known_programs import how_to_read
@@ -122,7 +122,7 @@ def test_a_trace_without_a_call_is_a_trace(tmp_path):
     "trace", [[], [{"type": "nonsense"}, 3, {"type": ["tool_call"]}], {"type": "error"}, None]
 )
 def test_a_trace_without_any_known_event_is_none(trace):
-    assert read_answer(json.dumps({"text": "42", "trace": trace})) == ("42", None)
+    assert read_answer(json.dumps({"text": "42", "trace": trace})) == CliAnswer("42")
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,22 @@ def test_a_trace_without_any_known_event_is_none(trace):
     [(' \r\n{"text": "42"}', "42"), ('{"text": [1]}', "[1]"), ("{no JSON}", "{no JSON}"), ('["42"]', '["42"]'), ("", "")],
 )  # fmt: skip
 def test_only_an_object_with_a_text_is_more_than_its_words(text, answer):
-    assert read_answer(text) == (answer, None)
+    assert read_answer(text) == CliAnswer(answer)
+
+
+def test_messages_of_agentv_are_answer_trace_and_figures():
+    calls = [{"tool": "search", "input": {"q": "x"}, "output": "3", "duration_ms": 40}]
+    messages = [{"role": "assistant", "content": "done", "tool_calls": calls}]
+    figures = {"token_usage": {"input": 100, "output": 20, "cached": 40}, "cost_usd": 0.02}
+    found = read_answer(json.dumps({"output": messages, **figures}))
+    assert (found.text, found.cost_usd, found.usage) == ("done", 0.02, Usage(100, 20, cache_read=40))
+    assert [(event["type"], event.get("name")) for event in found.trace] == [
+        ("tool_call", "search"),
+        ("tool_result", "search"),
+        ("message", None),
+    ]
+    assert read_answer(json.dumps({"output_messages": messages})).trace == found.trace
+    assert read_answer(json.dumps({"output": "plain"})) == CliAnswer('{"output": "plain"}')
 
 
 def test_an_agent_that_fails_in_a_workspace_is_not_an_error(tmp_path):

@@ -1,0 +1,169 @@
+"""AgentV's checks of single tool calls: used or not, with which arguments, how many steps, which skill."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from evaluators.grading.assertions.tool_trajectory import NO_TRACE, call_arguments
+from evaluators.grading.evaluator import BaseEvaluator, Case, EvaluatorResult
+from evaluators.grading.evidence import Evidence
+from evaluators.json_values import equal
+from evaluators.model import Event, Json
+from evaluators.tool_use.calls import Call, calls
+from evaluators.transcripts.traces import calls_of_trace, has_trace
+
+Count = Annotated[int, Field(ge=0)]
+Names = Annotated[tuple[str, ...], Field(min_length=1)]
+
+
+class ToolUsed(BaseEvaluator):
+    """How often each tool was called; names may contain `*` and `?`."""
+
+    type: Literal["trajectory:tool-used"] = "trajectory:tool-used"
+    tools: Names
+    minimum: Count = 1
+    maximum: Count | None = None
+
+    def find(self, case: Case, evidence: Evidence) -> EvaluatorResult:
+        if not has_trace(evidence.transcript):
+            return _without_trace(negated=self.negate)
+        called = [event.name or "" for event in calls_of_trace(evidence.transcript.events)]
+        counts = {tool: sum(fnmatchcase(name, tool) for name in called) for tool in self.tools}
+        return _pass_or_fail({f"calls of {tool}": count for tool, count in counts.items()}, self)
+
+
+class StepCount(BaseEvaluator):
+    """How many steps of one kind a trial has."""
+
+    type: Literal["trajectory:step-count"] = "trajectory:step-count"
+    step: Literal["tool", "command", "message"] = "tool"
+    pattern: str = ""
+    """The steps whose tool name, command or text match, with `*` and `?`; empty for all."""
+    minimum: Count = 0
+    maximum: Count | None = None
+
+    def find(self, case: Case, evidence: Evidence) -> EvaluatorResult:
+        if not has_trace(evidence.transcript):
+            return _without_trace(negated=self.negate)
+        texts = [
+            text for event in evidence.transcript.events if (text := _step_text(event, self.step)) is not None
+        ]
+        count = sum(not self.pattern or fnmatchcase(text, self.pattern) for text in texts)
+        return _pass_or_fail({f"{self.step} steps": count}, self)
+
+
+class ToolArguments(BaseEvaluator):
+    """Whether a tool was called with arguments."""
+
+    type: Literal["trajectory:tool-args-match"] = "trajectory:tool-args-match"
+    tool: str = Field(min_length=1)
+    args: dict[str, Json]
+    mode: Literal["partial", "exact"] = "partial"
+    """Partial compares the given keys, at any depth."""
+    ignore: tuple[str, ...] = ()
+    """Arguments of a call that `exact` doesn't compare."""
+
+    def find(self, case: Case, evidence: Evidence) -> EvaluatorResult:
+        if not has_trace(evidence.transcript):
+            return _without_trace(negated=self.negate)
+        called = [
+            event
+            for event in calls_of_trace(evidence.transcript.events)
+            if fnmatchcase(event.name or "", self.tool)
+        ]
+        wanted = f"{self.tool} with {_short(self.args)}"
+        if any(self._fits(call_arguments(event)) for event in called):
+            return EvaluatorResult(1.0, hits=(f"Called {wanted}",))
+        actual = "; ".join(_short(call_arguments(event)) for event in called[:3]) or "no call"
+        return EvaluatorResult(0.0, misses=(f"Expected {wanted}, got {actual}",))
+
+    def _fits(self, actual: Json) -> bool:
+        if self.mode == "partial":
+            return _includes(actual, self.args)
+        kept = (
+            {key: item for key, item in actual.items() if key not in self.ignore}
+            if isinstance(actual, dict)
+            else actual
+        )
+        return equal(self.args, kept)
+
+
+class SkillTrigger(BaseEvaluator):
+    """Whether the agent used a skill: by the tool `Skill`, or by reading a file of it."""
+
+    type: Literal["skill-trigger"] = "skill-trigger"
+    skill: str = Field(min_length=1)
+    should_trigger: bool = True
+
+    def find(self, case: Case, evidence: Evidence) -> EvaluatorResult:
+        if not has_trace(evidence.transcript):
+            return _without_trace(negated=self.negate)
+        used = next((text for call in calls(evidence.transcript.events) if (text := self._use(call))), "")
+        sentence = used or f"The skill {self.skill} was not used"
+        if bool(used) is self.should_trigger:
+            return EvaluatorResult(1.0, hits=(sentence,))
+        return EvaluatorResult(0.0, misses=(sentence,))
+
+    def _use(self, call: Call) -> str:
+        """Return how a call used the skill; empty if it didn't."""
+        name, given = (call.event.name or "").lower(), call_arguments(call.event)
+        given = given if isinstance(given, dict) else {}
+        folder = f"skills/{self.skill}/"
+        if name == "skill":
+            return (
+                f"The tool Skill got {given.get('skill')}"
+                if self.skill in str(given.get("skill", ""))
+                else ""
+            )
+        path = str(given.get("file_path") or given.get("path") or "")
+        if name == "read" and folder in path:
+            return f"Read {path}"
+        output = call.event.output if call.event.output is not None else call.result and call.result.output
+        text = output if isinstance(output, str) else json.dumps(output, ensure_ascii=False)
+        return f"The output of {call.event.name} names {folder}" if folder in text else ""
+
+
+def _without_trace(*, negated: bool) -> EvaluatorResult:
+    """Return that nothing is known: score 0, also for a negated check."""
+    return EvaluatorResult(
+        float(negated), misses=() if negated else (NO_TRACE,), hits=(NO_TRACE,) if negated else ()
+    )
+
+
+def _pass_or_fail(counts: Mapping[str, int], limits: ToolUsed | StepCount) -> EvaluatorResult:
+    bounds = f"at least {limits.minimum}" + (
+        f", at most {limits.maximum}" if limits.maximum is not None else ""
+    )
+    hits: list[str] = []
+    misses: list[str] = []
+    for what, count in counts.items():
+        met = limits.minimum <= count and (limits.maximum is None or count <= limits.maximum)
+        (hits if met else misses).append(f"{count} {what} ({bounds})")
+    return EvaluatorResult(float(not misses), tuple(hits), tuple(misses))
+
+
+def _step_text(event: Event, step: str) -> str | None:
+    """Return the text of a step of this kind; None for other events."""
+    if step == "message":
+        return event.text or "" if event.type == "message" and event.role != "user" else None
+    if event.type != "tool_call":
+        return None
+    return event.command if step == "command" else event.name or ""
+
+
+def _includes(actual: Json, wanted: Json) -> bool:
+    if isinstance(wanted, Mapping):
+        return isinstance(actual, Mapping) and all(
+            key in actual and _includes(actual[key], item) for key, item in wanted.items()
+        )
+    return equal(wanted, actual)
+
+
+def _short(value: Json) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 200 else f"{text[:200]}…"

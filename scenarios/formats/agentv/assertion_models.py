@@ -1,0 +1,138 @@
+"""The models of the assertions in eval files of AgentV 2 and later."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import BeforeValidator, Field
+
+from evaluators.model import Json
+from scenarios.formats.agentv.eval_models import Count, EvaluatorFile, Share, Text, Weight
+from scenarios.formats.validation import Mirror
+
+Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+def _listed(value: Json) -> Json:
+    """Return a single value as a list."""
+    return [value] if isinstance(value, str | dict) else value
+
+
+Texts = Annotated[list[Text], Field(min_length=1), BeforeValidator(_listed)]
+
+
+class TextFile(EvaluatorFile):
+    """`contains`, `equals` and their like."""
+
+    value: Text
+
+
+class TextsFile(EvaluatorFile):
+    """`contains-any`, `icontains-all` and their like."""
+
+    value: Texts
+
+
+class RegexFile(EvaluatorFile):
+    value: Text
+    flags: Annotated[str, Field(pattern=r"^[gimsu]*$")] = ""
+
+
+class JsonFile(EvaluatorFile):
+    value: dict[str, Any] | None = None
+
+
+class LatencyFile(EvaluatorFile):
+    threshold: Amount
+
+
+class CostFile(EvaluatorFile):
+    budget: Amount | None = None
+    threshold: Amount | None = None
+
+
+class TokenUsageFile(EvaluatorFile):
+    max_total: Amount | None = None
+    max_input: Amount | None = None
+    max_output: Amount | None = None
+
+
+class ExecutionMetricsFile(EvaluatorFile):
+    max_tool_calls: Amount | None = None
+    max_llm_calls: Amount | None = None
+    max_tokens: Amount | None = None
+    max_cost_usd: Amount | None = None
+    max_duration_ms: Amount | None = None
+    target_exploration_ratio: Share | None = None
+    exploration_tolerance: Amount = 0.2
+
+
+class FieldFile(Mirror):
+    path: Text
+    match: Literal["exact", "numeric_tolerance", "date"]
+    required: bool = True
+    weight: Weight = 1.0
+    tolerance: Amount = 0.0
+    relative: bool = False
+    formats: list[Text] = Field(default_factory=list)
+
+
+class FieldAccuracyFile(EvaluatorFile):
+    fields: Annotated[list[FieldFile], Field(min_length=1)]
+    aggregation: Literal["weighted_average", "all_or_nothing"] = "weighted_average"
+
+
+class SkillTriggerFile(EvaluatorFile):
+    skill: Text
+    should_trigger: bool = True
+
+
+class SkillUsedFile(EvaluatorFile):
+    value: Text
+
+
+class ToolCountFile(Mirror):
+    """The value of `trajectory:tool-used`."""
+
+    name: Text | None = None
+    pattern: Text | None = None
+    min: Count | None = None
+    max: Count | None = None
+
+
+class ToolSequenceFile(Mirror):
+    mode: Literal["in_order", "exact"] = "in_order"
+    steps: Annotated[list[Text], Field(min_length=1)]
+
+
+class ToolArgumentsFile(Mirror):
+    unrunnable: ClassVar[Mapping[str, str]] = {"defaults": "Write these arguments in 'ignore:'."}
+
+    name: Text
+    args: dict[str, Any]
+    mode: Literal["partial", "exact"] = "partial"
+    ignore: list[Text] = Field(default_factory=list)
+
+
+class StepCountFile(Mirror):
+    type: Literal["tool", "command", "message"] = "tool"
+    pattern: Text | None = None
+    min: Count = 0
+    max: Count | None = None
+
+
+class GoalFile(Mirror):
+    goal: Text
+
+
+class ValueFile(EvaluatorFile):
+    """An assertion whose `value` has a model of its own."""
+
+    value: Any
+
+
+class AssertSetFile(EvaluatorFile):
+    unrunnable: ClassVar[Mapping[str, str]] = {"config": "Write the settings in each assertion."}
+
+    evaluators: Annotated[list[Any], Field(min_length=1)]

@@ -1,0 +1,282 @@
+"""Read AgentV's deterministic assertions, with a line for every problem."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from evalhub.lib.limits import LONGEST_NAME
+from evaluators.grading.assertions.answer_checks import AnswerJson, AnswerPattern, AnswerText
+from evaluators.grading.assertions.expected_messages import ExpectedMessages
+from evaluators.grading.assertions.field_accuracy import FieldAccuracy, FieldCheck
+from evaluators.grading.assertions.resource_limits import CostLimit, ExecutionLimits, LatencyLimit, TokenLimit
+from evaluators.grading.assertions.tool_checks import SkillTrigger, StepCount, ToolArguments, ToolUsed
+from evaluators.grading.assertions.tool_trajectory import ExpectedTool, ToolTrajectory
+from evaluators.grading.scores import BaseEvaluator
+from evaluators.model import Json
+from scenarios.formats.agentv import assertion_models, eval_models
+from scenarios.formats.agentv.eval_file_context import EvalFileContext
+from scenarios.formats.positions import Location
+from scenarios.formats.problems import Problem
+from scenarios.formats.validation import validate
+
+M = TypeVar("M", bound=BaseModel)
+E = TypeVar("E", bound=BaseEvaluator)
+Item = dict[str, Json]
+Reader = Callable[[Item, Location], BaseEvaluator | None]
+
+_TEXT = ("contains", "icontains", "starts-with", "ends-with", "equals")
+_TEXTS = ("contains-any", "contains-all", "icontains-any", "icontains-all")
+
+
+@dataclass
+class AssertionReader:
+    """Reads single assertions and collects their problems."""
+
+    context: EvalFileContext
+    problems: list[Problem] = field(default_factory=list)
+
+    @property
+    def assertions(self) -> Mapping[str, Reader]:
+        """What reads each kind."""
+        return {
+            **dict.fromkeys(_TEXT, self._text),
+            **dict.fromkeys(_TEXTS, self._texts),
+            "regex": self._regex,
+            "is-json": self._json,
+            "json-schema": self._json,
+            "field-accuracy": self._field_accuracy,
+            "latency": self._latency,
+            "cost": self._cost,
+            "token-usage": self._token_usage,
+            "execution-metrics": self._execution_metrics,
+            "tool-trajectory": self._tool_trajectory,
+            "expected-messages": self._expected_messages,
+            "skill-trigger": self._skill_trigger,
+            "skill-used": self._skill_used,
+            "trajectory:tool-used": self._tool_used,
+            "trajectory:tool-sequence": self._tool_sequence,
+            "trajectory:tool-args-match": self._tool_arguments,
+            "trajectory:step-count": self._step_count,
+        }
+
+    def valid(self, model: type[M], item: Mapping[str, Json], at: Location, **spelled: str) -> M | None:
+        """Return the model of an item, None if it is wrong; its problems are collected."""
+        found, problems = validate(model, dict(item), self.context.document, at, spelled=spelled)
+        self.problems += problems
+        return found
+
+    def add_problem(self, at: Location, what: str, fix: str, id: str, *, lint: bool = False) -> None:
+        self.problems.append(self.context.document.problem(at, what, fix=fix, id=id, lint=lint))
+
+    def common(self, found: eval_models.EvaluatorFile, *, derived: str = "") -> dict[str, Any]:
+        """Return the fields of every evaluator; `derived` is the name that later versions give one without."""
+        name = found.name or (derived[:LONGEST_NAME] if self.context.version.is_later else "")
+        least = found.min_score
+        if not isinstance(found.required, bool):
+            least = least or found.required
+        own = {"negate": found.negate, "required": bool(found.required), "min_score": least}
+        return {"name": name, "weight": found.weight, **{key: value for key, value in own.items() if value}}
+
+    def build(self, kind: type[E], at: Location, **fields: Any) -> E | None:
+        """Return an evaluator, None with a problem if its values don't fit together."""
+        try:
+            return kind.model_validate(fields)
+        except ValidationError as error:
+            first = error.errors()[0]
+            reason = str(first.get("ctx", {}).get("error", first["msg"])).rstrip(".")
+            place = at if kind is AnswerPattern else (*at, *first["loc"])
+            self.add_problem(place, f"{reason}.", "Fix the value.", "format/wrong-value")
+            return None
+
+    def _text(self, item: Item, at: Location) -> BaseEvaluator | None:
+        found = self.valid(assertion_models.TextFile, item, at)
+        if found is None:
+            return None
+        common = self.common(found, derived=f"{found.type}-{found.value}")
+        return self.build(AnswerText, at, type=found.type, value=(found.value,), **common)
+
+    def _texts(self, item: Item, at: Location) -> BaseEvaluator | None:
+        found = self.valid(assertion_models.TextsFile, item, at)
+        if found is None:
+            return None
+        common = self.common(found, derived=f"{found.type}-{len(found.value)}")
+        return self.build(AnswerText, at, type=found.type, value=tuple(found.value), **common)
+
+    def _regex(self, item: Item, at: Location) -> BaseEvaluator | None:
+        found = self.valid(assertion_models.RegexFile, item, at)
+        if found is None:
+            return None
+        common = self.common(found, derived=f"regex-{found.value[:30]}")
+        return self.build(AnswerPattern, (*at, "value"), value=found.value, flags=found.flags, **common)
+
+    def _json(self, item: Item, at: Location) -> BaseEvaluator | None:
+        found = self.valid(assertion_models.JsonFile, item, at)
+        if found is None:
+            return None
+        if found.value is None and found.type == "json-schema":
+            self.add_problem(at, "The key 'value' is missing.", "Add the schema.", "format/missing-field")
+            return None
+        common = self.common(found, derived=found.type)
+        return self.build(AnswerJson, at, type=found.type, value=found.value, **common)
+
+    def _field_accuracy(self, item: Item, at: Location) -> BaseEvaluator | None:
+        found = self.valid(assertion_models.FieldAccuracyFile, item, at)
+        if found is None:
+            return None
+        fields = tuple(
+            FieldCheck(**one.model_dump(exclude={"formats"}), formats=tuple(one.formats))
+            for one in found.fields
+        )
+        common = self.common(found, derived=found.type)
+        return self.build(FieldAccuracy, at, fields=fields, aggregation=found.aggregation, **common)
+
+    def _latency(self, item: Item, at: Location) -> BaseEvaluator | None:
+        found = self.valid(assertion_models.LatencyFile, item, at)
+        return (
+            LatencyLimit(threshold=found.threshold, **self.common(found, derived=found.type))
+            if found
+            else None
+        )
+
+    def _cost(self, item: Item, at: Location) -> BaseEvaluator | None:
+        found = self.valid(assertion_models.CostFile, item, at)
+        if found is None:
+            return None
+        budget = found.budget if found.budget is not None else found.threshold
+        if budget is None:
+            self.add_problem(
+                at, "The key 'budget' is missing.", "Add it in US dollars.", "format/missing-field"
+            )
+            return None
+        return CostLimit(budget=budget, **self.common(found, derived=found.type))
+
+    def _token_usage(self, item: Item, at: Location) -> BaseEvaluator | None:
+        found = self.valid(assertion_models.TokenUsageFile, item, at)
+        return self._limits(TokenLimit, found, "max_", at) if found else None
+
+    def _execution_metrics(self, item: Item, at: Location) -> BaseEvaluator | None:
+        found = self.valid(assertion_models.ExecutionMetricsFile, item, at)
+        return self._limits(ExecutionLimits, found, ("max_", "target_"), at) if found else None
+
+    def _limits(
+        self, kind: type[E], found: eval_models.EvaluatorFile, starts: str | tuple[str, ...], at: Location
+    ) -> E | None:
+        known = set(kind.model_fields)
+        given = {
+            name: value for name, value in found.model_dump(exclude_defaults=True).items() if name in known
+        }
+        if not any(name.startswith(starts) for name in given):
+            names = [name for name in kind.model_fields if name.startswith(starts)]
+            self.add_problem(
+                at, "It sets no limit.", f"Add one of {', '.join(names)}.", "format/missing-field"
+            )
+            return None
+        return self.build(kind, at, **{**given, **self.common(found, derived=found.type)})
+
+    def _tool_trajectory(self, item: Item, at: Location) -> BaseEvaluator | None:
+        found = self.valid(eval_models.ToolTrajectoryFile, item, at)
+        if found is None:
+            return None
+        needed = "minimums" if found.mode == "any_order" else "expected"
+        if getattr(found, needed) is None:
+            what = f"The mode '{found.mode}' needs the key '{needed}'."
+            self.add_problem(at, what, f"Add '{needed}:'.", "format/missing-field")
+            return None
+        later = self.context.version.is_later
+        return ToolTrajectory(
+            **self.common(found, derived="tool-trajectory"),
+            mode=found.mode,
+            minimums=found.minimums or {},
+            expected=tuple(ExpectedTool(**step.model_dump()) for step in found.expected or ()),
+            args_match=found.args_match or ("exact" if later else "superset"),
+            shares=later,
+        )
+
+    def _expected_messages(self, item: Item, at: Location) -> BaseEvaluator | None:
+        found = self.valid(eval_models.ExpectedMessagesFile, item, at)
+        return ExpectedMessages(**self.common(found)) if found else None
+
+    def _skill_trigger(self, item: Item, at: Location) -> BaseEvaluator | None:
+        found = self.valid(assertion_models.SkillTriggerFile, item, at)
+        if found is None:
+            return None
+        common = self.common(found, derived=f"skill-trigger-{found.skill}")
+        return SkillTrigger(skill=found.skill, should_trigger=found.should_trigger, **common)
+
+    def _skill_used(self, item: Item, at: Location) -> BaseEvaluator | None:
+        found = self.valid(assertion_models.SkillUsedFile, item, at)
+        if found is None:
+            return None
+        return SkillTrigger(skill=found.value, **self.common(found, derived=f"skill-used-{found.value}"))
+
+    def value(self, model: type[M], item: Item, at: Location) -> tuple[eval_models.EvaluatorFile, M] | None:
+        """Return an assertion and the model of its `value`."""
+        found = self.valid(assertion_models.ValueFile, item, at)
+        if found is None:
+            return None
+        value = found.value if isinstance(found.value, dict) else {"": found.value}
+        own = self.valid(model, value, (*at, "value"))
+        return (found, own) if own else None
+
+    def _tool_used(self, item: Item, at: Location) -> BaseEvaluator | None:
+        value = item.get("value")
+        if isinstance(value, str | list):
+            found = self.valid(assertion_models.TextsFile, item, at)
+            if found is None:
+                return None
+            return ToolUsed(
+                tools=tuple(found.value), **self.common(found, derived=f"{found.type}-{found.value[0]}")
+            )
+        read = self.value(assertion_models.ToolCountFile, item, at)
+        if read is None:
+            return None
+        own, count = read
+        tool = count.name or count.pattern
+        if tool is None:
+            self.add_problem(
+                (*at, "value"), "The key 'name' is missing.", "Add the tool's name.", "format/missing-field"
+            )
+            return None
+        least = count.min if count.min is not None else (0 if count.max is not None else 1)
+        common = self.common(own, derived=f"{own.type}-{tool}")
+        return ToolUsed(tools=(tool,), minimum=least, maximum=count.max, **common)
+
+    def _tool_sequence(self, item: Item, at: Location) -> BaseEvaluator | None:
+        if isinstance(steps := item.get("value"), list):
+            item = {**item, "value": {"steps": steps}}
+        read = self.value(assertion_models.ToolSequenceFile, item, at)
+        if read is None:
+            return None
+        own, sequence = read
+        expected = tuple(ExpectedTool(tool=step) for step in sequence.steps)
+        return ToolTrajectory(mode=sequence.mode, expected=expected, **self.common(own, derived=own.type))
+
+    def _tool_arguments(self, item: Item, at: Location) -> BaseEvaluator | None:
+        read = self.value(assertion_models.ToolArgumentsFile, item, at)
+        if read is None:
+            return None
+        own, wanted = read
+        return ToolArguments(
+            tool=wanted.name,
+            args=wanted.args,
+            mode=wanted.mode,
+            ignore=tuple(wanted.ignore),
+            **self.common(own, derived=f"{own.type}-{wanted.name}"),
+        )
+
+    def _step_count(self, item: Item, at: Location) -> BaseEvaluator | None:
+        read = self.value(assertion_models.StepCountFile, item, at)
+        if read is None:
+            return None
+        own, count = read
+        return StepCount(
+            step=count.type,
+            pattern=count.pattern or "",
+            minimum=count.min,
+            maximum=count.max,
+            **self.common(own, derived=own.type),
+        )

@@ -1,0 +1,176 @@
+"""Fill in variables, and cross prompts with tests, as files after AgentV 4.42 have them."""
+
+from __future__ import annotations
+
+import json
+import posixpath
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from evaluators.model import Json
+from scenarios.formats.agentv.eval_file_context import EvalFileContext
+from scenarios.formats.agentv.included_files import PREFIX
+from scenarios.formats.agentv.messages import file_text
+from scenarios.formats.positions import Location
+from scenarios.formats.problems import Problem, ScenarioFileError
+from scenarios.formats.validation import kind
+from scenarios.formats.yaml_text import read_yaml
+
+_VARIABLE = re.compile(r"(?<!\$)\{\{\s*([A-Za-z_][\w.-]*)\s*\}\}")
+_ENVIRONMENT = re.compile(r"\$\{\{\s*\w+\s*\}\}|\{\{\s*env\.\w+\s*\}\}")
+_OF_JUDGES = frozenset(
+    ("output", "input", "expected_output", "criteria", "metadata", "rubrics", "tool_calls", "file_changes")
+)
+"""Placeholders that a judge's prompt may keep."""
+_TEMPLATES = frozenset(("prompt", "command", "script"))
+"""Keys of assertions that aren't filled in: judges fill in prompts, shells read commands."""
+_PROGRAMS = (".js", ".mjs", ".cjs", ".ts", ".mts", ".py")
+
+
+@dataclass(frozen=True)
+class PromptTemplate:
+    """One entry of `prompts`."""
+
+    label: str
+    value: Json
+    """A text, or messages."""
+    at: Location
+
+
+@dataclass
+class Filling:
+    """Fills variables into values and collects problems."""
+
+    context: EvalFileContext
+    variables: Mapping[str, Json]
+    is_strict: bool = True
+    """Whether a variable without a value is a problem; else it stays as written."""
+    problems: list[Problem] = field(default_factory=list)
+
+    def fill(self, value: Json, at: Location, *, allowed: frozenset[str] = frozenset()) -> Json:
+        """Return a value with its variables filled in; a text that is nothing but a variable becomes its value."""
+        if isinstance(value, list):
+            return [self.fill(item, (*at, index), allowed=allowed) for index, item in enumerate(value)]
+        if isinstance(value, dict):
+            return {
+                key: item if key in _TEMPLATES else self.fill(item, (*at, key), allowed=allowed)
+                for key, item in value.items()
+            }
+        return self._fill_text(value, at, allowed) if isinstance(value, str) else value
+
+    def _fill_text(self, text: str, at: Location, allowed: frozenset[str]) -> Json:
+        if whole := _VARIABLE.fullmatch(text.strip()):
+            return self._find(whole[1], text, at, allowed)
+        return _VARIABLE.sub(lambda found: _as_text(self._find(found[1], found[0], at, allowed)), text)
+
+    def _find(self, name: str, written: str, at: Location, allowed: frozenset[str]) -> Json:
+        value: Json = self.variables
+        for part in name.removeprefix("vars.").split("."):
+            if not isinstance(value, Mapping) or part not in value:
+                if self.is_strict and name not in allowed:
+                    self._add_unknown(name, at)
+                return written
+            value = value[part]
+        return value
+
+    def _add_unknown(self, name: str, at: Location) -> None:
+        what = f"The variable '{name}' has no value."
+        fix = "Add it to 'vars:' of the test, or of 'default_test:'."
+        self.problems.append(self.context.document.problem(at, what, fix=fix, id="format/unknown-variable"))
+
+
+def _as_text(value: Json) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def environment_problems(value: Json, context: EvalFileContext, at: Location) -> Iterator[Problem]:
+    """Return a problem for each text with a variable of the environment, which evalhub doesn't resolve in eval files."""
+    if isinstance(value, dict | list):
+        items = value.items() if isinstance(value, dict) else enumerate(value)
+        for key, item in items:
+            yield from environment_problems(item, context, (*at, key))
+    elif isinstance(value, str) and (found := _ENVIRONMENT.search(value)):
+        what = f"evalhub can't run '{found[0]}': variables of the environment are not resolved in eval files."
+        yield context.document.problem(at, what, fix="Write the value.", id="format/environment-variable")
+
+
+def read_prompts(
+    values: Sequence[Json], context: EvalFileContext, problems: list[Problem]
+) -> list[PromptTemplate]:
+    """Return the entries of `prompts` that can be read."""
+    found = []
+    for index, value in enumerate(values):
+        at: Location = ("prompts", index)
+        label = str(index + 1)
+        if isinstance(value, dict) and "role" not in value and "content" not in value:
+            label = str(value.get("label") or value.get("id") or label)
+            at = (*at, "prompt" if "prompt" in value else "raw" if "raw" in value else "id")
+            value = value.get("prompt", value.get("raw", value.get("id")))
+        if isinstance(value, str) and value.startswith(PREFIX):
+            value = _prompt_of_file(value.removeprefix(PREFIX), context, at, problems)
+            if value is None:
+                continue
+        if not isinstance(value, str | list | dict) or not value:
+            what = f"A prompt must be text or a list of messages, not {kind(value)}."
+            fix = "Write the text, or messages with 'role:' and 'content:'."
+            problems.append(context.document.problem(at, what, fix=fix, id="format/wrong-type"))
+            continue
+        found.append(PromptTemplate(label, value, at))
+    return found
+
+
+def _prompt_of_file(name: str, context: EvalFileContext, at: Location, problems: list[Problem]) -> Json:
+    ending = posixpath.splitext(name.split(":")[0])[1].lower()
+    if ending in _PROGRAMS:
+        what = f"evalhub can't run '{name}': a prompt must not be a program."
+        fix = "Write the prompt as text or messages."
+        problems.append(context.document.problem(at, what, fix=fix, id="format/unreadable-include"))
+        return None
+    path = context.find_file(name)
+    if path is None:
+        problems.append(context.missing(at, name))
+        return None
+    context.answers.add(path)
+    if ending not in (".yaml", ".yml", ".json"):
+        text, found = file_text(context, path, at)
+        problems += found
+        return text
+    try:
+        return read_yaml(context.upload.files[path], path).value
+    except ScenarioFileError as error:
+        problems += error.problems
+        return None
+
+
+def cross(
+    case: Mapping[str, Json], prompts: Sequence[PromptTemplate]
+) -> Iterator[tuple[dict[str, Json], PromptTemplate | None]]:
+    """Return a case once for each prompt, with that as its input and in its id if there are several."""
+    if not prompts:
+        yield dict(case), None
+    for prompt in prompts:
+        own = {**case, "input_messages": prompt.value}
+        if len(prompts) > 1 and isinstance(own.get("id"), str):
+            own["id"] = f"{own['id']} [{prompt.label}]"
+        yield own, prompt
+
+
+def fill_case(
+    case: Mapping[str, Json],
+    filling: Filling,
+    at: Location,
+    spelled: Mapping[str, str],
+    prompt_at: Location | None,
+) -> dict[str, Json]:
+    """Return a case with its variables filled in; assertions only where prompts are apart from tests."""
+    filled = dict(case)
+    for key in ("input_messages", "input_files", "expected_outcome", "expected_messages"):
+        if key in case:
+            own_prompt = key == "input_messages" and prompt_at is not None
+            place = prompt_at if own_prompt and prompt_at is not None else (*at, spelled.get(key, key))
+            filled[key] = filling.fill(case[key], place)
+    if filling.context.version.has_matrix and "evaluators" in case:
+        place = (*at, spelled.get("evaluators", "evaluators"))
+        filled["evaluators"] = filling.fill(case["evaluators"], place, allowed=_OF_JUDGES)
+    return filled
