@@ -60,7 +60,7 @@ def import_files(
         imported = tuple(store_suite(suite, project, by=by) for suite in suites)
         for parsed, each in zip(suites, imported, strict=True):
             _keep_format(each.suite, parsed.format)
-        _keep_source(bundle, [each.version for each in imported], project)
+        keep_source(bundle, [each.version for each in imported], project)
         return imported
 
 
@@ -76,7 +76,7 @@ def restore_version(
     if parsed is None:
         return None
     version = store_suite(parsed, project, by=by, is_current=is_current).version
-    _keep_source(bundle, [version], project)
+    keep_source(bundle, [version], project)
     _keep_format(version.suite, parsed.format)
     return version
 
@@ -88,7 +88,7 @@ def _keep_format(suite: Suite, format: str) -> None:
         suite.save(update_fields=["format"])
 
 
-def _keep_source(bundle: Bundle, versions: Sequence[SuiteVersion], project: Project) -> None:
+def keep_source(bundle: Bundle, versions: Sequence[SuiteVersion], project: Project) -> None:
     """Store the files of an upload with its versions, replacing those of an earlier upload."""
     marked = bundle.executables
     files = tuple(

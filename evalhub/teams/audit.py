@@ -18,6 +18,7 @@ ACTIONS = {
     "channel.send-again": "sent again a message of the channel",
     "baseline.set": "marked as baseline",
     "baseline.unset": "removed the baseline",
+    "guidance.adopt": "adopted guidance",
     "guidance.create": "added guidance",
     "guidance.rename": "renamed guidance",
     "member.add": "added the member",
@@ -88,6 +89,7 @@ def append_event(
 MORE = {
     "alert.triage": "as {state}",
     "baseline.set": "of {suite} on {target}",
+    "guidance.adopt": "for {suite}",
     "guidance.create": "to {suite}",
     "member.add": "as {role}",
     "member.role": "to {role}",
