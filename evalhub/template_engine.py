@@ -50,7 +50,7 @@ FILTERS: tuple[Callable[..., Any], ...] = (
         template_filters.visible,
     ),
     *(template_filters.ago, template_filters.date_of, template_filters.day),
-    *(template_filters.moment, template_filters.timed, template_filters.when),
+    *(template_filters.moment, template_filters.on_day, template_filters.timed, template_filters.when),
     *(
         template_filters.decimals,
         template_filters.duration,

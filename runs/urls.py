@@ -25,10 +25,10 @@ from runs.alerts.notifications.views import (
 from runs.compare.compare_page.more_trials import more_trials
 from runs.compare.compare_page.views import compare, compare_help
 from runs.compare.guidance_page.views import (
+    guidance_adopt,
     guidance_against_other,
     guidance_detail,
     guidance_list,
-    guidance_matrix_page,
 )
 from runs.compare.home_page.views import home, project_home, project_list, project_running
 from runs.compare.trends_page.views import annotation_add, annotation_remove, trends
@@ -110,8 +110,8 @@ project_urls = [
     path("suites/<slug:suite>/aa/", suite_aa, name="suite-aa"),
     path("suites/<slug:suite>/release-rule/", suite_release_rule, name="suite-release-rule"),
     path("guidance/", guidance_list, name="guidance-list"),
-    path("guidance/matrix/", guidance_matrix_page, name="guidance-matrix"),
     path("guidance/<int:pk>/", guidance_detail, name="guidance-detail"),
+    path("guidance/<int:pk>/adopt/", guidance_adopt, name="guidance-adopt"),
     path("guidance/<int:a>/against/<int:b>/", guidance_against_other, name="guidance-against"),
     path("runs/", run_list, name="run-list"),
     path("runs/views/", view_save, name="view-save"),

@@ -95,26 +95,27 @@ def keep_guidance(
 
     `laid` is the file name of the document that made it, and the path it took.
     """
-    sha256 = guidance_hash(files)
-    found = Guidance.objects.filter(suite=suite, sha256=sha256).first()
-    if found is not None:
+    found = plan_guidance(suite, files, name=name or name_if_new)
+    if found.pk is not None:
         if name and found.name != name:
             found.name = name
             found.save(update_fields=["name"])
         return found, False
+    found.laid_file, found.laid_path = laid
+    found.created_by = by
+    found.save()
+    return found, True
+
+
+def plan_guidance(suite: Suite, files: FixtureFiles, *, name: str = "") -> Guidance:
+    """Return the suite's guidance version with these files, or without storing it the one that they would be."""
+    sha256 = guidance_hash(files)
+    found = Guidance.objects.filter(suite=suite, sha256=sha256).first()
+    if found is not None:
+        return found
     number = (suite.guidance.aggregate(last=Max("number"))["last"] or 0) + 1
     documents = [_document(file) for file in files]
-    created = Guidance.objects.create(
-        suite=suite,
-        number=number,
-        sha256=sha256,
-        name=name or name_if_new,
-        files=documents,
-        laid_file=laid[0],
-        laid_path=laid[1],
-        created_by=by,
-    )
-    return created, True
+    return Guidance(suite=suite, number=number, sha256=sha256, name=name, files=documents)
 
 
 def _document(file: FixtureFile) -> dict[str, Any]:

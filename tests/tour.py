@@ -65,7 +65,6 @@ MORE_PAGES = {
     "usage": "/p/default/usage/",
     "guidance": "/p/default/guidance/",
     "guidance-version": "/p/default/guidance/1/",
-    "guidance-matrix": "/p/default/guidance/matrix/?suite=git-basics",
     "run-tools": "/p/default/runs/10/tools/",
     "run-import": "/p/default/runs/import/",
     "session-import": "/p/default/runs/sessions/",

@@ -124,6 +124,14 @@ def when(at: datetime, *, now: datetime) -> str:
     return f"{ago.seconds // 60} min ago" if ago < HOUR else f"{ago.seconds // 3600} h ago"
 
 
+def on_day(at: datetime, *, now: datetime) -> str:
+    """Return on which day something was: `today`, `yesterday`, `on Tuesday`, and from a week on `on 1 Nov 2026`."""
+    days = (now.date() - at.date()).days
+    if days in (0, 1):
+        return "yesterday" if days else "today"
+    return f"on {at:%A}" if 1 < days < 7 else f"on {date_of(at)}"
+
+
 def date_and_time(at: datetime) -> str:
     """Return a moment such as `1 Nov 2026, 14:05`."""
     return f"{date_of(at)}, {at:%H:%M}"

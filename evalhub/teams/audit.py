@@ -20,6 +20,7 @@ ACTIONS = {
     "channel.send-again": "sent again a message of the channel",
     "baseline.set": "marked as baseline",
     "baseline.unset": "removed the baseline",
+    "guidance.adopt": "adopted guidance",
     "guidance.create": "added guidance",
     "guidance.rename": "renamed guidance",
     "guidance.revert": "reverted to guidance",
@@ -91,6 +92,7 @@ def append_event(
 MORE = {
     "alert.triage": "as {state}",
     "baseline.set": "of {suite} on {target}",
+    "guidance.adopt": "for {suite}",
     "guidance.create": "to {suite}",
     "guidance.revert": "of {suite}",
     "member.add": "as {role}",

@@ -162,6 +162,11 @@ def when(at: datetime | None) -> SafeString:
     return timed(at, ago(at))
 
 
+def on_day(at: datetime | None) -> SafeString:
+    """Return on which day something was as a `time` element, for a sentence."""
+    return timed(at, "" if at is None else numbers.on_day(at, now=datetime.now(UTC)))
+
+
 def age(at: datetime | None) -> SafeString:
     """Return how old something is as a `time` element, for a narrow place."""
     return timed(at, "" if at is None else numbers.age(at, now=datetime.now(UTC)))

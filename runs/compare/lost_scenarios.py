@@ -43,7 +43,7 @@ class LostScenario:
 
 @dataclass(frozen=True)
 class BrokenScenario:
-    """A scenario that passes less often than before, as strips."""
+    """A scenario that passes less often than before, or more often, as strips."""
 
     key: str
     before: tuple[str, ...]
@@ -59,14 +59,27 @@ class BrokenScenario:
 
 def worst_losses(old: Digest, own: Digest, most: int) -> list[BrokenScenario]:
     """Return the scenarios of two runs that lost the largest share of their passes. No query."""
-    before, after = old.outcomes, own.outcomes
-    lost = {key: _pass_share(before[key]) - _pass_share(after[key]) for key in before.keys() & after.keys()}
-    worst = sorted((key for key in lost if lost[key] > 0), key=lambda key: (-lost[key], key))
     reasons = {trial.key: trial.lost[0] for trial in reversed(own.trials) if trial.lost}
+    lost = _gains(own, old)
     return [
-        BrokenScenario(key, tuple(before[key]), tuple(after[key]), reasons.get(key, ""))
-        for key in worst[:most]
+        BrokenScenario(key, tuple(old.outcomes[key]), tuple(own.outcomes[key]), reasons.get(key, ""))
+        for key in lost[:most]
     ]
+
+
+def largest_gains(old: Digest, own: Digest, most: int) -> list[BrokenScenario]:
+    """Return the scenarios of two runs that won the largest share of passes. No query."""
+    return [
+        BrokenScenario(key, tuple(old.outcomes[key]), tuple(own.outcomes[key]))
+        for key in _gains(old, own)[:most]
+    ]
+
+
+def _gains(old: Digest, own: Digest) -> list[str]:
+    """Return the scenarios that pass more often, the largest gain first."""
+    before, after = old.outcomes, own.outcomes
+    gained = {key: _pass_share(after[key]) - _pass_share(before[key]) for key in before.keys() & after.keys()}
+    return sorted((key for key in gained if gained[key] > 0), key=lambda key: (-gained[key], key))
 
 
 def _pass_share(outcomes: Sequence[str]) -> float:

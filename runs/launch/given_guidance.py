@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from django.contrib.auth.models import User
 
-from runs.launch.selection import last_guidance
+from scenarios.adopted_guidance import last_guidance
 from scenarios.formats.parsed import FixtureFile
 from scenarios.formats.upload import inside
 from scenarios.guidance import Guidance as GuidanceFiles

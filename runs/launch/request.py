@@ -23,7 +23,6 @@ from runs.launch.selection import (
     check_judge,
     check_strict,
     check_turns,
-    last_guidance,
     select_scenarios,
 )
 from runs.models import Launch, Run, Target, Trial
@@ -32,6 +31,7 @@ from runs.models.run_options import RunOptions, Selection
 from runs.results.spending import month_spent_sentence
 from runs.workers import holds, wakeups
 from runs.workers.labels import refuse_missing_labels
+from scenarios.adopted_guidance import last_guidance
 from scenarios.models import Guidance, SuiteVersion
 
 

@@ -15,6 +15,7 @@ from runs.errors import NothingToRun, RequestError, UnknownTarget
 from runs.models import Target
 from runs.models.run_options import RunOptions, Selection
 from runs.targets.providers.registry import JUDGES, OPTIONS
+from scenarios.adopted_guidance import last_guidance
 from scenarios.models import Guidance, Suite, SuiteEntry, SuiteVersion
 
 
@@ -90,12 +91,6 @@ def _turns_at(content: Mapping[str, Any]) -> str:
     conversation = content.get("stubs") is not None or content.get("criteria", {}).get("expect") is not None
     limited = (content.get("limits") or {}).get("max_turns") and not conversation
     return f"{content.get('file') or content['key']}:{content.get('line', 1)}" if limited else ""
-
-
-def last_guidance(suite: Suite) -> Guidance | None:
-    """Return the guidance of the suite's last upload, the default of a run."""
-    upload = suite.uploads.select_related("guidance").first()
-    return upload.guidance if upload else None
 
 
 class ProjectReader:

@@ -99,7 +99,7 @@ class RunDigest(models.Model):
 
 
 class GuidanceComparison(models.Model):
-    """Two versions of guidance compared, as their page shows them (`runs.compare.guidance_page.findings`)."""
+    """Two versions of guidance compared, as their page shows them (`runs.compare.guidance.guidance_findings`)."""
 
     before = models.ForeignKey(Guidance, on_delete=models.CASCADE, related_name="+")
     after = models.ForeignKey(Guidance, on_delete=models.CASCADE, related_name="+")

@@ -262,11 +262,22 @@ def strip_around(trial: Trial) -> Around:
     return Around(_strip(scenario, _of_trials(ended), recent), siblings, baseline)
 
 
+def runs_of_suite_state(suite: Any, *, with_run: int | None = None) -> QuerySet[Run]:
+    """Return the runs that a suite's state is read from, newest first: without experiments, unless it is `with_run`.
+
+    `suite` is its key, or an `OuterRef` to it.
+    """
+    counts = Q(is_experiment=False)
+    return Run.objects.filter(counts | Q(pk=with_run) if with_run else counts, suite=suite).order_by("-pk")
+
+
 def _runs(suite: int, target: int | None, up_to: int | None, experiments: bool) -> QuerySet[Run]:
-    runs = Run.objects.filter(suite=suite).order_by("-pk")
-    if not experiments:
-        # The page of an experiment shows its own trials after those of adopted guidance.
-        runs = runs.filter(Q(is_experiment=False) | Q(pk=up_to) if up_to else Q(is_experiment=False))
+    # The page of an experiment shows its own trials after those of adopted guidance.
+    runs = (
+        Run.objects.filter(suite=suite).order_by("-pk")
+        if experiments
+        else runs_of_suite_state(suite, with_run=up_to)
+    )
     if up_to is not None:
         runs = runs.filter(pk__lte=up_to)
     return runs if target is None else runs.filter(target=target)

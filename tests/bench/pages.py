@@ -58,7 +58,7 @@ COMPARISONS: dict[str, tuple[str, float, str]] = {
     "compare two runs": ("/p/demo-data/compare/?runs={before},{run}", 25.0, "-"),
     "compare four runs": ("/p/demo-data/compare/?runs={several}", 25.0, "-"),
     "compare two guidance versions": ("/p/demo-data/guidance/{guidance}/", 25.0, "-"),
-    "tool versions × guidance": ("/p/demo-data/guidance/matrix/", 25.0, "-"),
+    "guidance": ("/p/demo-data/guidance/", 25.0, "-"),
 }
 """Pages that need scipy or numpy, which a web process loads with the first of them."""
 

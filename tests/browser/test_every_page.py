@@ -43,7 +43,6 @@ PAGES = {
     "guidance-version": "/p/tools/guidance/{guidance}/",
     "guidance-raw": "/p/tools/guidance/{guidance}/?part=raw",
     "guidance-against": "/p/tools/guidance/{guidance}/against/{other}/",
-    "guidance-matrix": "/p/tools/guidance/matrix/",
     "guidance-try": "/p/tools/runs/new/?suite=taskmgr-basics&guidance={guidance}&edit={guidance}",
     "trends": "/p/tools/trends/?measure=trial/pass",
     "reviews": "/p/tools/reviews/",

@@ -10,8 +10,20 @@ from django.core.management import call_command
 from playwright.sync_api import Locator, Page
 
 from evalhub.teams.models import Membership, Project
-from runs.models import FlagConfusion, Run, SubcommandMeasure
-from tests.builders import make_compared, make_run, make_suite, make_target, make_trial
+from runs.compare.guidance.guidance_strip import guidance_strip
+from runs.models import FlagConfusion, Launch, Run, SubcommandMeasure
+from scenarios.adopted_guidance import adopt_guidance
+from tests.builders import (
+    close,
+    make_compared,
+    make_guidance,
+    make_project,
+    make_run,
+    make_suite,
+    make_target,
+    make_trial,
+    make_trials,
+)
 from tests.shell_events import shell
 from tests.trial_parts import make_command, make_transcript
 
@@ -151,3 +163,33 @@ def test_the_subcommand_that_fails_most_is_seen_at_once(
         text = " ".join(row.inner_text().split())
         assert text.startswith("export 20 ✕ 9") and "45" in text and "--fmt for --format 4×" in text
         assert_seen(page, row, row.get_by_role("img", name="20 calls, 9 failed"))
+
+
+def test_which_guidance_is_best_is_seen_at_once(page: Page, live_server: Any, as_admin: Page) -> None:
+    project = make_project("written")
+    Membership.objects.create(project=project, user=User.objects.get(username="ada"), role="admin")
+    version = make_suite(project, [f"scenario-{n}" for n in range(5)], name="Ledger bookkeeping")
+    versions = [make_guidance(version.suite, f"v{8 + n}, which has a longer name") for n in range(6)]
+    adopt_guidance(versions[4], by=None)
+    launch = Launch.objects.create(project=project, trigger="web")
+    for guidance, passed in zip(versions, (1, 1, 5, 5, 1, 5), strict=True):
+        outcomes = ["pass"] * passed + ["fail"] * (5 - passed)
+        run = make_run(version, guidance=guidance, launch=launch, tool_version="3.0.0")
+        make_trials(run, {f"scenario-{n}": outcomes for n in range(5)}, cost_usd=0.05)
+        close(run)
+    # The first visit computes and stores ten comparisons.
+    guidance_strip(version.suite)
+    for width, height in SIZES:
+        page.set_viewport_size({"width": width, "height": height})
+        page.goto(f"{live_server.url}/p/written/guidance/")
+        heading = page.get_by_role("heading", level=1)
+        assert "is the best guidance so far" in heading.inner_text()
+        step = page.get_by_role("button", name="Adopt v")
+        assert_seen(page, heading, page.get_by_text("pass, against 20"), step)
+        if width == 1280:
+            table = page.get_by_role("table", name="Versions")
+            verdicts = table.get_by_role("row").first
+            picture = table.get_by_role("img", name="Pass rate")
+            assert verdicts.get_by_text("improved").count() == 2 and verdicts.get_by_text("regressed").count()
+            assert_seen(page, verdicts, picture)
+            assert (picture.bounding_box() or {})["height"] >= 100

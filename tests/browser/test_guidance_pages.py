@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from runs.models import Launch, Run
+from scenarios.adopted_guidance import adopt_guidance
 from tests.builders import close, make_guidance, make_run, make_suite, make_target, make_trial
 
 GUIDANCE = "/p/tools/guidance"
@@ -101,9 +103,23 @@ def test_two_versions_are_compared_and_a_line_leads_to_its_trial(
 
 def test_a_cell_of_the_matrix_leads_to_its_runs(open_page: Any, pair: Any, complaints: list[str]) -> None:
     page = open_page(f"{GUIDANCE}/")
-    page.get_by_role("link", name="Tool versions × guidance").click()
-    page.get_by_role("link", name="100 %10/10").click()
-    expect(page).to_have_url(f"{page.url.split('?')[0]}?suite=basics&guidance={pair[1].pk}&tool_version=2")
+    page.get_by_role("link", name=re.compile("^100")).click()
+    query = f"suite=basics&guidance={pair[1].pk}&tool_version=2&target=local"
+    expect(page).to_have_url(f"{page.url.split('?')[0]}?{query}")
+    assert complaints == []
+
+
+def test_the_better_version_is_adopted_with_one_press(
+    open_page: Any, pair: Any, complaints: list[str]
+) -> None:
+    adopt_guidance(pair[0], by=None)
+    page = open_page(f"{GUIDANCE}/{pair[0].pk}/against/{pair[1].pk}/")
+    page.get_by_role("button", name="Adopt as the suite's guidance").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("good is the best AGENTS.md so far")
+    expect(page.get_by_text("Basics now uses good.")).to_be_visible()
+    page.goto(page.url.split("?")[0] + f"{pair[1].pk}/against/{pair[0].pk}/")
+    page.get_by_role("link", name="Show where it differs").click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("compared with run")
     assert complaints == []
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 import msgspec
 from django.db.models import Case, F, IntegerField, Q, Sum, When
 
+from evalhub.teams.models import Project
 from evaluators.statistics.comparability import Reasons, parts_of
 from evaluators.statistics.error_shares import Levels
 from evaluators.statistics.measure_change import MeasureChange, Sample, pool_samples
@@ -29,19 +31,26 @@ FORM = 1
 """The form of the stored content; a release that changes it counts up."""
 
 
-def basis_of(chosen: RunsBySide) -> str:
+Side = Sequence[tuple[int, datetime | None]]
+"""The runs of a side, newest first: key, and when it was measured."""
+
+
+def basis_of(project: Project, before: Side, after: Side) -> str:
     """Return a hash of what a comparison is computed from."""
-    project = chosen.after[0].project
-    sides = [[(run.pk, run.measured) for run in side] for side in (chosen.before, chosen.after)]
-    parts = (FORM, sides, project.smallest_effect, project.smallest_effects)
+    parts = (FORM, [before, after], project.smallest_effect, project.smallest_effects)
     return hashlib.sha256(msgspec.json.encode(parts, order="sorted")).hexdigest()
 
 
-def read_comparison(before: Guidance, after: Guidance, basis: str) -> bytes | None:
-    """Return the stored content; None if there is none of this basis. One query."""
-    rows = GuidanceComparison.objects.filter(before=before, after=after, basis=basis)
-    found = rows.values_list("content", flat=True).first()
-    return None if found is None else bytes(found)
+Stored = tuple[int, int, str]
+"""What a stored comparison is found by: both versions' keys, and its basis."""
+
+
+def read_comparisons(wanted: Collection[Stored]) -> dict[Stored, bytes]:
+    """Return the contents of those that are stored. One query."""
+    before, after, bases = zip(*wanted, strict=True) if wanted else ((), (), ())
+    rows = GuidanceComparison.objects.filter(before__in=before, after__in=after, basis__in=bases)
+    found = rows.values_list("before", "after", "basis", "content")
+    return {(old, new, basis): bytes(content) for old, new, basis, content in found}
 
 
 def write_comparison(before: Guidance, after: Guidance, basis: str, content: bytes) -> None:

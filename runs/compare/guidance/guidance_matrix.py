@@ -10,18 +10,14 @@ from statistics import fmean
 from django.db.models import Avg, Q
 
 from evaluators.statistics.significance import t_interval
-from runs.compare.guidance.guidance_runs import MOST_RUNS
-from runs.models import Measure, Run, RunMeasure
-from runs.models.run import NOT_CONFIRMING, RunState
+from runs.compare.guidance.guidance_runs import MOST_RUNS, GuidanceRun
+from runs.models import Measure, RunMeasure
 from runs.results.counting import countings_of
 from runs.results.rates import Rate
 from scenarios.models import Guidance, Suite
 
 FIRST_TRY = ("interaction", "first_try_success_rate")
 COST = ("trial", "cost_usd")
-MOST_READ = 1_000
-"""The newest runs of a suite that are looked through; a cell counts as many as a side of a comparison does."""
-MOST_COLUMNS = 8
 
 
 @dataclass
@@ -67,41 +63,42 @@ class MatrixCell:
 
 @dataclass(frozen=True)
 class GuidanceMatrix:
-    """Rows by tool version, newest first; columns by guidance, newest first."""
+    """Rows by tool version, newest first; columns by guidance."""
 
     guidance: Sequence[Guidance]
     rows: Sequence[tuple[str, Sequence[MatrixCell | None]]]
-    targets: Sequence[str]
     counted: Sequence[str] = ()
     """How commands are counted in these runs, in words, where they differ."""
 
+    def cell(self, tool_version: str, guidance: Guidance) -> MatrixCell | None:
+        """Return the cell of a pair; None if it didn't run."""
+        own = dict(self.rows).get(tool_version)
+        return own[list(self.guidance).index(guidance)] if own else None
 
-def guidance_matrix(suite: Suite, target: str = "") -> GuidanceMatrix:
-    """Return a suite's matrix on one target, or on all. Five queries."""
-    runs = Run.objects.filter(NOT_CONFIRMING, suite=suite, state=RunState.FINISHED).exclude(guidance=None)
-    columns = ("target__name", "tool_version", "guidance", "pk", "passed", "failed", "counting")
-    every = list(runs.order_by("-pk").values_list(*columns)[:MOST_READ])
+
+def guidance_matrix(
+    suite: Suite, versions: Sequence[Guidance], runs: Sequence[GuidanceRun]
+) -> GuidanceMatrix:
+    """Return the matrix of versions over these runs of a suite, which are newest first. Three queries."""
+    shown = {each.pk for each in versions}
     cells: dict[tuple[str, int], MatrixCell] = {}
     counted: set[str] = set()
-    for name, tool, guidance, pk, passed, failed, counting in every:
-        if target and name != target:
+    for run in runs:
+        if run.guidance not in shown:
             continue
-        cell = cells.setdefault((tool, guidance), MatrixCell())
+        cell = cells.setdefault((run.tool_version, run.guidance), MatrixCell())
         if len(cell.runs) == MOST_RUNS:
             cell.older += 1
             continue
-        cell.runs.append(pk)
-        counted.update(each.words for each in countings_of(counting))
-        cell.passed += passed
-        cell.judged += passed + failed
+        cell.runs.append(run.pk)
+        counted.update(each.words for each in countings_of(run.counting))
+        cell.passed += run.passed
+        cell.judged += run.passed + run.failed
     _read_measures(suite, cells)
-    used = list(dict.fromkeys(guidance for _, guidance in cells))[:MOST_COLUMNS]
-    versions = {each.pk: each for each in suite.guidance.filter(pk__in=used).defer("files")}
     tools = dict.fromkeys(tool for tool, _ in cells)
     return GuidanceMatrix(
-        [versions[pk] for pk in used],
-        [(tool, [cells.get((tool, pk)) for pk in used]) for tool in tools],
-        sorted({row[0] for row in every}),
+        versions,
+        [(tool, [cells.get((tool, each.pk)) for each in versions]) for tool in tools],
         sorted(counted) if len(counted) > 1 else (),
     )
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import chain
 from operator import itemgetter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.db.models import Q
 
+from evalhub.teams.models import Project
 from runs.models import Run
-from runs.models.run import MOSTLY_MEASURED, NOT_CONFIRMING, OPEN, RunState
-from scenarios.models import Guidance
+from runs.models.run import MOSTLY_MEASURED, NOT_CONFIRMING, OPEN, RunState, has_too_many_errors
+from scenarios.models import Guidance, Suite
 
 MOST_READ = 250
 """The newest runs of each version that are looked through."""
@@ -97,16 +99,94 @@ def settings_of(before: Guidance, after: Guidance, launch: int | None = None) ->
     found = runs.order_by("-pk").values_list(*columns)
     # Each version's own, because newer runs of one may be more than are read.
     newest = chain(*(found.filter(guidance=each.pk)[:MOST_READ] for each in (before, after)))
-    sides: dict[SharedSetting, dict[int, list[_Key]]] = {}
-    for target, model, tool, guidance, *key in sorted(newest, key=itemgetter(-1), reverse=True):
-        own = sides.setdefault(SharedSetting(target, model, tool), {before.pk: [], after.pk: []})
-        own[guidance].append(_Key(*key))
-    both = [
-        _choose_runs(setting, own[before.pk], own[after.pk])
-        for setting, own in sides.items()
-        if own[before.pk] and own[after.pk]
+    rows = [
+        (SharedSetting(target, model, tool), guidance, _Key(*key))
+        for target, model, tool, guidance, *key in sorted(newest, key=itemgetter(-1), reverse=True)
     ]
-    return sorted(both, key=lambda each: not each.interleaved)[:MOST_SETTINGS]
+    return _settings_of_rows(rows, before.pk, after.pk)[:MOST_SETTINGS]
+
+
+def _settings_of_rows(
+    rows: Iterable[tuple[SharedSetting, int, _Key]], before: int, after: int
+) -> list[FoundSetting]:
+    """Return the settings of rows, newest first, in which both versions ran."""
+    sides: dict[SharedSetting, dict[int, list[_Key]]] = {}
+    for setting, guidance, key in rows:
+        sides.setdefault(setting, {before: [], after: []})[guidance].append(key)
+    both = [
+        _choose_runs(setting, own[before], own[after])
+        for setting, own in sides.items()
+        if own[before] and own[after]
+    ]
+    return sorted(both, key=lambda each: not each.interleaved)
+
+
+class Place(NamedTuple):
+    """Where versions ran: a target with a model."""
+
+    target: str
+    model: str
+
+    @property
+    def label(self) -> str:
+        return " · ".join(filter(None, self))
+
+
+class GuidanceRun(NamedTuple):
+    """A finished run with guidance, as pages over many of them need it."""
+
+    suite: int
+    guidance: int
+    target: str
+    model: str
+    tool_version: str
+    launch: int
+    pk: int
+    finished: datetime | None
+    measured: datetime | None
+    passed: int
+    failed: int
+    errors: int
+    counting: Any
+
+    @property
+    def place(self) -> Place:
+        return Place(self.target, self.model)
+
+    @property
+    def has_too_many_errors(self) -> bool:
+        return has_too_many_errors(self.passed, self.failed, self.errors)
+
+
+_COLUMNS = (
+    *("suite_id", "guidance_id", "target__name", "model", "tool_version", "launch_id", "pk"),
+    *("finished", "measured", "passed", "failed", "errors", "counting"),
+)
+
+
+def read_guidance_runs(project: Project, *, suite: Suite | None = None, most: int) -> list[GuidanceRun]:
+    """Return the newest finished runs with guidance of a project, or of one suite. One query."""
+    asked = Q(project=project) if suite is None else Q(suite=suite)
+    runs = Run.objects.filter(asked, NOT_CONFIRMING, state=RunState.FINISHED).exclude(guidance=None)
+    return [GuidanceRun(*row) for row in runs.order_by("-pk").values_list(*_COLUMNS)[:most]]
+
+
+def places_of(runs: Sequence[GuidanceRun]) -> list[Place]:
+    """Return where runs, newest first, had guidance: the place with most versions first, then the newest."""
+    versions: dict[Place, set[int]] = {}
+    for run in runs:
+        versions.setdefault(run.place, set()).add(run.guidance)
+    return sorted(versions, key=lambda place: -len(versions[place]))
+
+
+def setting_of_pair(runs: Sequence[GuidanceRun], before: int, after: int) -> FoundSetting | None:
+    """Return the setting in which the page of two versions opens, of runs that are newest first; None without one."""
+    rows = [
+        (SharedSetting(run.target, run.model, run.tool_version), run.guidance, _Key(run.launch, run.pk))
+        for run in runs
+        if run.guidance in (before, after) and not run.has_too_many_errors
+    ]
+    return next(iter(_settings_of_rows(rows, before, after)), None)
 
 
 class _Key(NamedTuple):

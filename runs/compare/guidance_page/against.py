@@ -8,8 +8,14 @@ from dataclasses import dataclass
 from evaluators.statistics.measure_change import MeasureChange
 from runs.compare.guidance.guidance_comparison import by_change
 from runs.compare.guidance.guidance_exposure import ExposureLevel
+from runs.compare.guidance.guidance_findings import (
+    DocumentDifference,
+    Findings,
+    Reasons,
+    differences,
+    findings,
+)
 from runs.compare.guidance.guidance_runs import FoundSetting, RunsBySide, settings_of
-from runs.compare.guidance_page.findings import DocumentDifference, Findings, Reasons, differences, findings
 from runs.compare.measure_changes import RunComparison
 from runs.compare.shown_changes import ShownChange, ShownVerdict, shown_verdict
 from runs.results.measures import unit_of

@@ -15,9 +15,9 @@ MATRIX_COLUMNS = (
 )
 
 
-def guidance_matrix_table(slug: str, matrix: GuidanceMatrix | None) -> Table:
+def guidance_matrix_table(slug: str, matrix: GuidanceMatrix) -> Table:
     """Return a row for each pair of tool and guidance version that ran; rates are from 0 to 1."""
-    return Table(f"{slug}-guidance", MATRIX_COLUMNS, _cells(matrix) if matrix else ())
+    return Table(f"{slug}-guidance", MATRIX_COLUMNS, _cells(matrix))
 
 
 def _cells(matrix: GuidanceMatrix) -> Iterator[tuple[Cell, ...]]:

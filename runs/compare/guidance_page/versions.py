@@ -15,7 +15,7 @@ from evalhub.web.sanitize import show_text
 from evaluators.tool_use.exposure import estimated_tokens
 from runs.models import Run
 from runs.results.run_list import runs_of
-from scenarios.models import Guidance
+from scenarios.models import Guidance, Suite
 
 MOST_RUNS = 30
 MOST_OTHERS = 100
@@ -55,10 +55,10 @@ class GuidancePage:
     """The suite's other versions, newest first."""
 
 
-def guidance_versions(project: Project, suite: str = "") -> QuerySet[Guidance]:
-    """Return a project's guidance versions with their number of runs."""
-    found = Guidance.objects.filter(suite__project=project, **({"suite__slug": suite} if suite else {}))
-    return found.select_related("suite", "created_by").annotate(run_count=Count("runs")).order_by("-pk")
+def guidance_versions(suite: Suite) -> QuerySet[Guidance]:
+    """Return a suite's guidance versions with their number of runs, newest first."""
+    found = suite.guidance.select_related("suite", "created_by").annotate(run_count=Count("runs"))
+    return found.order_by("-pk")
 
 
 def find_guidance(project: Project, *keys: int) -> list[Guidance]:

@@ -1,40 +1,81 @@
-"""Views of guidance: list, version, comparison and matrix."""
+"""Views of guidance: list, version and comparison."""
 
 from __future__ import annotations
+
+from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.db.models import Count
 from django.http import Http404, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_http_methods, require_safe
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from evalhub.teams.pages import ProjectRequest, project_page
 from evalhub.web.csv_export import chosen_table, csv_response, wants_csv
 from evalhub.web.fragments import page_or_fragment
 from evalhub.web.paging import key_of, page_below
 from runs.compare.guidance.guidance_matrix import guidance_matrix
+from runs.compare.guidance.guidance_strip import guidance_strip
 from runs.compare.guidance_page.against import guidance_against
+from runs.compare.guidance_page.answer import answer_of_strip
+from runs.compare.guidance_page.strip_rows import heat_rows, measure_rows, shown_versions
 from runs.compare.guidance_page.tables import (
     guidance_matrix_table,
     guidance_measure_table,
     guidance_scenario_table,
 )
 from runs.compare.guidance_page.versions import find_guidance, guidance_page, guidance_versions
+from scenarios.adopted_guidance import AdoptionRefused, adopt_guidance, last_guidance
 from scenarios.models import Guidance, Suite
 from scenarios.naming import NameRefused, rename_guidance
 
 
 @require_safe
 @project_page()
-def guidance_list(request: ProjectRequest) -> HttpResponse:
-    """List the project's guidance versions, newest first."""
-    suite = request.GET.get("suite", "")
+def guidance_list(request: ProjectRequest) -> HttpResponseBase:
+    """Show which version of a suite's guidance is best, every version against the one before it, and by tool version."""
+    suites, slug = _suites(request), request.GET.get("suite", "")
+    suite = next((each for each in suites if each.slug == slug), next(iter(suites), None))
+    if suite is None:
+        return render(request, "compare/guidance/list.html", {"suites": ()})
+    suite.project = request.access.project
+    strip = guidance_strip(suite, request.GET.get("target", ""))
+    matrix = guidance_matrix(suite, [each.guidance for each in strip.versions], strip.runs)
+    if wants_csv(request):
+        return csv_response(guidance_matrix_table(suite.slug, matrix))
     context = {
-        "page": page_below(guidance_versions(request.access.project, suite), request.GET.get("before", "")),
-        "suites": [(each.slug, each.name) for each in _suites(request)],
+        "page": page_below(guidance_versions(suite), request.GET.get("before", "")),
+        "suites": [(each.slug, each.name) for each in suites],
         "suite": suite,
+        "strip": strip,
+        "answer": answer_of_strip(strip),
+        "versions": shown_versions(strip),
+        "measures": measure_rows(strip, matrix),
+        "matrix": matrix,
+        "heat": heat_rows(matrix),
+        "may_run": request.access.may("run"),
+        "may_upload": request.access.may("upload"),
     }
     return render(request, "compare/guidance/list.html", context)
+
+
+@require_POST
+@project_page("upload")
+def guidance_adopt(request: ProjectRequest, pk: int) -> HttpResponse:
+    """Make a version the suite's guidance, and show the suite's versions."""
+    (guidance,) = _find(request, pk)
+    try:
+        is_new = adopt_guidance(guidance, by=request.user)
+    except AdoptionRefused as refused:
+        messages.error(request, str(refused))
+    else:
+        name = guidance.suite.name
+        messages.success(
+            request, f"{name} now uses {guidance}." if is_new else f"{name} uses {guidance} already."
+        )
+    address = reverse("guidance-list", args=[request.access.project.slug])
+    return redirect(f"{address}?{urlencode({'suite': guidance.suite.slug})}")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -87,31 +128,14 @@ def guidance_against_other(request: ProjectRequest, a: int, b: int) -> HttpRespo
         "page": page,
         "launch": launch,
         "others": list(others.filter(runs__launch=launch).distinct()) if launch else [],
+        "adopted": last_guidance(before.suite),
         "may_run": request.access.may("run"),
+        "may_upload": request.access.may("upload"),
         "expert": request.GET.get("columns") == "expert",
     }
     return page_or_fragment(
         request, "compare/guidance/against.html", "compare/guidance/_results.html", context
     )
-
-
-@require_safe
-@project_page()
-def guidance_matrix_page(request: ProjectRequest) -> HttpResponseBase:
-    """Show a suite's tool versions against its guidance versions."""
-    suites, slug = _suites(request), request.GET.get("suite", "")
-    suite = next((each for each in suites if each.slug == slug), next(iter(suites), None))
-    target = request.GET.get("target", "")
-    matrix = guidance_matrix(suite, target) if suite else None
-    if wants_csv(request):
-        return csv_response(guidance_matrix_table(suite.slug if suite else "no-suite", matrix))
-    context = {
-        "suites": [(each.slug, each.name) for each in suites],
-        "suite": suite,
-        "target": target,
-        "matrix": matrix,
-    }
-    return render(request, "compare/guidance/matrix.html", context)
 
 
 def _find(request: ProjectRequest, *keys: int) -> list[Guidance]:

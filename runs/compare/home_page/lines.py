@@ -8,15 +8,18 @@ from datetime import datetime, timedelta
 from functools import cached_property
 
 from django.conf import settings
+from django.db.models import QuerySet
 from django.utils.safestring import SafeString
 
 from evalhub.lib.numbers import counted, percent
 from evalhub.teams.models import Project
 from evalhub.web.line_chart import LineOfRuns, draw_small_line
+from evaluators.statistics.measure_change import ChangeVerdict
 from runs.compare.differences import FingerprintDifference, fingerprint_differences
+from runs.compare.guidance.improved_guidance import ImprovedGuidance, improved_guidance
 from runs.compare.intended_changes import change_words
 from runs.compare.line_pictures import DrawnRun, draw_large, line_of_runs
-from runs.compare.lost_scenarios import BrokenScenario, worst_losses
+from runs.compare.lost_scenarios import BrokenScenario, largest_gains, worst_losses
 from runs.models import Alert, Run
 from runs.models.comparison import OPEN_ALERTS
 from runs.models.run import MAINLINE, NOT_CONFIRMING, OPEN
@@ -97,19 +100,23 @@ class Line:
 
 
 @dataclass(frozen=True)
-class WorseCard:
-    """A line that regressed, with what broke and what changed."""
+class LineCard:
+    """A line that regressed or improved, with its scenarios that did and what changed."""
 
     line: Line
     picture: SafeString
-    broken: list[BrokenScenario]
+    scenarios: list[BrokenScenario]
     changes: tuple[FingerprintDifference, ...]
     since: datetime | None
-    """When the first run of the regression ran."""
+    """When the first run of the regression ran; of an improvement, its newest run."""
     alert: Alert | None
     """Open, if there is one."""
     after: str
     """The change on purpose that it followed, such as `after guidance 7`; empty if it is the tool's."""
+
+    @property
+    def is_worse(self) -> bool:
+        return self.line.answer is RunAnswer.REGRESSED
 
 
 @dataclass(frozen=True)
@@ -117,9 +124,14 @@ class HomeLines:
     """All lines of a project, the gravest first."""
 
     lines: tuple[Line, ...]
-    cards: tuple[WorseCard, ...]
+    cards: tuple[LineCard, ...]
+    """Of those that regressed; without any, of those that improved."""
     idle: int
     """Lines that did not run for so long that they aren't shown."""
+    guidance: Sequence[ImprovedGuidance] = ()
+    """Guidance that improved a suite, as far as cards of worse lines leave room."""
+    last_change: datetime | None = None
+    """When the newest run with a change was compared; None where a line is worse, and where no run has one."""
 
     @cached_property
     def small_multiples(self) -> list[Line]:
@@ -132,6 +144,10 @@ class HomeLines:
     def start(self) -> float:
         """Where the axes of all small pictures begin."""
         return min([0.5, *(line.chart.start for line in self.small_multiples if line.chart)])
+
+    @property
+    def is_worse(self) -> bool:
+        return self._number(RunAnswer.REGRESSED) > 0
 
     @property
     def title(self) -> str:
@@ -182,7 +198,10 @@ def _word(number: int) -> str:
 
 
 def home_lines(project: Project, *, now: datetime) -> HomeLines:
-    """Return a project's lines on its default branch, of the newest runs. Four queries, three more where some regressed."""
+    """Return a project's lines on its default branch, of the newest runs.
+
+    Six queries, three or four more where some regressed or improved, and four more where guidance did.
+    """
     recent = Run.objects.filter(NOT_CONFIRMING, project=project, branch__in=MAINLINE, is_experiment=False)
     ended = recent.exclude(state__in=OPEN).exclude(suite__format=SESSIONS).order_by("-pk")
     columns = ("suite_id", "target_id", "model", "pk", "finished", *DrawnRun._fields)
@@ -196,14 +215,26 @@ def home_lines(project: Project, *, now: datetime) -> HomeLines:
     latest = rows(listed_runs(list(shown.values())))
     lines = [Line(row, tuple(reversed(runs[key]))) for key, row in zip(shown, latest, strict=True)]
     lines.sort(key=lambda line: (ORDER.index(line.answer), -line.latest.run.id))
-    return HomeLines(tuple(lines), _cards(lines), len(newest) - len(shown))
+    worse = _cards([line for line in lines if line.answer is RunAnswer.REGRESSED][:CARDS_SHOWN])
+    left = CARDS_SHOWN - len(worse)
+    guidance = improved_guidance(project, since=oldest, most=left) if left else []
+    if worse:
+        return HomeLines(tuple(lines), worse, len(newest) - len(shown), guidance)
+    better = [line for line in lines if line.answer is RunAnswer.IMPROVED][: left - len(guidance)]
+    return HomeLines(tuple(lines), _cards(better), len(newest) - len(shown), guidance, _last_change(recent))
 
 
-def _cards(lines: Sequence[Line]) -> tuple[WorseCard, ...]:
-    worse = [line for line in lines if line.answer is RunAnswer.REGRESSED and line.chart][:CARDS_SHOWN]
-    if not worse:
+def _last_change(runs: QuerySet[Run]) -> datetime | None:
+    """Return when the newest run that regressed or improved ended. One query."""
+    changed = runs.filter(verdict__in=(ChangeVerdict.REGRESSED, ChangeVerdict.IMPROVED)).order_by("-pk")
+    return changed.values_list("finished", flat=True).first()
+
+
+def _cards(lines: Sequence[Line]) -> tuple[LineCard, ...]:
+    shown = [line for line in lines if line.chart]
+    if not shown:
         return ()
-    keys = [line.latest.run.id for line in worse]
+    keys = [line.latest.run.id for line in shown]
     runs = Run.objects.select_related("guidance", "baseline__guidance").in_bulk(keys)
     alerts = {alert.run_id: alert for alert in Alert.objects.filter(run__in=keys, state__in=OPEN_ALERTS)}
     since = {key: runs[key].old_side.get("since") for key in keys}
@@ -211,18 +242,19 @@ def _cards(lines: Sequence[Line]) -> tuple[WorseCard, ...]:
     first = Run.objects.in_bulk([key for key in since.values() if key])
     return tuple(
         _card(line, runs[key], digests, first.get(since[key] or 0), alerts.get(key))
-        for line, key in zip(worse, keys, strict=True)
+        for line, key in zip(shown, keys, strict=True)
     )
 
 
 def _card(
     line: Line, run: Run, digests: Mapping[int, Digest], first: Run | None, alert: Alert | None
-) -> WorseCard:
+) -> LineCard:
     own, old = digests.get(run.pk), digests.get(run.baseline_id or 0)
-    return WorseCard(
+    moved = worst_losses if line.answer is RunAnswer.REGRESSED else largest_gains
+    return LineCard(
         line,
         draw_large(line.chart, line.label) if line.chart else SafeString(""),
-        worst_losses(old, own, BROKEN_SHOWN) if own and old else [],
+        moved(old, own, BROKEN_SHOWN) if own and old else [],
         tuple(fingerprint_differences(run.baseline, run)) if run.baseline else (),
         (first or run).finished,
         alert,

@@ -32,6 +32,7 @@ from scenarios.formats.problems import ScenarioFileError
 from scenarios.guidance import Unplaced
 from scenarios.models import Guidance, SuiteVersion
 from scenarios.naming import LONGEST_NAME
+from scenarios.storing import plan_guidance
 from scenarios.tool_descriptions import ToolDescriptions, read_descriptions
 
 NUMBER = {
@@ -316,9 +317,7 @@ class RunForm(forms.Form):
             field = "document_path" if document.path else "document"
             self.add_error(field, f"{error} Enter its path in the workspace under “Path of the document”.")
             return
-        self.laid = Guidance(
-            suite=version.suite, name=laid.name, files=[{"path": each.path} for each in laid.files]
-        )
+        self.laid = plan_guidance(version.suite, laid.files, name=laid.name)
         field = "document_text" if document.base else "document"
         self[field].help_text = f"Its path in the workspace: {laid.path}."
 

@@ -106,7 +106,7 @@ class NewRunPage:
 def _new_run_page(
     access: Access, asked: QueryDict, files: MultiValueDict[str, Any], *, is_new: bool, replans: bool = False
 ) -> NewRunPage:
-    """Return the page's content. Eight queries, and one more with a guidance document.
+    """Return the page's content. Eight queries, and three more with a guidance document.
 
     With `replans` choices that belong to another suite are dropped, because the suite may have changed.
     """

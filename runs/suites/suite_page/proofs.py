@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from django.contrib import messages
-from django.db.models import Max, QuerySet
+from django.db.models import OuterRef, QuerySet, Subquery
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
@@ -15,8 +15,9 @@ from evalhub.web.fragments import STOP_POLLING
 from runs.compare.aa_pairs import AaRates, aa_rates
 from runs.errors import RequestError
 from runs.launch.aa_pair import request_aa_pair
-from runs.models import SuiteProof, Target
+from runs.models import Run, SuiteProof, Target
 from runs.models.run import Trigger
+from runs.results.outcome_history import runs_of_suite_state
 from runs.results.seals import count_seals, seals_of
 from runs.suites.proof_requests import request_proof
 from runs.suites.suite_page.forms import AaForm, ProofForm
@@ -62,13 +63,15 @@ def shown_proof(
 
 
 def targets_of(suite: Suite) -> QuerySet[Target]:
-    """Return the targets that ran a suite, each with its newest run. One query."""
-    return Target.objects.filter(runs__suite=suite).annotate(newest=Max("runs__pk"))
+    """Return the targets that ran a suite, each with the newest run of the suite's state. One query."""
+    newest = runs_of_suite_state(suite.pk).filter(target=OuterRef("pk")).values("pk")[:1]
+    ran = Run.objects.filter(suite=suite).order_by().values("target")
+    return Target.objects.filter(pk__in=ran).annotate(newest=Subquery(newest))
 
 
 def newest_target(targets: list[Target]) -> Target | None:
-    """Return the target of the newest run among those of `targets_of`."""
-    return max(targets, key=lambda each: vars(each)["newest"], default=None)
+    """Return the target of the newest run of the suite's state among those of `targets_of`."""
+    return max(targets, key=lambda each: vars(each)["newest"] or 0, default=None)
 
 
 def proof_part(request: ProjectRequest, suite: Suite) -> HttpResponse:

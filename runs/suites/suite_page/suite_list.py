@@ -6,13 +6,14 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from django.db.models import Count, OuterRef, Q, Subquery
+from django.db.models import Count, Exists, OuterRef, Q, Subquery
 
 from evalhub.teams.models import Project
 from evalhub.web.csv_export import Cell, Table
 from evalhub.web.states import FORMATS
 from runs.models import Run
 from runs.results.address_filters import AddressFilters, no_match
+from runs.results.outcome_history import runs_of_suite_state
 from runs.results.run_list import RunRow, rows
 from runs.results.run_rows import listed_runs
 from scenarios.models import Suite, SuiteEntry, SuiteVersion
@@ -53,6 +54,9 @@ class SuiteRow:
     layers: tuple[str, ...]
     """Layers that any of the version's scenarios uses."""
     latest: RunRow | None
+    """Its newest run, without experiments."""
+    ran: bool
+    """Whether it has any run, experiments included."""
 
     @property
     def format(self) -> str:
@@ -77,9 +81,12 @@ class SuiteList:
 def list_suites_of_project(project: Project, filters: SuiteFilters) -> SuiteList:
     """Return a project's matching suites with their newest version and run. Six queries, one more with a text."""
     newest_version = SuiteVersion.objects.filter(suite=OuterRef("pk")).order_by("-number").values("pk")[:1]
-    newest_run = Run.objects.filter(suite=OuterRef("pk")).order_by("-pk").values("pk")[:1]
+    newest_run = runs_of_suite_state(OuterRef("pk")).values("pk")[:1]
+    ran = Exists(Run.objects.filter(suite=OuterRef("pk")))
     found = Suite.objects.filter(project=project)
-    suites = list[Suite](found.annotate(newest=Subquery(newest_version), last_run=Subquery(newest_run)))
+    suites = list[Suite](
+        found.annotate(newest=Subquery(newest_version), last_run=Subquery(newest_run), ran=ran)
+    )
     newest = _known_values(suites, "newest")
     tags = _tags(newest)
     with_text = _with_text(suites, newest, tags, filters.q)
@@ -135,7 +142,7 @@ def _rows(suites: list[Suite]) -> list[SuiteRow]:
     latest = {row.run.id: row for row in rows(listed_runs(_known_values(suites, "last_run")))}
     annotated = [(suite, vars(suite)) for suite in suites]
     return [
-        _row(suite, newest.get(values["newest"]), latest.get(values["last_run"]))
+        _row(suite, newest.get(values["newest"]), latest.get(values["last_run"]), ran=values["ran"])
         for suite, values in annotated
     ]
 
@@ -150,10 +157,10 @@ def _with(key: str) -> Count:
     return Count("entries", filter=is_on & Q(**{f"{criteria}__has_key": key}))
 
 
-def _row(suite: Suite, version: SuiteVersion | None, latest: RunRow | None) -> SuiteRow:
+def _row(suite: Suite, version: SuiteVersion | None, latest: RunRow | None, *, ran: bool) -> SuiteRow:
     known = vars(version) if version else {}
     layers = tuple(layer for layer in LAYERS if known.get(f"with_{layer}"))
-    return SuiteRow(suite, version, known.get("size", 0), layers, latest)
+    return SuiteRow(suite, version, known.get("size", 0), layers, latest, ran)
 
 
 COLUMNS = (

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from runs.models import Alert, Run, TargetCheck
 from scenarios.models import SESSIONS, Suite
-from tests.builders import make_project, make_run, make_suite, make_target, make_trial
+from tests.builders import make_guidance, make_project, make_run, make_suite, make_target, make_trial
 from tests.web.results.runs.pages import tried
 from tests.web.screen import parse
 
@@ -169,4 +169,70 @@ def test_many_alerts_and_open_runs_take_fifteen_queries(
     # Session, access, what runs, recent runs, newest runs, measures, changes, runs, alerts, digests, first runs,
     # the untriaged, events, targets, costs.
     with django_assert_max_num_queries(15):
+        client.get(ADDRESS)
+
+
+def improved(version, **changes):
+    """Return a run whose guidance turned every scenario from red to green, beside one with the old guidance."""
+    old, new = (make_guidance(version.suite, name) for name in ("poor", "good"))
+    for guidance, text in ((old, "Retry.\n"), (new, "Read the error.\n")):
+        guidance.files = [{"path": "AGENTS.md", "content": text}]
+        guidance.save()
+    tried(version, "fail", "fail", trials=6, guidance=old, tool_version="1")
+    return tried(version, "pass", "pass", trials=6, guidance=new, tool_version="1", **changes)
+
+
+def test_guidance_that_improved_has_the_first_card(signed_in, version):
+    run = improved(version)
+    page = home(signed_in())
+    assert "Changed lately" in page.headings
+    card = page.region("AGENTS.md good on Basics")
+    assert "+100.0 points" in card
+    strips = [each["aria-label"] for each in card.all("[role=img]")]
+    assert strips[:2] == ["6 failed", "6 passed"]
+    assert "− Retry." in card and "+ Read the error." in card
+    address = f"/p/tools/guidance/{run.baseline.guidance_id}/against/{run.guidance_id}/"
+    assert card.links["See the comparison"] == address
+    assert "Improved" in parse(signed_in().get(address)).region("Verdict")
+
+
+def test_what_regressed_comes_before_guidance_that_improved(signed_in, version, project):
+    improved(make_suite(project, ("create", "export"), name="Second"))
+    lost(version)
+    page = home(signed_in())
+    names = [str(each["aria-label"]) for each in page.all("article")]
+    assert names == ["Basics on local", "AGENTS.md good on Second"]
+
+
+def test_another_tool_is_not_guidance_that_improved(signed_in, version):
+    Run.objects.filter(pk=improved(version).pk).update(tool_version="2")
+    assert "AGENTS.md good" not in home(signed_in())
+
+
+def test_a_line_that_improved_has_a_card_where_nothing_is_worse(signed_in, version):
+    tried(version, "fail", "fail", trials=6)
+    run = tried(version, "pass", "pass", trials=6)
+    card = home(signed_in()).region("Basics on local")
+    assert card.links["See what improved"] == f"/p/tools/runs/{run.pk}/"
+    assert (
+        card.table("Basics on local").row("create").cell("Now").all("[role=img]")[0]["aria-label"]
+        == "6 passed"
+    )
+
+
+def test_where_nothing_is_worse_it_says_when_the_last_change_was_found(signed_in, version):
+    tried(version, "fail", "fail", trials=6)
+    assert "The last change was found" not in home(signed_in())
+    changed = tried(version, "pass", "pass", trials=6)
+    assert "The last change was found today." in home(signed_in())
+    aged(changed, days=3)
+    day = (timezone.now() - timedelta(days=3)).strftime("%A")
+    assert f"The last change was found on {day}." in home(signed_in())
+
+
+def test_home_with_improved_guidance_has_few_queries(signed_in, version, django_assert_max_num_queries):
+    improved(version)
+    client = signed_in()
+    client.get(ADDRESS)
+    with django_assert_max_num_queries(24):
         client.get(ADDRESS)

@@ -15,6 +15,7 @@ from tests.builders import (
     make_suite,
     make_target,
     make_trial,
+    make_trials,
     make_version,
 )
 from tests.web.screen import parse
@@ -29,6 +30,21 @@ def test_the_list_shows_what_was_run(signed_in, project):
     table = parse(signed_in().get("/p/tools/suites/")).table("Suites")
     assert table.row("Basics").cell("Passed").text == "100 % 1/1"
     assert table.row("Never run").cell("Last run").text == "not run yet"
+
+
+def test_the_list_and_the_page_read_a_suites_state_from_the_same_runs(signed_in, project):
+    version = make_suite(project, ["create"], name="Basics")
+    adopted = make_run(version)
+    tried = make_run(version, target=make_target(project, "another"), is_experiment=True)
+    for run, outcomes in ((adopted, ["fail"] * 2), (tried, ["pass"] * 4)):
+        make_trials(run, {"create": outcomes})
+        close(run)
+    make_run(make_suite(project, name="Tried only"), is_experiment=True)
+    table = parse(signed_in().get("/p/tools/suites/")).table("Suites")
+    assert table.row("Basics").cell("Passed").text == "0 % 0/2"
+    assert table.row("Tried only").cell("Last run").text == "experiments only"
+    page = parse(signed_in().get("/p/tools/suites/basics/"))
+    assert page.table("Scenarios").row("create").cell("Passed").text == "0 % 0/2"
 
 
 def test_an_empty_list_says_how_to_upload_a_suite(signed_in):
@@ -94,8 +110,8 @@ def test_the_guidance_of_the_last_upload_is_what_a_run_takes(signed_in, project)
     suite.uploads.create(suite_version=suite.versions.get(), guidance=first)
     page = parse(signed_in().get("/p/tools/suites/basics/"))
     assert page.facts["Guidance"] == "v1"
-    assert "v1 latest upload" in page
-    assert page.count("latest upload") == 1
+    assert "v1 in use" in page
+    assert page.count("in use") == 1
 
 
 def test_viewers_see_no_upload_form(signed_in):

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 import msgspec
 from django.db.models import Max
 
+from evalhub.lib.numbers import counted
+from evalhub.teams.models import Project
 from runs.compare.guidance.guidance_comparison import (
     basis_of,
     by_change,
     compare_chosen,
-    read_comparison,
+    read_comparisons,
     write_comparison,
 )
 from runs.compare.guidance.guidance_exposure import (
@@ -23,7 +26,7 @@ from runs.compare.guidance.guidance_exposure import (
     find_quotes,
     levels,
 )
-from runs.compare.guidance.guidance_runs import RunsBySide
+from runs.compare.guidance.guidance_runs import FoundSetting, RunsBySide
 from runs.compare.measure_changes import RunComparison
 from runs.models import JudgingRecord, Run
 from scenarios.models import Guidance
@@ -53,6 +56,15 @@ class DocumentDifference:
     notes: Sequence[Sequence[Link]]
     """For each hunk, the scenarios that quote a line of it."""
     opened: Sequence[Link]
+
+    @property
+    def opened_by(self) -> str:
+        """Say how many scenarios opened it on each side."""
+        sides = [each.side for each in self.opened]
+        counts = [
+            f"{counted(sides.count(side), 'scenario')} in {side}" for side in ("A", "B") if side in sides
+        ]
+        return f"by {' and '.join(counts)}, a trial of each"
 
 
 @dataclass(frozen=True)
@@ -86,10 +98,42 @@ def findings(before: Guidance, after: Guidance, chosen: RunsBySide) -> Findings:
     """
     if chosen.is_open:
         return _compute_findings(before, after, chosen)
-    basis = basis_of(chosen)
-    stored = read_comparison(before, after, basis)
-    if stored is not None:
-        return _findings.decode(stored)
+    sides = [[(run.pk, run.measured) for run in side] for side in (chosen.before, chosen.after)]
+    key = before.pk, after.pk, basis_of(chosen.after[0].project, *sides)
+    stored = read_comparisons([key]).get(key)
+    return _findings.decode(stored) if stored else _store_findings(before, after, chosen, key[2])
+
+
+Pair = tuple[Guidance, Guidance, FoundSetting]
+
+
+def findings_of_pairs(
+    project: Project, pairs: Sequence[Pair], measured: Mapping[int, datetime | None]
+) -> list[Findings]:
+    """Return what closed runs say of each pair of versions; `measured` has when each run was measured.
+
+    One query for all that are stored; up to eight for each other.
+    """
+    keys = [
+        (
+            before.pk,
+            after.pk,
+            basis_of(
+                project, *([(run, measured[run]) for run in side] for side in (each.before, each.after))
+            ),
+        )
+        for before, after, each in pairs
+    ]
+    stored = read_comparisons(keys)
+    return [
+        _findings.decode(stored[key])
+        if key in stored
+        else _store_findings(before, after, each.load(), key[2])
+        for key, (before, after, each) in zip(keys, pairs, strict=True)
+    ]
+
+
+def _store_findings(before: Guidance, after: Guidance, chosen: RunsBySide, basis: str) -> Findings:
     found = _compute_findings(before, after, chosen)
     write_comparison(before, after, basis, msgspec.msgpack.encode(found))
     return found
