@@ -18,7 +18,7 @@ function offer(part) {
   }
 }
 document.addEventListener("input", (event) => event.target.matches("[data-narrows]") && narrow(event.target));
-/* The filter is no choice: it asks for no plan, and Enter sends nothing. */
+/* Filtering chooses nothing: it asks for no plan, and Enter sends nothing. */
 document.addEventListener("change", (event) => event.target.matches("[data-narrows]") && event.stopPropagation(), true);
 document.addEventListener("keydown", (event) => {
   if (event.key === "Enter" && event.target.matches("[data-narrows]")) event.preventDefault();

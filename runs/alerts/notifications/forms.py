@@ -64,11 +64,10 @@ class ChannelForm(forms.Form):
                 self.fields[name].help_text = KEPT if has_stored else hint
         if filled is not None:
             for name in ("address", "secret"):
-                attributes = {**self.fields[name].widget.attrs, "readonly": name == "secret"}
-                self.fields[name].widget = forms.TextInput(attrs=attributes)
-            self.fields[
-                "secret"
-            ].help_text = "Copy it to the receiver now. It is not shown again after you save."
+                self.fields[name].widget = forms.TextInput(attrs=self.fields[name].widget.attrs)
+            secret = self.fields["secret"]
+            secret.widget.attrs["readonly"] = True
+            secret.help_text = "Copy it to the receiver now. It is not shown again after you save."
         for name in self.fields:
             self.fields[name].widget.attrs["aria-describedby"] = f"{name}-note"
 
