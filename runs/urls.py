@@ -94,6 +94,7 @@ from runs.targets.target_page.views import (
     target_import,
     target_list,
     target_remove,
+    target_show_program,
 )
 
 project_urls = [
@@ -148,6 +149,7 @@ project_urls = [
     path("targets/tries/<int:pk>/", target_try, name="target-try"),
     path("targets/<int:pk>/", target_edit, name="target-edit"),
     path("targets/<int:pk>/check/", target_check, name="target-check"),
+    path("targets/<int:pk>/show-program/", target_show_program, name="target-show-program"),
     path("targets/<int:pk>/accept/", target_accept, name="target-accept"),
     path("targets/<int:pk>/remove/", target_remove, name="target-remove"),
     path("suites/<slug:suite>/targets/", suite_targets, name="suite-targets"),

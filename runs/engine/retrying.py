@@ -58,11 +58,12 @@ class RetryKind(StrEnum):
 def _is_retried(run: Run, kind: RetryKind) -> Q:
     """Return the condition of the trials of a closed run that would run again.
 
-    A retry includes trials that were cancelled because others could not start.
+    A retry includes trials that were cancelled because others could not start, and where a run has those errors, a
+    resumption leaves them to it.
     """
-    if kind == RetryKind.RESUME or run.error:
-        return _CANCELLED
-    return Q(state=TrialState.FINISHED, outcome="error") | (_CANCELLED & _BECAUSE_OF_ERRORS)
+    if kind == RetryKind.RETRY and not run.error:
+        return Q(state=TrialState.FINISHED, outcome="error") | (_CANCELLED & _BECAUSE_OF_ERRORS)
+    return _CANCELLED & ~_BECAUSE_OF_ERRORS if run.errors and not run.error else _CANCELLED
 
 
 def trials_to_run(run: Run, kind: RetryKind) -> QuerySet[Trial]:

@@ -47,7 +47,7 @@ class RunRequest(AskedOptions):
             TARGETS,
             "model for the target",
             flag="--model",
-            hint="Comma-separated. Leave empty for the target's default.",
+            hint="Default: the target's own.",
         ),
     ] = []
     profile: Annotated[
@@ -64,7 +64,7 @@ class RunRequest(AskedOptions):
             SCENARIOS,
             "comma-separated, any may match; repeat to require all",
             label="Scenario tags",
-            hint="Comma-separated; any may match.",
+            hint="Any may match.",
         ),
     ] = []
     tier: Annotated[
@@ -77,7 +77,6 @@ class RunRequest(AskedOptions):
             "key of a scenario",
             metavar="KEY",
             label="Only these scenarios",
-            hint="Comma-separated scenario names.",
         ),
     ] = []
     timeout_seconds: Annotated[AskedSeconds, Field(le=86_400)] = None
@@ -94,22 +93,19 @@ class RunRequest(AskedOptions):
             LABELS,
             "version of the tool, if no command of the suite reports it",
             hint="If no command of the suite reports it.",
-            more=True,
         ),
     ] = ""
     branch: Annotated[
         Text,
         Field(max_length=200),
-        Asked(LABELS, "branch of the tool's repository", hint="Branch of the tool's repository.", more=True),
+        Asked(LABELS, "branch of the tool's repository", hint="Branch of the tool's repository."),
     ] = ""
     commit: Annotated[
         Text,
         Field(max_length=64),
-        Asked(LABELS, "commit of the tool's repository", hint="Commit of the tool's repository.", more=True),
+        Asked(LABELS, "commit of the tool's repository", hint="Commit of the tool's repository."),
     ] = ""
-    run_tags: Annotated[
-        Names, Asked(LABELS, "tag of the run", flag="--run-tag", hint="Comma-separated.")
-    ] = []
+    run_tags: Annotated[Names, Asked(LABELS, "tag of the run", flag="--run-tag")] = []
     priority: Annotated[
         Literal["low", "normal", "high"],
         Asked(AMOUNT, "which launches of the project get its lanes first (default: normal)", in_form=False),

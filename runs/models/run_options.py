@@ -31,8 +31,6 @@ class Asked:
     """What the form says below the field."""
     example: str = ""
     """What the form proposes to somebody who entered no number."""
-    more: bool = False
-    """Whether the form shows it under *More*."""
     in_form: bool = True
 
 
@@ -43,7 +41,6 @@ AskedJudgeModel = Annotated[
         JUDGE,
         "target or model to judge with; default: the recommended model of a provider whose key is set",
         hint="A target or a model. Default: the scenario's, else the target's judge.",
-        more=True,
     ),
 ]
 AskedBaseline = Annotated[
@@ -65,7 +62,6 @@ AskedSeconds = Annotated[
         label="Time limit, seconds",
         hint="For scenarios without their own limit.",
         example="a number of seconds, such as 120",
-        more=True,
     ),
 ]
 AskedDollars = Annotated[
@@ -78,7 +74,6 @@ AskedDollars = Annotated[
         label="Budget, USD",
         hint="No further trial starts once the runs cost this much.",
         example="an amount in US dollars, such as 2.50",
-        more=True,
     ),
 ]
 
@@ -144,7 +139,6 @@ class AskedOptions(BaseModel):
             "lowest mean of evaluators that passes, 0 to 1 (default: the suite's, else 1)",
             hint="Lowest mean of evaluators that passes, 0 to 1. Default: the suite's.",
             example="a number from 0 to 1, such as 0.8",
-            more=True,
         ),
     ] = None
     """The mean of evaluators that a trial needs to pass; overrides the suite's."""

@@ -278,6 +278,12 @@ class Containment:
             raise PathRefused(f"'{cwd}' leads outside its starting folder. Use a path inside it.")
         return own / cwd
 
+    def visible_folders(self) -> tuple[Path, ...] | None:
+        """Return the folders of the machine that every command sees; None without a sandbox, which hides nothing."""
+        if self.level not in (Level.BWRAP, Level.LANDLOCK):
+            return None
+        return (*map(Path, bubblewrap.SYSTEM), *self.readable_folders())
+
     def readable_folders(self) -> tuple[Path, ...]:
         """Return the folders outside /usr that every command may read."""
         return readable_folders(self.path, self.read)

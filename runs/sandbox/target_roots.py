@@ -19,6 +19,7 @@ class Use(StrEnum):
     WORK = "work in"
     WRITE = "write to"
     RUN = "run"
+    SHOW = "show its commands"
 
 
 SYSTEM_PROGRAMS = (Path("/usr"), Path("/bin"), Path("/sbin"))
@@ -92,6 +93,10 @@ class TargetRoots:
         if not given.is_absolute() or (base and real.is_relative_to(_real(Path(base)))):
             return self._beneath_base(str(given), use, base)
         self._refuse_own(path, real, use)
+        if use is Use.SHOW and _real(Path.home()).is_relative_to(real):
+            raise PathRefused(
+                f"'{path}' is the worker's home or contains it, with its keys. Move the program to a folder of its own."
+            )
         for root in self._roots(use):
             if real.is_relative_to(root):
                 return AllowedPath(root, str(real.relative_to(root)))
@@ -119,7 +124,7 @@ class TargetRoots:
         return AllowedPath(root, str(real.relative_to(root)))
 
     def _refuse_own(self, path: str, real: Path, use: Use) -> None:
-        shown = use in (Use.WORK, Use.WRITE)
+        shown = use in (Use.WORK, Use.WRITE, Use.SHOW)
         for own in self.never:
             if real.is_relative_to(own) or (shown and own.is_relative_to(real)):
                 raise PathRefused(

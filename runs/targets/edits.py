@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import yaml
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -15,8 +17,10 @@ from runs.errors import RequestError
 from runs.models import Target
 from runs.sandbox.worker_settings import containment
 from runs.targets.definitions import read_target
+from runs.targets.hidden_programs import hidden_from, show_folders
 from runs.targets.import_targets import import_targets
 from runs.targets.paths import refuse_saving
+from runs.targets.target_fields import dump
 from runs.workers.claims import follow_target
 from scenarios.formats.problems import Problem, ScenarioFileError
 
@@ -85,8 +89,27 @@ def rewrite(target: Target, text: str, *, by: User | None) -> Target:
         target.changed, target.changed_by = timezone.now(), by
         target.save(update_fields=["definition", "provider", "workers", "labels", "changed", "changed_by"])
         follow_target(target)
-        audit.append_event(target.project, by, "target.change", target.name, provider=definition.kind)
+        shown = definition.fields.get("read_folders")
+        more = {"read_folders": ", ".join(shown)} if isinstance(shown, list) else {}
+        audit.append_event(target.project, by, "target.change", target.name, provider=definition.kind, **more)
     return target
+
+
+@transaction.atomic
+def show_program(target: Target, *, by: User | None) -> tuple[Path, ...]:
+    """Let a target's commands read its program's folder; return the folders.
+
+    Raises `RequestError` where nothing is hidden here, and where the operator doesn't allow it.
+    """
+    text = dump(target.definition)
+    hidden = hidden_from(read_target(text.encode(), target.name), base=target.base_folder)
+    if not hidden.folders:
+        raise RequestError(hidden.refusal or f"The sandbox hides no file of {target.name} on this machine.")
+    try:
+        rewrite(target, show_folders(text, hidden.folders), by=by)
+    except ScenarioFileError as error:
+        raise RequestError(" ".join(each.what for each in error.problems)) from error
+    return hidden.folders
 
 
 def _renaming_problem(name: str) -> Problem:

@@ -67,7 +67,8 @@ def _check(path: str, use: Use, roots: TargetRoots, base: str, *, free: bool) ->
 
 def _paths(value: Json, variables: Mapping[str, str]) -> Iterator[str]:
     """Yield the texts of a field, with known variables resolved."""
-    for text in value.values() if isinstance(value, Mapping) else (value,):
+    many = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else (value,)
+    for text in many:
         name = find_reference(text)
         value_of_name = variables.get(name, "").strip() if name else text
         if isinstance(value_of_name, str) and value_of_name:

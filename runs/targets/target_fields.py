@@ -24,7 +24,7 @@ from scenarios.reading import read_yaml
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9]*_[A-Z0-9_]*")
 """A variable's name in a field for a secret; with an underscore, which keys of services rarely have."""
 MAIN: Mapping[str, tuple[str, ...]] = {
-    "cli": ("command_template", "parser", "cwd", "healthcheck", "timeout_seconds"),
+    "cli": ("command_template", "parser", "cwd", "read_folders", "healthcheck", "timeout_seconds"),
     "codex": ("model", "api_key", "base_url", "executable", "args", "env"),
     "claude_code": ("model", "api_key", "base_url", "executable", "args", "env"),
     "opencode": ("model", "api_key", "base_url", "executable", "args", "env"),

@@ -13,7 +13,11 @@ from evalhub.teams.models import Project
 from evalhub.web.csv_export import Table
 from runs.labels import format_labels
 from runs.models import Run, Target, TargetCheck, Worker
-from runs.targets.definitions import hints_of
+from runs.targets.agents.program_lookup import HiddenFiles
+from runs.targets.definitions import hints_of, read_target
+from runs.targets.hidden_programs import hidden_from
+from runs.targets.target_fields import dump
+from scenarios.formats.problems import ScenarioFileError
 
 DAYS = 7
 
@@ -69,6 +73,15 @@ class TargetRow(CheckedTarget):
     def hints(self) -> tuple[str, ...]:
         """Return the fields that it ignores, a sentence each."""
         return () if self.target.is_imported else hints_of(self.target.definition)
+
+    @property
+    def hidden(self) -> HiddenFiles:
+        """Return what the sandbox hides of its command on this machine."""
+        text = dump(self.target.definition)
+        try:
+            return hidden_from(read_target(text.encode(), self.target.name), base=self.target.base_folder)
+        except ScenarioFileError:  # of an older release
+            return HiddenFiles()
 
 
 def _word(definition: dict[str, Any], *names: str) -> str:

@@ -128,6 +128,13 @@ document.addEventListener("htmx:sendError", () => say("The server cannot be reac
 document.addEventListener("htmx:responseError", (event) => say(`The server answered ${event.detail.xhr.status}. Load the page again.`));
 document.addEventListener("htmx:afterOnLoad", () => say(""));
 
+/* A part that somebody asked for anew shows a skeleton until it is there. */
+document.addEventListener("htmx:beforeRequest", (event) => {
+  const { elt, target } = event.detail;
+  if (target && !elt.matches("[hx-trigger^='every']")) target.setAttribute("aria-busy", "true");
+});
+document.addEventListener("htmx:afterRequest", (event) => event.detail.target?.removeAttribute("aria-busy"));
+
 /* Where the part that is swapped had the focus, htmx gives it to the element of the same id; without one it goes to the part. */
 let focused = "";
 document.addEventListener("htmx:beforeSwap", (event) => {

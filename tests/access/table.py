@@ -94,6 +94,9 @@ PAGES: dict[str, Page] = {
     "target-try": Page("/p/tools/targets/tries/{try_id}/", "author"),
     "target-edit": Page("/p/tools/targets/{target_id}/", "admin"),
     "target-check": Page("/p/tools/targets/{target_id}/check/", "viewer", answers=(302,)),
+    "target-show-program": Page(
+        "/p/tools/targets/{target_id}/show-program/", "admin", "POST", answers=(302,)
+    ),
     "target-accept": Page("/p/tools/targets/{target_id}/accept/", "admin", "POST", answers=(302,)),
     "target-remove": Page("/p/tools/targets/{target_id}/remove/", "admin", "POST", answers=(302,)),
     "suite-targets": Page("/p/tools/suites/{slug}/targets/", "author", "POST", answers=(302,)),

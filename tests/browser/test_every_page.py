@@ -28,6 +28,8 @@ PAGES = {
     "run-unprepared": "/p/tools/runs/{unprepared}/",
     "run-new": "/p/tools/runs/new/?targets=claude-code%20·%20sonnet",
     "run-new-several": "/p/tools/runs/new/?targets=claude-code%20·%20sonnet&targets=gemini-flash&trials=7",
+    "run-new-narrowed": "/p/tools/runs/new/?targets=gemini-flash&pick=failed&models=gpt-x&run_tags="
+    + "x" * 150,
     "run-new-wrong": "/p/tools/runs/new/?targets=nowhere&trials=0&models=a",
     "trial": "/p/tools/trials/{trial}/",
     "trial-messages": "/p/tools/trials/{trial}/?part=messages",
@@ -37,6 +39,7 @@ PAGES = {
     "trial-raw": "/p/tools/trials/{trial}/?part=raw",
     "suites": "/p/tools/suites/",
     "suite": "/p/tools/suites/taskmgr-basics/",
+    "suite-edit": "/p/tools/new-suite/",
     "suite-difference": "/p/tools/suites/taskmgr-basics/difference/",
     "suites-nothing": "/p/tools/suites/?q=nowhere",
     "guidance": "/p/tools/guidance/",
@@ -51,6 +54,8 @@ PAGES = {
     "calibration": "/p/tools/reviews/calibration/",
     "run-reassess": "/p/tools/runs/{finished}/again/",
     "targets": "/p/tools/targets/",
+    "target-new": "/p/tools/targets/new/?provider=cli",
+    "target-new-yaml": "/p/tools/targets/new/?view=yaml",
     "target-edit": "/p/tools/targets/{target}/",
     "regressions": "/p/tools/regressions/",
     "regression-confirm": "/p/tools/regressions/{alert}/confirm/",
@@ -113,12 +118,15 @@ def numbers(project: Any) -> dict[str, int]:
 
 
 SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
+LABELS_RULE = "label-content-name-mismatch"
+"""Experimental in axe: who speaks a button's words has to reach it."""
 COLOUR_RULES = ["color-contrast", "link-in-text-block"]
 
 
 def serious(page: Page, *, colours_only: bool = False) -> list[str]:
     """Return axe-core's serious and critical violations in words."""
-    options = {"resultTypes": ["violations"], **({"runOnly": COLOUR_RULES} if colours_only else {})}
+    more = {"runOnly": COLOUR_RULES} if colours_only else {"rules": {LABELS_RULE: {"enabled": True}}}
+    options = {"resultTypes": ["violations"], **more}
     found = page.evaluate("options => axe.run(options).then((found) => found.violations)", options)
     return [
         f"{each['id']}: {each['nodes'][0]['html'][:160]} ({each['nodes'][0]['failureSummary'][:200]})"

@@ -50,7 +50,7 @@ def test_a_target_that_is_asked_keeps_the_focus(
     settings.CELERY_APP = "tests.web.conftest.SILENT_APP"
     target = make_target(project, "local")
     as_admin.goto(f"{live_server.url}/p/tools/targets/")
-    as_admin.get_by_role("button", name="Check local").press("Enter")
+    as_admin.get_by_role("button", name="Check: local").press("Enter")
     expect(as_admin.get_by_text("checking")).to_be_visible()
     expect(as_admin.locator(f"#target-{target.pk}")).to_be_focused()
 

@@ -35,10 +35,10 @@ def form(as_admin: Page, live_server: Any, history: Any) -> Page:
 
 def enter_starts_nothing(page: Page) -> None:
     before = Run.objects.count()
-    page.get_by_label("Run tags").fill("nightly")
-    page.get_by_label("Run tags").press("Enter")
+    page.get_by_label("Budget, USD").fill("40")
+    page.get_by_label("Budget, USD").press("Enter")
     expect(page.get_by_role("button", name="Start 6 trials")).to_be_visible()
-    expect(page.get_by_label("Run tags")).to_have_value("nightly")
+    expect(page.get_by_label("Budget, USD")).to_have_value("40")
     assert Run.objects.count() == before
 
 
@@ -139,19 +139,67 @@ def test_a_mistake_appears_beside_its_field_and_goes(form: Page, complaints: lis
     assert complaints == []
 
 
-def test_chips_follow_the_suite_and_narrow_it(form: Page, project: Any, complaints: list[str]) -> None:
+def test_scenarios_follow_the_suite_and_are_narrowed_in_place(
+    form: Page, project: Any, complaints: list[str]
+) -> None:
     make_suite(project, ("x", "y"), name="Second", tags=["slow"])
     form.reload()
-    expect(form.locator("#only")).to_contain_text("smoke 6")
+    form.get_by_text("Only some of its 6 scenarios").click()
     form.get_by_label("Trials each").fill("3")
     form.locator("#id_suite").select_option("second")
-    expect(form.locator("#only")).to_contain_text("slow 2")
+    form.get_by_text("Only some of its 2 scenarios").click()
+    expect(form.get_by_role("checkbox", name="slow 2")).to_be_visible()
     form.locator("#id_suite").select_option("basics")
-    form.get_by_role("link", name="failed last time 1").click()
-    expect(form.get_by_label("Only these scenarios")).to_have_value("c")
+    form.get_by_text("Only some of its 6 scenarios").click()
+    form.get_by_role("button", name="Failed last time (1)").click()
+    expect(form.get_by_role("checkbox", name="c failed last time")).to_be_checked()
     expect(form.get_by_label("Trials each")).to_have_value("3")
     expect(form.get_by_role("button", name="Start 3 trials")).to_be_visible()
+    form.get_by_role("checkbox", name="a smoke").check()
+    expect(form.get_by_role("button", name="Start 6 trials")).to_be_visible()
+    form.get_by_role("button", name="All scenarios").click()
+    expect(form.get_by_role("button", name="Start 18 trials")).to_be_visible()
     assert complaints == []
+
+
+def test_hundreds_of_scenarios_are_found_by_name(
+    as_admin: Page, live_server: Any, project: Any, complaints: list[str]
+) -> None:
+    make_target(project)
+    make_suite(project, [f"case-{n}" for n in range(300)], name="Large")
+    asked: list[str] = []
+    as_admin.on("request", lambda request: asked.append(request.method))
+    as_admin.goto(f"{live_server.url}/p/tools/runs/new/?targets=local")
+    as_admin.get_by_text("Only some of its 300 scenarios").click()
+    boxes = as_admin.get_by_role("group", name="Scenarios").get_by_role("checkbox")
+    expect(boxes).to_have_count(300)
+    narrowing = as_admin.get_by_role("searchbox", name="Filter: Scenarios")
+    narrowing.fill("case-29")
+    expect(boxes).to_have_count(11)
+    expect(as_admin.get_by_text("11 of 300 shown")).to_be_visible()
+    narrowing.press("Enter")
+    narrowing.press("Tab")
+    as_admin.keyboard.press("Tab")
+    assert "POST" not in asked, "the filter is no choice"
+    as_admin.get_by_role("checkbox", name="case-290").press("Space")
+    expect(as_admin.get_by_role("button", name="Start 1 trial")).to_be_visible(timeout=20_000)
+    narrowing.fill("nothing")
+    expect(boxes).to_have_count(1)
+    expect(as_admin.get_by_role("checkbox", name="case-290")).to_be_checked()
+    assert complaints == []
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_a_long_tag_does_not_widen_the_page(
+    as_admin: Page, live_server: Any, project: Any, width: int
+) -> None:
+    make_target(project)
+    make_suite(project, ("a" * 100,), name="Basics", tags=["t" * 150])
+    as_admin.set_viewport_size({"width": width, "height": 900})
+    query = f"targets=local&only={'a' * 100}&tags={'t' * 150}&run_tags={'r' * 150}&models={'m' * 150}"
+    as_admin.goto(f"{live_server.url}/p/tools/runs/new/?{query}")
+    expect(as_admin.get_by_role("checkbox", name="r" * 150)).to_be_checked()
+    assert as_admin.evaluate("document.documentElement.scrollWidth") == width
 
 
 def test_enter_in_a_field_starts_nothing(form: Page) -> None:
@@ -175,12 +223,11 @@ def test_the_plan_is_made_without_a_script(without_script: Page, live_server: An
     page.get_by_role("button", name="Plan with 5 trials each").click()
     expect(page.get_by_label("Trials each")).to_have_value("5")
     expect(page.get_by_role("button", name="Start 30 trials")).to_be_visible()
-    page.get_by_role("link", name="failed last time 1").click()
+    page.get_by_text("Only some of its 6 scenarios").click()
+    page.get_by_role("button", name="Failed last time (1)").click()
     expect(page.get_by_role("button", name="Start 5 trials")).to_be_visible()
     page.get_by_text("As a command").click()
-    command = (
-        "manage.py run_scenarios basics --project tools --target local --only c --trials 5 --run-tag nightly"
-    )
+    command = "manage.py run_scenarios basics --project tools --target local --only c --trials 5 --max-usd 40"
     expect(page.locator("#plan pre")).to_have_text(command)
 
 
@@ -218,10 +265,12 @@ def test_guidance_follows_the_suite_in_place(
 ) -> None:
     other = make_guidance(make_suite(project, name="Other").suite, "other-guidance")
     form.reload()
-    expect(form.locator("#id_guidance option")).to_have_count(1)
+    cards = form.get_by_role("group", name="Guidance").get_by_role("checkbox")
+    expect(cards).to_have_count(0)
     form.locator("#id_suite").select_option("other")
-    expect(form.locator("#id_guidance option")).to_have_text(["Latest upload", str(other)])
-    expect(form.locator("#id_guidance")).to_have_values([])
+    expect(cards).to_have_count(2)
+    expect(form.get_by_role("checkbox", name=str(other))).not_to_be_checked()
+    expect(form.get_by_role("checkbox", name="Latest upload")).to_be_checked()
     expect(form.locator("#id_baseline_run")).to_have_value("")
     form.get_by_text("More", exact=True).click()
     form.get_by_label("Threshold").fill("0.5")
@@ -240,8 +289,8 @@ def test_an_older_plan_takes_no_choice_back(form: Page, project: Any, history: A
     form.wait_for_timeout(400)
     assert len(held) == 1, "the plan of the other suite is on its way"
     form.locator("#id_suite").select_option("basics")
-    form.locator("#id_guidance").select_option(str(chosen.pk))
+    form.get_by_role("checkbox", name=str(chosen)).check()
     held[0].continue_()
     form.get_by_text("As a command").click()
     expect(form.locator("#plan pre")).to_contain_text("--guidance ")
-    expect(form.locator("#id_guidance")).to_have_values([str(chosen.pk)])
+    expect(form.get_by_role("checkbox", name=str(chosen))).to_be_checked()

@@ -14,6 +14,25 @@ from tests.builders import make_member, make_run, make_suite, make_target, make_
 from tests.runs.jobs import do_job
 
 
+def test_a_part_that_is_fetched_shows_a_skeleton_until_it_is_there(
+    as_admin: Page, live_server: Any, project: Any
+) -> None:
+    make_target(project)
+    make_suite(project, name="Basics")
+    as_admin.goto(f"{live_server.url}/p/tools/runs/new/?targets=local")
+    held: list[Any] = []
+    as_admin.route("**/runs/new/", lambda route: held.append(route))
+    as_admin.get_by_label("Trials each").fill("2")
+    as_admin.get_by_label("Trials each").blur()
+    plan = as_admin.locator("#plan")
+    expect(plan).to_have_attribute("aria-busy", "true")
+    cost = plan.locator("dd").first
+    expect(cost).to_have_css("color", "rgba(0, 0, 0, 0)")
+    held[0].continue_()
+    expect(as_admin.get_by_role("button", name="Start 4 trials")).to_be_visible()
+    expect(plan).not_to_have_attribute("aria-busy", "true")
+
+
 def test_typing_filters_the_runs_and_keeps_the_address(
     as_admin: Page, live_server: Any, project: Any
 ) -> None:
@@ -70,7 +89,7 @@ def test_choosing_a_version_swaps_its_changes_and_address(
         make_version(suite, create={"prompt": prompt})
     as_admin.goto(f"{live_server.url}/p/tools/suites/basics/")
     expect(as_admin.get_by_role("heading", name="v2 → v3")).to_be_visible()
-    as_admin.get_by_role("link", name="Changes in version 2").click()
+    as_admin.get_by_role("link", name="v2, changes").click()
     expect(as_admin.get_by_role("heading", name="v1 → v2")).to_be_visible()
     assert as_admin.url.endswith("?version=2")
     as_admin.get_by_role("link", name="create", exact=True).last.click()
@@ -154,7 +173,7 @@ def test_a_check_is_polled_until_a_worker_has_answered(
     settings.CELERY_APP = "tests.web.conftest.SILENT_APP"
     make_target(project, "local")
     as_admin.goto(f"{live_server.url}/p/tools/targets/")
-    as_admin.get_by_role("button", name="Check local").click()
+    as_admin.get_by_role("button", name="Check: local").click()
     expect(as_admin.get_by_text("checking")).to_be_visible()
     do_job(TargetCheck.objects.get())
     expect(as_admin.get_by_text("ready")).to_be_visible()

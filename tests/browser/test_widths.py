@@ -39,6 +39,25 @@ def test_the_list_of_runs_fits_a_page_of_1280_pixels(as_admin: Page, live_server
     assert table.locator("tbody tr").evaluate("row => row.offsetHeight") < 80
 
 
+@pytest.mark.parametrize("width", [390, 1280])
+def test_a_suite_with_a_long_tag_fits_with_its_seals(
+    as_admin: Page, live_server: Any, project: Any, width: int
+) -> None:
+    version = make_suite(project, ("create", "export"), name="Basics", tags=["t" * 150])
+    run = make_run(version)
+    for index in range(20):
+        make_trial(run, "create", index=index)
+    close(run)
+    as_admin.set_viewport_size({"width": width, "height": 900})
+    as_admin.goto(f"{live_server.url}/p/tools/suites/basics/")
+    assert as_admin.evaluate("document.documentElement.scrollWidth") == width
+    seal = as_admin.get_by_role("columnheader", name="Seal")
+    right, inner = seal.evaluate("cell => [cell.getBoundingClientRect().right, innerWidth]")
+    assert width == 390 or right <= inner - 300, "before the panels beside it"
+    table = as_admin.get_by_role("region", name="Scenarios, table")
+    assert width == 390 or table.evaluate("box => box.scrollWidth <= box.clientWidth")
+
+
 @pytest.mark.parametrize("path", ["runs/?tool_version=", "regressions/?q="])
 def test_a_long_filter_in_force_does_not_widen_the_page(
     as_admin: Page, live_server: Any, project: Any, path: str

@@ -16,7 +16,8 @@ KEPT = "Leave it empty to keep the stored one, which is not shown."
 HINTS = {
     "recipients": "Comma-separated. Assignments go to the assigned person instead.",
     "address": "Where messages are posted to. It is not shown again.",
-    "secret": "Signs the messages: whsec_ and random bytes in base64. It is not shown again.",
+    "secret": "Signs the messages: whsec_ and random bytes in base64. Generate one, or enter your own. "
+    "It is not shown again after saving.",
 }
 
 
@@ -38,9 +39,19 @@ class ChannelForm(forms.Form):
         choices=[(event.value, event.label) for event in CHOSEN_EVENTS], required=False
     )
 
-    def __init__(self, kind: str, data: QueryDict | None = None, *, channel: Channel | None = None) -> None:
-        """Take a channel's fields of its kind; an empty form starts with regressions and failed runs."""
-        super().__init__(data, initial=_initial(channel))
+    def __init__(
+        self,
+        kind: str,
+        data: QueryDict | None = None,
+        *,
+        channel: Channel | None = None,
+        filled: QueryDict | None = None,
+    ) -> None:
+        """Take a channel's fields of its kind; an empty form starts with regressions and failed runs.
+
+        `filled` has what was filled in before a secret was made, with the secret: the only time that one is shown.
+        """
+        super().__init__(data, initial=_initial(channel) if filled is None else _as_filled(filled))
         for name in _left_out(kind):
             del self.fields[name]
         for name in ("address", "secret"):
@@ -51,6 +62,12 @@ class ChannelForm(forms.Form):
             if name in self.fields:
                 has_stored = channel is not None and name != "recipients"
                 self.fields[name].help_text = KEPT if has_stored else hint
+        if filled is not None:
+            for name in ("address", "secret"):
+                self.fields[name].widget = forms.TextInput(attrs=self.fields[name].widget.attrs)
+            secret = self.fields["secret"]
+            secret.widget.attrs["readonly"] = True
+            secret.help_text = "Copy it to the receiver now. It is not shown again after you save."
         for name in self.fields:
             self.fields[name].widget.attrs["aria-describedby"] = f"{name}-note"
 
@@ -81,6 +98,11 @@ def _initial(channel: Channel | None) -> dict[str, Any]:
         "recipients": ", ".join(channel.recipients),
         "events": channel.events,
     }
+
+
+def _as_filled(filled: QueryDict) -> dict[str, Any]:
+    texts = {name: filled.get(name, "") for name in ("name", "recipients", "address", "secret")}
+    return {**texts, "events": filled.getlist("events")}
 
 
 def _left_out(kind: str) -> tuple[str, ...]:

@@ -9,10 +9,16 @@ import base64
 import binascii
 import hashlib
 import hmac
+import secrets
 
 PREFIX = "whsec_"
 SHORTEST, LONGEST = 24, 64
 """Bytes of a key."""
+
+
+def new_secret() -> str:
+    """Return a random secret of 32 bytes."""
+    return PREFIX + base64.b64encode(secrets.token_bytes(32)).decode()
 
 
 def decode_key(secret: str) -> bytes:

@@ -6,9 +6,9 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib import messages
-from django.http import Http404, HttpResponse, HttpResponseBase
+from django.http import Http404, HttpResponse, HttpResponseBase, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
-from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from evalhub.teams.pages import ProjectRequest, project_page
@@ -17,6 +17,7 @@ from evalhub.web.fragments import page_or_fragment
 from evalhub.web.paging import page_below
 from runs.alerts.notifications import channels
 from runs.alerts.notifications.forms import ChannelForm
+from runs.alerts.notifications.signing import new_secret
 from runs.models import Channel, Delivery
 from runs.models.notification import ChannelKind
 
@@ -48,6 +49,8 @@ def channel_new(request: ProjectRequest, kind: str) -> HttpResponse:
     if request.method != "POST":
         return _form_page(request, kind, ChannelForm(kind))
     form = ChannelForm(kind, request.POST)
+    if _generates(request, kind):
+        return _form_page(request, kind, _with_new_secret(kind, request.POST))
     if form.is_valid():
         try:
             channel = channels.create_channel(request.access.project, kind, form.values(), by=request.user)
@@ -68,6 +71,8 @@ def channel_detail(request: ProjectRequest, pk: int) -> HttpResponse:
     if request.method != "POST":
         return _channel_page(request, channel, ChannelForm(channel.kind, channel=channel))
     form = ChannelForm(channel.kind, request.POST, channel=channel)
+    if _generates(request, channel.kind):
+        return _channel_page(request, channel, _with_new_secret(channel.kind, request.POST, channel))
     if form.is_valid():
         try:
             channels.change_channel(channel, form.values(), by=request.user)
@@ -111,6 +116,18 @@ def delivery_again(request: ProjectRequest, pk: int) -> HttpResponse:
     else:
         messages.error(request, "Only failed messages can be sent again.")
     return redirect("channel-detail", request.access.project.slug, delivery.channel_id)
+
+
+def _generates(request: ProjectRequest, kind: str) -> bool:
+    return "generate" in request.POST and kind == ChannelKind.WEBHOOK
+
+
+@sensitive_variables()
+def _with_new_secret(kind: str, given: QueryDict, channel: Channel | None = None) -> ChannelForm:
+    """Return the form as it was filled in, without its problems, and with a new secret; nothing is stored."""
+    kept = given.copy()
+    kept["secret"] = new_secret()
+    return ChannelForm(kind, channel=channel, filled=kept)
 
 
 def _channel(request: ProjectRequest, pk: int) -> Channel:

@@ -108,7 +108,7 @@ def _evaluator_result(score: Mapping[str, Any], judging: JudgingRecord | None) -
         "weight": score.get("weight"),
         "verdict": detail.get("verdict"),
         "hits": detail.get("hits", []),
-        "misses": detail.get("misses", [score["message"]] if score.get("passed") is False else []),
+        "misses": detail.get("misses", _misses(score)),
         "reasoning": detail.get("reasoning") or None,
         "evaluator_provider_request": _prompts(judging),
         "error": score.get("error") or None,
@@ -127,3 +127,9 @@ def _trace_summary(trial: Trial) -> Json:
     stored = getattr(trial, "transcript", None)
     transcript = stored.unpack() if stored else None
     return trace_summary(transcript) if transcript else None
+
+
+def _misses(score: Mapping[str, Any]) -> list[str]:
+    """Return why a score failed; imported scores may have no message."""
+    message = score.get("message", "")
+    return [message] if message and score.get("passed") is False else []

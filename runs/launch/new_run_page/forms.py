@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import posixpath
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, cast
 
 from django import forms
 from django.contrib.auth.models import User
@@ -23,6 +23,7 @@ from evaluators.model import Json
 from runs.compare.baselines import LAST_PASS, check_choice
 from runs.errors import RequestError
 from runs.launch.given_guidance import GivenDocument, keep_document, place_document
+from runs.launch.new_run_page.named_choices import NamedChoice
 from runs.launch.new_run_page.run_choices import RunChoices
 from runs.launch.request import Request
 from runs.launch.run_request import AskedField, LimitedRequest, RunRequest, asked_fields
@@ -42,9 +43,42 @@ NUMBER = {
 }
 
 
-def unique_words(text: str) -> tuple[str, ...]:
-    """Return the unique entries of a comma-separated list."""
-    return tuple(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))
+def unique_names(values: Iterable[str], known: Collection[str]) -> list[str]:
+    """Return the unique names of a field: known ones as they are, typed ones split at commas."""
+    names = (
+        name
+        for value in values
+        for name in ([value] if value in known else map(str.strip, value.split(",")))
+        if name
+    )
+    return list(dict.fromkeys(names))
+
+
+class NamesInput(forms.Widget):
+    """Every value of a name: of its checkboxes, and of a field for names that the list lacks."""
+
+    def value_from_datadict(self, data: Any, files: Any, name: str) -> list[str]:
+        return list(data.getlist(name))
+
+
+class NamesField(forms.Field):
+    """Names that are chosen from a list, or typed."""
+
+    def __init__(self, **more: Any) -> None:
+        super().__init__(required=False, widget=NamesInput, **more)
+        self.known: list[NamedChoice] = []
+
+    def names(self, values: Iterable[str]) -> list[str]:
+        """Return the chosen names."""
+        return unique_names(values, {each.name for each in self.known})
+
+    def clean(self, value: list[str]) -> list[str]:
+        return self.names(value)
+
+    def offered(self, values: Iterable[str]) -> list[NamedChoice]:
+        """Return the list's choices, with names that were typed at its end."""
+        known = {each.name for each in self.known}
+        return [*self.known, *(NamedChoice(name) for name in self.names(values) if name not in known)]
 
 
 def edited_guidance(offer: RunChoices, suite: int, edit: str) -> Guidance | None:
@@ -91,25 +125,28 @@ class DescriptionsField(forms.CharField):
 
 
 ASKED = {each.name: each for each in asked_fields() if each.asked.in_form}
-MORE = (
-    *(name for name, each in ASKED.items() if each.asked.more),
-    *("priority", "seed", "snapshot", "registry", "descriptions"),
-)
-"""Fields that the page shows under *More*."""
+STEPS = ("only", "tags", "tier", "models", "trials", "max_trials", "max_usd")
+"""Fields that the page shows in its steps; all others are under *More*."""
 SOURCES = ("seed", "snapshot", "registry", "descriptions")
+MORE = (
+    "baseline_run",
+    *(name for name, each in ASKED.items() if name not in STEPS and each.kind not in (bool, list)),
+    *("priority", *SOURCES),
+)
 LEAST = 0.0001
 """The least of a number that must be more than 0."""
 
 
 def form_field(each: AskedField) -> forms.Field:
-    """Return the form's field for one of `RunRequest`; a list is comma-separated."""
+    """Return the form's field for one of `RunRequest`."""
     asked = each.asked
     shared: dict[str, Any] = {"label": asked.label or None, "help_text": asked.hint}
     if each.kind is bool:
         return forms.BooleanField(required=False, initial=each.default, **shared)
-    if each.kind is list or each.kind is str:
-        longest = each.longest if each.kind is str else None
-        return forms.CharField(required=False, max_length=longest, **shared)
+    if each.kind is list:
+        return NamesField(**shared)
+    if each.kind is str:
+        return forms.CharField(required=False, max_length=each.longest, **shared)
     shared |= {
         "min_value": LEAST if each.above == 0 else each.least,
         "max_value": each.most,
@@ -183,9 +220,12 @@ class RunForm(forms.Form):
         *,
         access: Access | None = None,
         baselines: Sequence[tuple[str, str]] = (),
+        offered: Mapping[str, list[NamedChoice]] | None = None,
     ) -> None:
         super().__init__(data, files)
         self.fields.update({name: form_field(each) for name, each in ASKED.items()})
+        for name, known in (offered or {}).items():
+            self.names_field(name).known = known
         self.fields["judge_model"].widget.attrs["list"] = "judges"
         self.given_document: GivenDocument | None = None
         self.laid: Guidance | None = None
@@ -197,14 +237,9 @@ class RunForm(forms.Form):
             for name in ("document", "document_path", "document_text", "edit"):
                 del self.fields[name]
         self._choose_from("suite", [(suite.slug, suite.name) for suite in offer.suites])
-        by_suite = [
-            (suite.name, [(str(each.pk), str(each)) for each in offer.guidance_of(suite)])
-            for suite in offer.suites
-        ]
-        self._choose_from("guidance", [("", "Latest upload"), *(each for each in by_suite if each[1])])
-        chosen = offer.versions.get(data.get("suite", ""))
-        own = offer.guidance_of(chosen.suite) if chosen else ()
-        self.own_guidance = [("", "Latest upload"), *((str(each.pk), str(each)) for each in own)]
+        self._choose_from(
+            "guidance", [("", "Latest upload"), *((str(each.pk), str(each)) for each in offer.guidance)]
+        )
         self._choose_from(
             "baseline_run", [("", "Pinned, else the newest"), (LAST_PASS, "Last that passed"), *baselines]
         )
@@ -212,6 +247,18 @@ class RunForm(forms.Form):
         for name, field in self.fields.items():
             if name != "edit" and not isinstance(field, forms.BooleanField):
                 field.widget.attrs["aria-describedby"] = f"{name}-note"
+
+    def names_field(self, name: str) -> NamesField:
+        """Return a field of names."""
+        return cast(NamesField, self.fields[name])
+
+    def offered_names(self, name: str) -> list[NamedChoice]:
+        """Return the choices of a field of names."""
+        return self.names_field(name).offered(self[name].value())
+
+    def chosen_names(self, name: str) -> list[str]:
+        """Return the chosen names of a field, before the form is valid, too."""
+        return self.names_field(name).names(self[name].value())
 
     @property
     def more(self) -> list[forms.BoundField]:
@@ -222,7 +269,22 @@ class RunForm(forms.Form):
         """Return whether something under *More* differs from its default or is wrong."""
         usual = ("", None, False, Priority.NORMAL.label)
         names = (*MORE, "use_cache", "experiment")
+        if self["run_tags"].errors or self.chosen_names("run_tags"):
+            return True
         return any(self[name].errors or self[name].value() not in usual for name in names)
+
+    @property
+    def opens_document(self) -> bool:
+        """Return whether a document is added to the guidance."""
+        names = [name for name in ("document", "document_path") if name in self.fields]
+        return any(self[name].errors or self[name].value() for name in names)
+
+    @property
+    def is_narrowed(self) -> bool:
+        """Return whether only some scenarios are chosen, or a choice of them is wrong."""
+        names = ("only", "tags", "tier")
+        chosen = self.chosen_names("only") or self.chosen_names("tags") or self["tier"].value()
+        return bool(chosen) or any(self[name].errors for name in names)
 
     def _choose_from(self, name: str, choices: list[Any]) -> None:
         field = self.fields[name]
@@ -285,11 +347,8 @@ class RunForm(forms.Form):
     def _read_asked(self, given: dict[str, Any]) -> None:
         """Set `asked`, or say at each field what is wrong with it."""
         values = {name: given[name] for name in ASKED if name in given}
-        for name, each in ASKED.items():
-            if each.kind is list and name in values:
-                values[name] = list(unique_words(values[name]))
         # One entry, of whose tags any may match.
-        values["tags"] = [given["tags"]] if given.get("tags") else []
+        values["tags"] = [",".join(given["tags"])] if given.get("tags") else []
         values["targets"] = list(dict.fromkeys(given.get("targets", ())))
         values["baseline"] = given.get("baseline") or given.get("baseline_run", "")
         values["priority"] = given.get("priority") or Priority.NORMAL.label

@@ -29,7 +29,16 @@ from runs.launch.command_line import as_command
 from runs.launch.estimate import PlanEstimate, estimate_plan, line_targets
 from runs.launch.look_plan import LookPlan, look_plan
 from runs.launch.new_run_page.forms import RunForm, edited_guidance
-from runs.launch.new_run_page.narrowing import FAILED_LAST, chips, failed_keys
+from runs.launch.new_run_page.named_choices import (
+    SHOWN_CARDS,
+    NamedChoice,
+    RecentRuns,
+    guidance_cards,
+    recent_runs,
+    scenario_choices,
+    tag_choices,
+    tier_choices,
+)
 from runs.launch.new_run_page.run_choices import RunChoices, baselines_of, run_choices
 from runs.launch.request import PlannedRun, plan, request_runs
 from runs.launch.run_history import RunHistory, read_history
@@ -38,6 +47,9 @@ from runs.models import Run
 from runs.models.run import Trigger
 from runs.models.run_options import RunOptions
 from scenarios.models import SuiteVersion
+
+PICK, FAILED_LAST, ALL = "pick", "failed", "all"
+"""A parameter that ticks the scenarios that failed in the last run, or unticks all."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +65,40 @@ class Plan:
     """About the budget; empty if the plan fits it."""
     looks: LookPlan | None = None
     """Of runs until a verdict."""
+    max_usd: float | None = None
+    """The budget."""
+
+    @property
+    def expected_usd(self) -> float | None:
+        """The mean cost of such plans; None if unknown."""
+        if self.looks is not None:
+            return self.looks.expected_usd
+        cost = self.estimate.chosen.cost if self.estimate else None
+        return cost.expected if cost else None
+
+    @property
+    def greatest_usd(self) -> float | None:
+        """The cost that at most one of 40 such plans exceeds, or the budget if that is less; None if unknown."""
+        if self.looks is not None:
+            greatest = self.looks.greatest_usd
+        else:
+            cost = self.estimate.chosen.cost if self.estimate else None
+            greatest = cost.high if cost else None
+        return min((each for each in (greatest, self.max_usd) if each is not None), default=None)
+
+    @property
+    def is_capped(self) -> bool:
+        """Whether the budget is what limits the cost."""
+        return self.max_usd is not None and self.greatest_usd == self.max_usd
+
+    @property
+    def change(self) -> float | None:
+        """The smallest change of the pass rate that the plan detects, with looks at their most trials, 0 to 1."""
+        if self.estimate is None or self.looks is None:
+            return self.estimate.chosen.change if self.estimate else None
+        most = self.looks.greatest // sum(len(run.scenarios) for run in self.runs)
+        changes = [each.change(most) for each in self.estimate.runs]
+        return max((each for each in changes if each is not None), default=None)
 
     @property
     def trials(self) -> int:
@@ -76,6 +122,7 @@ class NewRunPage:
     past: RunHistory
     form: RunForm
     given: QueryDict
+    recent: RecentRuns
 
     def plan(self) -> Plan:
         """Return the form's plan, with the error of an invalid request."""
@@ -100,15 +147,15 @@ class NewRunPage:
         warning = budget_warning(expected, request.options.max_usd) or month_warning(self.project, expected)
         command = as_command(self.form.asked, request, guidance, self.form.document_argument)
         looks = look_plan(estimate.runs, request)
-        return Plan(planned, estimate, command, warning=warning, looks=looks)
+        return Plan(planned, estimate, command, warning=warning, looks=looks, max_usd=request.options.max_usd)
 
 
 def _new_run_page(
     access: Access, asked: QueryDict, files: MultiValueDict[str, Any], *, is_new: bool, replans: bool = False
 ) -> NewRunPage:
-    """Return the page's content. Eight queries, and three more with a guidance document.
+    """Return the page's content. Nine queries, and three more with a guidance document.
 
-    With `replans` choices that belong to another suite are dropped, because the suite may have changed.
+    With `replans` choices that belong to another suite are dropped: the suite has changed.
     """
     project = access.project
     offer = run_choices(project, now=timezone.now(), keep=asked.getlist("targets"))
@@ -125,13 +172,30 @@ def _new_run_page(
     past = read_history(
         project.pk, version.suite_id if version else 0, [each.scenario_id for each in scenarios], chosen
     )
-    if is_new and FAILED_LAST in given:
-        given["only"] = failed_keys(scenarios, past.failed)
+    if PICK in given:
+        failed = [each.key for each in scenarios if each.scenario_id in past.failed]
+        given = _narrowed(given, failed if given[PICK] == FAILED_LAST else [])
     baselines = baselines_of(past, offer)
     if replans and version:
-        given = _of_suite(given, offer, version, baselines)
-    form = RunForm(offer, given, files, access=access, baselines=baselines)
-    return NewRunPage(project, offer, reader, scenarios, past, form, given)
+        given = _of_suite(given, offer, version, scenarios, baselines)
+    recent = recent_runs(project.pk)
+    offered = {
+        "only": scenario_choices(scenarios, past.failed),
+        "tags": tag_choices(scenarios),
+        "models": [NamedChoice(name) for name in recent.models],
+        "run_tags": [NamedChoice(name) for name in recent.tags],
+    }
+    form = RunForm(offer, given, files, access=access, baselines=baselines, offered=offered)
+    return NewRunPage(project, offer, reader, scenarios, past, form, given, recent)
+
+
+def _narrowed(asked: QueryDict, keys: Sequence[str]) -> QueryDict:
+    """Return the values with these scenarios chosen and no other condition on them."""
+    given = asked.copy()
+    given.setlist("only", list(keys))
+    for name in ("tags", "tier"):
+        given.pop(name, None)
+    return given
 
 
 def _with_defaults(asked: QueryDict, offer: RunChoices) -> QueryDict:
@@ -148,10 +212,17 @@ def _with_defaults(asked: QueryDict, offer: RunChoices) -> QueryDict:
 
 
 def _of_suite(
-    asked: QueryDict, offer: RunChoices, version: SuiteVersion, baselines: Sequence[tuple[str, str]]
+    asked: QueryDict,
+    offer: RunChoices,
+    version: SuiteVersion,
+    scenarios: Sequence[ChosenScenario],
+    baselines: Sequence[tuple[str, str]],
 ) -> QueryDict:
-    """Return the values without guidance and baselines of other suites."""
+    """Return the values without scenarios, tags, guidance and baselines of other suites."""
     given = asked.copy()
+    keys, tags = {each.key for each in scenarios}, {tag for each in scenarios for tag in each.tags}
+    given.setlist("only", [each for each in given.getlist("only") if each in keys])
+    given.setlist("tags", [each for each in given.getlist("tags") if each in tags])
     own = {"", *(str(each.pk) for each in offer.guidance_of(version.suite))}
     given.setlist("guidance", [each for each in given.getlist("guidance") if each in own])
     if given.get("baseline_run", "") not in ("", LAST_PASS, *dict(baselines)):
@@ -189,7 +260,7 @@ def run_new(request: ProjectRequest) -> HttpResponse:
         )
     asked = request.GET if is_new else request.POST
     starts = not is_new and "start" in request.POST
-    replans = bool(request.htmx) and not starts
+    replans = not starts and "planned_suite" in request.POST and _suite_changed(request)
     page = _new_run_page(request.access, asked, request.FILES, is_new=is_new, replans=replans)
     planned = page.plan()
     if not starts:
@@ -203,7 +274,17 @@ def run_new(request: ProjectRequest) -> HttpResponse:
     return _start(request, page)
 
 
+def _suite_changed(request: ProjectRequest) -> bool:
+    """Return whether the form names another suite than the plan beside it."""
+    return request.POST.get("planned_suite", "") != request.POST.get("suite", "")
+
+
 def _show(request: ProjectRequest, page: NewRunPage, planned: Plan, *, status: int = 200) -> HttpResponse:
+    version = page.offer.versions.get(page.given.get("suite", ""))
+    cards = guidance_cards(page.offer, version.suite, page.recent) if version else []
+    latest = page.offer.defaults.get(version.suite_id) if version else None
+    guidance = page.given.getlist("guidance") or [""]
+    suite_changed = _suite_changed(request)
     context = {
         "form": page.form,
         "plan": planned,
@@ -211,11 +292,18 @@ def _show(request: ProjectRequest, page: NewRunPage, planned: Plan, *, status: i
         "past": page.past,
         "judges": page.offer.judges,
         "chosen_targets": page.given.getlist("targets"),
-        "chips": chips(page.scenarios, page.past.failed, page.given),
+        "scenarios": page.scenarios,
+        "failed_last": sum(each.scenario_id in page.past.failed for each in page.scenarios),
+        "tiers": tier_choices(page.scenarios, page.given.get("tier", "").strip()),
+        "cards": cards,
+        # The latest upload's guidance has no card of its own.
+        "chosen_guidance": ["" if latest and each == str(latest.pk) else each for each in guidance],
+        "shown_cards": SHOWN_CARDS,
         "edits": bool(page.given.get("edit")),
         "has_changed": status == 409,
         "swapped": bool(request.htmx),
-        "suite_changed": request.POST.get("planned_suite", "") != page.given.get("suite", ""),
+        "suite_changed": suite_changed,
+        "scenarios_changed": suite_changed or PICK in request.POST,
         # Don't replace a number while it is being typed.
         "sets_trials": bool(request.htmx) and request.htmx.trigger_name == "trials",
     }

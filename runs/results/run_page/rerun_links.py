@@ -26,20 +26,20 @@ class RerunLink:
 def rerun_query(run: Run, keys: Sequence[str] = ()) -> str:
     """Return the new run form's query string to rerun a run, or these scenarios of it.
 
-    Empty for imported runs, which have no target, and for keys with commas.
+    Empty for imported runs, which have no target, and where the query would be too long.
     """
-    if run.target.is_imported or not run.target.accepted or any(map(_is_unlistable, keys)):
+    if run.target.is_imported or not run.target.accepted:
         return ""
     given = {
         "suite": run.suite.slug,
         "targets": run.target.name,
         "models": run.model,
         "guidance": run.guidance_id or "",
-        "only": ", ".join(keys),
         # Too long for an address: the form takes them from the run.
         "descriptions_of": run.pk if run.options.get("descriptions") else "",
     }
-    query = "&".join([f"{name}={urlencode(value, '')}" for name, value in given.items() if value])
+    named = [(name, value) for name, value in given.items() if value] + [("only", key) for key in keys]
+    query = "&".join([f"{name}={urlencode(value, '')}" for name, value in named])
     return query if len(query) <= LONGEST else ""
 
 
@@ -50,7 +50,3 @@ def partial_rerun_links(run: Run, outcomes: Mapping[str, Sequence[str]]) -> Iter
         query = rerun_query(run, keys) if keys else ""
         if query:
             yield RerunLink(f"Rerun {counted(len(keys), before)}{after}…", query)
-
-
-def _is_unlistable(key: str) -> bool:
-    return "," in key or key != key.strip()

@@ -106,7 +106,7 @@ class CliOptions(Options):
 
     refuses_unknown: ClassVar[bool] = True
     runs_in_eval_folder: ClassVar[bool] = True
-    path_fields: ClassVar[Mapping[str, Use]] = {"cwd": Use.WORK}
+    path_fields: ClassVar[Mapping[str, Use]] = {"cwd": Use.WORK, "read_folders": Use.SHOW}
     starts_in_workspace: ClassVar[frozenset[str]] = frozenset(("cwd",))
 
     command_template: Template = Field(validation_alias=AliasChoices("command_template", "command"))
@@ -116,6 +116,8 @@ class CliOptions(Options):
     parser: str | None = None
     """The reader of what the command prints; None for text."""
     cwd: str | None = None
+    read_folders: tuple[str, ...] = Field(default=(), max_length=20)
+    """Folders of the worker that its commands see, read-only, such as the program's own."""
     healthcheck: Annotated[HttpHealthcheck | CommandHealthcheck, Field(discriminator="type")] | None = None
     verbose: bool = False
     """Whether the rendered command is stored and shown in errors."""
@@ -153,9 +155,13 @@ class Cli:
         if problem := self._containment.agent_problem:
             return Availability(False, problem)
         if options.healthcheck is None:
-            base = self._target.base_folder
             return look_up(
-                options.command_template, self._containment, cwd=options.cwd, base=base, env=options.env
+                options.command_template,
+                self._containment,
+                cwd=options.cwd,
+                base=self._target.base_folder,
+                env=options.env,
+                readable=self._read_folders,
             )
         reason = self._unwell()
         if not reason:
@@ -222,7 +228,14 @@ class Cli:
             base=self._target.base_folder,
             env=self._options.env,
             timeout_seconds=seconds,
+            readable=self._read_folders,
         )
+
+    @property
+    def _read_folders(self) -> list[Path]:
+        """Return the folders that its commands see. Raises `PathRefused`."""
+        roots, base = self._containment.targets, self._target.base_folder
+        return [roots.place(folder, Use.SHOW, base=base).path for folder in self._options.read_folders]
 
     @property
     def _names_files(self) -> bool:
@@ -251,7 +264,12 @@ class Cli:
             invocation.workspace,
             invocation.scratch,
             profile=AGENT,
-            readable=[*invocation.files, *bundle, *(invocation.mcp.readable if invocation.mcp else ())],
+            readable=[
+                *invocation.files,
+                *bundle,
+                *(invocation.mcp.readable if invocation.mcp else ()),
+                *self._read_folders,
+            ],
             working=cwd if elsewhere else None,
         )
 

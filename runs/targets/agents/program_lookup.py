@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 import shlex
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runs.errors import ProviderError
 from runs.sandbox.process import ProcessResult
+from runs.sandbox.target_roots import PathRefused, Use
 from runs.targets.agents.command_template import quote
 from runs.targets.providers.base import Availability
 from runs.targets.providers.healthcheck import run_contained
@@ -48,7 +50,13 @@ def literal_words(template: str) -> tuple[str, ...]:
 
 
 def look_up(
-    template: str, containment: Containment, *, cwd: str | None, base: str, env: Mapping[str, str]
+    template: str,
+    containment: Containment,
+    *,
+    cwd: str | None,
+    base: str,
+    env: Mapping[str, str],
+    readable: Sequence[Path] = (),
 ) -> Availability:
     """Return whether a command's program, and files that it names by absolute paths, exist inside the sandbox."""
     words = literal_words(template)
@@ -61,7 +69,7 @@ def look_up(
     tests = "".join(f"; [ -e {quote(file)} ] || echo {quote(file)}" for file in files)
     try:
         result = run_contained(
-            f"command -v {quote(words[0])} || echo{tests}", containment, cwd, base, env, SECONDS
+            f"command -v {quote(words[0])} || echo{tests}", containment, cwd, base, env, SECONDS, readable
         )
     except ProviderError as error:
         return Availability(False, str(error))
@@ -82,12 +90,77 @@ def advise_on_program(word: str, containment: Containment) -> str:
     """Return what to do about a program or file that is missing inside the sandbox, as sentences."""
     outside = word if word.startswith("/") else shutil.which(word, path=containment.path)
     if outside and Path(outside).exists():
-        real = Path(outside).resolve()
+        folder = installation_of(Path(outside).resolve())
+        own = (
+            f"Add {folder} to the target's `read_folders`, or set"
+            if _may_show(folder, containment)
+            else "Set"
+        )
         return (
             f"The file {outside} exists on the worker, but not inside the sandbox. "
-            f"Set EVALHUB_SANDBOX_READ={real.parent} on the worker, or move it to a folder on PATH."
+            f"{own} EVALHUB_SANDBOX_READ={folder} on the worker, or move it to a folder on PATH."
         )
     return "Install it on the worker, or correct `command_template`."
+
+
+@dataclass(frozen=True)
+class HiddenFiles:
+    """Files of a command that exist on this machine, but not inside its sandbox."""
+
+    files: tuple[Path, ...] = ()
+    folders: tuple[Path, ...] = ()
+    """What the target has to show its commands, so that they are seen; empty if it may not."""
+    refusal: str = ""
+    """Why it may not, as a sentence."""
+
+
+def hidden_files(template: str, containment: Containment, shown: Iterable[Path]) -> HiddenFiles:
+    """Return what a sandbox hides of a command's program and of files that it names by absolute paths.
+
+    Nothing is run. `shown` are the folders that the target shows its commands already.
+    """
+    common = containment.visible_folders()
+    if common is None:
+        return HiddenFiles()
+    visible = [*common, *shown]
+    words = literal_words(template)
+    files = [Path(word) for word in words[1:] if word.startswith("/")]
+    if words and (program := shutil.which(words[0], path=containment.path)):
+        files.insert(0, Path(program))
+    hidden = [each for each in files if each.is_absolute() and each.exists() and not _is_seen(each, visible)]
+    paths = {path for each in hidden for path in (each, each.resolve()) if not _is_beneath(path, visible)}
+    folders = {installation_of(path) for path in paths}
+    outermost = sorted(each for each in folders if folders.isdisjoint(each.parents))
+    try:
+        for folder in outermost:
+            containment.targets.place(str(folder), Use.SHOW)
+            if folder.resolve() != folder:
+                raise PathRefused(f"'{folder}' is behind a link. Name {hidden[0].resolve()} in the command.")
+    except PathRefused as error:
+        return HiddenFiles(tuple(hidden), refusal=str(error))
+    return HiddenFiles(tuple(hidden), tuple(outermost))
+
+
+def installation_of(path: Path) -> Path:
+    """Return the folder to show for a program: its own, or that above a `bin`."""
+    return path.parent.parent if path.parent.name == "bin" else path.parent
+
+
+def _is_seen(path: Path, visible: Iterable[Path]) -> bool:
+    """Return whether a file is seen, and what it links to."""
+    return all(_is_beneath(each, visible) for each in (path, path.resolve()))
+
+
+def _is_beneath(path: Path, folders: Iterable[Path]) -> bool:
+    return any(path.is_relative_to(folder) for folder in folders)
+
+
+def _may_show(folder: Path, containment: Containment) -> bool:
+    try:
+        containment.targets.place(str(folder), Use.SHOW)
+    except PathRefused:
+        return False
+    return True
 
 
 def missing_word(result: ProcessResult, template: str) -> str:

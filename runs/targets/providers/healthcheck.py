@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import AfterValidator, Field
@@ -75,6 +76,7 @@ def ask_command(
     base: str,
     env: Mapping[str, str],
     timeout_seconds: float,
+    readable: Sequence[Path] = (),
 ) -> str:
     """Return why a command fails, without a full stop; empty if it ends with exit code 0.
 
@@ -82,7 +84,7 @@ def ask_command(
     """
     command = render(template, TemplateValues(eval_id="healthcheck"))
     try:
-        result = run_contained(command, containment, cwd, base, env, timeout_seconds)
+        result = run_contained(command, containment, cwd, base, env, timeout_seconds, readable)
     except ProviderError as error:
         return str(error).rstrip(".")
     if result.exit_code == 0:
@@ -97,15 +99,18 @@ def run_contained(
     base: str,
     env: Mapping[str, str],
     timeout_seconds: float,
+    readable: Sequence[Path] = (),
 ) -> ProcessResult:
     """Run a shell line contained as an agent is, in an empty folder unless `cwd` names another.
+
+    `readable` are the folders that the target shows its commands.
 
     Raises `ProviderError` if it can't start.
     """
     with temporary_folders("evalhub-health-") as (workspace, scratch):
         where = containment.working_folder(cwd, workspace, base=base)
         elsewhere = None if where.is_relative_to(workspace) else where
-        sandbox = containment.around(workspace, scratch, profile=AGENT, working=elsewhere)
+        sandbox = containment.around(workspace, scratch, profile=AGENT, readable=readable, working=elsewhere)
         return run_process(
             command,
             cwd=where,

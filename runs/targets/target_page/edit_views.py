@@ -19,8 +19,10 @@ from runs.engine.trying import LONGEST_OUTPUT, PROMPT, request_try
 from runs.models import Target, TargetTry
 from runs.sandbox.worker_settings import containment
 from runs.targets import edits
+from runs.targets.agents.program_lookup import HiddenFiles
 from runs.targets.definitions import read_target
 from runs.targets.edits import accepts_at_once
+from runs.targets.hidden_programs import hidden_from, missing_program, show_folders
 from runs.targets.paths import refuse_saving
 from runs.targets.providers.registry import OPTIONS
 from runs.targets.target_fields import dump, load
@@ -49,6 +51,10 @@ class TargetEditor:
     prompt: str = PROMPT
     problems: list[Quoted] = field(default_factory=list)
     tried: TargetTry | None = None
+    hidden: HiddenFiles = field(default_factory=HiddenFiles)
+    """What keeps the saved or submitted definition from starting."""
+    missing: str = ""
+    """Its program, if this machine has none of that name and workers are here."""
 
     @property
     def is_yaml(self) -> bool:
@@ -108,6 +114,14 @@ class TargetEditor:
         refuse_saving(definition, containment().targets, file=file, base=base)
         return definition.kind
 
+    def cannot_start(self, text: str) -> bool:
+        """Return whether the definition can't start, as far as files of this machine show; the page says why."""
+        definition = read_target(text.encode(), self.target.name if self.target else edits.NEW)
+        base = self.target.base_folder if self.target else ""
+        self.hidden = hidden_from(definition, base=base)
+        self.missing = missing_program(definition)
+        return bool(self.hidden.files or self.missing)
+
     def refuse_crossed(self) -> bool:
         """Return whether somebody else changed the target meanwhile; the form says so once."""
         if self.target is None or self.form.cleaned_data["was"] in ("", self.was):
@@ -158,6 +172,8 @@ class TargetEditor:
             "is_yaml": self.is_yaml,
             "problems": self.problems,
             "prompt": self.prompt,
+            "hidden": self.hidden,
+            "missing": self.missing,
             "may_try": accepts_at_once(self.request.access),
             **_try_context(self.tried),
         }
@@ -207,6 +223,11 @@ def _show_edited(request: ProjectRequest, editor: TargetEditor, entry: dict[str,
             return editor.render()
         view = "&view=yaml" if editor.is_yaml else ""
         return redirect(f"{request.path}?try={editor.tried.pk}{view}#try")
+    wanted = request.POST.get("save", "")
+    if wanted != "anyway" and editor.cannot_start(text):
+        if wanted != "show-folders" or not editor.hidden.folders:
+            return editor.render(422)
+        text = show_folders(text, editor.hidden.folders)
     if editor.refuse_crossed() or not editor.save(text):
         return editor.render(422)
     return redirect("target-list", request.access.project.slug)

@@ -32,6 +32,7 @@ SAMPLES: Mapping[str, dict[str, Json]] = {
 LABELS = {
     "command_template": "Command",
     "cwd": "Working folder",
+    "read_folders": "Folders it may read",
     "api_key": "Variable with the API key",
     "base_url": "Address of the model service",
     "url": "Address",
@@ -52,6 +53,7 @@ HINTS = {
     "command_template": "{PROMPT} becomes the task as one quoted word. Also: {WORKSPACE} (the trial's folder), "
     "{EVENTS_FILE}, {OUTPUT_FILE}, {MODEL}, {FILES}.",
     "cwd": "Default: the trial's workspace. A folder outside it is read-only in the sandbox.",
+    "read_folders": "One a line: folders of the worker, read-only in the sandbox, such as your agent's own.",
     "api_key": "Its name, such as OPENAI_API_KEY. Set it on the worker and allow it in EVALHUB_ENV_ALLOW.",
     "base_url": "Such as http://localhost:8000/v1. Default: the provider's own.",
     "env": "One NAME=VALUE a line. Secrets as NAME=${{ VARIABLE }}.",

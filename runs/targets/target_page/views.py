@@ -154,6 +154,21 @@ def target_remove(request: ProjectRequest, pk: int) -> HttpResponse:
     return redirect("target-list", request.access.project.slug)
 
 
+@require_POST
+@project_page("manage")
+def target_show_program(request: ProjectRequest, pk: int) -> HttpResponse:
+    """Let a target's commands read the folder of its program, and check it again."""
+    target = find_shown_target(request, pk)
+    try:
+        folders = edits.show_program(target, by=request.user)
+    except RequestError as error:
+        messages.error(request, str(error))
+    else:
+        request_check(target, by=request.user)
+        messages.success(request, f"{target.name} may read {' and '.join(map(str, folders))} now.")
+    return redirect("target-list", request.access.project.slug)
+
+
 @require_http_methods(["GET", "HEAD", "POST"])
 @project_page(to_post="run")
 def target_check(request: ProjectRequest, pk: int) -> HttpResponse:

@@ -12,7 +12,7 @@ from django.utils import timezone
 from evalhub.teams.models import AuditEvent
 from runs.db.transactions import write_transaction
 from runs.engine import lanes, preparation, recording
-from runs.engine.retrying import RetryKind, retry_trials, retryable_counts
+from runs.engine.retrying import RetryKind, retry_trials, retryable_counts, trials_to_run
 from runs.engine.trial_result import TrialResult
 from runs.errors import NotRetryable
 from runs.models import Run, RunMeasure, Trial, TrialAttempt
@@ -128,10 +128,24 @@ def test_trials_cancelled_after_equal_start_errors_are_retried(project):
     for _ in range(3):
         recording.record_result(claimed(run), error("No program.", "start"))
     assert counts(run) == ("finished", "error", 0, 0, 3, 2)
-    assert retryable_counts(run) == {"retry": 5, "resume": 2}
+    assert retryable_counts(run) == {"retry": 5}
     assert retry_trials(run, RetryKind.RETRY, by=None) == 5
     assert counts(run) == ("queued", "", 5, 0, 0, 0)
     assert run.warnings == []
+
+
+def test_retry_and_resume_name_different_trials(project):
+    run = running(make_suite(project, ("a", "b", "c", "d", "e")))
+    for _ in range(3):
+        recording.record_result(claimed(run), error("No program.", "start"))
+    by_hand = run.trial_set.filter(state="cancelled").first()
+    run.trial_set.filter(pk=by_hand.pk).update(error="")
+    run.refresh_from_db()
+    assert retryable_counts(run) == {"retry": 4, "resume": 1}
+    named = {kind: set(trials_to_run(run, kind).values_list("pk", flat=True)) for kind in RetryKind}
+    assert named[RetryKind.RESUME] == {by_hand.pk}
+    assert named[RetryKind.RETRY].isdisjoint(named[RetryKind.RESUME])
+    assert retry_trials(run, RetryKind.RESUME, by=None) == 1
 
 
 def test_a_cancelled_run_resumes_what_is_missing(version):

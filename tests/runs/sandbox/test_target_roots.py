@@ -298,3 +298,15 @@ def test_evalhubs_own_data_is_never_allowed(settings):
                 containment().targets.place(str(path), Use.READ)
     finally:
         containment.cache_clear()
+
+
+def test_a_home_is_never_shown(monkeypatch, tmp_path):
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    (tmp_path / "home" / "agent").mkdir(parents=True)
+    roots = TargetRoots.of([str(tmp_path)], never=[tmp_path / "home" / "var"])
+    for folder in (tmp_path, tmp_path / "home"):
+        with pytest.raises(PathRefused, match="home"):
+            roots.place(str(folder), Use.SHOW)
+    with pytest.raises(PathRefused, match="evalhub's own data"):
+        roots.place(str(tmp_path / "home" / "var"), Use.SHOW)
+    assert roots.place(str(tmp_path / "home" / "agent"), Use.SHOW).path == tmp_path / "home" / "agent"

@@ -8,6 +8,7 @@ import pytest
 from django.utils import timezone
 
 from evalhub.teams.models import AuditEvent
+from runs.alerts.notifications.signing import decode_key
 from runs.models import Channel, Delivery, Notification
 from tests.builders import make_project
 from tests.runs.alerts.notifications.channels import SECRET, mail, only_delivery, webhook
@@ -167,3 +168,23 @@ def test_another_projects_channel_is_not_found(signed_in: Any) -> None:
     for path in ("", "test/", "delete/"):
         assert client.post(f"{ADDRESS}{channel.pk}/{path}", FORM).status_code == 404
     assert Channel.objects.get().name == "hook"
+
+
+def test_a_secret_is_generated_shown_once_and_saved(signed_in: Any, project: Any) -> None:
+    client = signed_in("admin")
+    typed = {"name": "CI bot", "address": HOOK, "secret": "", "events": ["digest"]}
+    made = parse(client.post(f"{ADDRESS}new/webhook/", typed | {"generate": "yes"}))
+    assert not Channel.objects.exists()
+    secret = made.field("Signing secret").value
+    assert len(decode_key(secret)) == 32
+    assert "Copy it to the receiver now." in made.field("Signing secret").hint
+    assert [made.field(each).value for each in ("Name", "URL")] == ["CI bot", HOOK]
+    assert made.field("Weekly digest").is_checked and not made.field("Regression").is_checked
+    client.post(f"{ADDRESS}new/webhook/", typed | {"secret": secret})
+    channel = Channel.objects.get()
+    assert channel.secret == secret
+    assert secret not in client.get(f"{ADDRESS}{channel.pk}/").content.decode()
+    another = parse(client.post(f"{ADDRESS}{channel.pk}/", typed | {"generate": "yes"}))
+    assert another.field("Signing secret").value not in ("", secret)
+    channel.refresh_from_db()
+    assert channel.secret == secret, "until it is saved"

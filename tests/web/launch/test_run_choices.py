@@ -21,18 +21,74 @@ def by_name(table):
 
 def test_what_is_chosen_stays_chosen(signed_in, version, project):
     guidance = make_guidance(version.suite, "AGENTS.md \u202ev1 <b>")
-    foreign = make_guidance(make_suite(project, name="Second").suite)
-    page = parse(signed_in().post(ADDRESS, given(plan="yes", guidance=str(guidance.pk))))
-    assert [page.field(each).value for each in ("Suite", "Guidance")] == ["basics", str(guidance.pk)]
-    assert set(page.field("Guidance").choices) == {"", str(guidance.pk)} and foreign
-    assert "v1 <b>" in page.field("Guidance").choices[str(guidance.pk)]
+    foreign = make_guidance(make_suite(project, name="Second").suite, "foreign")
+    page = parse(
+        signed_in().post(
+            ADDRESS, given(plan="yes", guidance=str(guidance.pk), only="export", models="a, b", run_tags="x")
+        )
+    )
+    assert page.field("Suite").value == "basics"
+    (latest, own) = page.choices("Guidance").items()
+    assert latest[0].startswith("Latest upload: no guidance") and not latest[1]
+    assert own[0].startswith("AGENTS.md") and "v1 <b>" in own[0] and own[1]
+    assert "foreign" not in page.region("Plan").text and foreign
+    assert page.choices("Scenarios") == {"create": False, "export": True}
+    assert page.choices("Models") == {"a": True, "b": True}
+    assert page.choices("Run tags") == {"x": True}
     assert "\u202e" not in page
 
 
 def test_the_address_fills_in_the_form(signed_in, version):
-    page = parse(signed_in().get(f"{ADDRESS}?suite=basics&targets=local&models=gpt-5"))
-    assert page.field("Models").value == "gpt-5"
+    page = parse(
+        signed_in().get(f"{ADDRESS}?suite=basics&targets=local&models=gpt-5&only=create&only=export")
+    )
+    assert page.choices("Models") == {"gpt-5": True}
+    assert all(page.choices("Scenarios").values())
     assert page.field("local").is_checked
+
+
+def test_models_and_tags_of_earlier_runs_are_offered_by_name(signed_in, version):
+    make_run(version, model="gpt-5", tags=["nightly", "weekly"])
+    make_run(version, tags=["nightly"])
+    page = parse(signed_in().get(ADDRESS))
+    assert page.choices("Models") == {"gpt-5": False}
+    assert list(page.choices("Run tags")) == ["nightly", "weekly"]
+
+
+def test_names_with_commas_are_chosen_from_the_list(signed_in, project):
+    make_target(project)
+    make_suite(project, ("a, b", "c"), name="Commas")
+    page = parse(signed_in().post(ADDRESS, given(suite="commas", only=["a, b"], plan="yes")))
+    assert page.choices("Scenarios") == {"a, b": True, "c": False}
+    assert "Start 3 trials" in page.buttons
+
+
+def test_tags_and_tiers_narrow_the_run(signed_in, project):
+    make_target(project)
+    make_suite(project, ("a", "b"), name="Tagged", tags=["slow", "git"])
+    client = signed_in()
+    page = parse(client.post(ADDRESS, given(suite="tagged", tags=["slow", "git"], plan="yes")))
+    assert page.choices("With any of these tags") == {"git": True, "slow": True}
+    assert "git 2" in page
+    assert "--tags slow,git" in page.region("Plan")
+    assert "Up to tier" not in page, "all scenarios are of one tier"
+    assert parse(client.get(f"{ADDRESS}?suite=tagged&tier=3")).field("Up to tier").value == "3"
+
+
+def test_a_guidance_card_shows_its_newest_run(signed_in, version):
+    guidance = make_guidance(version.suite, "AGENTS.md v1")
+    make_run(version, guidance=guidance, state="finished", passed=1, failed=1)
+    newest = make_run(version, guidance=guidance, state="finished", passed=3, failed=1)
+    _, card = parse(signed_in().get(ADDRESS)).all("#guidance label")
+    assert f"run {newest.pk}: 75 %" in card
+
+
+def test_the_latest_upload_has_one_card(signed_in, version):
+    guidance = make_guidance(version.suite, "AGENTS.md v1")
+    version.suite.uploads.update(guidance=guidance)
+    page = parse(signed_in().get(f"{ADDRESS}?suite=basics&guidance={guidance.pk}"))
+    ((card, chosen),) = page.choices("Guidance").items()
+    assert card.startswith("Latest upload: AGENTS.md v1") and chosen
 
 
 def test_a_target_shows_its_state_and_how_to_fix_it(signed_in, version, project):
@@ -65,7 +121,7 @@ def test_a_target_shows_its_cost_per_trial(signed_in, version, project):
     make_target(project, "unused")
     table = parse(signed_in().get(ADDRESS)).table("Targets")
     assert {name: row.cell("Cost per trial").text for name, row in by_name(table).items()} == {
-        "local": "$0.107",
+        "local": "$0.107 a trial",
         "silent": "not measured",
         "unused": "– not measured",
     }
@@ -79,22 +135,29 @@ def test_what_is_hidden_in_a_name_is_shown(signed_in, version, project):
     assert "--target" in parse(text)
 
 
-def test_chips_narrow_the_run_and_keep_what_is_chosen(signed_in, large):
+def test_a_press_chooses_what_failed_and_keeps_the_rest(signed_in, large):
     client = signed_in()
-    page = parse(client.get(f"{ADDRESS}?suite=large&targets=local&trials=5&judge=false"))
-    links = {each.text: each.address for each in page.all("#only a")}
-    assert list(links) == ["smoke 6", "failed last time 1"]
-    after = parse(client.get(ADDRESS + links["failed last time 1"]))
-    assert after.field("Only these scenarios").value == "c"
-    assert after.link("failed last time 1").get("aria-current") == "true"
-    assert "Start 5 trials" in after.buttons
-    assert not after.field("Run the judge where configured").is_checked
+    form = given(suite="large", trials="5")
+    del form["judge"]
+    page = parse(client.post(ADDRESS, form | {"tags": "smoke", "pick": "failed"}))
+    assert [name for name, chosen in page.choices("Scenarios").items() if chosen] == ["c"]
+    assert "c failed last time, smoke" in page
+    assert not any(page.choices("With any of these tags").values())
+    assert "Start 5 trials" in page.buttons
+    assert not page.field("Run the judge where configured").is_checked
+    assert "Start 30 trials" in parse(client.post(ADDRESS, form | {"only": "c", "pick": "all"})).buttons
 
 
-def test_chips_follow_the_suite(signed_in, version, large):
-    (chips,) = parse(signed_in().post(ADDRESS, given(), headers=FETCHED)).all("#only")
-    assert chips["hx-swap-oob"] == "true"
-    assert "smoke 2" in chips.links
+def test_scenarios_follow_the_suite(signed_in, version, large):
+    client = signed_in()
+    form = given(planned_suite="large", only=["a", "export"], tags=["smoke", "gone"])
+    (part,) = parse(client.post(ADDRESS, form, headers=FETCHED)).all("#scenarios")
+    assert part["hx-swap-oob"] == "true"
+    assert part.choices("Scenarios") == {"create": False, "export": True}
+    unchanged = parse(client.post(ADDRESS, given(planned_suite="basics"), headers=FETCHED))
+    assert unchanged.all("#scenarios") == []
+    whole = parse(client.post(ADDRESS, {**form, "plan": "yes"}))
+    assert "Start 3 trials" in whole.buttons, "without a script, too"
 
 
 def test_the_last_target_is_selected_unless_the_address_has_one(signed_in, version, project):
@@ -123,9 +186,9 @@ def test_guidance_and_baselines_follow_the_suite(signed_in, version, project):
     form = given(suite="second", planned_suite="basics", guidance=str(foreign.pk), baseline_run=str(other.pk))
     client = signed_in()
     plan = parse(client.post(ADDRESS, form, headers=FETCHED))
-    swapped = {each["id"]: each.all("option") for each in plan.all("select[hx-swap-oob]")}
-    assert [each["value"] for each in swapped["id_guidance"]] == ["", str(own.pk)]
-    assert [each["value"] for each in swapped["id_baseline_run"]] == ["", "last-pass", str(baseline.pk)]
+    assert [each["value"] for each in plan.all("#guidance [name=guidance]")] == ["", str(own.pk)]
+    (baselines,) = plan.all("select[hx-swap-oob]")
+    assert [each["value"] for each in baselines.all("option")] == ["", "last-pass", str(baseline.pk)]
     assert "Start 6 trials" in plan
     again = client.post(ADDRESS, {**form, "planned_suite": "second"}, headers=FETCHED)
     assert parse(again).all("select[hx-swap-oob]") == []

@@ -127,12 +127,12 @@ def test_nothing_of_another_project_can_be_run(signed_in, version, field):
 
 
 def test_a_fetched_plan_shows_errors_beside_their_fields(signed_in, version):
-    response = signed_in().post(ADDRESS, given(trials="0", tier="x"), headers=FETCHED)
+    response = signed_in().post(ADDRESS, given(trials="0", tier="x", planned_suite="basics"), headers=FETCHED)
     assert response.status_code == 200
     notes = {each["id"]: each.text for each in parse(response).all("small[hx-swap-oob=true]")}
     assert notes["trials-note"] == "Enter 1 or more."
     assert notes["tier-note"] == "Enter a whole number, such as 3."
-    assert notes["models-note"].startswith("Comma-separated.")
+    assert notes["models-note"] == "Default: the target's own."
 
 
 @pytest.mark.parametrize(("planned", "starts"), [("6", True), ("8", True), ("4", False), ("", False)])

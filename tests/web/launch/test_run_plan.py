@@ -33,9 +33,10 @@ def test_the_plan_shows_cost_time_and_detectable_change(signed_in, large):
     text = plan_of(signed_in(), suite="large", concurrency="4")
     assert "Trials 18 6 scenarios" in text
     # 18 · (0.1 ± 4.303 · 0.01 · sqrt(1 + 1/3)): trials of a run do not differ.
-    assert "Estimated cost $1.80 $0.912 to $2.69" in text
+    assert "Expected cost $1.80 $0.100 a trial Greatest cost $2.69 39 of 40 such runs cost less" in text
     assert "Time 2 min 4 at once" in text
-    assert re.search(r"A pass rate change of \d+ points or more is detected four times out of five", text)
+    finding = r"A pass rate change of \d+ points or more is detected four times out of five; smaller changes"
+    assert re.search(finding, text)
     assert (
         "Based on the pass rates of 6 scenarios in the last 3 runs; the verdict's own test with 80 % power"
         in text
@@ -75,7 +76,7 @@ def test_the_plan_warns_of_a_cost_above_the_budget(signed_in, large):
 def test_the_page_has_its_plan_at_once(signed_in, large):
     text = parse(signed_in().get(f"{ADDRESS}?suite=large&targets=local&trials=3")).text
     assert "Start 18 trials" in text
-    assert "Estimated cost $1.80" in text
+    assert "Expected cost $1.80" in text
 
 
 def test_each_number_of_trials_has_a_cost_and_a_button(signed_in, large):
@@ -109,7 +110,7 @@ def test_a_number_that_is_typed_is_left_alone(signed_in, large):
 
 def test_a_plan_without_history_explains_what_is_missing(signed_in, version):
     text = plan_of(signed_in())
-    assert "Estimated cost – not measured" in text
+    assert "Expected cost – not measured Greatest cost – no cost known" in text
     assert "No runs on this target yet, so no estimate." in text
     assert "$" not in text
 
@@ -117,7 +118,7 @@ def test_a_plan_without_history_explains_what_is_missing(signed_in, version):
 def test_an_unreported_cost_is_not_applicable(signed_in, version):
     past_run(version, cost_usd=None)
     text = plan_of(signed_in())
-    assert "Estimated cost not measured no cost reported" in text
+    assert "Expected cost not measured no cost reported" in text
     assert "$" not in text
 
 
@@ -125,7 +126,7 @@ def test_partial_estimates_show_their_number_of_trials(signed_in, large, project
     make_target(project, "new")
     text = plan_of(signed_in(), suite="large", targets=["local", "new"])
     assert "Start 36 trials" in text
-    assert "$0.912 to $2.69 for 18 trials" in text
+    assert "Expected cost $1.80 for 18 trials Greatest cost $2.69" in text
     assert "1 at once" not in text
     assert "new: no runs on this target yet, so no estimate." in text
 
@@ -150,11 +151,11 @@ def test_it_makes_as_many_queries_for_many_targets_and_runs(
     client = signed_in()
     newest = str(Run.objects.latest("pk").pk)
     data = given(suite="large", targets=names, models="a, b", plan="yes", baseline=newest)
-    with django_assert_max_num_queries(12):
+    with django_assert_max_num_queries(13):
         assert "Start 216 trials" in parse(client.post(ADDRESS, data, headers=headers))
     if not headers:
-        with django_assert_max_num_queries(12):
-            client.get(f"{ADDRESS}?suite=large&failed=last")
+        with django_assert_max_num_queries(13):
+            client.get(f"{ADDRESS}?suite=large&pick=failed")
 
 
 def test_the_plan_until_a_verdict_says_what_to_expect_and_the_most(signed_in, large):
@@ -173,3 +174,19 @@ def test_the_plan_until_a_verdict_says_what_to_expect_and_the_most(signed_in, la
 def test_a_limit_below_the_first_look_is_refused(signed_in, large):
     text = plan_of(signed_in(), suite="large", until_decided="true", trials="9", max_trials="4")
     assert "The first look takes 9 trials of each scenario, and the most are 4." in text
+
+
+def test_the_budget_is_the_greatest_cost_if_it_is_less(signed_in, large):
+    assert "Greatest cost $2.00 the budget" in plan_of(signed_in(), suite="large", max_usd="2")
+    assert "Greatest cost $2.69" in plan_of(signed_in(), suite="large", max_usd="20")
+
+
+def test_until_a_verdict_the_most_trials_say_what_is_found_and_what_it_costs(signed_in, large):
+    once = detectable(plan_of(signed_in(), suite="large", trials="1"))
+    text = plan_of(signed_in(), suite="large", until_decided="true", trials="1", max_trials="12")
+    found = re.search(
+        r"A pass rate change of (\d+) points or more is detected about four times out of five", text
+    )
+    assert found
+    assert int(found[1]) < once
+    assert "Greatest cost $7.20 at most 72 trials" in text

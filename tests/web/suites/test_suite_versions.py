@@ -44,7 +44,7 @@ def test_choosing_a_version_shows_what_that_one_changed(signed_in, versions):
 
 def test_filters_and_the_chosen_version_stay_together(signed_in, versions):
     page = parse(signed_in().get("/p/tools/suites/basics/?version=2&show=few"))
-    assert page.link("Changes in version 1").address == "?show=few&version=1"
+    assert page.link("v1, changes").address == "?show=few&version=1"
     assert "?version=2" in page.region("Show").addresses
 
 

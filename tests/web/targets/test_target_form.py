@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import pytest
 import yaml
+from django.utils import timezone
 
-from runs.models import Target
+from evalhub.teams.models import AuditEvent
+from runs.models import Target, TargetCheck
+from runs.sandbox import worker_settings
+from runs.sandbox.sandbox import Machine, Policy
+from runs.sandbox.target_roots import TargetRoots
+from runs.targets import edits, hidden_programs
 from runs.targets.target_fields import entry_of, fields_of, texts_of
+from runs.targets.target_page import edit_views
 from runs.targets.target_page.target_form import KINDS, initial_of, kind_of
 from tests.builders import make_target
 from tests.web.screen import parse
@@ -125,7 +133,13 @@ def test_a_new_target_is_added_by_its_form(signed_in, project):
 )
 def test_a_problem_is_shown_at_its_field(signed_in, project, more, field, sentence):
     make_target(project, "taken")
-    given = {"view": "form", "kind": "cli", "name": "mine", "command_template": "agent {PROMPT}"}
+    given = {
+        "view": "form",
+        "kind": "cli",
+        "name": "mine",
+        "command_template": "agent {PROMPT}",
+        "save": "anyway",
+    }
     response = signed_in().post(NEW, given | more)
     assert response.status_code == 422
     assert sentence in response.context["form"].errors[field][0]
@@ -198,3 +212,86 @@ def test_a_date_stays_text_between_form_and_yaml(signed_in):
     definition = "name: x\nprovider: mock\nresponse: hi\nnote: 2020-99-99\n"
     form = signed_in().post(NEW, {"view": "yaml", "definition": definition, "show": "form"}).context["form"]
     assert "note: 2020-99-99" in form.initial["base"].replace("'", "")
+
+
+@pytest.fixture
+def agent(tmp_path):
+    """Return a program that no sandbox shows."""
+    program = tmp_path / "agents" / "mine" / "bin" / "run"
+    program.parent.mkdir(parents=True)
+    program.write_text("#!/bin/sh\necho hi\n")
+    program.chmod(0o755)
+    return program
+
+
+@pytest.fixture
+def sandboxed(monkeypatch):
+    """Contain commands as bubblewrap does, whatever this machine has."""
+    before = worker_settings.containment()
+    contained = replace(before, policy=Policy.PREFER, machine=Machine("/usr/bin/bwrap", 0, limits=True))
+    for module in (edits, hidden_programs, edit_views):
+        monkeypatch.setattr(module, "containment", lambda: contained)
+
+
+def filled(command, **more):
+    return {"view": "form", "kind": "cli", "name": "mine", "command_template": str(command), **more}
+
+
+def test_a_save_that_cannot_start_says_so_and_offers_the_folder(signed_in, project, agent, sandboxed):
+    client, folder = signed_in(), agent.parent.parent
+    refused = client.post(NEW, filled(f"{agent} {{PROMPT}}", save="yes"))
+    page = parse(refused)
+    assert refused.status_code == 422
+    assert not Target.objects.exists()
+    assert f"The sandbox hides {agent}, so the command won’t find it." in page
+    assert f"Let it read {folder}, and save" in page.buttons
+    client.post(NEW, filled(f"{agent} {{PROMPT}}", save="show-folders"))
+    target = Target.objects.get()
+    assert target.definition["read_folders"] == [str(folder)]
+    again = client.post(
+        f"{ADDRESS}{target.pk}/", {**filled(f"{agent} x"), "read_folders": str(folder), "save": "yes"}
+    )
+    assert again.status_code == 302, "what is shown already is not asked for again"
+
+
+def test_it_can_be_saved_anyway(signed_in, project, agent, sandboxed):
+    signed_in().post(NEW, filled(agent, save="anyway"))
+    assert "read_folders" not in Target.objects.get().definition
+
+
+def test_a_folder_outside_the_operators_is_refused_in_a_sentence(
+    signed_in, project, agent, sandboxed, monkeypatch
+):
+    contained = replace(edits.containment(), targets=TargetRoots.of(["/srv/agents"]))
+    for module in (edits, hidden_programs, edit_views):
+        monkeypatch.setattr(module, "containment", lambda: contained)
+    client = signed_in()
+    page = parse(client.post(NEW, filled(agent, save="yes")))
+    assert "A target may not show its commands" in page
+    assert "EVALHUB_TARGET_ROOTS" in page
+    assert not any(each.startswith("Let it read") for each in page.buttons)
+    forced = client.post(NEW, filled(agent, save="show-folders", read_folders=str(agent.parent)))
+    assert forced.status_code == 422
+    assert not Target.objects.exists()
+
+
+def test_an_admin_shows_a_program_in_one_press(signed_in, project, agent, sandboxed):
+    target = make_target(
+        project,
+        "mine",
+        definition={"name": "mine", "provider": "cli", "command_template": str(agent)},
+        provider="cli",
+    )
+    TargetCheck.objects.create(target=target, at=timezone.now(), worker="w", available=False, sentence="No.")
+    label, path = f"Let mine read {agent.parent.parent}", f"{ADDRESS}{target.pk}/show-program/"
+    assert label not in parse(signed_in("author").get(ADDRESS)).buttons
+    assert signed_in("author").post(path).status_code == 403
+    client = signed_in("admin")
+    assert label in parse(client.get(ADDRESS)).buttons
+    shown = parse(client.post(path, follow=True))
+    target.refresh_from_db()
+    assert target.definition["read_folders"] == [str(agent.parent.parent)]
+    assert label not in shown.buttons
+    event = AuditEvent.objects.get(action="target.change")
+    assert event.detail["read_folders"] == str(agent.parent.parent)
+    assert "The sandbox hides no file of mine" in parse(client.post(path, follow=True))

@@ -19,6 +19,7 @@ from runs.targets.agents.cli_answer import CliAnswer, read_answer
 from runs.targets.agents.cli_judge import complete_through_command
 from runs.targets.agents.command_template import TemplateValues, render
 from runs.targets.agents.known_programs import how_to_read
+from runs.targets.agents.program_lookup import hidden_files
 from runs.targets.definitions import define, resolve_definition
 from runs.targets.providers.base import Look, Provider
 from runs.targets.providers.registry import make_provider
@@ -286,10 +287,42 @@ def test_a_file_that_the_sandbox_hides_is_named_with_the_setting(tmp_path, templ
     agent.chmod(0o755)
     sentence = provider(template.format(file=agent), Level.BWRAP).check().sentence
     assert f"{agent} exists on the worker, but not inside the sandbox" in sentence
-    assert f"EVALHUB_SANDBOX_READ={agent.parent}" in sentence
+    assert f"Add {agent.parent} to the target's `read_folders`, or set EVALHUB_SANDBOX_READ" in sentence
     with pytest.raises(ProviderError, match="exists on the worker, but not inside the sandbox") as error:
         provider(template.format(file=agent), Level.BWRAP).invoke(invocation(tmp_path))
     assert error.value.kind == "start"
+
+
+@pytest.mark.parametrize("level", [Level.BWRAP, Level.LANDLOCK])
+def test_a_folder_that_the_target_shows_is_read_and_not_written(tmp_path, level):
+    agent = tmp_path / "hidden" / "bin" / "agent"
+    agent.parent.mkdir(parents=True)
+    agent.write_text(f"#!/bin/sh\necho found; touch {agent}.new || echo kept\n")
+    agent.chmod(0o755)
+    shown = provider(f"{agent} {{PROMPT}}", level, read_folders=[str(agent.parent.parent)])
+    assert shown.check().available
+    output = shown.invoke(invocation(tmp_path)).raw.decode()
+    assert output.startswith("found\nkept\n")
+    assert not agent.with_name("agent.new").exists()
+
+
+def test_what_a_sandbox_hides_is_known_without_running_it(tmp_path):
+    agent, elsewhere = tmp_path / "mine" / "bin" / "run", tmp_path / "other" / "a.py"
+    for file in (agent, elsewhere):
+        file.parent.mkdir(parents=True)
+        file.write_text("")
+        file.chmod(0o755)
+    contained = containment(Level.BWRAP)
+    hidden = hidden_files(f"{agent} {elsewhere} {{PROMPT}} /nowhere", contained, [])
+    assert hidden.files == (agent, elsewhere)
+    assert hidden.folders == (tmp_path / "mine", tmp_path / "other")
+    assert hidden_files(f"{agent} x", contained, [tmp_path]).files == ()
+    assert hidden_files("python3 -c 1", contained, []).files == ()
+    assert hidden_files(str(agent), containment(Level.OFF), []).files == ()
+    linked = tmp_path / "link"
+    linked.symlink_to(tmp_path / "mine")
+    behind = hidden_files(str(linked / "bin" / "run"), contained, [])
+    assert behind.folders == () and f"Name {agent} in the command." in behind.refusal
 
 
 def test_a_missing_script_of_the_command_is_an_error(tmp_path):
