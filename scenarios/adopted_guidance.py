@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import dataclass
 
 from django.contrib.auth.models import User
 from django.db import transaction
 
 from evalhub.teams import audit
-from scenarios.bundle_limits import Member, collect
 from scenarios.bundles import Bundle
 from scenarios.formats.parsed import ParsedSuite
 from scenarios.formats.problems import ScenarioFileError
 from scenarios.guidance import named_guidelines, suite_guidance
-from scenarios.hashing import guidance_hash
+from scenarios.hashing import guidance_hash, suite_hash
 from scenarios.imports import keep_source, slug_of, store_suite
 from scenarios.models import Guidance, Suite, Upload
-from scenarios.sources import Source, parse_bundle, source_of
+from scenarios.sources import bundle_with_guidance, parse_bundle, source_of
+from scenarios.storing import guidance_files
 
 
 class AdoptionRefused(ValueError):
@@ -36,76 +36,80 @@ def adopt_guidance(guidance: Guidance, *, by: User | None) -> bool:
     known to hold a document, the upload alone names the version.
     """
     suite = guidance.suite
-    last = suite.uploads.select_related("guidance", "suite_version").first()
-    if last is None:
-        raise AdoptionRefused(f"{suite.name} was never uploaded. Upload its files first.")
-    if last.guidance_id == guidance.pk:
-        return False
     # Read before the lock, because reading files takes a process of its own.
-    changed = _changed_files(suite, last.guidance, guidance)
+    planned = plan_adoption(suite, guidance)
+    if planned is None:
+        raise AdoptionRefused(f"{suite.name} was never uploaded. Upload its files first.")
+    was = planned.upload.guidance
+    if was == guidance:
+        return False
     with transaction.atomic():
         Suite.objects.select_for_update().get(pk=suite.pk)
-        newest = suite.uploads.values_list("pk", flat=True).first()
-        if newest != last.pk:
+        if suite.uploads.first() != planned.upload:
             raise AdoptionRefused(
                 f"Somebody uploaded {suite.name} in the meantime. Look at it and adopt again."
             )
-        if changed:
-            bundle, parsed = changed
-            keep_source(bundle, [store_suite(parsed, suite.project, by=by).version], suite.project)
-        else:
-            Upload.objects.create(
-                suite=suite, suite_version=last.suite_version, guidance=guidance, created_by=by
-            )
-        was = str(last.guidance) if last.guidance else ""
-        audit.append_event(suite.project, by, "guidance.adopt", guidance, suite=suite.slug, was=was)
+        store_adoption(planned, suite, by=by)
+        audit.append_event(
+            suite.project, by, "guidance.adopt", guidance, suite=suite.slug, was=str(was) if was else ""
+        )
     return True
 
 
-def _changed_files(suite: Suite, old: Guidance | None, new: Guidance) -> tuple[Bundle, ParsedSuite] | None:
-    """Return the suite's files with the new documents, and what they parse to; None where they can't be placed."""
-    source = source_of(suite)
-    contents = _place_in_files(source, _texts(old), _texts(new)) if source else None
-    if source is None or contents is None:
+@dataclass(frozen=True)
+class GuidanceAdoption:
+    """A version of guidance, or none, that is to become a suite's."""
+
+    guidance: Guidance | None
+    upload: Upload
+    """The suite's last one, which it replaces."""
+    edited: tuple[Bundle, ParsedSuite] | None
+    """The kept files with its documents; None where they can't be placed or no files were kept."""
+
+
+def plan_adoption(suite: Suite, guidance: Guidance | None) -> GuidanceAdoption | None:
+    """Read how a version of guidance becomes a suite's; None for a suite without an upload. Expects the suite's project.
+
+    Call it outside a transaction: it reads the suite's files, which may take seconds.
+    """
+    upload = suite.uploads.select_related("guidance", "suite_version").first()
+    if upload is None:
         return None
-    marked = {path for path, file in source.files.items() if file.executable}
-    members = [Member(path, content, path in marked) for path, content in sorted(contents.items())]
+    return GuidanceAdoption(guidance, upload, _files_with(suite, upload, guidance))
+
+
+def store_adoption(planned: GuidanceAdoption, suite: Suite, *, by: User | None) -> None:
+    """Store a further upload of the suite with other guidance and the same scenarios. Requires a transaction.
+
+    Without edited files the next upload of the kept ones brings their own documents back.
+    """
+    if planned.edited is not None:
+        bundle, parsed = planned.edited
+        stored = store_suite(parsed, suite.project, by=by)
+        keep_source(bundle, [stored.version], suite.project)
+    else:
+        version = planned.upload.suite_version
+        Upload.objects.create(suite=suite, suite_version=version, guidance=planned.guidance, created_by=by)
+
+
+def _files_with(suite: Suite, upload: Upload, guidance: Guidance | None) -> tuple[Bundle, ParsedSuite] | None:
+    """Return the kept files with a version's documents; None unless an upload of them brings exactly these."""
+    source = source_of(suite)
+    if source is None:
+        return None
+    bundle = bundle_with_guidance(source, guidance_files(upload.guidance), guidance_files(guidance))
     try:
-        found = collect(source.version.source_name, iter(members))
-        files = {each.path: each.content for each in found}
-        bundle = Bundle(source.version.source_name, files, frozenset(marked & files.keys()))
         suites = parse_bundle(bundle, suite.project.command_pattern)
     except ScenarioFileError:
-        # The stored files were valid once; a newer release may require more.
+        # A newer release may require more of files than the one that stored them.
         return None
     parsed = next((each for each in suites if slug_of(each) == suite.slug), None)
-    if parsed is None or guidance_hash(suite_guidance(parsed, named_guidelines(parsed))) != new.sha256:
+    if parsed is None:
         return None
-    return bundle, parsed
-
-
-def _place_in_files(
-    source: Source, old: Mapping[str, bytes], new: Mapping[str, bytes]
-) -> dict[str, bytes] | None:
-    """Return the files' contents with each changed document in place of its old text; None if one has no place."""
-    contents = {path: file.content for path, file in source.files.items()}
-    for path in old.keys() | new.keys():
-        if old.get(path) == new.get(path):
-            continue
-        places = [
-            each
-            for each, file in source.files.items()
-            if f"/{each}".endswith(f"/{path}") and file.content == old.get(path)
-        ]
-        if not places:
-            return None
-        for each in places:
-            if path in new:
-                contents[each] = new[path]
-            else:
-                del contents[each]
-    return contents
-
-
-def _texts(guidance: Guidance | None) -> dict[str, bytes]:
-    return {each["path"]: each["content"].encode() for each in guidance.files} if guidance else {}
+    named = named_guidelines(parsed)
+    found = suite_guidance(parsed, named)
+    is_wanted = (
+        guidance_hash(found) == guidance.sha256 if guidance and found else guidance is None and not found
+    )
+    is_same = suite_hash(parsed, named) == upload.suite_version.sha256
+    return (bundle, parsed) if is_wanted and is_same else None

@@ -15,7 +15,7 @@ from runs.db import outbox
 from runs.errors import Unrevertable
 from runs.models import Alert
 from runs.models.comparison import OPEN_ALERTS, AlertKind, AlertState
-from scenarios.adopting import adopt_guidance, plan_adoption
+from scenarios.adopted_guidance import plan_adoption, store_adoption
 from scenarios.models import Suite
 
 
@@ -81,6 +81,15 @@ def revert_guidance(alert: Alert, *, by: User | None) -> bool:
             raise Unrevertable(
                 f"The alert is closed, or the suite has other guidance than run {run.pk} had. Nothing was reverted."
             )
-        adopt_guidance(planned, suite, by=by)
+        store_adoption(planned, suite, by=by)
+        number = planned.guidance.number if planned.guidance else None
+        audit.append_event(
+            suite.project,
+            by,
+            "guidance.revert",
+            planned.guidance or "none",
+            suite=suite.slug,
+            number=number,
+        )
         triage(alert, by=by, state=AlertState.FIXED)
     return planned.edited is not None
