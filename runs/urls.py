@@ -29,6 +29,7 @@ from runs.compare.guidance_page.views import (
     guidance_against_other,
     guidance_detail,
     guidance_list,
+    guidance_matrix_moved,
 )
 from runs.compare.home_page.views import home, project_home, project_list, project_running
 from runs.compare.trends_page.views import annotation_add, annotation_remove, trends
@@ -111,6 +112,7 @@ project_urls = [
     path("suites/<slug:suite>/aa/", suite_aa, name="suite-aa"),
     path("suites/<slug:suite>/release-rule/", suite_release_rule, name="suite-release-rule"),
     path("guidance/", guidance_list, name="guidance-list"),
+    path("guidance/matrix/", guidance_matrix_moved, name="guidance-matrix"),
     path("guidance/<int:pk>/", guidance_detail, name="guidance-detail"),
     path("guidance/<int:pk>/adopt/", guidance_adopt, name="guidance-adopt"),
     path("guidance/<int:a>/against/<int:b>/", guidance_against_other, name="guidance-against"),

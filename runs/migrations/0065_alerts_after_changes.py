@@ -2,7 +2,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("runs", "0001_squashed_0064")]
+    dependencies = [("runs", "0064_open_jobs")]
 
     operations = [
         migrations.AlterField(

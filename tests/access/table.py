@@ -51,6 +51,7 @@ PAGES: dict[str, Page] = {
     "view-delete": Page("/p/tools/runs/views/{view_id}/delete/", "viewer", "POST", answers=(302,)),
     "run-tags": Page("/p/tools/runs/{run_id}/tags/", "runner", "POST", answers=(302,)),
     "guidance-list": Page("/p/tools/guidance/", "viewer"),
+    "guidance-matrix": Page("/p/tools/guidance/matrix/", "viewer", answers=(302,)),
     "guidance-detail": Page("/p/tools/guidance/{guidance_id}/", "viewer"),
     "guidance-adopt": Page("/p/tools/guidance/{guidance_id}/adopt/", "author", "POST", answers=(302,)),
     "guidance-against": Page("/p/tools/guidance/{guidance_id}/against/{b}/", "viewer"),

@@ -33,6 +33,14 @@ from scenarios.naming import NameRefused, rename_guidance
 
 @require_safe
 @project_page()
+def guidance_matrix_moved(request: ProjectRequest) -> HttpResponseBase:
+    """Lead to the page that the matrix became a part of."""
+    query = f"?{request.GET.urlencode()}" if request.GET else ""
+    return redirect(reverse("guidance-list", args=[request.access.project.slug]) + query)
+
+
+@require_safe
+@project_page()
 def guidance_list(request: ProjectRequest) -> HttpResponseBase:
     """Show which version of a suite's guidance is best, every version against the one before it, and by tool version."""
     suites, slug = _suites(request), request.GET.get("suite", "")

@@ -24,7 +24,7 @@ def test_due_dates_and_tags_move_into_notes():
         told = before.objects.filter(run=runs[0].pk)
         told.update(note="A new flag.", due=date(2026, 11, 30), tags=["night", "flaky"])
     finally:
-        migrate_runs_to("0064_open_jobs")
+        migrate_runs_to("0066_annotations")
     notes = dict(Alert.objects.values_list("run", "note"))
     assert notes.pop(runs[0].pk) == "A new flag.\nDue 2026-11-30.\nTags: night, flaky."
     assert set(notes.values()) <= {""}

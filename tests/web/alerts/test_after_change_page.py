@@ -52,7 +52,7 @@ def card_of(client, **query):
 
 def test_a_card_says_what_it_followed_and_offers_three_buttons(signed_in, alert):
     card = card_of(signed_in("author"))
-    assert "▼ Worse after guidance 2: Pass rate −100.0 points" in card
+    assert "▼ Worse after guidance 2: Pass rate −100 points" in card
     assert card.buttons[:3] == ["Intended", "Revert to guidance 1", "Acknowledge"]
 
 

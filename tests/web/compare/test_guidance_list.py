@@ -100,8 +100,8 @@ def test_each_version_is_compared_with_the_one_before(signed_in, version, versio
     assert "in use" in heads[1] and "+1 −1 lines" in heads[2]
     strip = str(table.row("Pass rate").all("[role=img]")[0]["aria-label"]).replace("\u00a0", " ")
     assert "good 100 %, 95 % interval 81 % to 100 %" in strip
-    assert "+100.0 points" in strip and "against poor: improved" in strip
-    assert "$0.250" in str(table.row("Cost per trial").all("[role=img]")[0]["aria-label"])
+    assert "+100 points" in strip and "against poor: improved" in strip
+    assert "$0.25" in str(table.row("Cost per trial").all("[role=img]")[0]["aria-label"])
 
 
 def test_a_version_without_a_shared_tool_version_is_not_compared(signed_in, version, versions):
@@ -128,7 +128,7 @@ def test_a_cell_is_a_rate_with_its_number_and_leads_to_runs(signed_in, version, 
     assert table.row_names == ["tool 2", "tool 1"]
     cells = [each.text for each in table.row("tool 1").cells]
     assert cells[-1].startswith("100 %") and cells[-1].endswith("16")
-    assert "$0.250 per trial" in cells[-1] and "1 run" in cells[-1]
+    assert "$0.25 per trial" in cells[-1] and "1 run" in cells[-1]
     assert any(f"guidance={versions[1].pk}&tool_version=tool%202" in address for address in page.addresses)
 
 
@@ -146,3 +146,9 @@ def test_the_heat_map_is_a_download(signed_in, version, versions):
         ("poor", "0.0", "0.25"),
         ("good", "1.0", "0.25"),
     ]
+
+
+def test_the_address_of_its_former_page_leads_here(signed_in, version):
+    response = signed_in().get("/p/tools/guidance/matrix/?suite=basics", follow=True)
+    assert response.request["PATH_INFO"] == "/p/tools/guidance/"
+    assert response.request["QUERY_STRING"] == "suite=basics"

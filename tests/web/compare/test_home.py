@@ -187,7 +187,7 @@ def test_guidance_that_improved_has_the_first_card(signed_in, version):
     page = home(signed_in())
     assert "Changed lately" in page.headings
     card = page.region("AGENTS.md good on Basics")
-    assert "+100.0 points" in card
+    assert "+100 points" in card
     strips = [each["aria-label"] for each in card.all("[role=img]")]
     assert strips[:2] == ["6 failed", "6 passed"]
     assert "− Retry." in card and "+ Read the error." in card

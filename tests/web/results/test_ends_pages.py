@@ -205,7 +205,7 @@ def test_the_guidance_matrix_says_that_commands_are_counted_differently(signed_i
     guidance, client = make_guidance(version.suite), signed_in()
 
     def matrix() -> Part:
-        return parse(client.get("/p/tools/guidance/matrix/?suite=basics"))
+        return parse(client.get("/p/tools/guidance/?suite=basics"))
 
     for own in (metrics(), metrics(source="recorded")):
         run = make_run(version, guidance=guidance)

@@ -68,7 +68,7 @@ def test_a_digest_says_what_changed(project: Any) -> None:
     assert lines[2] == "1 regression opened, 1 closed, 0 open now."
     assert lines[3].startswith(f"- Basics on local, run {run.pk} (")
     assert lines[3].endswith(f"/p/tools/runs/{run.pk}/")
-    assert data["regressions"] == {"opened": 1, "closed": 1, "open": 0}
+    assert data["regressions"] == {"opened": 1, "closed": 1, "open": 0, "after_change": 0}
 
 
 @pytest.mark.django_db
