@@ -275,7 +275,7 @@ def test_rates_of_the_cache_are_optional(signed_in):
     rates = {"cache_read_per_million": "0.25", "cache_write_1h_per_million": "5"}
     client.post(f"{ADDRESS}prices/", {**PRICE, **rates, "since": "2026-11-02"})
     text = parse(client.get(f"{ADDRESS}prices/"))
-    assert "$0.250" in text and "$5.00" in text
+    assert "$0.25" in text and "$5.00" in text
     newest = ModelPrice.objects.get(since="2026-11-02").value
     assert (newest.cache_read_per_million, newest.cache_write_per_million) == (0.25, None)
     assert newest.cache_write_1h_per_million == 5

@@ -32,7 +32,7 @@ from tests.trial_parts import make_judging
 READERS = {
     "page of runs": (3, lambda v: rows(page_of_runs(v.suite.project, RunListFilters(), "").rows)),
     "choices": (4, lambda v: choices(v.suite.project)),
-    "project_summary": (8, lambda v: project_summary(v.suite.project, now=timezone.now())),
+    "project_summary": (10, lambda v: project_summary(v.suite.project, now=timezone.now())),
     "running now": (1, lambda v: running_now(v.suite.project)),
     "layers": (1, lambda v: layers_of(v.runs.first(), RunTrials(Digest()))),
     "trials": (1, lambda v: trials_of(v.runs.first())),
@@ -46,7 +46,7 @@ READERS = {
     "trend": (3, lambda v: trend(v.suite, "trial/pass")),
     "rationales": (3, lambda v: rationales_of(v.suite.project, v.suite.slug, "")),
 }
-OF_THE_CALLER = {"layers": 1, "subcommands": 1, "scenario rows": 3, "progress": 1, "trials": 1}
+OF_THE_CALLER = {"layers": 2, "subcommands": 1, "scenario rows": 3, "progress": 1, "trials": 1}
 """Queries that fetch what the reader is given."""
 
 

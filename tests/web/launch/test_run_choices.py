@@ -121,7 +121,7 @@ def test_a_target_shows_its_cost_per_trial(signed_in, version, project):
     make_target(project, "unused")
     table = parse(signed_in().get(ADDRESS)).table("Targets")
     assert {name: row.cell("Cost per trial").text for name, row in by_name(table).items()} == {
-        "local": "$0.107 a trial",
+        "local": "$0.11 a trial",
         "silent": "not measured",
         "unused": "– not measured",
     }

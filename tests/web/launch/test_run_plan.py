@@ -33,7 +33,7 @@ def test_the_plan_shows_cost_time_and_detectable_change(signed_in, large):
     text = plan_of(signed_in(), suite="large", concurrency="4")
     assert "Trials 18 6 scenarios" in text
     # 18 · (0.1 ± 4.303 · 0.01 · sqrt(1 + 1/3)): trials of a run do not differ.
-    assert "Expected cost $1.80 $0.100 a trial Greatest cost $2.69 39 of 40 such runs cost less" in text
+    assert "Expected cost $1.80 $0.10 a trial Greatest cost $2.69 39 of 40 such runs cost less" in text
     assert "Time 2 min 4 at once" in text
     finding = r"A pass rate change of \d+ points or more is detected four times out of five; smaller changes"
     assert re.search(finding, text)
@@ -88,7 +88,7 @@ def test_each_number_of_trials_has_a_cost_and_a_button(signed_in, large):
     ]
     assert [each["aria-pressed"] for each in buttons] == ["false", "true", "false", "false", "false"]
     costs = [row.cell("Cost").text for row in rows]
-    assert costs == ["$0.600", "$1.80", "$3.00", "$6.00", "$12.00"]
+    assert costs == ["$0.60", "$1.80", "$3.00", "$6.00", "$12.00"]
     changes = [row.cell("Detectable change").text for row in rows]
     assert all(re.fullmatch(r"± \d+ pts|none", each) for each in changes)
     assert changes[-1].startswith("± ")

@@ -31,7 +31,7 @@ def test_a_measure_shows_the_median_of_earlier_trials(signed_in, project):
     client = signed_in()
     assert typical(client, trial) == (0.25, 3)
     row = page(client, trial).table("Interaction").row("Error rate")
-    assert (row.cell("This trial").text, row.cell("Earlier median").text) == ("1.00", "0.25 3 trials")
+    assert (row.cell("This trial").text, row.cell("Earlier median").text) == ("100 %", "25 % 3 trials")
 
 
 def test_the_median_covers_the_last_twenty_measured_trials(signed_in, run):
