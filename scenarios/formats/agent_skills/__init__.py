@@ -13,6 +13,8 @@ from scenarios.formats.positions import Location, PositionedDocument
 from scenarios.formats.upload import Format, Parsed, UploadedFiles, inside
 
 NAME = "agent_skills"
+TRIGGERS = "-triggers"
+"""The end of the name of a suite whose cases all say whether the skill must be loaded."""
 CASES = ("evals.json", "evals.yaml", "evals.yml")
 
 

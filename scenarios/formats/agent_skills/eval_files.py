@@ -19,8 +19,6 @@ from scenarios.formats.upload import UploadedFiles, find_targets_file
 from scenarios.guidance import SKILLS
 from scenarios.spec import ScenarioSpec
 
-TRIGGERS = "-triggers"
-"""The end of the name of a suite whose cases all say whether the skill must be loaded."""
 WORKSPACE = "workspace"
 """The fixture of cases without files of their own."""
 
