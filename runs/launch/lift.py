@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 
 from runs.errors import RequestError
 from scenarios.adopted_guidance import last_guidance
-from scenarios.formats.agent_skills import NAME, TRIGGERS
+from scenarios.formats.agent_skills import is_trigger_suite
 from scenarios.guidance import without_skills
 from scenarios.models import Guidance, SuiteVersion
 from scenarios.storing import guidance_files, keep_guidance, plan_guidance
@@ -22,9 +22,7 @@ NO_SKILL = "no skill"
 
 def drop_triggers(versions: Sequence[SuiteVersion]) -> list[SuiteVersion]:
     """Return the suite versions without those of trigger queries, which can't pass without a skill."""
-    return [
-        each for each in versions if not (each.suite.format == NAME and each.suite.slug.endswith(TRIGGERS))
-    ]
+    return [each for each in versions if not is_trigger_suite(each.suite.format, each.suite.slug)]
 
 
 def lift_arms(versions: Sequence[SuiteVersion], chosen: Sequence[Guidance]) -> list[Guidance]:

@@ -220,7 +220,9 @@ def _statements(
             continue
         for key in sorted(before[name].keys() & after[name].keys()):
             old, new = before[name][key], after[name][key]
-            text = texts.get((key, own.removeprefix(CRITERION))) or f"Gate: {label_named(layer, own).lower()}"
+            label = label_named(layer, own)
+            text = texts.get((key, own.removeprefix(CRITERION)), label)
+            text = f"Gate: {label.lower()}" if layer == "gates" else text
             yield StatementLift(key, name, text, old, new, _kind_of(old.mean, new.mean))
 
 
@@ -261,7 +263,7 @@ def lift_json(lift: Lift) -> dict[str, Any]:
                 "text": each.text,
                 "kind": each.kind.value,
                 "without": each.before.mean,
-                "with": each.after.mean,
+                "with_skill": each.after.mean,
             }
             for each in lift.statements
         ],

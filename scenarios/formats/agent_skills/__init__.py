@@ -18,6 +18,11 @@ TRIGGERS = "-triggers"
 CASES = ("evals.json", "evals.yaml", "evals.yml")
 
 
+def is_trigger_suite(format: str, slug: str) -> bool:
+    """Return whether a suite's cases all say whether a skill must be loaded."""
+    return format == NAME and slug.endswith(TRIGGERS)
+
+
 def matches(path: str, value: Json) -> bool:
     """Return whether a document has cases of a skill, or trigger queries."""
     if isinstance(value, list):

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from evaluators.model import Json
-from scenarios.formats.agent_skills import NAME, cases_of
+from scenarios.formats.agent_skills import NAME, TRIGGERS, cases_of
 from scenarios.formats.agent_skills.case_reader import CaseContext, ReadCase, read_case
 from scenarios.formats.agent_skills.gates_file import NAME as GATES
 from scenarios.formats.agent_skills.gates_file import GatesFile, read_gates_file
