@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from runs.compare.guidance.lift_findings import lift_json, lifts_of_launch
-from runs.models import Launch, Run
+from runs.models import JudgingRecord, Launch, Run
 from tests.commands.calling import call
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.one_database]
@@ -33,6 +33,11 @@ def test_one_sentence_says_what_the_skill_adds_and_a_table_by_which_statements()
     assert [each["decision"] for each in skill.looks][-1] == "decided"
     (lift,) = map(lift_json, lifts_of_launch(Launch.objects.get().pk))
     assert (lift["verdict"], lift["sentence"]) == ("improved", sentence)
+    prompts = JudgingRecord.objects.values_list("content__user_prompt", flat=True)
+    assert len(prompts) == 30
+    assert not [each for each in prompts if "skill" in each.lower()]
+    exported = next(each for each in prompts if "--below 5 order.csv [exit 0]" in each)
+    assert "order.csv\nname,quantity" in exported
 
 
 def test_a_suite_without_a_skill_and_two_versions_are_refused():
