@@ -181,7 +181,8 @@ def _suite(read: _EvalFile, upload: UploadedFiles, hidden: Set[str], name: str) 
         format=NAME,
         scenarios=tuple(specs),
         fixtures=fixtures,
-        guidance=(f"{SKILLS}/**",),
+        # A workspace may hold the skill, too, for another agent or as a plug-in's.
+        guidance=(f"{SKILLS}/**", *(f"**/skills/{each.name}/**" for each in read.skills)),
         lints=tuple(sorted(dict.fromkeys(each for each in read.problems if each.lint))),
         targets_text=targets_text,
         targets_file=targets_file,

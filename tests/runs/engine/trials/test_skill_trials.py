@@ -10,6 +10,7 @@ import pytest
 from evalhub.teams.models import Project
 from runs.engine import run_here
 from runs.launch import inputs
+from runs.launch.lift import keep_arms, lift_arms
 from runs.launch.request import Request, request_runs
 from runs.models import Run
 from runs.models.run import Trigger
@@ -93,6 +94,45 @@ def test_the_workspace_has_the_named_files_and_the_skill_but_no_evals(project):
     trial = run.trial_set.get()
     assert trial.answer.split() == ["./.agents/skills/stock-keeping/SKILL.md", "./evals/files/delivery.txt"]
     assert trial.outcome == "pass"
+
+
+def test_without_its_skill_no_form_of_it_is_in_the_workspace_or_at_home(project):
+    shell_target(project, skills_folder=".claude/skills")
+    evals = json.dumps(
+        {"skill_name": "stock-keeping", "evals": [
+            {"id": 1, "prompt": "find . \"$HOME\" -type f -path '*skills/*' | sort", "scorers": [
+                {"type": "regex", "pattern": "skills"}]}]}
+    )  # fmt: skip
+    own = "evals/shop/.claude/skills/stock-keeping"
+    bundle = bundle_with(
+        **{
+            "evals/evals.json": evals,
+            "evals/gates.yaml": "tool: find\nworkspace: shop\n",
+            f"{own}/SKILL.md": "---\nname: stock-keeping\ndescription: Of the project.\n---\n",
+            f"{own}/scripts/count.sh": "./stock count\n",
+            "evals/shop/plugin/skills/stock-keeping/SKILL.md": "---\nname: stock-keeping\n---\n",
+            "evals/shop/plugin/skills/stock-keeping/note.md": "Count.\n",
+        }
+    )
+    (imported,) = import_files(bundle, project=project, by=None)
+    arms = keep_arms(lift_arms([imported.version], ()), by=None)
+    launched = request_runs(
+        project,
+        Request([imported.version], targets=["shell"], guidance=arms),
+        by=None,
+        trigger=Trigger.CLI,
+        wake=False,
+    )
+    run_here.run_here(launched)
+    without, skill = (run.trial_set.get() for run in launched.runs.order_by("pk"))
+    assert without.answer.split() == []
+    assert skill.answer.split() == [
+        "./.agents/skills/stock-keeping/SKILL.md",
+        "./.claude/skills/stock-keeping/SKILL.md",
+        "./.claude/skills/stock-keeping/scripts/count.sh",
+        "./plugin/skills/stock-keeping/SKILL.md",
+        "./plugin/skills/stock-keeping/note.md",
+    ]
 
 
 def test_trigger_queries_give_sensitivity_and_specificity(project):
