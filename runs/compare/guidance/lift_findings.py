@@ -19,7 +19,10 @@ from scenarios.guidance import without_skills
 from scenarios.models import Guidance
 from scenarios.storing import guidance_files
 
+SHARE = "judge/judge"
+"""The judge's score of statements: the share of them that hold."""
 ADDS = (
+    SHARE,
     "interaction/first_try_success_rate",
     "trial/cost_usd",
     "trial/seconds",
@@ -196,7 +199,8 @@ def _percent(share: float | None) -> str:
 
 
 def _added(change: MeasureChange) -> str:
-    label = label_named(*change.rule.name.split("/", 1)).lower()
+    name = change.rule.name
+    label = "share of statements" if name == SHARE else label_named(*name.split("/", 1)).lower()
     ends = f" ({interval(change)})" if interval(change) else ""
     return f"{label} {size(change, change.effect)}{ends}"
 
