@@ -38,6 +38,11 @@ def test_one_sentence_says_what_the_skill_adds_and_a_table_by_which_statements()
     assert not [each for each in prompts if "skill" in each.lower()]
     exported = next(each for each in prompts if "--below 5 order.csv [exit 0]" in each)
     assert "order.csv\nname,quantity" in exported
+    again = call("judge_again", str(skill.pk))
+    assert again.code == 0, again.err
+    asked = JudgingRecord.objects.filter(trial__run=skill).order_by("-pk")[:15]
+    assert not [each for each in asked if "skill" in each.content["user_prompt"].lower()]
+    assert JudgingRecord.objects.count() == 45
 
 
 def test_a_suite_without_a_skill_and_two_versions_are_refused():

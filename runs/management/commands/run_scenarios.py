@@ -181,12 +181,12 @@ class Command(EvalhubCommand):
         text = "\n".join(print_digest(digest, terminal_of(self.stdout)) for digest in digests)
         write_outputs(digests)
         code = self._code(runs, digests, options)
-        document: dict[str, Any] = {"launch": launch.pk, "runs": documents}
+        found: dict[str, Any] = {"launch": launch.pk, "runs": documents}
         if options["lift"]:
             lifts = lifts_of_launch(launch.pk)
             text = "\n".join([text, *map(plain_lift, lifts)])
-            document["lift"] = [lift_json(each) for each in lifts]
-        return Result(text, document, code)
+            found["lift"] = [lift_json(each) for each in lifts]
+        return Result(text, found, code)
 
     def _code(self, runs: list[Run], digests: list[dict[str, Any]], options: dict[str, Any]) -> int:
         """Return the exit code; say on stderr why nothing was measured."""
