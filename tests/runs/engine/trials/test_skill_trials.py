@@ -9,9 +9,11 @@ import pytest
 
 from evalhub.teams.models import Project
 from runs.engine import run_here
+from runs.errors import RequestError
 from runs.launch import inputs
-from runs.launch.lift import keep_arms, lift_arms
+from runs.launch.lift import drop_triggers, keep_arms, lift_arms
 from runs.launch.request import Request, request_runs
+from runs.launch.run_request import RunRequest
 from runs.models import Run
 from runs.models.run import Trigger
 from runs.models.run_options import RunOptions
@@ -148,3 +150,19 @@ def test_trigger_queries_give_sensitivity_and_specificity(project):
     interval = rates["Sensitivity"].interval
     # Wilson's interval of 1 of 2 queries, not of 2 of 4 trials.
     assert (round(interval.lower, 3), round(interval.upper, 3)) == (0.095, 0.905)
+
+
+def test_a_lift_leaves_out_trigger_queries_and_compares_one_version_with_none(project):
+    bundle = bundle_with(**{"evals/trigger-eval.json": json.dumps(QUERIES)})
+    imported = {each.suite.slug: each for each in import_files(bundle, project=project, by=None)}
+    cases, triggers = imported["stock-keeping"], imported["stock-keeping-triggers"]
+    assert drop_triggers([triggers.version, cases.version]) == [cases.version]
+    request = RunRequest(lift=True)
+    with pytest.raises(RequestError, match="Trigger queries have no lift"):
+        request.resolve([triggers.version], ())
+    two = [cases.guidance, *keep_arms(lift_arms([cases.version], ()), by=None)[:1]]
+    with pytest.raises(RequestError, match="Choose one version"):
+        request.resolve([cases.version], two)
+    planned = request.resolve([triggers.version, cases.version], ())
+    assert (planned.suite_versions, planned.guidance) == ([cases.version], two[::-1])
+    assert (planned.options.until_decided, planned.options.experiment) == (True, True)
