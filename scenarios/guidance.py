@@ -168,6 +168,14 @@ def skill_copies(documents: Guidance, taken: Collection[str], folder: str) -> Gu
     return _sort_files(file for file in moved if file.path not in taken)
 
 
+def without_skills(documents: Guidance) -> Guidance:
+    """Return documents without skills, in whichever folder: a skill's folder has a SKILL.md and lies in `skills`."""
+    folders = tuple(
+        posixpath.dirname(file.path) + "/" for file in documents if matches(file.path, "**/skills/*/SKILL.md")
+    )
+    return tuple(file for file in documents if not file.path.startswith(folders))
+
+
 def _is_shared(path: str, found: Mapping[str, Mapping[str, FixtureFile]]) -> bool:
     if _owner(path, found) is not None:
         # Without its own prefix it would be read as guidance of that one fixture.

@@ -71,8 +71,8 @@ FACES: Mapping[str, frozenset[str]] = {
     """),
     "compare": _names("""
         aa_pairs baselines causes comparison confirmation default_suite differences drift
-        first_divergences fresh_trials intended_changes line line_pictures looks lost_scenarios
-        measure_changes old_side recompute shown_changes stored_changes
+        first_divergences fresh_trials guidance.lift_findings intended_changes line line_pictures looks
+        lost_scenarios measure_changes old_side recompute shown_changes stored_changes
     """),
     "review": _names("""
         calibrations diagnosis_reviews judging_facts overruling reviewing
@@ -84,7 +84,7 @@ FACES: Mapping[str, frozenset[str]] = {
         imports.store_results results_files.archived_runs results_files.importers results_files.values
     """),
     "launch": _names("""
-        aa_pair confirmation estimate inputs more_trials request run_history run_request selection
+        aa_pair confirmation estimate inputs lift more_trials request run_history run_request selection
         separation source_files
     """),
     "engine": _names("""

@@ -48,6 +48,10 @@ class Evidence:
 
     protected_changes: tuple[str, ...] = ()
     """Protected files that the agent changed, removed or added."""
+    changed_files: tuple[str, ...] = ()
+    """Paths of files in the workspace that the agent added, changed or removed, as far as they are known."""
+    hides_skill: bool = False
+    """Whether judges may not see if a skill was there, because trials with and without it are compared."""
     record: tuple[RecordedCall, ...] | None = None
     """The recorded executions of the tool; None if it was not recorded."""
 

@@ -131,6 +131,8 @@ def assess(
         complete=task.context.complete,
         model=task.context.model,
         protected_changes=tampering.protected.paths,
+        changed_files=tuple(kept.changed_paths),
+        hides_skill=task.context.options.lift,
     )
     laid = task.guidance_copies
     reached = exposure_detail(task.context, task.spec, transcript, laid=laid, in_folder=folder is not None)
@@ -258,6 +260,8 @@ def gather_evidence(
     executes_tools: bool = True,
     model: str = "",
     protected_changes: tuple[str, ...] = (),
+    changed_files: tuple[str, ...] = (),
+    hides_skill: bool = False,
 ) -> Evidence:
     """Return what the layers read of a recording; the keywords are `Evidence`'s."""
     return Evidence(
@@ -276,6 +280,8 @@ def gather_evidence(
         complete=complete,
         model=model,
         protected_changes=protected_changes,
+        changed_files=changed_files,
+        hides_skill=hides_skill,
         command_env=workspace.env if isinstance(workspace, LocalWorkspace) else {},
         seed=seed,
         snapshot=snapshot,

@@ -16,6 +16,7 @@ from runs.compare.baselines import pinned_of
 from runs.db import statements
 from runs.errors import NothingToRun, RequestError
 from runs.launch.judge_choice import unjudged_warning, with_recommended_judge
+from runs.launch.lift import keep_arms
 from runs.launch.looks import check_sides, pair_guidance, with_looks
 from runs.launch.selection import (
     ChosenScenario,
@@ -169,6 +170,8 @@ def request_runs(
     Wakes workers unless the caller executes the runs, which then needs the labels of their targets.
     """
     request = replace(request, options=with_looks(with_recommended_judge(project, request.options)))
+    if request.options.lift:
+        request = replace(request, guidance=keep_arms(request.guidance, by=by))
     planned = plan(project, request)
     if not wake:
         refuse_missing_labels(each.target for each in planned)

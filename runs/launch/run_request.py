@@ -16,6 +16,7 @@ from pydantic import AfterValidator, ConfigDict, Field
 from evalhub.lib.storable_text import Text, storable_text
 from evalhub.teams.models import priority_named
 from evalhub.web.rest.request_body import Name
+from runs.launch.lift import LIFT_OPTIONS, drop_triggers, lift_arms
 from runs.launch.request import Request
 from runs.models.run_options import (
     AMOUNT,
@@ -121,8 +122,15 @@ class RunRequest(AskedOptions):
         shard: tuple[int, int] | None = None,
         **found: Any,
     ) -> Request:
-        """Return the request for these suites and guidance. `found` are options that files or addresses gave."""
+        """Return the request for these suites and guidance. `found` are options that files or addresses gave.
+
+        Raises `RequestError` if the lift of a suite without a skill is asked for.
+        """
         asked = {name: getattr(self, name) for name in AskedOptions.model_fields}
+        if self.lift:
+            asked |= LIFT_OPTIONS
+            suite_versions = drop_triggers(suite_versions)
+            guidance = lift_arms(suite_versions, guidance)
         found["shard"] = "/".join(map(str, shard or ()))
         selection = {"tags": tuple(self.tags), "tier": self.tier, "only": tuple(self.only)}
         return Request(

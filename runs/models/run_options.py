@@ -110,6 +110,15 @@ class AskedOptions(BaseModel):
         ),
     ] = None
     """With `until_decided`: most trials of each scenario of each run. Default: 12, at least 4 times `trials`."""
+    lift: Annotated[
+        bool,
+        Asked(
+            AMOUNT,
+            "run the suite's skill and no skill in turn, judged blind to which, until decided what the skill adds",
+            label="Lift",
+        ),
+    ] = False
+    """Run the suite's skill and no skill in turn, as experiments judged blind to which, until decided what it adds."""
     concurrency: Annotated[
         int | None,
         Field(ge=1, le=1000),

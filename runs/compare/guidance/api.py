@@ -14,6 +14,7 @@ from evalhub.web.rest.request_body import Key
 from evaluators.statistics.measure_change import ChangeVerdict
 from runs.compare.guidance.guidance_comparison import compare_chosen, comparison_json
 from runs.compare.guidance.guidance_runs import settings_of
+from runs.compare.guidance.lift_findings import StatementKind, is_lift, lift_json, read_lift
 from runs.results.schemas import MeasureChangeOut
 from scenarios.models import Guidance
 
@@ -35,6 +36,36 @@ class GuidanceScenarioOut(Schema):
     verdict: ChangeVerdict
 
 
+class LiftStatementOut(Schema):
+    """A statement or a gate of a case, and the share of trials of each arm in which it held."""
+
+    scenario: str
+    name: str
+    text: str
+    kind: StatementKind
+    without: float
+    with_skill: float
+
+
+class DearerCaseOut(Schema):
+    """A case of which the skill raised a measure, and by which share."""
+
+    scenario: str
+    measure: str
+    growth: float
+
+
+class LiftOut(Schema):
+    """What a skill adds, where A is B without its skill."""
+
+    setting: SettingOut
+    verdict: ChangeVerdict | None
+    """Of the pass rate."""
+    sentence: str
+    statements: list[LiftStatementOut]
+    dearer: list[DearerCaseOut]
+
+
 class GuidanceComparisonOut(Schema):
     """Two versions of guidance over the runs that had each; without runs of both in one setting, without measures."""
 
@@ -49,6 +80,8 @@ class GuidanceComparisonOut(Schema):
     scenarios: list[GuidanceScenarioOut]
     """The largest drop first."""
     measures: list[MeasureChangeOut]
+    lift: LiftOut | None
+    """What the skill adds; null unless A is B without its skill."""
 
 
 class SettingQuery(BaseModel):
@@ -77,7 +110,12 @@ def compare_guidance(
     )
     found = next(fitting, None)
     chosen = found.load() if found else None
-    return comparison_json(before, after, chosen, compare_chosen(chosen) if chosen else None)
+    compared = compare_chosen(chosen) if chosen else None
+    lift = read_lift(chosen, compared) if chosen and is_lift(before, after) else None
+    return {
+        **comparison_json(before, after, chosen, compared),
+        "lift": lift_json(lift) if lift else None,
+    }
 
 
 def _find(request: ApiRequest, pk: int) -> Guidance:

@@ -90,6 +90,12 @@ def compare_chosen(chosen: RunsBySide) -> RunComparison:
     return RunComparison(tuple(headline), tuple(others), scenarios, reasons, common_keys, levels=levels)
 
 
+def pooled_samples(chosen: RunsBySide) -> tuple[Samples, Samples]:
+    """Return both sides' samples of every measure, where they can be compared. Up to four queries."""
+    by_events = counted_by_events({run.pk: run.counting for run in (*chosen.before, *chosen.after)})
+    return _samples(chosen, _find_changes(chosen, strict=not by_events), by_events)
+
+
 def _levels(chosen: RunsBySide) -> Levels:
     """Return the lowest levels of the pairs that were looked at together. No query."""
     return min(levels_between(old, new) for old in chosen.before for new in chosen.after)

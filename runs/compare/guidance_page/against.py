@@ -16,6 +16,7 @@ from runs.compare.guidance.guidance_findings import (
     findings,
 )
 from runs.compare.guidance.guidance_runs import FoundSetting, RunsBySide, settings_of
+from runs.compare.guidance.lift_findings import Lift, is_lift, lift_sentence, read_lift
 from runs.compare.measure_changes import RunComparison
 from runs.compare.shown_changes import ShownChange, ShownVerdict, shown_verdict
 from runs.results.measures import unit_of
@@ -46,6 +47,10 @@ class GuidanceAgainst:
     verdict: ShownVerdict | None = None
     scenarios: Sequence[ScenarioChange] = ()
     levels: Sequence[ExposureLevel] = ()
+    lift: Lift | None = None
+    """What the skill adds, where the first version is the second without it."""
+    other_lifts: Sequence[str] = ()
+    """The same in a sentence for each other setting in which both ran in turn."""
 
     @property
     def input_tokens(self) -> ShownChange | None:
@@ -65,13 +70,18 @@ class GuidanceAgainst:
 def guidance_against(
     before: Guidance, after: Guidance, *, setting: str = "", launch: int | None = None
 ) -> GuidanceAgainst:
-    """Return two versions compared in one setting, by its label; else the first. Up to nine queries."""
+    """Return two versions compared in one setting, by its label; else the first. Up to nine queries.
+
+    Of a skill against no skill also what it adds: five more, and up to seven for each other setting.
+    """
     settings = settings_of(before, after, launch)
     found = next((each for each in settings if each.setting.label == setting), next(iter(settings), None))
     if found is None:
         return GuidanceAgainst(before, after, differences(before, after), settings, None)
     chosen = found.load()
     own = findings(before, after, chosen)
+    others = [each for each in settings if each is not found and each.interleaved]
+    of_skill = is_lift(before, after)
     return GuidanceAgainst(
         before,
         after,
@@ -82,7 +92,13 @@ def guidance_against(
         shown_verdict([*own.compared.headline, *own.compared.others]),
         [_scenario(key, change, own) for key, change in by_change(own.compared)],
         own.levels,
+        read_lift(chosen, own.compared) if of_skill else None,
+        [_sentence(before, after, each.load()) for each in others] if of_skill else (),
     )
+
+
+def _sentence(before: Guidance, after: Guidance, chosen: RunsBySide) -> str:
+    return lift_sentence(chosen, findings(before, after, chosen).compared)
 
 
 def _scenario(key: str, change: MeasureChange, own: Findings) -> ScenarioChange:

@@ -44,6 +44,7 @@ from runs.engine.stored_trials.reassessment_plan import (
     without_workspace,
 )
 from runs.engine.trial_result import judging_row
+from runs.engine.workspace.kept_files import changed_paths
 from runs.engine.workspace.trial_folder import trial_folder
 from runs.engine.workspace.workspace import PostResult
 from runs.errors import ProviderError, RequestError
@@ -197,6 +198,8 @@ def _evidence(
         model=context.model,
         seed=context.seed,
         snapshot=context.options.snapshot,
+        changed_files=tuple(changed_paths(trial.detail.get("workspace", {}))),
+        hides_skill=context.options.lift,
     )
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from evalhub.lib.limits import LONGEST_TEXT
 from evaluators.model import Json
@@ -31,6 +32,16 @@ class KeptFiles:
     rows: tuple[StoredFile, ...] = ()
     workspace: dict[str, Json] = field(default_factory=dict)
     """The changes of the workspace, for the trial's detail; empty without one."""
+
+    @property
+    def changed_paths(self) -> list[str]:
+        """The paths of changed files, as many as the trial's detail names."""
+        return changed_paths(self.workspace)
+
+
+def changed_paths(workspace: Mapping[str, Any]) -> list[str]:
+    """Return the paths of changed files that a trial's detail of its workspace names."""
+    return [each["path"] for each in workspace.get("files", ())]
 
 
 def keep_trial_files(

@@ -13,11 +13,13 @@ from typing import Any
 import yaml
 from django.conf import settings
 from django.contrib.auth.models import User
+from django.db.models import Q
 
 from evalhub.teams.models import Project
 from evalhub.web import example_agent
 from runs.engine import run_here, wait
 from runs.launch import inputs
+from runs.launch.lift import LIFT_OPTIONS, keep_arms, lift_arms
 from runs.launch.request import Request, request_runs
 from runs.launch.source_files import read_registry_file
 from runs.models import Run
@@ -46,6 +48,8 @@ class Example:
     trials: int = 1
     registry: str = ""
     """Tool registry for staleness checks."""
+    lift: bool = False
+    """Run its skill and no skill in turn, with one look, which is enough for a verdict."""
     descriptions: str = ""
     """Descriptions in place of those of an MCP server."""
 
@@ -57,6 +61,7 @@ EXAMPLES = (
     Example("stock", "targets.yaml", ("scripted-agent",), ("poor", "good"), trials=3),
     # A skill with its evals.
     Example("stock-keeping", "targets.yaml", ("scripted-agent",), ("skill",), trials=3),
+    Example("stock-keeping", "targets.yaml", ("scripted-agent",), ("skill",), trials=3, lift=True),
     Example("desk", "desk/targets.yaml", ("desk-clerk", "desk-guesser"), ("house",)),
     # Five trials of a case are enough to tell a regression from luck.
     Example(
@@ -80,6 +85,8 @@ def run_example(example: Example, project: Project, *, by: User | None, now: boo
     """Run an example to its end and return its runs; reuse finished runs unless `again`."""
     inputs.import_targets_file(project, FOLDER / example.targets_file, by=by)
     version, guidance = _load(project, example, by=by)
+    if example.lift:
+        guidance = keep_arms(lift_arms([version], guidance), by=by)
     earlier = [] if again else _earlier(example, version, guidance)
     if earlier:
         return earlier
@@ -91,6 +98,7 @@ def run_example(example: Example, project: Project, *, by: User | None, now: boo
             trials=example.trials,
             registry=read_registry_file(FOLDER / example.registry) if example.registry else None,
             descriptions=_descriptions(FOLDER / example.descriptions) if example.descriptions else None,
+            **({**LIFT_OPTIONS, "lift": True, "max_trials": example.trials} if example.lift else {}),
         ),
         tool_version=example.tool_version,
     )
@@ -129,6 +137,8 @@ def _store_guidance(suite: Any, folder: Path, name: str, by: User | None) -> Gui
 def _earlier(example: Example, version: SuiteVersion, guidance: list[Guidance]) -> list[Run]:
     """Return the last finished run of each guidance and target; empty unless each has one."""
     finished = Run.objects.filter(suite_version=version, state=RunState.FINISHED)
+    of_lift = Q(options__lift=True)
+    finished = finished.filter(of_lift if example.lift else ~of_lift)
     if example.tool_version:
         finished = finished.filter(tool_version=example.tool_version)
     versions: list[Guidance | None] = [*guidance] or [None]

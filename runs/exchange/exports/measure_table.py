@@ -1,4 +1,4 @@
-"""A comparison's measures as a table of plain text."""
+"""A comparison's measures, and a skill's lift, as tables of plain text."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ from collections.abc import Sequence
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from evaluators.statistics import verdict_sentences
 from evaluators.statistics.measure_change import MeasureChange
+from runs.compare.guidance.lift_findings import Lift
 from runs.results.measures import label_of_key
 
 WIDTH = 120
+LIFT_COLUMNS = ("Statement", "Case", "", "Without", "With")
 COLUMNS = ("Measure", "A", "B", "Difference", "95 % interval", "n", "Verdict")
 
 
@@ -29,6 +32,21 @@ def plain_measure_table(measures: Sequence[MeasureChange]) -> str:
             str(each.scenarios),
             each.verdict.label,
         )
+    return _as_text(table)
+
+
+def plain_lift(lift: Lift) -> str:
+    """Return what a skill adds: a sentence, its statements by kind, and the cases that it makes dearer."""
+    table = Table(*LIFT_COLUMNS, box=None, pad_edge=False)
+    for kind, statements in lift.kinds:
+        for each in statements:
+            rates = (f"{side.mean:.0%} of {side.n}" for side in (each.before, each.after))
+            table.add_row(kind.label, each.scenario, Text(each.text), *rates)
+    dearer = [f"Dearer: {each.scenario}, {each.label.lower()} {each.size}." for each in lift.dearer]
+    return "\n".join([lift.sentence, "", *([_as_text(table)] if lift.statements else []), *dearer])
+
+
+def _as_text(table: Table) -> str:
     out = io.StringIO()
     Console(file=out, width=WIDTH, no_color=True, highlight=False).print(table)
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines())

@@ -128,8 +128,8 @@ class NewRunPage:
         """Return the form's plan, with the error of an invalid request."""
         if not self.form.is_valid():
             return Plan(problem="Fix the errors in the form.", id="request/form")
-        request = self.form.request()
         try:
+            request = self.form.request()
             planned = plan(self.project, request, self.reader)
         except RequestError as error:
             return Plan(problem=str(error), id=error.id)

@@ -6,6 +6,7 @@ from argparse import ArgumentParser
 from typing import Any
 
 from evalhub.teams.access import default_project, local_owner
+from runs.compare.guidance.lift_findings import lifts_of_launch
 from runs.exchange.demo_data.examples import (
     EXAMPLES,
     expected_outcomes,
@@ -39,6 +40,10 @@ class Command(EvalhubCommand):
         differences = [line for document in documents for line in find_unexpected(document, expected)]
         digests = [run_digest(run.pk, most=MOST_TRIALS) for run in runs]
         text = [print_digest(digest, terminal_of(self.stdout)) for digest in digests]
+        lifts = [
+            lift for launch in sorted({run.launch_id for run in runs}) for lift in lifts_of_launch(launch)
+        ]
+        text += [each.sentence for each in lifts]
         text += differences or ["All examples had the expected outcomes."]
         document = {"runs": documents, "differences": differences}
         return Result("\n".join(text), document, FAILED if differences else 0)

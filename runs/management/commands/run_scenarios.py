@@ -19,6 +19,7 @@ from evalhub.teams.models import Project
 from evaluators.statistics.error_shares import PASS_RATE_SHARE
 from evaluators.statistics.permutation_power import RateTestLevel
 from evaluators.statistics.power import can_reach
+from runs.compare.guidance.lift_findings import lift_json, lifts_of_launch
 from runs.engine import run_here, wait
 from runs.engine.interruption import exit_code_of, interruptible
 from runs.errors import RequestError
@@ -36,6 +37,7 @@ from runs.exchange.exports.files import (
     write_transcripts,
 )
 from runs.exchange.exports.github import broken_scenarios, scenario_files, write_outputs
+from runs.exchange.exports.measure_table import plain_lift
 from runs.exchange.exports.progress import ProgressDisplay
 from runs.exchange.exports.regression_rule import (
     VERDICT,
@@ -82,6 +84,7 @@ class Command(EvalhubCommand):
     examples = (
         "my-suite/ --targets targets.yaml --target my-agent --trials 3 --wait",
         "my-suite --guidance AGENTS.md --fail-on-regression --now",
+        "my-skill/ --lift --target my-agent --now",
         "my-suite --dry-run",
     )
 
@@ -178,7 +181,12 @@ class Command(EvalhubCommand):
         text = "\n".join(print_digest(digest, terminal_of(self.stdout)) for digest in digests)
         write_outputs(digests)
         code = self._code(runs, digests, options)
-        return Result(text, {"launch": launch.pk, "runs": documents}, code)
+        found: dict[str, Any] = {"launch": launch.pk, "runs": documents}
+        if options["lift"]:
+            lifts = lifts_of_launch(launch.pk)
+            text = "\n".join([text, *map(plain_lift, lifts)])
+            found["lift"] = [lift_json(each) for each in lifts]
+        return Result(text, found, code)
 
     def _code(self, runs: list[Run], digests: list[dict[str, Any]], options: dict[str, Any]) -> int:
         """Return the exit code; say on stderr why nothing was measured."""
@@ -284,7 +292,10 @@ def _exit_code(runs: list[Run], digests: list[dict[str, Any]], options: dict[str
         # The rule decides, not single trials: it lets some of them fail.
         rules = [digest["run"]["release_rule"] for digest in digests]
         return PASSED if all(rule and rule["state"] == MET for rule in rules) else FAILED
-    return run_here.exit_code(runs)
+    # The arm without the skill of a lift is expected to fail.
+    return run_here.exit_code(
+        [run for run in runs if not (run.options.get("lift") and run.options.get("is_old_side"))]
+    )
 
 
 def _request(project: Project, options: dict[str, Any]) -> Request:

@@ -21,6 +21,8 @@ from runs.results.outcome_history import Strip, strips
 from runs.results.seals import ScenarioSeal, count_seals, seals_of
 from runs.suites.suite_page.proofs import ShownProof, newest_target, shown_proof, targets_of
 from runs.suites.suite_page.versions import VersionChange, version_change
+from scenarios.formats.agent_skills import is_trigger_suite
+from scenarios.guidance import is_skill_file
 from scenarios.models import Guidance, Scenario, Suite, SuiteEntry, SuiteVersion, Upload
 
 Value = TypeVar("Value")
@@ -148,6 +150,12 @@ class SuitePage:
     def version(self) -> SuiteVersion | None:
         """Return the newest version."""
         return next(iter(self.change.versions), None)
+
+    @property
+    def has_skill(self) -> bool:
+        """Whether a lift says what the suite's skill adds."""
+        paths = (each["path"] for each in (self.default_guidance.files if self.default_guidance else ()))
+        return any(map(is_skill_file, paths)) and not is_trigger_suite(self.suite.format, self.suite.slug)
 
     @property
     def format(self) -> str:

@@ -18,7 +18,7 @@ NUMBERS = re.compile(
 )
 STATEMENT = re.compile(r"^(?P<number>\d+)\. (?P<text>.+)$", re.MULTILINE)
 CODE = re.compile(r"`([^`]+)`")
-COMMAND = re.compile(r"^\[tool_call[^\]]*\] (.+)$", re.MULTILINE)
+COMMAND = re.compile(r"^(?:\[tool_call[^\]]*\]|\$) (.+)$", re.MULTILINE)
 UNDONE = re.compile(r"I could not do this: (.+)")
 FAILED = re.compile(
     r"^\[tool_call[^\]]*\] (?P<command>.+)\n\[tool_result[^\]]*exit (?!0\])\d+\]", re.MULTILINE

@@ -13,7 +13,14 @@ from scenarios.formats.positions import Location, PositionedDocument
 from scenarios.formats.upload import Format, Parsed, UploadedFiles, inside
 
 NAME = "agent_skills"
+TRIGGERS = "-triggers"
+"""The end of the name of a suite whose cases all say whether the skill must be loaded."""
 CASES = ("evals.json", "evals.yaml", "evals.yml")
+
+
+def is_trigger_suite(format: str, slug: str) -> bool:
+    """Return whether a suite's cases all say whether a skill must be loaded."""
+    return format == NAME and slug.endswith(TRIGGERS)
 
 
 def matches(path: str, value: Json) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from evaluators.model import Json
-from scenarios.formats.agent_skills import NAME, cases_of
+from scenarios.formats.agent_skills import NAME, TRIGGERS, cases_of
 from scenarios.formats.agent_skills.case_reader import CaseContext, ReadCase, read_case
 from scenarios.formats.agent_skills.gates_file import NAME as GATES
 from scenarios.formats.agent_skills.gates_file import GatesFile, read_gates_file
@@ -19,8 +19,6 @@ from scenarios.formats.upload import UploadedFiles, find_targets_file
 from scenarios.guidance import SKILLS
 from scenarios.spec import ScenarioSpec
 
-TRIGGERS = "-triggers"
-"""The end of the name of a suite whose cases all say whether the skill must be loaded."""
 WORKSPACE = "workspace"
 """The fixture of cases without files of their own."""
 
@@ -183,7 +181,8 @@ def _suite(read: _EvalFile, upload: UploadedFiles, hidden: Set[str], name: str) 
         format=NAME,
         scenarios=tuple(specs),
         fixtures=fixtures,
-        guidance=(f"{SKILLS}/**",),
+        # A workspace may hold the skill, too, for another agent or as a plug-in's.
+        guidance=(f"{SKILLS}/**", *(f"**/skills/{each.name}/**" for each in read.skills)),
         lints=tuple(sorted(dict.fromkeys(each for each in read.problems if each.lint))),
         targets_text=targets_text,
         targets_file=targets_file,

@@ -46,3 +46,31 @@ def test_a_stale_name_is_refused(api, pair):
     assert api("author").patch(address, {"name": "first", "was": "poor"}).json()["name"] == "first"
     refused = api("author").patch(address, {"name": "second", "was": "poor"})
     assert (refused.status_code, refused.json()["id"]) == (422, "guidance/name")
+
+
+def test_the_lift_of_a_skill_is_part_of_its_comparison_with_no_skill(api, project):
+    version = make_suite(project, name="Basics")
+    arms = [make_guidance(version.suite, name) for name in ("no skill", "skill")]
+    arms[1].files = [{"path": ".agents/skills/tool/SKILL.md", "content": "Run tool."}]
+    arms[1].save()
+    for guidance, held in zip(arms, (0.0, 1.0), strict=True):
+        run = make_run(version, guidance=guidance)
+        for _ in range(5):
+            scores = [{"layer": "judge", "name": "criterion.it_ran", "value": held}]
+            make_trial(run, "create", outcome="pass" if held else "fail", scores=scores)
+        close(run)
+    lift = api().get(f"/guidance/{arms[0].pk}/against/{arms[1].pk}").json()["lift"]
+    assert (lift["verdict"], lift["setting"]["target"]) == ("improved", "local")
+    assert lift["sentence"].startswith("On local, the skill adds 100 points of pass rate")
+    assert lift["statements"] == [
+        {
+            "scenario": "create",
+            "name": "judge/criterion.it_ran",
+            "text": "It ran",
+            "kind": "only_with",
+            "without": 0.0,
+            "with_skill": 1.0,
+        }
+    ]
+    back = api().get(f"/guidance/{arms[1].pk}/against/{arms[0].pk}").json()
+    assert back["lift"] is None

@@ -9,8 +9,11 @@ import pytest
 
 from evalhub.teams.models import Project
 from runs.engine import run_here
+from runs.errors import RequestError
 from runs.launch import inputs
+from runs.launch.lift import drop_triggers, keep_arms, lift_arms
 from runs.launch.request import Request, request_runs
+from runs.launch.run_request import RunRequest
 from runs.models import Run
 from runs.models.run import Trigger
 from runs.models.run_options import RunOptions
@@ -95,6 +98,45 @@ def test_the_workspace_has_the_named_files_and_the_skill_but_no_evals(project):
     assert trial.outcome == "pass"
 
 
+def test_without_its_skill_no_form_of_it_is_in_the_workspace_or_at_home(project):
+    shell_target(project, skills_folder=".claude/skills")
+    evals = json.dumps(
+        {"skill_name": "stock-keeping", "evals": [
+            {"id": 1, "prompt": "find . \"$HOME\" -type f -path '*skills/*' | sort", "scorers": [
+                {"type": "regex", "pattern": "skills"}]}]}
+    )  # fmt: skip
+    own = "evals/shop/.claude/skills/stock-keeping"
+    bundle = bundle_with(
+        **{
+            "evals/evals.json": evals,
+            "evals/gates.yaml": "tool: find\nworkspace: shop\n",
+            f"{own}/SKILL.md": "---\nname: stock-keeping\ndescription: Of the project.\n---\n",
+            f"{own}/scripts/count.sh": "./stock count\n",
+            "evals/shop/plugin/skills/stock-keeping/SKILL.md": "---\nname: stock-keeping\n---\n",
+            "evals/shop/plugin/skills/stock-keeping/note.md": "Count.\n",
+        }
+    )
+    (imported,) = import_files(bundle, project=project, by=None)
+    arms = keep_arms(lift_arms([imported.version], ()), by=None)
+    launched = request_runs(
+        project,
+        Request([imported.version], targets=["shell"], guidance=arms),
+        by=None,
+        trigger=Trigger.CLI,
+        wake=False,
+    )
+    run_here.run_here(launched)
+    without, skill = (run.trial_set.get() for run in launched.runs.order_by("pk"))
+    assert without.answer.split() == []
+    assert skill.answer.split() == [
+        "./.agents/skills/stock-keeping/SKILL.md",
+        "./.claude/skills/stock-keeping/SKILL.md",
+        "./.claude/skills/stock-keeping/scripts/count.sh",
+        "./plugin/skills/stock-keeping/SKILL.md",
+        "./plugin/skills/stock-keeping/note.md",
+    ]
+
+
 def test_trigger_queries_give_sensitivity_and_specificity(project):
     bundle = bundle_with(**{"evals/trigger-eval.json": json.dumps(QUERIES)})
     run = run_suite(project, bundle, "stock-keeping-triggers", "scripted-agent", trials=2)
@@ -108,3 +150,19 @@ def test_trigger_queries_give_sensitivity_and_specificity(project):
     interval = rates["Sensitivity"].interval
     # Wilson's interval of 1 of 2 queries, not of 2 of 4 trials.
     assert (round(interval.lower, 3), round(interval.upper, 3)) == (0.095, 0.905)
+
+
+def test_a_lift_leaves_out_trigger_queries_and_compares_one_version_with_none(project):
+    bundle = bundle_with(**{"evals/trigger-eval.json": json.dumps(QUERIES)})
+    imported = {each.suite.slug: each for each in import_files(bundle, project=project, by=None)}
+    cases, triggers = imported["stock-keeping"], imported["stock-keeping-triggers"]
+    assert drop_triggers([triggers.version, cases.version]) == [cases.version]
+    request = RunRequest(lift=True)
+    with pytest.raises(RequestError, match="Trigger queries have no lift"):
+        request.resolve([triggers.version], ())
+    two = [cases.guidance, *keep_arms(lift_arms([cases.version], ()), by=None)[:1]]
+    with pytest.raises(RequestError, match="Choose one version"):
+        request.resolve([cases.version], two)
+    planned = request.resolve([triggers.version, cases.version], ())
+    assert (planned.suite_versions, planned.guidance) == ([cases.version], two[::-1])
+    assert (planned.options.until_decided, planned.options.experiment) == (True, True)

@@ -1,0 +1,278 @@
+"""Find what a skill adds: the lift in a sentence, and which statements and cases show it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from evaluators.statistics.measure_change import ChangeVerdict, MeasureChange, Sample
+from evaluators.statistics.regression import compare_scenarios
+from evaluators.statistics.verdict_sentences import interval, size
+from runs.compare.guidance.guidance_comparison import compare_chosen, pooled_samples
+from runs.compare.guidance.guidance_runs import RunsBySide, settings_of
+from runs.compare.measure_changes import RunComparison, rule_of
+from runs.models import Run, Trial
+from runs.results.measures import CRITERION, label_named, unit_of
+from scenarios.guidance import without_skills
+from scenarios.models import Guidance
+from scenarios.storing import guidance_files
+
+SHARE = "judge/judge"
+"""The judge's score of statements: the share of them that hold."""
+ADDS = (
+    SHARE,
+    "interaction/first_try_success_rate",
+    "trial/cost_usd",
+    "trial/seconds",
+    "trial/tokens_in",
+    "trial/tokens_out",
+)
+"""What a skill changes beside the pass rate, in the order of the sentence."""
+PRICES = ("trial/cost_usd", "trial/tokens_in", "trial/seconds")
+"""What may make a case dearer."""
+
+
+class StatementKind(StrEnum):
+    """What a statement's results in both arms say of it."""
+
+    ONLY_WITH = "only_with"
+    """It never holds without the skill, and always with it."""
+    ONLY_WITHOUT = "only_without"
+    FLIPS = "flips"
+    """In one arm it holds in some trials only."""
+    ALWAYS = "always"
+    """It holds in every trial of both arms."""
+    NEVER = "never"
+
+    @property
+    def label(self) -> str:
+        """The kind as pages say it."""
+        return _LABELS[self]
+
+    @property
+    def meaning(self) -> str:
+        """What its author may conclude."""
+        return _MEANINGS[self]
+
+
+_LABELS = {
+    StatementKind.ONLY_WITH: "Only with the skill",
+    StatementKind.ONLY_WITHOUT: "Only without the skill",
+    StatementKind.FLIPS: "Flips",
+    StatementKind.ALWAYS: "Always holds",
+    StatementKind.NEVER: "Never holds",
+}
+_MEANINGS = {
+    StatementKind.ONLY_WITH: "the skill's value",
+    StatementKind.ONLY_WITHOUT: "the skill does harm here",
+    StatementKind.FLIPS: "varies from trial to trial",
+    StatementKind.ALWAYS: "proves nothing about the skill",
+    StatementKind.NEVER: "broken or too hard",
+}
+
+
+@dataclass(frozen=True)
+class StatementLift:
+    """A statement or a gate of a case in both arms."""
+
+    scenario: str
+    name: str
+    """The measure, such as `judge/criterion.the_answer_names_the_note`."""
+    text: str
+    before: Sample
+    """How often it held without the skill."""
+    after: Sample
+    """The same with the skill."""
+    kind: StatementKind
+
+
+@dataclass(frozen=True)
+class DearerCase:
+    """A case of which the skill raised the cost, the tokens or the time."""
+
+    scenario: str
+    change: MeasureChange
+
+    @property
+    def label(self) -> str:
+        """The measure's label."""
+        return label_named(*self.change.rule.name.split("/", 1))
+
+    @property
+    def unit(self) -> str:
+        """The unit of its values."""
+        return unit_of(*self.change.rule.name.split("/", 1))[0]
+
+    @property
+    def size(self) -> str:
+        """By how much it grew."""
+        return size(self.change, self.change.effect)
+
+    @property
+    def interval(self) -> str:
+        """The 95 % interval of its growth; empty without one."""
+        return interval(self.change)
+
+
+@dataclass(frozen=True)
+class Lift:
+    """What a skill adds on one target and model."""
+
+    chosen: RunsBySide
+    compared: RunComparison
+    sentence: str
+    statements: tuple[StatementLift, ...]
+    dearer: tuple[DearerCase, ...]
+
+    @property
+    def kinds(self) -> list[tuple[StatementKind, list[StatementLift]]]:
+        """Return the statements by kind, without empty kinds."""
+        by_kind = [(kind, [each for each in self.statements if each.kind is kind]) for kind in StatementKind]
+        return [(kind, own) for kind, own in by_kind if own]
+
+
+def is_lift(before: Guidance, after: Guidance) -> bool:
+    """Return whether one version is the other without its skills."""
+    new = guidance_files(after)
+    rest = without_skills(new)
+    return rest != new and guidance_files(before) == rest
+
+
+def read_lift(chosen: RunsBySide, compared: RunComparison | None = None) -> Lift:
+    """Return what the skill adds, of runs without it against runs with it. Up to eleven queries, five if compared."""
+    compared = compared or compare_chosen(chosen)
+    before, after = pooled_samples(chosen)
+    texts = _statement_texts(chosen.after)
+    return Lift(
+        chosen,
+        compared,
+        lift_sentence(chosen, compared),
+        tuple(_statements(before, after, texts)),
+        tuple(_dearer_cases(chosen, before, after)),
+    )
+
+
+def lifts_of_launch(launch: int) -> list[Lift]:
+    """Return the lift of each suite, target and model of a launch."""
+    runs = Run.objects.filter(launch=launch, options__lift=True).select_related("guidance").order_by("pk")
+    by_suite: dict[int, dict[int, Guidance]] = {}
+    for run in runs:
+        if run.guidance is not None:
+            by_suite.setdefault(run.suite_id, {})[run.guidance.pk] = run.guidance
+    pairs = [tuple(own.values()) for own in by_suite.values() if len(own) == 2]
+    return [read_lift(found.load()) for old, new in pairs for found in settings_of(old, new, launch)]
+
+
+def lift_sentence(chosen: RunsBySide, compared: RunComparison) -> str:
+    """Return what a skill adds, each with its interval, and on which cases."""
+    change, where = compared.pass_rate, chosen.setting.label
+    if change is None:
+        return f"On {where}, no case has results with and without the skill."
+    named = {each.rule.name: each for each in (*compared.headline, *compared.others)}
+    others = [_added(named[name]) for name in ADDS if name in named and named[name].effect is not None]
+    helped, hurt = (
+        [key for key, each in compared.scenarios.items() if each.verdict is verdict]
+        for verdict in (ChangeVerdict.IMPROVED, ChangeVerdict.REGRESSED)
+    )
+    cases = [f"{word} {', '.join(keys)}" for word, keys in (("helps on", helped), ("hurts on", hurt)) if keys]
+    where_it_shows = f". It {' and '.join(cases)}" if cases else ""
+    return f"{_first_words(change, where)}{''.join(f'; {each}' for each in others)}{where_it_shows}."
+
+
+def _first_words(change: MeasureChange, where: str) -> str:
+    rates = f"pass rate {_percent(change.before)} without it, {_percent(change.after)} with it"
+    amount = size(change, change.effect, signed=False)
+    ends = f" (95 % interval {interval(change)})" if interval(change) else ""
+    if change.verdict is ChangeVerdict.IMPROVED:
+        return f"On {where}, the skill adds {amount} of pass rate{ends}: {rates}"
+    if change.verdict is ChangeVerdict.REGRESSED:
+        return f"On {where}, the skill takes {amount} of pass rate{ends}: {rates}"
+    return (
+        f"On {where}, whether the skill adds anything is open ({change.verdict.label.lower()}): {rates}{ends}"
+    )
+
+
+def _percent(share: float | None) -> str:
+    return f"{(share or 0.0) * 100:.0f} %"
+
+
+def _added(change: MeasureChange) -> str:
+    name = change.rule.name
+    label = "share of statements" if name == SHARE else label_named(*name.split("/", 1)).lower()
+    ends = f" ({interval(change)})" if interval(change) else ""
+    return f"{label} {size(change, change.effect)}{ends}"
+
+
+Texts = Mapping[tuple[str, str], str]
+
+
+def _statement_texts(runs: Sequence[Run]) -> Texts:
+    """Return the statements by the scenario's key and their id. One query."""
+    rows = Trial.objects.filter(run__in=runs).exclude(scenario_version__rubric=None).order_by()
+    contents = rows.values_list("scenario__key", "scenario_version__rubric__content__criteria").distinct()
+    return {(key, each["id"]): each["description"] for key, criteria in contents for each in criteria or ()}
+
+
+def _statements(
+    before: Mapping[str, Mapping[str, Sample]], after: Mapping[str, Mapping[str, Sample]], texts: Texts
+) -> Iterator[StatementLift]:
+    for name in sorted(before.keys() & after.keys()):
+        layer, _, own = name.partition("/")
+        if layer != "gates" and not own.startswith(CRITERION):
+            continue
+        for key in sorted(before[name].keys() & after[name].keys()):
+            old, new = before[name][key], after[name][key]
+            label = label_named(layer, own)
+            text = texts.get((key, own.removeprefix(CRITERION)), label)
+            text = f"Gate: {label.lower()}" if layer == "gates" else text
+            yield StatementLift(key, name, text, old, new, _kind_of(old.mean, new.mean))
+
+
+def _kind_of(before: float, after: float) -> StatementKind:
+    """Return what the shares of trials in which a statement held say of it."""
+    if 0.0 < before < 1.0 or 0.0 < after < 1.0:
+        return StatementKind.FLIPS
+    if before == after:
+        return StatementKind.ALWAYS if after else StatementKind.NEVER
+    return StatementKind.ONLY_WITH if after else StatementKind.ONLY_WITHOUT
+
+
+def _dearer_cases(
+    chosen: RunsBySide, before: Mapping[str, dict[str, Sample]], after: Mapping[str, dict[str, Sample]]
+) -> Iterator[DearerCase]:
+    """Yield the cases that became dearer, each measure corrected over its cases."""
+    for name in PRICES:
+        if name in before and name in after:
+            layer, _, own = name.partition("/")
+            rule = rule_of(chosen.after[0].project, layer, own, *unit_of(layer, own))
+            changes = compare_scenarios(rule, before[name], after[name], with_power=False)
+            for key, change in changes.items():
+                if change.verdict is ChangeVerdict.REGRESSED:
+                    yield DearerCase(key, change)
+
+
+def lift_json(lift: Lift) -> dict[str, Any]:
+    """Return a lift for REST and the command line."""
+    pass_rate = lift.compared.pass_rate
+    return {
+        "setting": lift.chosen.setting._asdict(),
+        "verdict": pass_rate.verdict.value if pass_rate else None,
+        "sentence": lift.sentence,
+        "statements": [
+            {
+                "scenario": each.scenario,
+                "name": each.name,
+                "text": each.text,
+                "kind": each.kind.value,
+                "without": each.before.mean,
+                "with_skill": each.after.mean,
+            }
+            for each in lift.statements
+        ],
+        "dearer": [
+            {"scenario": each.scenario, "measure": each.change.rule.name, "growth": each.change.effect}
+            for each in lift.dearer
+        ],
+    }

@@ -1,0 +1,131 @@
+"""What a skill adds: the comparison of a skill with no skill, and how one is started."""
+
+from __future__ import annotations
+
+import pytest
+
+from runs.models import Launch, Run
+from scenarios.models import Guidance, Upload
+from tests.builders import close, make_guidance, make_run, make_target, make_trial
+from tests.web.screen import main_of
+
+pytestmark = pytest.mark.one_database
+SKILL = {"path": ".agents/skills/tool/SKILL.md", "content": "- export: `tool export`\n"}
+AGENTS = {"path": "AGENTS.md", "content": "# Use\n"}
+HOLDS = {
+    # Without and with the skill, in each of six trials.
+    "it_exported": ((0,) * 6, (1,) * 6),
+    "nothing_failed": ((1,) * 6, (1,) * 6),
+    "it_is_beautiful": ((0,) * 6, (0,) * 6),
+    "it_is_short": ((1, 0, 1, 0, 1, 0), (1,) * 6),
+}
+
+
+def version_with(suite, name: str, *files: dict[str, str]) -> Guidance:
+    guidance = make_guidance(suite, name)
+    guidance.files = list(files)
+    guidance.save()
+    return guidance
+
+
+@pytest.fixture
+def arms(version):
+    """Return no skill and the skill after a launch of both, in which the skill helps on export and costs more there."""
+    arms = (
+        version_with(version.suite, "no skill", AGENTS),
+        version_with(version.suite, "skill", SKILL, AGENTS),
+    )
+    Upload.objects.create(suite=version.suite, suite_version=version, guidance=arms[1])
+    launch = Launch.objects.create(project=version.suite.project, trigger="web")
+    for side, guidance in enumerate(arms):
+        run = make_run(version, guidance=guidance, launch=launch, options={"lift": True})
+        for n in range(6):
+            scores = [
+                {"layer": "judge", "name": f"criterion.{name}", "value": float(values[side][n])}
+                for name, values in HOLDS.items()
+            ]
+            make_trial(run, "create", outcome="pass", scores=[], cost_usd=0.10 + 0.001 * n)
+            make_trial(
+                run,
+                "export",
+                outcome="pass" if side else "fail",
+                scores=scores,
+                cost_usd=(0.30 if side else 0.10) + 0.001 * n,
+            )
+        close(run)
+    return arms
+
+
+@pytest.fixture
+def page_of(signed_in):
+    """Return a function that opens the comparison of two versions."""
+    return lambda before, after: main_of(
+        signed_in().get(f"/p/tools/guidance/{before.pk}/against/{after.pk}/")
+    )
+
+
+def test_the_answer_is_one_sentence_with_intervals_and_cases(arms, page_of):
+    lift = page_of(*arms).region("Lift").text
+    assert "the skill adds 50 points of pass rate" in lift
+    assert "pass rate 50 % without it, 100 % with it" in lift
+    assert "cost per trial +" in lift
+    assert "It helps on export." in lift
+
+
+def test_statements_are_grouped_by_what_they_show(arms, page_of):
+    rows = [row.header for row in page_of(*arms).table("Statements").rows]
+    assert rows == [
+        "Only with the skill 1, the skill's value",
+        "It exported",
+        "Flips 1, varies from trial to trial",
+        "It is short",
+        "Always holds 1, proves nothing about the skill",
+        "Nothing failed",
+        "Never holds 1, broken or too hard",
+        "It is beautiful",
+    ]
+    assert page_of(*arms).table("Statements").row("It is short").texts == [
+        *("It is short", "export", "50 % of 6", "100 % of 6")
+    ]
+
+
+def test_a_case_that_the_skill_makes_dearer_is_named(arms, page_of):
+    row = page_of(*arms).table("Dearer cases").row("export")
+    assert row.texts[:5] == ["export", "Cost per trial", "$0.10", "$0.30", "+195 %"]
+
+
+def test_other_pairs_of_guidance_have_no_lift(arms, page_of):
+    no_skill, skill = arms
+    assert "Lift" not in page_of(skill, no_skill).headings
+
+
+def test_the_suite_offers_to_measure_the_lift_and_the_form_starts_both_arms(version, signed_in):
+    skill = version_with(version.suite, "skill", SKILL, AGENTS)
+    Upload.objects.create(suite=version.suite, suite_version=version, guidance=skill)
+    make_target(version.suite.project)
+    client = signed_in()
+    button = main_of(client.get("/p/tools/suites/basics/")).link("Measure lift…")
+    form = main_of(client.get(button.address))
+    assert form.field(
+        "Lift: run the suite’s skill and no skill in turn until decided what it adds"
+    ).is_checked
+    assert "--lift" in form
+    started = client.post(
+        "/p/tools/runs/new/",
+        {"suite": "basics", "targets": "local", "trials": "1", "lift": "on", "start": ""},
+    )
+    no_skill, run = Run.objects.order_by("pk")
+    assert [each["path"] for each in no_skill.guidance.files] == ["AGENTS.md"]
+    assert run.guidance == skill
+    assert (no_skill.options["is_old_side"], run.options["looks_with"]) == (True, no_skill.pk)
+    compared = f"/p/tools/guidance/{no_skill.guidance_id}/against/{skill.pk}/?launch={run.launch_id}"
+    assert started.headers["Location"] == compared
+
+
+def test_a_suite_without_a_skill_has_no_lift(version, signed_in):
+    guidance = version_with(version.suite, "poor", AGENTS)
+    Upload.objects.create(suite=version.suite, suite_version=version, guidance=guidance)
+    make_target(version.suite.project)
+    assert "Measure lift…" not in main_of(signed_in().get("/p/tools/suites/basics/")).links
+    planned = main_of(signed_in().get("/p/tools/runs/new/?suite=basics&lift=on"))
+    assert "Basics has no skill, so there is no lift." in planned
