@@ -8,11 +8,13 @@ import msgspec
 
 from evaluators.model import Transcript, plausible_cost
 from evaluators.transcripts import (
+    atif,
     chat,
     claude_code,
     codex,
     copilot_cli,
     gemini_cli,
+    inspect_log,
     mini_swe_agent,
     opencode,
     otel,
@@ -39,6 +41,8 @@ PARSERS: dict[str, Callable[[bytes], Transcript]] = {
     "qwen_code": qwen_code.parse,
     "copilot_cli": copilot_cli.parse,
     "mini_swe_agent": mini_swe_agent.parse,
+    "atif": atif.parse,
+    "inspect": inspect_log.parse,
 }
 
 

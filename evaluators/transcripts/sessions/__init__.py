@@ -27,6 +27,8 @@ IMPORTERS = (
     SessionImporter("Qwen Code", qwen_code.matches, qwen_code.parse),
     SessionImporter("Copilot CLI", copilot_cli.matches, copilot_cli.parse),
     SessionImporter("mini-swe-agent", trajectories.matches_mini, trajectories.parse_mini),
+    SessionImporter("ATIF", trajectories.matches_atif, trajectories.parse_atif),
+    SessionImporter("Inspect", trajectories.matches_inspect, trajectories.parse_inspect),
     SessionImporter("Claude Code", claude_code.matches, claude_code.parse),
     SessionImporter("Codex", codex.matches, codex.parse),
     SessionImporter("opencode", opencode.matches, opencode.parse),

@@ -34,6 +34,8 @@ Parser = Literal[
     "qwen_code",
     "copilot_cli",
     "mini_swe_agent",
+    "atif",
+    "inspect",
 ]
 """Names of the transcript readers; a test compares them with `PARSERS`."""
 

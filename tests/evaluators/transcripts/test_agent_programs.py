@@ -64,9 +64,9 @@ def test_commands_and_tokens_are_those_counted_by_hand(name: str) -> None:
         assert (found.problems, found.unknown_events) == ((), 0)
 
 
-@pytest.mark.parametrize("name", [name for name in INDEX if not name.startswith("mini")])
+@pytest.mark.parametrize("name", [name for name in INDEX if not name.startswith(("mini", "atif"))])
 def test_the_answer_is_what_the_agent_said_last(name: str) -> None:
-    assert [found.answer for found in transcripts(name)] == [ANSWER]
+    assert [found.answer for found in transcripts(name)] == [ANSWER] * len(transcripts(name))
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_the_stream_of_another_program_is_unreadable(name: str, other: str) -> N
         parse(other, (FILES / name).read_bytes())
 
 
-@pytest.mark.parametrize("reader", [*STREAMS.values(), "mini_swe_agent"])
+@pytest.mark.parametrize("reader", [*STREAMS.values(), "mini_swe_agent", "atif", "inspect"])
 @pytest.mark.parametrize("raw", [b"", b"no stream\n", b"[1]", b"3", b"{}"], ids=str)
 def test_what_is_no_stream_is_refused(reader: str, raw: bytes) -> None:
     with pytest.raises(UnreadableTranscript):
@@ -271,3 +271,45 @@ def test_a_session_ends_with_its_answer_or_with_the_services_failure(name: str) 
     ended = ending_of(reader, cut + b"\n" + json.dumps(REFUSED[reader]).encode())
     assert ended is not None
     assert (ended.answered, ended.status, "No." in ended.failure) == (False, 401, True)
+
+
+# ATIF and Inspect.
+
+
+def atif(version: str, **step: Any) -> Transcript:
+    value = {"schema_version": version, "steps": [{"step_id": 1, "source": "agent", **step}]}
+    return parse("atif", json.dumps(value).encode())
+
+
+@pytest.mark.parametrize("minor", range(8))
+def test_every_version_of_atif_that_was_seen_is_read_without_a_note(minor: int) -> None:
+    assert atif(f"ATIF-v1.{minor}", message="Done.").problems == ()
+
+
+def test_a_newer_atif_is_read_with_a_note() -> None:
+    found = atif("ATIF-v2.0", message=[{"type": "text", "text": "Done."}])
+    assert found.answer == "Done." and "ATIF-v2.0 is newer" in found.problems[0]
+
+
+def test_a_copied_step_of_atif_counts_in_its_own_session() -> None:
+    calls_made = [{"tool_call_id": "c", "function_name": "bash", "arguments": {"command": "./taskmgr list"}}]
+    metrics = {"prompt_tokens": 1, "completion_tokens": 1}
+    found = atif("ATIF-v1.7", is_copied_context=True, tool_calls=calls_made, metrics=metrics)
+    assert (found.events, found.usage) == ((), None)
+
+
+def test_a_log_of_several_samples_is_several_sessions_and_no_transcript() -> None:
+    log = json.loads((FILES / "inspect.json").read_text())
+    log["samples"] *= 2
+    raw = json.dumps(log).encode()
+    with pytest.raises(UnreadableTranscript, match="2 samples"):
+        parse("inspect", raw)
+    assert len(list(parse_session_file(io.BytesIO(raw), IMPORTERS)[1])) == 2
+
+
+def test_a_call_of_inspect_that_executed_twice_has_no_exit_code() -> None:
+    log = json.loads((FILES / "inspect.json").read_text())
+    events = log["samples"][0]["events"]
+    log["samples"][0]["events"] = [each for each in events for _ in range(1 + (each["event"] == "sandbox"))]
+    found = parse("inspect", json.dumps(log).encode())
+    assert {event.exit_code for event in found.events if event.type == "tool_result"} == {None}
