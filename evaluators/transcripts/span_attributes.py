@@ -96,9 +96,9 @@ def messages(has: Mapping[str, Json]) -> Iterator[tuple[str, str]]:
         if isinstance(content, str) and content:
             yield str(has.get(f"{message}.role") or "assistant"), content
     for name in ("ai.response.text", "gen_ai.completion.0.content"):
-        text = has.get(name)
-        if not numbered and isinstance(text, str) and text:
-            yield "assistant", text
+        said = has.get(name)
+        if not numbered and isinstance(said, str) and said:
+            yield "assistant", said
             return
     output = has.get("output.value")
     if not numbered and isinstance(output, str) and output:
