@@ -122,7 +122,7 @@ def _result(
         return None
     failure = text_or_none(extra.get("exception_info")) or ""
     not_run: NotRun = "cancelled" if failure == _NOT_EXECUTED else ""
-    # -1 beside a failure of its own, such as a time limit, is no exit code.
+    # -1 beside a failure of its own, such as a time limit, isn't an exit code.
     is_code = isinstance(code, int) and not isinstance(code, bool) and not failure
     return Event(
         "tool_result",
