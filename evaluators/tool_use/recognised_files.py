@@ -23,6 +23,16 @@ _TEXTS: Mapping[str, str] = {
     "a chat of aider": r"\A\s*# aider chat started at",
     "aider's input history": r"\A\s*# \d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+\n\+",
 }
+READ_SESSIONS = frozenset(
+    (
+        "",
+        "a Gemini CLI session",
+        "a Qwen Code session",
+        "a Copilot CLI session",
+        "a trajectory of SWE-agent or mini-swe-agent",
+    )
+)
+"""The sessions of these that an importer may read; empty stands for unknown files."""
 _RESULTS: Mapping[str, str] = {
     "promptfoo's XML": r"\A\s*(?:<\?xml[^>]*>\s*)?<promptfoo",
     "JUnit XML": r"\A\s*(?:<\?xml[^>]*>\s*)?<testsuites?\b",

@@ -7,7 +7,21 @@ from collections.abc import Callable
 import msgspec
 
 from evaluators.model import Transcript, plausible_cost
-from evaluators.transcripts import chat, claude_code, codex, opencode, otel, plain_text, trace
+from evaluators.transcripts import (
+    atif,
+    chat,
+    claude_code,
+    codex,
+    copilot_cli,
+    gemini_cli,
+    inspect_log,
+    mini_swe_agent,
+    opencode,
+    otel,
+    plain_text,
+    qwen_code,
+    trace,
+)
 from evaluators.transcripts import events as structured
 from evaluators.transcripts.nesting import without_deep_values
 from evaluators.transcripts.reading import NoKnownEvents, UnreadableTranscript
@@ -23,6 +37,12 @@ PARSERS: dict[str, Callable[[bytes], Transcript]] = {
     "codex": codex.parse,
     "claude_code": claude_code.parse,
     "opencode": opencode.parse,
+    "gemini_cli": gemini_cli.parse,
+    "qwen_code": qwen_code.parse,
+    "copilot_cli": copilot_cli.parse,
+    "mini_swe_agent": mini_swe_agent.parse,
+    "atif": atif.parse,
+    "inspect": inspect_log.parse,
 }
 
 

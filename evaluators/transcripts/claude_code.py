@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from msgspec import structs
 
@@ -69,8 +69,9 @@ def parse(raw: bytes) -> Transcript:
 class Turns:
     """Events of messages; the first event of an assistant's message has the message's usage."""
 
-    def __init__(self) -> None:
+    def __init__(self, read_usage: Callable[[Object], Usage] | None = None) -> None:
         self.events: list[Event] = []
+        self._read_usage = read_usage or usage_of
         self._first: dict[str, int] = {}
         """The index of each message's first event: a message is repeated for each of its blocks."""
 
@@ -81,7 +82,7 @@ class Turns:
         if role == "assistant" and "usage" in message and len(self.events) > start:
             at = self._first.setdefault(str(message.get("id")), start)
             self.events[at] = structs.replace(
-                self.events[at], usage=usage_of(mapping_or_empty(message["usage"]))
+                self.events[at], usage=self._read_usage(mapping_or_empty(message["usage"]))
             )
 
 

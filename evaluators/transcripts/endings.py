@@ -213,10 +213,56 @@ def failure_in_opencode_log(log: str) -> str:
     return failure
 
 
+# Gemini CLI, Qwen Code and Copilot CLI.
+
+_FAILED_REQUEST = re.compile(r"\s*\[API Error: ")
+_STATED_STATUS = re.compile(r"(?:\"code\":\s*\"?|\[API Error: )(\d{3})\b")
+
+
+def _gemini_cli(lines: list[Object]) -> SessionEnd:
+    results = [line for line in lines if line.get("type") == "result"]
+    last = results[-1] if results else {}
+    failed = last.get("status") == "error"
+    said = text_or_none(mapping_or_empty(last.get("error")).get("message")) or ""
+    failure, status = _failed_request(said) if failed else ("", None)
+    answered = bool(results) and not failed
+    return _ending(closed=bool(results), answered=answered, failure=failure, status=status)
+
+
+def _qwen_code(lines: list[Object]) -> SessionEnd:
+    """Return the end of a session whose failed request is its answer."""
+    results = [line for line in lines if line.get("type") == "result"]
+    last = results[-1] if results else {}
+    error = text_or_none(mapping_or_empty(last.get("error")).get("message"))
+    failure, status = _failed_request(error or text_or_none(last.get("result")) or "")
+    answered = bool(results) and not failure and not last.get("is_error")
+    return _ending(closed=bool(results), answered=answered, failure=failure, status=status)
+
+
+def _failed_request(said: str) -> tuple[str, int | None]:
+    if not _FAILED_REQUEST.match(said):
+        return "", None
+    status = _STATED_STATUS.search(said[:1_000])
+    return said.strip(), int(status[1]) if status else None
+
+
+def _copilot_cli(lines: list[Object]) -> SessionEnd:
+    closed = any(line.get("type") == "result" for line in lines)
+    steps = [line for line in lines if line.get("type") in ("session.error", "assistant.message")]
+    last = mapping_or_empty(steps[-1].get("data")) if steps else {}
+    failed = bool(steps) and steps[-1].get("type") == "session.error"
+    failure = text_or_none(last.get("message")) or "" if failed else ""
+    answered = closed and not failed
+    return _ending(closed=closed, answered=answered, failure=failure, status=_status(last.get("statusCode")))
+
+
 _READERS: Mapping[str, Callable[[list[Object]], SessionEnd]] = {
     "claude_code": _claude_code,
     "codex": _codex,
     "opencode": _opencode,
+    "gemini_cli": _gemini_cli,
+    "qwen_code": _qwen_code,
+    "copilot_cli": _copilot_cli,
 }
 
 

@@ -10,7 +10,7 @@ import msgspec
 from evalhub.lib.limits import MOST_LINES
 from evaluators.model import Event, Transcript
 from evaluators.tool_use.calls import Call
-from evaluators.transcripts import claude_code, codex, events, opencode
+from evaluators.transcripts import claude_code, codex, copilot_cli, events, gemini_cli, opencode, qwen_code
 from evaluators.transcripts.reading import UnreadableTranscript
 
 _READERS = {
@@ -18,6 +18,9 @@ _READERS = {
     "codex": codex.parse,
     "claude_code": claude_code.parse,
     "opencode": opencode.parse,
+    "gemini_cli": gemini_cli.parse,
+    "qwen_code": qwen_code.parse,
+    "copilot_cli": copilot_cli.parse,
 }
 """Formats whose lines can be read one by one."""
 

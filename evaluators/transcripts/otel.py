@@ -1,4 +1,4 @@
-"""Spans of OpenTelemetry as a trace: the GenAI conventions and those of OpenInference.
+"""Spans of OpenTelemetry as a trace: the GenAI conventions, OpenInference, Vercel's AI SDK, traceloop, pydantic-ai.
 
 Read from OTLP JSON (`resourceSpans`), from a list of spans, or from one span a line as file exporters write.
 """
@@ -10,10 +10,16 @@ from datetime import UTC, datetime
 
 from evaluators.model import Event, EventType, Json, Transcript, Usage, total_usage
 from evaluators.transcripts.reading import UnreadableTranscript, decode_output, no_events
-from evaluators.transcripts.span_attributes import Span, attributes, json_value, messages
+from evaluators.transcripts.span_attributes import (
+    Span,
+    attributes,
+    called_in,
+    entity_arguments,
+    json_value,
+    messages,
+    results_in,
+)
 from evaluators.transcripts.traces import shell_command, timestamp
-
-_MODEL_OPERATIONS = frozenset(("chat", "text_completion", "generate_content"))
 
 
 def parse(raw: bytes) -> Transcript:
@@ -50,9 +56,12 @@ def find_spans(value: Json) -> list[Mapping[str, Json]] | None:
 def read_spans(found: Sequence[Mapping[str, Json]]) -> Transcript:
     """Return spans as a transcript, in the order in which they began; one of no known kind is kept raw."""
     spans = sorted(map(_span, found), key=lambda span: span.began)
-    events = [event for span in spans for event in _events(span)]
+    has_tools = any(span.is_tool for span in spans)
+    # With spans of tools, the same calls stand in the messages, too.
+    by_span = (event for span in spans for event in _events(span))
+    events = list(by_span if has_tools else _with_calls_of_messages(spans))
     answers = [event.text for event in events if event.type == "message" and event.role != "user"]
-    models = [span for span in spans if _is_model(span)]
+    models = [span for span in spans if span.is_model]
     unknown = sum(event.type == "raw" for event in events)
     return Transcript(
         events=tuple(events),
@@ -104,22 +113,39 @@ def _time(value: Json) -> str:
 def _events(span: Span) -> Iterator[Event]:
     if span.is_tool:
         yield from _tool_events(span)
-    elif _is_model(span):
+    elif span.is_model:
         yield from _model_events(span)
     else:
         yield Event("raw", span.id, span.name, timestamp=span.began or None, metadata=dict(span.raw))
 
 
-def _is_model(span: Span) -> bool:
-    return span.operation in _MODEL_OPERATIONS or span.kind == "LLM"
+def _with_calls_of_messages(spans: Sequence[Span]) -> Iterator[Event]:
+    """Yield the events of spans of which none is a tool's, with the calls that only a model's answers hold.
+
+    A result stands in what the model was asked next, and says nothing of how a command ended.
+    """
+    known, answered = set[str](), set[str]()
+    for span in spans:
+        for id, output in results_in(span.attributes) if span.is_model else ():
+            if id in known - answered:
+                answered.add(id)
+                yield Event("tool_result", id, output=output, timestamp=span.began or None)
+        yield from _events(span)
+        for id, name, given in called_in(span.attributes) if span.is_model else ():
+            if id not in known:
+                known.add(id)
+                line = shell_command(name, given)
+                yield Event("tool_call", id, name, line, given, timestamp=span.ended or None)
 
 
 def _tool_events(span: Span) -> Iterator[Event]:
     has = span.attributes
-    id = _text(has.get("gen_ai.tool.call.id") or has.get("tool_call.id")) or span.id
-    name = _text(has.get("gen_ai.tool.name") or has.get("tool.name")) or span.name
-    input = json_value(span.first("gen_ai.tool.call.arguments", "tool.parameters", "input.value"))
-    output = json_value(span.first("gen_ai.tool.call.result", "output.value"))
+    id = _text(span.first("gen_ai.tool.call.id", "tool_call.id", "ai.toolCall.id")) or span.id
+    name = _text(span.first(*_NAME)) or span.name
+    input = json_value(span.first(*_ARGUMENTS))
+    if input is None:
+        input = entity_arguments(has.get("traceloop.entity.input"))
+    output = json_value(span.first(*_RESULT))
     failed = span.failed or "error.type" in has
     yield Event("tool_call", id, name, shell_command(name, input), input, timestamp=span.began or None)
     kind: EventType = "error" if failed else "tool_result"
@@ -142,8 +168,34 @@ def _usage(models: Sequence[Span]) -> Usage | None:
     return total_usage(map(_span_usage, models))
 
 
-_INPUT = ("gen_ai.usage.input_tokens", "llm.token_count.prompt")
-_OUTPUT = ("gen_ai.usage.output_tokens", "llm.token_count.completion")
+_NAME = ("gen_ai.tool.name", "tool.name", "ai.toolCall.name", "traceloop.entity.name")
+_ARGUMENTS = (
+    "gen_ai.tool.call.arguments",
+    "tool_arguments",
+    "tool_call.function.arguments",
+    "tool.parameters",
+    "ai.toolCall.args",
+    "input.value",
+)
+_RESULT = (
+    "gen_ai.tool.call.result",
+    "tool_response",
+    "output.value",
+    "ai.toolCall.result",
+    "traceloop.entity.output",
+)
+_INPUT = (
+    "gen_ai.usage.input_tokens",
+    "llm.token_count.prompt",
+    "ai.usage.promptTokens",
+    "gen_ai.usage.prompt_tokens",
+)
+_OUTPUT = (
+    "gen_ai.usage.output_tokens",
+    "llm.token_count.completion",
+    "ai.usage.completionTokens",
+    "gen_ai.usage.completion_tokens",
+)
 _CACHE_READ = ("gen_ai.usage.cache_read.input_tokens", "llm.token_count.prompt_details.cache_read")
 _CACHE_WRITE = ("gen_ai.usage.cache_creation.input_tokens", "llm.token_count.prompt_details.cache_write")
 _REASONING = ("gen_ai.usage.reasoning.output_tokens", "llm.token_count.completion_details.reasoning")

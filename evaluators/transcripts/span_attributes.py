@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from evaluators.model import Json
 
+_MODEL_OPERATIONS = frozenset(("chat", "text_completion", "generate_content"))
 _OUTPUT = re.compile(r"llm\.output_messages\.(\d+)\.message\.(content|role)")
 
 
@@ -39,7 +40,23 @@ class Span(Struct, frozen=True):
     @property
     def is_tool(self) -> bool:
         """Whether it is the execution of a tool."""
-        return self.operation == "execute_tool" or self.kind == "TOOL"
+        return (
+            self.operation == "execute_tool"
+            or self.kind == "TOOL"
+            or self.attributes.get("ai.operationId") == "ai.toolCall"
+            or self.attributes.get("traceloop.span.kind") == "tool"
+        )
+
+    @property
+    def is_model(self) -> bool:
+        """Whether it is a call of a model."""
+        sdk = str(self.attributes.get("ai.operationId") or "")
+        return (
+            self.operation in _MODEL_OPERATIONS
+            or self.kind == "LLM"
+            or sdk.endswith((".doGenerate", ".doStream"))
+            or self.attributes.get("llm.request.type") in ("chat", "completion")
+        )
 
     def first(self, *names: str) -> Json:
         """Return the first of these attributes that is there, else None."""
@@ -78,9 +95,48 @@ def messages(has: Mapping[str, Json]) -> Iterator[tuple[str, str]]:
         content = has.get(f"{message}.content")
         if isinstance(content, str) and content:
             yield str(has.get(f"{message}.role") or "assistant"), content
+    for name in ("ai.response.text", "gen_ai.completion.0.content"):
+        said = has.get(name)
+        if not numbered and isinstance(said, str) and said:
+            yield "assistant", said
+            return
     output = has.get("output.value")
     if not numbered and isinstance(output, str) and output:
         yield "assistant", output
+
+
+def called_in(has: Mapping[str, Json]) -> Iterator[tuple[str, str, Json]]:
+    """Yield id, name and arguments of the calls that a model's answers hold."""
+    for part in _parts(has.get("gen_ai.output.messages"), "tool_call"):
+        if part.get("id") and part.get("name"):
+            yield str(part["id"]), str(part["name"]), json_value(part.get("arguments"))
+
+
+def results_in(has: Mapping[str, Json]) -> Iterator[tuple[str, Json]]:
+    """Yield the calls' ids and what they returned, of the messages that a model was asked with."""
+    for part in _parts(has.get("gen_ai.input.messages"), "tool_call_response"):
+        if part.get("id"):
+            yield str(part["id"]), part.get("response", part.get("result"))
+
+
+def entity_arguments(value: Json) -> Json:
+    """Return the arguments in what traceloop writes of a tool's input."""
+    given = json_value(value)
+    if not isinstance(given, dict):
+        return given
+    for name in ("inputs", "kwargs"):
+        if isinstance(given.get(name), dict) and given[name]:
+            return given[name]
+    return json_value(given["input_str"]) if isinstance(given.get("input_str"), str) else given
+
+
+def _parts(value: Json, type: str) -> Iterator[Mapping[str, Json]]:
+    listed = json_value(value)
+    for message in listed if isinstance(listed, list) else ():
+        parts = message.get("parts") if isinstance(message, dict) else None
+        for part in parts if isinstance(parts, list) else ():
+            if isinstance(part, dict) and part.get("type") == type:
+                yield part
 
 
 def _message_text(message: Mapping[str, Json]) -> str:

@@ -13,7 +13,7 @@ from runs.targets.providers.options import ResolvedTarget
 from runs.targets.providers.prices import known_price, price_note, price_source, project_price
 from runs.targets.providers.registry import MODELS
 
-AGENTS = frozenset(("codex", "claude_code", "opencode"))
+AGENTS = frozenset(("codex", "claude_code", "opencode", "mini_swe_agent"))
 """Readers of agents' own streams, whose reported cost is compared with a computed one."""
 
 

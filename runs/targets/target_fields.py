@@ -28,6 +28,10 @@ MAIN: Mapping[str, tuple[str, ...]] = {
     "codex": ("model", "api_key", "base_url", "executable", "args", "env"),
     "claude_code": ("model", "api_key", "base_url", "executable", "args", "env"),
     "opencode": ("model", "api_key", "base_url", "executable", "args", "env"),
+    **dict.fromkeys(
+        ("gemini_cli", "qwen_code", "copilot_cli"),
+        ("model", "api_key", "base_url", "executable", "args", "env"),
+    ),
     "http": ("url", "api_key", "headers", "input_field", "output_field", "timeout_seconds"),
     "litellm": ("model", "base_url", "api_key", "temperature", "max_output_tokens"),
     "azure": ("resource_name", "deployment_name", "api_key", "version"),

@@ -86,12 +86,9 @@ def test_a_fork_of_the_real_claude_code_adds_only_its_own_call() -> None:
 @pytest.mark.parametrize(
     ("file", "what"),
     [
-        ("gemini.jsonl", "a Gemini CLI session"),
-        ("qwen.jsonl", "a Qwen Code session"),
         ("cline.json", "a Cline session"),
         ("cline-messages.json", "a Cline session"),
-        ("copilot.jsonl", "a Copilot CLI session"),
-        ("mini.json", "a trajectory of SWE-agent or mini-swe-agent"),
+        ("swe-agent.json", "a trajectory of SWE-agent or mini-swe-agent"),
         ("pi.jsonl", "a pi session"),
         ("aider.md", "a chat of aider"),
     ],
@@ -99,6 +96,21 @@ def test_a_fork_of_the_real_claude_code_adds_only_its_own_call() -> None:
 def test_a_session_of_another_agent_is_named(file: str, what: str) -> None:
     done = call("import_sessions", str(FILES / "other-agents" / file), "--tool", "mt")
     assert f"{file}: {what}: not supported yet." in done.out + done.err
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        "gemini_cli.session.jsonl",
+        "qwen_code.session.jsonl",
+        "copilot_cli.session.jsonl",
+        "mini_swe_agent.json",
+    ],
+)
+def test_a_session_of_other_programs_is_imported(file: str) -> None:
+    path = FILES.parent / "agent_programs" / file
+    out = call("import_sessions", str(path), "--tool", "taskmgr", "--dry-run").out
+    assert "7 commands, 2 failed" in out
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le"])

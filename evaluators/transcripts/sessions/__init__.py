@@ -4,7 +4,16 @@ To read another agent's files, write a module with `matches` and `parse` and add
 docs/extending.md.
 """
 
-from evaluators.transcripts.sessions import claude_code, codex, opencode, otel
+from evaluators.transcripts.sessions import (
+    claude_code,
+    codex,
+    copilot_cli,
+    gemini_cli,
+    opencode,
+    otel,
+    qwen_code,
+    trajectories,
+)
 from evaluators.transcripts.sessions.session import (
     Problems,
     Session,
@@ -14,11 +23,17 @@ from evaluators.transcripts.sessions.session import (
 )
 
 IMPORTERS = (
+    SessionImporter("Gemini CLI", gemini_cli.matches, gemini_cli.parse),
+    SessionImporter("Qwen Code", qwen_code.matches, qwen_code.parse),
+    SessionImporter("Copilot CLI", copilot_cli.matches, copilot_cli.parse),
+    SessionImporter("mini-swe-agent", trajectories.matches_mini, trajectories.parse_mini),
+    SessionImporter("ATIF", trajectories.matches_atif, trajectories.parse_atif),
+    SessionImporter("Inspect", trajectories.matches_inspect, trajectories.parse_inspect),
     SessionImporter("Claude Code", claude_code.matches, claude_code.parse),
     SessionImporter("Codex", codex.matches, codex.parse),
     SessionImporter("opencode", opencode.matches, opencode.parse),
     SessionImporter("OpenTelemetry", otel.matches, otel.parse),
 )
-"""The known agents; the first that matches a file reads it."""
+"""The known agents; the first that matches a file reads it, so those with the narrowest beginnings are first."""
 
 __all__ = ["IMPORTERS", "Problems", "Session", "SessionImporter", "UnreadableSession", "parse_session_file"]

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from evalhub.lib.limits import LARGEST_RECORD
 from evaluators.model import Transcript
-from evaluators.tool_use.recognised_files import recognised_session
+from evaluators.tool_use.recognised_files import READ_SESSIONS, recognised_session
 from evaluators.transcripts.reading import decode_text, encoding_of
 from evaluators.transcripts.stream import Object, json_or_none
 
@@ -89,12 +89,13 @@ def parse_session_file(
         file = io.BytesIO(decode_text(file.read(), "replace").encode())
         head = file.read(HEAD_BYTES)
         file.seek(0)
-    if kind := recognised_session(head.decode("utf-8", "replace")):
-        raise UnreadableSession(f"{kind}: not supported yet.")
-    for importer in importers:
+    kind = recognised_session(head.decode("utf-8", "replace"))
+    for importer in importers if kind in READ_SESSIONS else ():
         if importer.matches(head):
             problems = Problems()
             return importer.agent, importer.parse(file, problems), problems
+    if kind:
+        raise UnreadableSession(f"{kind}: not supported yet.")
     known = ", ".join(importer.agent for importer in importers)
     raise UnreadableSession(f"line 1: not a session file of a known agent. Known: {known}.")
 
@@ -114,6 +115,20 @@ def read_objects(file: IO[bytes], problems: Problems) -> Iterator[Object]:
                 yield value
             else:
                 problems.add(number, "not a JSON object; skipped.")
+
+
+def read_objects_or_one(file: IO[bytes], problems: Problems) -> Iterator[Object]:
+    """Yield the JSON objects of a file with one on each line, or the only one, written over all lines.
+
+    Raises `UnreadableSession`.
+    """
+    first = next((line for line in iter(file.readline, b"") if line.strip()), b"")
+    file.seek(0)
+    if first.strip() == b"{":
+        value = whole_json(file)
+        yield from (value,) if isinstance(value, dict) else ()
+    else:
+        yield from read_objects(file, problems)
 
 
 def whole_json(file: IO[bytes], most: int = 4 * LARGEST_RECORD) -> object:

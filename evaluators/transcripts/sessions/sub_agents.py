@@ -9,7 +9,7 @@ from typing import IO
 from msgspec import structs
 
 from evaluators.model import Event, Transcript, total_usage
-from evaluators.transcripts.sessions import codex, opencode
+from evaluators.transcripts.sessions import codex, copilot_cli, gemini_cli, opencode, qwen_code
 from evaluators.transcripts.sessions.session import Problems, Session, UnreadableSession
 from evaluators.transcripts.stream import unseen_sentence
 
@@ -20,6 +20,12 @@ _READERS: Mapping[str, Callable[[IO[bytes], Problems], Iterator[Session]]] = {
     "codex": codex.parse,
     "opencode": opencode.parse,
 }
+_WITH_ENDS: Mapping[str, Callable[[IO[bytes], Problems], Iterator[Session]]] = {
+    "gemini_cli": gemini_cli.parse,
+    "qwen_code": qwen_code.parse,
+    "copilot_cli": copilot_cli.parse,
+}
+"""Agents whose own session file tells what their stream leaves out: the ends of commands, or tokens."""
 
 
 def with_sub_agents(transcript: Transcript, parser: str, files: Mapping[str, bytes]) -> Transcript:
@@ -27,6 +33,8 @@ def with_sub_agents(transcript: Transcript, parser: str, files: Mapping[str, byt
 
     A session that was cut off gets the tokens of its own file, and the calls that still ran; their ends are unknown.
     """
+    if parser in _WITH_ENDS and MAIN in files:
+        return _with_own_ends(transcript, _WITH_ENDS[parser], files[MAIN])
     if parser not in _READERS:
         return transcript
     problems = Problems()
@@ -55,6 +63,37 @@ def with_sub_agents(transcript: Transcript, parser: str, files: Mapping[str, byt
         cost_usd=_sum_of_costs([transcript.cost_usd, *(each.transcript.cost_usd for each in subs)]),
         problems=(*_without_seen(transcript, len(subs)), *problems),
         unseen_agents=max(0, transcript.unseen_agents - len(subs)),
+    )
+
+
+def _with_own_ends(
+    transcript: Transcript,
+    parse: Callable[[IO[bytes], Problems], Iterator[Session]],
+    content: bytes,
+) -> Transcript:
+    """Return the transcript with the exit codes of the agent's own session file, and its tokens where it has more."""
+    problems = Problems()
+    try:
+        read = next(parse(BytesIO(content), problems)).transcript
+    except UnreadableSession as error:
+        return structs.replace(
+            transcript, problems=(*transcript.problems, f"The agent's session file can't be read: {error}")
+        )
+    codes = {event.id: event.exit_code for event in read.events if event.exit_code is not None and event.id}
+    events = tuple(
+        structs.replace(event, exit_code=codes[event.id])
+        if event.type == "tool_result" and event.exit_code is None and not event.not_run and event.id in codes
+        else event
+        for event in transcript.events
+    )
+    used, own = transcript.usage, read.usage
+    has_more = own is not None and (used is None or own.input >= used.input)
+    return structs.replace(
+        transcript,
+        events=events,
+        usage=own if has_more else used,
+        usage_by_model=read.usage_by_model if has_more else transcript.usage_by_model,
+        problems=(*transcript.problems, *problems),
     )
 
 

@@ -21,7 +21,22 @@ from scenarios.formats.parsed import FixtureFile
 from scenarios.reading import find_companions, read_suites
 from scenarios.spec import ScenarioSpec
 
-Parser = Literal["events", "plain_text", "trace", "otel", "codex", "claude_code", "opencode", "chat"]
+Parser = Literal[
+    "events",
+    "plain_text",
+    "trace",
+    "otel",
+    "codex",
+    "claude_code",
+    "opencode",
+    "chat",
+    "gemini_cli",
+    "qwen_code",
+    "copilot_cli",
+    "mini_swe_agent",
+    "atif",
+    "inspect",
+]
 """Names of the transcript readers; a test compares them with `PARSERS`."""
 
 

@@ -12,7 +12,19 @@ from evaluators.transcripts.sessions.sub_agents import MAIN, SUB_AGENT, with_sub
 from runs.models import Artifact, Run, Trial
 from runs.results.files.artifacts import StoredFileUnavailable, open_stored
 
-AGENTS = frozenset(("codex", "claude_code", "opencode"))
+AGENTS = frozenset(
+    (
+        "codex",
+        "claude_code",
+        "opencode",
+        "gemini_cli",
+        "qwen_code",
+        "copilot_cli",
+        "mini_swe_agent",
+        "atif",
+        "inspect",
+    )
+)
 """Kinds of targets whose raw output is read again, by the reader of the same name."""
 
 

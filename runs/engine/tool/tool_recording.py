@@ -41,7 +41,9 @@ from runs.targets.providers.base import Recording
 
 RECORD = "tool-calls"
 """The artifact with the recorded executions, a JSON object a line."""
-RECORDED_KINDS = frozenset(("cli", "codex", "claude_code", "opencode"))
+RECORDED_KINDS = frozenset(
+    ("cli", "codex", "claude_code", "opencode", "gemini_cli", "qwen_code", "copilot_cli")
+)
 """Kinds of targets whose agent runs as a process here."""
 _CHECK_SECONDS = 10.0
 _AGAIN_SECONDS = 60.0

@@ -12,12 +12,16 @@ READS = {
     "codex": "AGENTS.md",
     "opencode": "AGENTS.md",
     "gemini_cli": "GEMINI.md",
+    "qwen_code": "QWEN.md",
+    "copilot_cli": "AGENTS.md",
 }
 """The file that each kind of agent loads by its own rule."""
 
 SKILL_FOLDERS = {
     "claude_code": ".claude/skills",
     "gemini_cli": ".gemini/skills",
+    "qwen_code": ".qwen/skills",
+    "copilot_cli": ".github/skills",
     "vscode": ".github/skills",
     "vscode-insiders": ".github/skills",
 }

@@ -15,7 +15,19 @@ from runs.exchange.exports.document import status_of
 from runs.models import JudgingRecord, Run, Trial
 from runs.models.trial import TrialState
 
-AGENT_KINDS = frozenset(("cli", "codex", "claude_code", "opencode", "vscode", "vscode-insiders"))
+AGENT_KINDS = frozenset(
+    (
+        "cli",
+        "codex",
+        "claude_code",
+        "opencode",
+        "gemini_cli",
+        "qwen_code",
+        "copilot_cli",
+        "vscode",
+        "vscode-insiders",
+    )
+)
 """Providers whose request belongs in `agent_provider_request`."""
 
 

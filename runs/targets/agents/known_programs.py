@@ -8,7 +8,7 @@ from collections.abc import Mapping
 _STREAM = "Set `parser: {parser}` and let it print its stream: `{command}`."
 
 
-_ACP = "Run it by the recipe acp-events as `{command}` (docs/providers.md)."
+_OWN = "Write `provider: {kind}` instead of `cli`: it reads the program's stream and session (docs/providers.md)."
 
 
 _RECORD = (
@@ -21,13 +21,13 @@ _ADVICE: Mapping[str, str] = {
     "codex": _STREAM.format(parser="codex", command="codex exec --json"),
     "claude": _STREAM.format(parser="claude_code", command="claude -p --output-format stream-json --verbose"),
     "opencode": _STREAM.format(parser="opencode", command="opencode run --format json"),
-    "gemini": "Run it by the recipe gemini-events with `--output-format stream-json` (docs/providers.md).",
-    "qwen": _ACP.format(command="qwen --acp --yolo"),
-    "copilot": _ACP.format(command="copilot --acp"),
+    "gemini": _OWN.format(kind="gemini_cli"),
+    "qwen": _OWN.format(kind="qwen_code"),
+    "copilot": _OWN.format(kind="copilot_cli"),
     "pi": _RECORD,
     "cline": _RECORD,
     "aider": _RECORD,
-    "mini": _RECORD,
+    "mini": "Set `parser: mini_swe_agent` and print its trajectory: `mini -o FILE > /dev/null; cat FILE`.",
 }
 
 

@@ -56,6 +56,14 @@ def _rollouts(home: Path) -> Iterator[bytes]:
     yield from _contents(home, "sessions/", ".jsonl")
 
 
+def own_session(home: Path, folder: str, suffix: str) -> dict[str, bytes]:
+    """Return the session file that an agent wrote for itself, by artifact; none without one."""
+    contents = list(_contents(home, folder, suffix))
+    # Gemini CLI writes those of sub-agents beside it.
+    own = [each for each in contents if b'"kind":"subagent"' not in each[:_BEGINNING]]
+    return {MAIN: own[0]} if own else {}
+
+
 def opencode_log(data: Path) -> str:
     """Return the log of opencode's session; empty without one."""
     return b"\n".join(_contents(data, "opencode/log/", ".log")).decode("utf-8", "replace")

@@ -44,6 +44,9 @@ OPTIONS: Mapping[str, type[Options]] = ByKind(
         "codex": "agents.codex:CodexOptions",
         "claude_code": "agents.claude_code:ClaudeCodeOptions",
         "opencode": "agents.opencode:OpencodeOptions",
+        "gemini_cli": "agents.session_agents:GeminiCliOptions",
+        "qwen_code": "agents.session_agents:QwenCodeOptions",
+        "copilot_cli": "agents.session_agents:CopilotCliOptions",
         "vscode": "agents.vscode:VscodeOptions",
         "vscode-insiders": "agents.vscode:VscodeInsidersOptions",
         "azure": "language_models.litellm:AzureOptions",
@@ -60,6 +63,9 @@ ALIASES: Mapping[str, str] = {
     "google-gemini": "gemini",
     "codex-cli": "codex",
     "claude-code": "claude_code",
+    "gemini-cli": "gemini_cli",
+    "qwen-code": "qwen_code",
+    "copilot-cli": "copilot_cli",
 }
 """Other names of a kind."""
 
@@ -84,6 +90,9 @@ PROVIDERS: Mapping[str, Callable[[ResolvedTarget, Containment], Provider]] = ByK
         "codex": "agents.codex:Codex",
         "claude_code": "agents.claude_code:ClaudeCode",
         "opencode": "agents.opencode:Opencode",
+        "gemini_cli": "agents.session_agents:GeminiCli",
+        "qwen_code": "agents.session_agents:QwenCode",
+        "copilot_cli": "agents.session_agents:CopilotCli",
         "vscode": "agents.vscode:Vscode",
         "vscode-insiders": "agents.vscode:Vscode",
         "azure": "language_models.language_model:LanguageModel",

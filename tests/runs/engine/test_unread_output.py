@@ -66,7 +66,7 @@ def test_text_without_commands_leaves_tool_use_unknown() -> None:
     assert (found["available"], found["source"], found["total_commands"]) == (False, "none", 0)
     assert (found["error_rate"], found["first_try_success_rate"]) == (None, None)
     (warning,) = trial.detail["warnings"]
-    assert warning.startswith("No command was seen in this output") and "qwen --acp" in warning
+    assert warning.startswith("No command was seen in this output") and "provider: qwen_code" in warning
     (gate,) = [each for each in trial.scores if each["layer"] == "gates"]
     assert (gate["passed"], gate["message"]) == (True, "No command was seen in this output.")
     assert trial.detail["diagnosis"] == []

@@ -396,9 +396,9 @@ def test_other_answers_are_judged_as_they_are(answer):
 @pytest.mark.parametrize(
     ("template", "said"),
     [
-        ("gemini -p {PROMPT}", "gemini: Run it by the recipe gemini-events"),
+        ("gemini -p {PROMPT}", "gemini: Write `provider: gemini_cli`"),
         ("npx @openai/codex exec", "codex: Set `parser: codex`"),
-        ("cd x && /opt/bin/qwen -p {PROMPT}", "qwen: Run it by the recipe acp-events as `qwen --acp"),
+        ("cd x && /opt/bin/qwen -p {PROMPT}", "qwen: Write `provider: qwen_code`"),
         ("aider --message {PROMPT}", "aider: evalhub has no reader for it: name `target.binary`"),
         ("sh agent.sh {PROMPT}", "Name `target.binary` in the scenario"),
     ],

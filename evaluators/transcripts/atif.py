@@ -1,0 +1,148 @@
+"""A trajectory in ATIF, the Agent Trajectory Interchange Format of Harbor (versions 1.0 to 1.7): one JSON object.
+
+Exit codes are not part of it: a command's end is unknown, but for agents that state it in what they observed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from msgspec import structs
+
+from evaluators.model import Event, Json, Transcript, Usage, plausible_cost, total_usage
+from evaluators.transcripts.reading import UnreadableTranscript, decode_output
+from evaluators.transcripts.span_attributes import json_value
+from evaluators.transcripts.stream import (
+    Object,
+    mapping_or_empty,
+    text_of_message,
+    text_or_none,
+    transcript,
+    whole,
+)
+from evaluators.transcripts.traces import shell_command, timestamp
+
+NEWEST = (1, 7)
+"""The last version that is known."""
+_VERSION = re.compile(r"ATIF-v(\d{1,4})\.(\d{1,4})")
+_STATED = re.compile(
+    r"\A\s*(?:<returncode>(?P<a>-?\d{1,9})</returncode>|\{\s*\"returncode\":\s*(?P<b>-?\d{1,9})\s*,)"
+    r"|(?:\A|\n)(?:Exit code|Process exited with code|Command exited with code):? (?P<c>-?\d{1,9})\s*(?:\Z|\n)"
+)
+"""How mini-swe-agent, and agents that write a line of their own, state an exit code in an observation."""
+
+
+def parse(raw: bytes) -> Transcript:
+    """Return the trajectory. Raises `UnreadableTranscript` where it is none."""
+    value = decode_output(raw)
+    if not isinstance(value, dict) or not is_trajectory(value):
+        raise UnreadableTranscript(
+            "The output isn't a trajectory in ATIF: it has no `schema_version` of ATIF, or no `steps`."
+        )
+    return read_trajectory(value)
+
+
+def is_trajectory(value: Object) -> bool:
+    """Return whether a decoded file is a trajectory in ATIF."""
+    version = text_or_none(value.get("schema_version")) or ""
+    return _VERSION.match(version) is not None and isinstance(value.get("steps"), list)
+
+
+def model_of(value: Object) -> str:
+    """Return the model of a trajectory's agent; empty without one."""
+    return text_or_none(mapping_or_empty(value.get("agent")).get("model_name")) or ""
+
+
+def read_trajectory(value: Object) -> Transcript:
+    """Return what a decoded trajectory says."""
+    listed = value.get("steps")
+    steps = [mapping_or_empty(each) for each in (listed if isinstance(listed, list) else ())]
+    final = mapping_or_empty(value.get("final_metrics"))
+    costs = [mapping_or_empty(step.get("metrics")).get("cost_usd") for step in steps]
+    known = [cost for cost in map(plausible_cost, costs) if cost is not None]
+    total = plausible_cost(final.get("total_cost_usd"))
+    usage = total_usage(_usage(step) for step in steps)
+    return transcript(
+        [event for step in steps for event in _step(step)],
+        usage=usage or _final_usage(final),
+        cost_usd=total if total is not None else sum(known) if known else None,
+        problems=_newer(text_or_none(value.get("schema_version")) or ""),
+    )
+
+
+def _newer(version: str) -> tuple[str, ...]:
+    found = _VERSION.match(version)
+    if found is None or (int(found[1]), int(found[2])) <= NEWEST:
+        return ()
+    newest = ".".join(map(str, NEWEST))
+    return (f"{version} is newer than the versions that evalhub knows (up to {newest}).",)
+
+
+def _step(step: Object) -> list[Event]:
+    """Return a step's events; the first of an agent's has its usage. A copied step counts in its own session."""
+    if step.get("is_copied_context"):
+        return []
+    found = list(_events(step))
+    if found and (used := _usage(step)):
+        found[0] = structs.replace(found[0], usage=used)
+    return found
+
+
+def _events(step: Object) -> Iterator[Event]:
+    time, source = timestamp(step.get("timestamp")), step.get("source")
+    if thought := text_or_none(step.get("reasoning_content")):
+        yield Event("model_step", name="reasoning", text=thought, timestamp=time)
+    text = text_of_message(step.get("message"))
+    if text and source in ("user", "agent"):
+        yield Event("message", role="user" if source == "user" else "assistant", text=text, timestamp=time)
+    calls = step.get("tool_calls")
+    names: dict[str, str | None] = {}
+    for call in map(mapping_or_empty, calls if isinstance(calls, list) else ()):
+        id, name = text_or_none(call.get("tool_call_id")), text_or_none(call.get("function_name"))
+        given = json_value(call.get("arguments"))
+        names[str(id)] = name
+        yield Event("tool_call", id, name, _command(name, given), given, timestamp=time)
+    results = mapping_or_empty(step.get("observation")).get("results")
+    for result in map(mapping_or_empty, results if isinstance(results, list) else ()):
+        id = text_or_none(result.get("source_call_id"))
+        if id is None and len(names) == 1:
+            id = next(iter(names))
+        if id in names:
+            output = text_of_message(result.get("content"))
+            yield Event("tool_result", id, names[id], output=output, exit_code=_code(output), timestamp=time)
+
+
+def _command(name: str | None, given: Json) -> str | None:
+    """Return a call's command line: of a shell tool, or the keys that terminus types into a terminal."""
+    if name == "bash_command" and isinstance(given, dict):
+        keys = text_or_none(given.get("keystrokes")) or text_or_none(given.get("command"))
+        return keys.rstrip("\n") if keys else None
+    return shell_command(name, given)
+
+
+def _code(output: str) -> int | None:
+    found = _STATED.search(output[:200]) or _STATED.search(output[-200:])
+    return int(next(code for code in found.groups() if code is not None)) if found else None
+
+
+def _usage(step: Object) -> Usage | None:
+    """Return a step's tokens: input includes the cache. None without any."""
+    metrics = mapping_or_empty(step.get("metrics"))
+    if step.get("is_copied_context") or not {"prompt_tokens", "completion_tokens"} & metrics.keys():
+        return None
+    return Usage(
+        whole(metrics.get("prompt_tokens")),
+        whole(metrics.get("completion_tokens")),
+        cache_read=whole(metrics.get("cached_tokens")),
+    )
+
+
+def _final_usage(final: Object) -> Usage | None:
+    if not {"total_prompt_tokens", "total_completion_tokens"} & final.keys():
+        return None
+    return Usage(
+        whole(final.get("total_prompt_tokens")),
+        whole(final.get("total_completion_tokens")),
+        cache_read=whole(final.get("total_cached_tokens")),
+    )

@@ -1,0 +1,114 @@
+"""What `copilot --output-format json` prints, and keeps as a session: events with `data`, one JSON object a line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from evaluators.model import Event, NotRun, Transcript, Usage, total_usage
+from evaluators.transcripts.stream import (
+    Object,
+    check_known,
+    mapping_or_empty,
+    parse_objects,
+    text_or_none,
+    transcript,
+    unknown,
+    whole,
+)
+from evaluators.transcripts.traces import shell_command, timestamp
+
+_PASSING = ("session.", "model.", "assistant.", "tool.", "system.", "permission.", "hook.", "subagent.")
+"""Kinds of events that say nothing that is read, by their beginning; a call is only in those that are read."""
+_REFUSED = frozenset(("denied", "rejected"))
+
+
+def parse(raw: bytes) -> Transcript:
+    """Return the stream of a Copilot CLI session. Raises `UnreadableTranscript` where it holds no event of one.
+
+    The stream has no tokens; the session's file has them.
+    """
+    lines, problems = parse_objects(raw, "Copilot CLI")
+    own = {kind for line in lines if _is_own(kind := text_or_none(line.get("type")) or "", line)}
+    events = check_known(read_events(lines), lines, "Copilot CLI", own)
+    by_model = usage_by_model(lines)
+    return transcript(
+        events, usage=total_usage(by_model.values()), usage_by_model=by_model, problems=problems
+    )
+
+
+def read_events(lines: Iterable[Object]) -> Iterator[Event]:
+    """Yield what a session's lines say, of its stream or its file."""
+    for line in lines:
+        kind, data = text_or_none(line.get("type")) or "", mapping_or_empty(line.get("data"))
+        time = timestamp(line.get("timestamp"))
+        if kind in ("user.message", "assistant.message"):
+            if text := text_or_none(data.get("content")):
+                yield Event("message", role=kind.partition(".")[0], text=text, timestamp=time)
+        elif kind == "tool.execution_start":
+            id, name = text_or_none(data.get("toolCallId")), text_or_none(data.get("toolName"))
+            given = data.get("arguments")
+            yield Event("tool_call", id, name, shell_command(name, given), given, timestamp=time)
+        elif kind == "tool.execution_complete":
+            yield _result(data, time)
+        elif kind == "session.error":
+            yield Event("error", text=text_or_none(data.get("message")), timestamp=time)
+        elif not _is_own(kind, line):
+            yield unknown(line, kind)
+
+
+def usage_by_model(lines: Iterable[Object]) -> dict[str, Usage]:
+    """Return a session's tokens by model, as its last shutdown sums them up; empty without one."""
+    ends = [mapping_or_empty(line.get("data")) for line in lines if line.get("type") == "session.shutdown"]
+    found: dict[str, Usage] = {}
+    for end in ends:
+        metrics = end.get("modelMetrics") or mapping_or_empty(end.get("accountingSnapshot")).get(
+            "modelMetrics"
+        )
+        for model, each in mapping_or_empty(metrics).items():
+            found[model] = _usage(mapping_or_empty(mapping_or_empty(each).get("usage")))
+    return found
+
+
+def _usage(tokens: Object) -> Usage:
+    return Usage(
+        whole(tokens.get("inputTokens")),
+        whole(tokens.get("outputTokens")),
+        cache_read=whole(tokens.get("cacheReadTokens")),
+        cache_write=whole(tokens.get("cacheWriteTokens")),
+        reasoning=whole(tokens.get("reasoningTokens")),
+    )
+
+
+def _is_own(kind: str, line: Object) -> bool:
+    return (kind == "result" and "sessionId" in line) or (kind.startswith(_PASSING) and "data" in line)
+
+
+def _result(data: Object, time: str | None) -> Event:
+    """Return a call's result: `success` says that it was carried out, the exit code how a command ended."""
+    error, result = mapping_or_empty(data.get("error")), mapping_or_empty(data.get("result"))
+    shell = data.get("shellExecution")
+    code = mapping_or_empty(shell).get("exitCode")
+    carried_out = data.get("success") is True
+    not_run = "" if carried_out else _not_run(error)
+    telemetry = mapping_or_empty(mapping_or_empty(data.get("toolTelemetry")).get("properties"))
+    is_shell = shell is not None or "executionMode" in telemetry
+    known = not not_run and not (is_shell and carried_out)
+    return Event(
+        "tool_result",
+        text_or_none(data.get("toolCallId")),
+        output=result.get("content") or error.get("message"),
+        exit_code=code if isinstance(code, int) and not isinstance(code, bool) and not not_run else None,
+        success=carried_out if known else None,
+        timestamp=time,
+        not_run=not_run,
+    )
+
+
+def _not_run(error: Object) -> NotRun:
+    """Return why a call never ran. Arguments that don't fit are told by the schema's words alone."""
+    code, message = text_or_none(error.get("code")) or "", text_or_none(error.get("message")) or ""
+    if code == "rejected":
+        return "rejected"
+    if code in _REFUSED or message.startswith("Permission to run this tool was denied"):
+        return "denied"
+    return "invalid" if message.endswith(": Required") and message.startswith('"') else ""

@@ -1,0 +1,161 @@
+"""A log of Inspect as JSON: a transcript of each sample, from its messages and events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from evaluators.model import Event, Json, NotRun, Transcript, Usage, total_usage
+from evaluators.transcripts.reading import UnreadableTranscript, decode_output
+from evaluators.transcripts.stream import (
+    Object,
+    mapping_or_empty,
+    text_of_message,
+    text_or_none,
+    transcript,
+    whole,
+)
+from evaluators.transcripts.traces import shell_command, timestamp
+
+_NOT_RUN: Mapping[str, NotRun] = {"parsing": "invalid", "approval": "denied"}
+"""Why a call never ran, by the type of its error."""
+_CUT = frozenset(("timeout", "limit", "cancelled"))
+"""Errors of calls that ran and were ended."""
+
+
+def parse(raw: bytes) -> Transcript:
+    """Return the only sample of a log. Raises `UnreadableTranscript` for other files, and logs of several samples."""
+    value = decode_output(raw)
+    samples = samples_of(value if isinstance(value, dict) else {})
+    if not samples:
+        raise UnreadableTranscript(
+            "The output isn't a log of Inspect with samples. Write one with `--log-format json`."
+        )
+    if len(samples) > 1:
+        raise UnreadableTranscript(
+            f"The log has {len(samples)} samples, and a transcript is of one. Import the log as sessions."
+        )
+    return read_sample(samples[0])
+
+
+def samples_of(value: Object) -> list[Object]:
+    """Return the samples of a decoded log; none of another program's file."""
+    listed = value.get("samples")
+    is_log = isinstance(value.get("eval"), dict) and isinstance(value.get("plan"), dict)
+    return [mapping_or_empty(each) for each in listed] if is_log and isinstance(listed, list) else []
+
+
+def read_sample(sample: Object) -> Transcript:
+    """Return what a sample's messages say, with the exit codes and times of its events."""
+    codes, times = _codes(sample), _times(sample)
+    events = [event for message in _listed(sample, "messages") for event in _events(message, codes, times)]
+    if failure := text_or_none(mapping_or_empty(sample.get("error")).get("message")):
+        events.append(Event("error", text=failure))
+    usage = {
+        model: _usage(mapping_or_empty(tokens))
+        for model, tokens in mapping_or_empty(sample.get("model_usage")).items()
+    }
+    output = mapping_or_empty(sample.get("output"))
+    return transcript(
+        events,
+        answer=text_or_none(output.get("completion")) or "",
+        usage=total_usage(usage.values()),
+        usage_by_model=usage,
+    )
+
+
+def _listed(sample: Object, name: str) -> Iterator[Object]:
+    listed = sample.get(name)
+    yield from map(mapping_or_empty, listed if isinstance(listed, list) else ())
+
+
+def _events(
+    message: Object, codes: Mapping[str, int], times: Mapping[str, tuple[str | None, str | None]]
+) -> Iterator[Event]:
+    role, content = text_or_none(message.get("role")) or "", message.get("content")
+    if role == "tool":
+        yield _result(message, codes, times)
+        return
+    if role == "system":
+        return
+    yield from (
+        Event("model_step", name="reasoning", text=text_or_none(part.get("reasoning")))
+        for part in map(mapping_or_empty, content if isinstance(content, list) else ())
+        if part.get("type") == "reasoning"
+    )
+    if text := text_of_message(content):
+        yield Event("message", role=role, text=text)
+    calls = message.get("tool_calls")
+    for call in map(mapping_or_empty, calls if isinstance(calls, list) else ()):
+        id, name = text_or_none(call.get("id")), text_or_none(call.get("function"))
+        given, began = call.get("arguments"), times.get(id or "", (None, None))[0]
+        yield Event("tool_call", id, name, shell_command(name, given), given, timestamp=began)
+
+
+def _result(
+    message: Object, codes: Mapping[str, int], times: Mapping[str, tuple[str | None, str | None]]
+) -> Event:
+    """Return a call's result. A tool without an error was carried out, whatever its command's exit code."""
+    id, name = text_or_none(message.get("tool_call_id")), text_or_none(message.get("function"))
+    error = mapping_or_empty(message.get("error"))
+    kind = text_or_none(error.get("type")) or ""
+    not_run = _NOT_RUN.get(kind, "")
+    is_shell = shell_command(name, {"command": ""}) is not None
+    failed = bool(error) and not not_run and kind not in _CUT
+    return Event(
+        "tool_result",
+        id,
+        name,
+        output=text_of_message(message.get("content")) or error.get("message"),
+        exit_code=codes.get(id or "") if not error else None,
+        success=False if failed else None if error or is_shell else True,
+        timestamp=times.get(id or "", (None, None))[1],
+        not_run=not_run,
+    )
+
+
+def _codes(sample: Object) -> dict[str, int]:
+    """Return the exit codes of commands by their call: what the sandbox executed in the call's own span.
+
+    A call that executed several commands, or none, has no code.
+    """
+    executed: dict[str, list[int]] = {}
+    owners: dict[str, str] = {}
+    span = ""
+    for event in _listed(sample, "events"):
+        kind = event.get("event")
+        if kind == "span_begin" and event.get("type") == "tool":
+            span = text_or_none(event.get("id")) or ""
+        elif kind == "tool" and span:
+            # Inspect writes a call right after the beginning of its span.
+            owners[span] = text_or_none(event.get("id")) or ""
+            span = ""
+        elif kind == "sandbox" and event.get("action") == "exec":
+            code = event.get("result")
+            if isinstance(code, int) and not isinstance(code, bool):
+                executed.setdefault(str(event.get("span_id")), []).append(code)
+    return {owners[at]: codes[0] for at, codes in executed.items() if len(codes) == 1 and owners.get(at)}
+
+
+def _times(sample: Object) -> dict[str, tuple[str | None, str | None]]:
+    """Return when each call began and ended."""
+    return {
+        str(event.get("id")): (timestamp(event.get("timestamp")), timestamp(event.get("completed")))
+        for event in _listed(sample, "events")
+        if event.get("event") == "tool"
+    }
+
+
+def _usage(tokens: Object) -> Usage:
+    """Return a model's tokens: Inspect counts input beside the cache."""
+    read, written = (
+        whole(tokens.get("input_tokens_cache_read")),
+        whole(tokens.get("input_tokens_cache_write")),
+    )
+    reasoning: Json = tokens.get("reasoning_tokens")
+    return Usage(
+        whole(tokens.get("input_tokens")) + read + written,
+        whole(tokens.get("output_tokens")),
+        cache_read=read,
+        cache_write=written,
+        reasoning=whole(reasoning),
+    )

@@ -1,0 +1,110 @@
+"""What `qwen --output-format stream-json` prints: Claude Code's messages, in which no error says nothing of a command.
+
+A result without an error was carried out, whatever its command's exit code: it stands in Qwen Code's session file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+from msgspec import structs
+
+from evaluators.model import Event, NotRun, Transcript, Usage, total_usage
+from evaluators.transcripts.claude_code import Turns, message_events
+from evaluators.transcripts.gemini_cli import SHELL
+from evaluators.transcripts.stream import (
+    Object,
+    check_known,
+    mapping_or_empty,
+    parse_objects,
+    text_or_none,
+    transcript,
+    unknown,
+    whole,
+)
+
+_PASSING = frozenset(("system", "stream_event"))
+_SILENT = _PASSING | {"assistant", "user", "result"}
+_REFUSALS: Mapping[NotRun, re.Pattern[str]] = {
+    "denied": re.compile(
+        r'Tool "[^"\n]*" (?:is denied by permission rules|is disabled|requires permission)'
+        r"|\[Operation Cancelled\] Reason: Tool \S+ requires"
+        r"|Qwen Code requires permission to use|Tool execution blocked"
+    ),
+    "rejected": re.compile(r"\[Operation Cancelled\] Reason: User did not allow tool call"),
+    "invalid": re.compile(r'params (?:must|/)|Tool "[^"\n]*" not found|File path must be absolute'),
+}
+"""What stands for the result of a call that never ran."""
+
+
+def parse(raw: bytes) -> Transcript:
+    """Return the stream of a Qwen Code session. Raises `UnreadableTranscript` where it holds no event of one."""
+    lines, problems = parse_objects(raw, "Qwen Code")
+    results = [line for line in lines if line.get("type") == "result"]
+    result = results[-1] if results else {}
+    events = check_known(_read(lines, _denied_ids(result)), lines, "Qwen Code", _SILENT)
+    usage = usage_of(mapping_or_empty(result.get("usage"))) if "usage" in result else _sum_of_messages(lines)
+    return transcript(events, answer=text_or_none(result.get("result")) or "", usage=usage, problems=problems)
+
+
+def usage_of(tokens: Object) -> Usage:
+    """Return the tokens of a message or a session: unlike Anthropic's, `input_tokens` include the cache."""
+    read, written = whole(tokens.get("input_tokens")), whole(tokens.get("output_tokens"))
+    return Usage(read, written, cache_read=whole(tokens.get("cache_read_input_tokens")))
+
+
+def refusal_of(text: str) -> NotRun:
+    """Return why a call never ran, by what stands for its result; empty if it ran."""
+    return next((why for why, pattern in _REFUSALS.items() if pattern.match(text)), "")
+
+
+def _sum_of_messages(lines: Iterable[Object]) -> Usage | None:
+    """Return the tokens of a session that was ended early, each message once."""
+    messages = {
+        str(message.get("id")): usage_of(mapping_or_empty(message["usage"]))
+        for message in (mapping_or_empty(line.get("message")) for line in lines)
+        if "usage" in message
+    }
+    return total_usage(messages.values())
+
+
+def _denied_ids(result: Object) -> frozenset[str]:
+    listed = result.get("permission_denials")
+    ids = (mapping_or_empty(each).get("tool_use_id") for each in (listed if isinstance(listed, list) else ()))
+    return frozenset(id for id in ids if isinstance(id, str))
+
+
+def _read(lines: Iterable[Object], denied: frozenset[str]) -> list[Event]:
+    turns, names = Turns(usage_of), dict[str, str]()
+    for line in lines:
+        kind = text_or_none(line.get("type")) or ""
+        turns.add(line, kind, [_mark(event, names, denied) for event in _events(line, kind)])
+    return turns.events
+
+
+def _events(line: Object, kind: str) -> Iterator[Event]:
+    if kind in ("assistant", "user"):
+        agent = text_or_none(line.get("parent_tool_use_id")) or ""
+        yield from message_events(line, kind, agent)
+    elif kind == "result":
+        if line.get("is_error"):
+            error = text_or_none(mapping_or_empty(line.get("error")).get("message"))
+            yield Event("error", text=error or text_or_none(line.get("subtype")))
+    elif kind not in _PASSING:
+        yield unknown(line, kind)
+
+
+def _mark(event: Event, names: dict[str, str], denied: frozenset[str]) -> Event:
+    """Return a result with what it really says of its call."""
+    if event.type == "tool_call":
+        names[str(event.id)] = event.name or ""
+    if event.type != "tool_result":
+        return event
+    failed = event.success is False
+    text = event.output if isinstance(event.output, str) else ""
+    not_run = (("denied" if event.id in denied else "") or refusal_of(text)) if failed else ""
+    unknown_end = bool(not_run) or (not failed and names.get(str(event.id), SHELL) == SHELL)
+    return structs.replace(
+        event, exit_code=None, success=None if unknown_end else not failed, not_run=not_run
+    )

@@ -1,0 +1,38 @@
+"""Copilot CLI's session files (`~/.copilot/session-state/*/events.jsonl`)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import IO
+
+from evaluators.model import total_usage
+from evaluators.transcripts.copilot_cli import read_events, usage_by_model
+from evaluators.transcripts.sessions.session import (
+    Problems,
+    Session,
+    only_session,
+    read_objects,
+    span_of,
+)
+from evaluators.transcripts.stream import mapping_or_empty, text_or_none, transcript
+
+_OWN = re.compile(rb'\A\s*\{\s*"type"\s*:\s*"session\.start"')
+
+
+def matches(head: bytes) -> bool:
+    """Return whether a file begins like a session of Copilot CLI."""
+    return _OWN.match(head) is not None and b'"copilotVersion"' in head
+
+
+def parse(file: IO[bytes], problems: Problems) -> Iterator[Session]:
+    """Yield the file's session; a resumed one goes on in the same file."""
+    lines = list(read_objects(file, problems))
+    begin = mapping_or_empty(lines[0].get("data")) if lines else {}
+    events, by_model = list(read_events(lines)), usage_by_model(lines)
+    read = transcript(events, usage=total_usage(by_model.values()), usage_by_model=by_model)
+    model = text_or_none(begin.get("selectedModel")) or next(iter(by_model), "")
+    id = text_or_none(begin.get("sessionId")) or ""
+    return only_session(
+        Session(id, read, model, *span_of(event.timestamp for event in events)), "Copilot CLI"
+    )

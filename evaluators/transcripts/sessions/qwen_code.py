@@ -1,0 +1,104 @@
+"""Qwen Code's session files (`~/.qwen/projects/*/chats/*.jsonl`): messages with parts, one JSON object a line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import IO
+
+from msgspec import structs
+
+from evaluators.model import Event, Json, Usage, total_usage
+from evaluators.transcripts.gemini_cli import NOT_RUN, SHELL, stated_code
+from evaluators.transcripts.qwen_code import refusal_of
+from evaluators.transcripts.sessions.session import (
+    Problems,
+    Session,
+    only_session,
+    read_objects,
+    span_of,
+)
+from evaluators.transcripts.stream import Object, mapping_or_empty, text_or_none, transcript, whole
+from evaluators.transcripts.traces import shell_command, timestamp
+
+# In a JSON text that quotes another one, its quotes are escaped, so this doesn't match there.
+_OWN = re.compile(rb'"parentUuid"\s*:[^\n]*"message"\s*:\s*\{\s*"role"\s*:\s*"\w+"\s*,\s*"parts"\s*:')
+
+
+def matches(head: bytes) -> bool:
+    """Return whether a file begins like a session of Qwen Code."""
+    return _OWN.search(head) is not None
+
+
+def parse(file: IO[bytes], problems: Problems) -> Iterator[Session]:
+    """Yield the file's session."""
+    id, model, events = "", "", list[Event]()
+    by_model: dict[str, Usage] = {}
+    lines: set[str] = set()
+    for line in read_objects(file, problems):
+        own = text_or_none(line.get("uuid")) or ""
+        if own in lines:
+            # A resumed session may have its history again.
+            continue
+        lines |= {own} if own else set()
+        id = text_or_none(line.get("sessionId")) or id
+        found = list(_events(line))
+        if line.get("type") == "assistant" and "usageMetadata" in line:
+            model = text_or_none(line.get("model")) or model
+            used = _usage(mapping_or_empty(line["usageMetadata"]))
+            by_model[model] = total_usage([by_model.get(model), used]) or used
+            found[:1] = [structs.replace(event, usage=used) for event in found[:1]]
+        events += found
+    read = transcript(events, usage=total_usage(by_model.values()), usage_by_model=by_model)
+    return only_session(Session(id, read, model, *span_of(event.timestamp for event in events)), "Qwen Code")
+
+
+def _usage(tokens: Object) -> Usage:
+    """Return a turn's tokens. Asked in OpenAI's protocol, thoughts are part of the candidates; the total tells."""
+    read, written = whole(tokens.get("promptTokenCount")), whole(tokens.get("candidatesTokenCount"))
+    thoughts = whole(tokens.get("thoughtsTokenCount"))
+    written = max(written, whole(tokens.get("totalTokenCount")) - read)
+    return Usage(
+        read,
+        written,
+        cache_read=whole(tokens.get("cachedContentTokenCount")),
+        reasoning=min(thoughts, written),
+    )
+
+
+def _events(line: Object) -> Iterator[Event]:
+    kind, time = text_or_none(line.get("type")) or "", timestamp(line.get("timestamp"))
+    parts = mapping_or_empty(line.get("message")).get("parts")
+    for part in map(mapping_or_empty, parts if isinstance(parts, list) else ()):
+        text = text_or_none(part.get("text"))
+        if text and part.get("thought"):
+            yield Event("model_step", name="thinking", text=text, timestamp=time)
+        elif text and kind in ("user", "assistant"):
+            yield Event("message", role=kind, text=text, timestamp=time)
+        elif "functionCall" in part:
+            call = mapping_or_empty(part["functionCall"])
+            name, given = text_or_none(call.get("name")), call.get("args")
+            id = text_or_none(call.get("id"))
+            yield Event("tool_call", id, name, shell_command(name, given), given, timestamp=time)
+        elif "functionResponse" in part:
+            about = mapping_or_empty(line.get("toolCallResult"))
+            yield _result(mapping_or_empty(part["functionResponse"]), about, time)
+
+
+def _result(answered: Object, about: Object, time: str | None) -> Event:
+    response, name = mapping_or_empty(answered.get("response")), text_or_none(answered.get("name"))
+    told, error = text_or_none(response.get("output")), text_or_none(response.get("error"))
+    status = about.get("status") or ("success" if error is None else "error")
+    not_run = NOT_RUN.get(str(about.get("errorType")), "") or refusal_of(error or "")
+    shown: Json = about.get("resultDisplay")
+    unknown = bool(not_run) or status == "cancelled" or (name == SHELL and status == "success")
+    return Event(
+        "tool_result",
+        text_or_none(answered.get("id")),
+        name,
+        output=shown if isinstance(shown, str) and shown else told or error,
+        exit_code=stated_code(told) if name == SHELL and not not_run else None,
+        success=None if unknown else status == "success",
+        timestamp=time,
+        not_run=not_run,
+    )

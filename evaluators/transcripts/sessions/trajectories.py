@@ -1,0 +1,71 @@
+"""Sessions in files of one JSON object: trajectories of mini-swe-agent and in ATIF, and logs of Inspect."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import IO
+
+from evaluators.transcripts import atif, inspect_log, mini_swe_agent
+from evaluators.transcripts.sessions.session import (
+    Problems,
+    Session,
+    UnreadableSession,
+    only_session,
+    span_of,
+    whole_json,
+)
+from evaluators.transcripts.stream import mapping_or_empty, text_or_none
+
+_MINI = re.compile(rb'"mini_version"\s*:|"trajectory_format"\s*:\s*"mini-swe-agent')
+
+_ATIF = re.compile(rb'"schema_version"\s*:\s*"ATIF-v\d')
+_INSPECT = re.compile(rb'\A\s*\{\s*"version"\s*:\s*\d+\s*,\s*"status"\s*:\s*"\w+"\s*,\s*"eval"\s*:')
+
+
+def matches_mini(head: bytes) -> bool:
+    """Return whether a file begins like a trajectory of mini-swe-agent."""
+    return head.lstrip()[:1] == b"{" and _MINI.search(head) is not None
+
+
+def parse_mini(file: IO[bytes], problems: Problems) -> Iterator[Session]:
+    """Yield the session of a trajectory of mini-swe-agent."""
+    value = mapping_or_empty(whole_json(file))
+    if not mini_swe_agent.is_trajectory(value):
+        raise UnreadableSession("No `messages` of a trajectory of mini-swe-agent found.")
+    read = mini_swe_agent.read_trajectory(value)
+    times = span_of(event.timestamp for event in read.events)
+    return only_session(Session("", read, mini_swe_agent.model_of(value), *times), "mini-swe-agent")
+
+
+def matches_atif(head: bytes) -> bool:
+    """Return whether a file begins like a trajectory in ATIF."""
+    return head.lstrip()[:1] == b"{" and _ATIF.search(head) is not None
+
+
+def parse_atif(file: IO[bytes], problems: Problems) -> Iterator[Session]:
+    """Yield the session of a trajectory in ATIF."""
+    value = mapping_or_empty(whole_json(file))
+    if not atif.is_trajectory(value):
+        raise UnreadableSession("No `steps` of a trajectory in ATIF found.")
+    read = atif.read_trajectory(value)
+    id, times = text_or_none(value.get("session_id")) or "", span_of(event.timestamp for event in read.events)
+    return only_session(Session(id, read, atif.model_of(value), *times), "ATIF")
+
+
+def matches_inspect(head: bytes) -> bool:
+    """Return whether a file begins like a log of Inspect as JSON."""
+    return _INSPECT.match(head) is not None
+
+
+def parse_inspect(file: IO[bytes], problems: Problems) -> Iterator[Session]:
+    """Yield a session for each sample of a log of Inspect."""
+    value = mapping_or_empty(whole_json(file))
+    samples = inspect_log.samples_of(value)
+    if not samples:
+        raise UnreadableSession("No samples of a log of Inspect found.")
+    model = text_or_none(mapping_or_empty(value.get("eval")).get("model")) or ""
+    for sample in samples:
+        read = inspect_log.read_sample(sample)
+        times = span_of(event.timestamp for event in read.events)
+        yield Session(text_or_none(sample.get("uuid")) or "", read, model, *times)

@@ -1,0 +1,207 @@
+"""The command lines of Gemini CLI, Qwen Code and Copilot CLI, with the session file that each keeps in its home."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, ClassVar
+
+from pydantic import AliasChoices, Field
+
+from evaluators.model import Json
+from runs.sandbox.safe_paths import write_next_to_workspace
+from runs.targets.agents.agent_options import AgentFacts, AgentOptions
+from runs.targets.agents.agent_program import AgentProgram
+from runs.targets.agents.agent_session import prompt_of, run_session
+from runs.targets.agents.sub_agents import make_home, own_session
+from runs.targets.providers.base import Availability, Invocation, Recording
+from runs.targets.providers.options import ResolvedTarget
+
+if TYPE_CHECKING:  # runs.sandbox.sandbox imports this package
+    from runs.sandbox.sandbox import Containment
+
+HOME = "agent-home"
+"""The agent's home, beside the workspace: its session file outlives the sandbox."""
+NO_KEY = "none"
+"""The key for an address that needs none, because the programs ask for one."""
+
+
+class GeminiCliOptions(AgentOptions):
+    """How Gemini CLI is started."""
+
+    executable: str = Field(
+        default="gemini", min_length=1, validation_alias=AliasChoices("executable", "command", "binary")
+    )
+
+
+class QwenCodeOptions(AgentOptions):
+    """How Qwen Code is started."""
+
+    executable: str = Field(
+        default="qwen", min_length=1, validation_alias=AliasChoices("executable", "command", "binary")
+    )
+
+
+class CopilotCliOptions(AgentOptions):
+    """How Copilot CLI is started."""
+
+    executable: str = Field(
+        default="copilot", min_length=1, validation_alias=AliasChoices("executable", "command", "binary")
+    )
+
+
+class SessionAgent:
+    """Runs each prompt in a session of an agent in the trial's workspace; each kind says what differs."""
+
+    works_in_folder = True
+    kind: ClassVar[str]
+    title: ClassVar[str]
+    facts: ClassVar[AgentFacts]
+    sessions: ClassVar[tuple[str, str]]
+    """The folder of session files in the home, and how their names end."""
+    settings_file: ClassVar[str] = ""
+
+    def __init__(self, target: ResolvedTarget, containment: Containment) -> None:
+        if not isinstance(target.options, AgentOptions) or target.kind != self.kind:
+            raise TypeError(f"{target.name} isn't a {self.kind} target")
+        self._options = target.options
+        self._program = AgentProgram(
+            self.title, str(getattr(target.options, "executable", "")), target, containment, self.facts
+        )
+
+    def check(self) -> Availability:
+        """Return whether the program is installed and may start."""
+        return self._program.check()
+
+    def invoke(self, invocation: Invocation) -> Recording:
+        """Run a session. Raises `ProviderError` if it can't start or, without a workspace, gives no answer."""
+        sandbox = self._program.sandbox(invocation, invocation.workspace)
+        prompt = prompt_of(invocation, sandbox)
+        home = make_home(invocation.scratch, HOME)
+        if self.settings_file:
+            make_home(home, self.settings_file.partition("/")[0])
+            content = json.dumps(self.settings()).encode()
+            write_next_to_workspace(home, self.settings_file, content, "The agent's settings")
+        model = invocation.model or self._options.model or ""
+        recording = run_session(
+            self._program,
+            # As one word, so that no prompt is taken for an option.
+            [*self.arguments(model), *self._options.args, f"--prompt={prompt}"],
+            invocation,
+            sandbox,
+            parser=self.kind,
+            cwd=invocation.workspace,
+            env={"HOME": sandbox.inside(home), **self.env(model), **self._options.env},
+            log=self._program.log(invocation),
+        )
+        return replace(recording, logs={**recording.logs, **own_session(home, *self.sessions)})
+
+    def settings(self) -> dict[str, Json]:
+        """Return the content of the settings file."""
+        return {}
+
+    def arguments(self, model: str) -> list[str]:
+        """Return the arguments beside the target's own and the prompt."""
+        raise NotImplementedError
+
+    def env(self, model: str) -> Mapping[str, str]:
+        """Return the variables beside the target's own."""
+        raise NotImplementedError
+
+
+class GeminiCli(SessionAgent):
+    """Gemini CLI, with every call approved, because evalhub contains it."""
+
+    kind, title = "gemini_cli", "Gemini CLI"
+    facts = AgentFacts("@google/gemini-cli", oldest=(0, 61), newest_major=0, variable="GEMINI_API_KEY")
+    sessions = (".gemini/tmp/", ".jsonl")
+    settings_file = ".gemini/settings.json"
+
+    def settings(self) -> dict[str, Json]:
+        """Return settings for a session that nobody attends; instructions above the workspace are left out."""
+        has_key = bool(
+            self._options.api_key or self._options.base_url or "GEMINI_API_KEY" in self._options.env
+        )
+        auth: dict[str, Json] = {"security": {"auth": {"selectedType": "gemini-api-key"}}} if has_key else {}
+        quiet: dict[str, Json] = {"usageStatisticsEnabled": False}
+        return {
+            **auth,
+            "privacy": quiet,
+            "general": {"enableAutoUpdate": False},
+            "context": {"memoryBoundaryMarkers": []},
+        }
+
+    def arguments(self, model: str) -> list[str]:
+        """Return the arguments of a session whose stream is read."""
+        named = ["--model", model] if model else []
+        approval = ("--approval-mode", "--yolo", "-y")
+        approved = [] if self._options.sets(approval) else ["--approval-mode", "yolo"]
+        return ["--output-format", "stream-json", *approved, *named]
+
+    def env(self, model: str) -> Mapping[str, str]:
+        """Return the key and the address; Gemini CLI adds the protocol's version to the address itself."""
+        env = {"GEMINI_CLI_TRUST_WORKSPACE": "true"}
+        if self._options.base_url:
+            env["GOOGLE_GEMINI_BASE_URL"] = _without_version(self._options.base_url)
+            env["GEMINI_API_KEY"] = NO_KEY
+        return env | ({"GEMINI_API_KEY": self._options.api_key} if self._options.api_key else {})
+
+
+class QwenCode(SessionAgent):
+    """Qwen Code, which asks a service in OpenAI's protocol."""
+
+    kind, title = "qwen_code", "Qwen Code"
+    facts = AgentFacts("@qwen-code/qwen-code", oldest=(0, 15), newest_major=0, variable="OPENAI_API_KEY")
+    sessions = (".qwen/projects/", ".jsonl")
+    settings_file = ".qwen/settings.json"
+
+    def settings(self) -> dict[str, Json]:
+        """Return settings for a session that nobody attends."""
+        return {"privacy": {"usageStatisticsEnabled": False}, "general": {"enableAutoUpdate": False}}
+
+    def arguments(self, model: str) -> list[str]:
+        """Return the arguments of a session whose stream is read."""
+        named = ["--model", model] if model else []
+        approval = ("--approval-mode", "--yolo", "-y")
+        approved = [] if self._options.sets(approval) else ["--yolo"]
+        auth = [] if self._options.sets(("--auth-type",)) else ["--auth-type", "openai"]
+        return ["--output-format", "stream-json", *approved, *auth, *named]
+
+    def env(self, model: str) -> Mapping[str, str]:
+        """Return the key and the address."""
+        env = (
+            {"OPENAI_BASE_URL": self._options.base_url, "OPENAI_API_KEY": NO_KEY}
+            if self._options.base_url
+            else {}
+        )
+        return env | ({"OPENAI_API_KEY": self._options.api_key} if self._options.api_key else {})
+
+
+class CopilotCli(SessionAgent):
+    """Copilot CLI, with GitHub's models or those of another address in OpenAI's protocol."""
+
+    kind, title = "copilot_cli", "Copilot CLI"
+    facts = AgentFacts("@github/copilot", oldest=(1, 0), newest_major=1, variable="COPILOT_GITHUB_TOKEN")
+    sessions = (".copilot/session-state/", "/events.jsonl")
+
+    def arguments(self, model: str) -> list[str]:
+        """Return the arguments of a session whose stream is read."""
+        named = ["--model", model] if model and not self._options.base_url else []
+        return ["--output-format", "json", "--allow-all-tools", *named]
+
+    def env(self, model: str) -> Mapping[str, str]:
+        """Return the token of GitHub, or the key, address and model of another service."""
+        options, env = self._options, {"COPILOT_AUTO_UPDATE": "false"}
+        if not options.base_url:
+            return env | ({"COPILOT_GITHUB_TOKEN": options.api_key} if options.api_key else {})
+        env["COPILOT_PROVIDER_BASE_URL"] = options.base_url
+        env["COPILOT_PROVIDER_API_KEY"] = options.api_key or NO_KEY
+        return env | {"COPILOT_OFFLINE": "true"} | ({"COPILOT_MODEL": model} if model else {})
+
+
+def _without_version(address: str) -> str:
+    address = address.rstrip("/")
+    for version in ("/v1beta", "/v1"):
+        address = address.removesuffix(version)
+    return address

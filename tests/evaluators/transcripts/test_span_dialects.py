@@ -1,0 +1,123 @@
+"""The five ways in which exporters of OpenTelemetry write an agent's tool calls."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from evaluators.model import Usage
+from evaluators.tool_use.calls import calls
+from evaluators.transcripts import parse
+
+GIVEN = json.dumps({"command": "./taskmgr list"})
+
+
+def spans(*attributes: dict[str, Any]) -> bytes:
+    listed = [
+        {"name": f"span {n}", "spanId": f"s{n}", "startTimeUnixNano": str(10**18 + n), "attributes": each}
+        for n, each in enumerate(attributes)
+    ]
+    return json.dumps(listed).encode()
+
+
+CALLED = [
+    {"role": "assistant", "parts": [{"type": "tool_call", "id": "c", "name": "bash", "arguments": GIVEN}]}
+]
+ANSWERED = [{"role": "tool", "parts": [{"type": "tool_call_response", "id": "c", "response": "Milk"}]}]
+SAID = [{"role": "assistant", "parts": [{"type": "text", "content": "Done."}]}]
+DIALECTS: dict[str, tuple[dict[str, Any], ...]] = {
+    "GenAI": (
+        {
+            "gen_ai.operation.name": "execute_tool",
+            "gen_ai.tool.name": "bash",
+            "gen_ai.tool.call.arguments": GIVEN,
+            "gen_ai.tool.call.result": "Milk",
+        },
+    ),
+    "pydantic-ai": (
+        {
+            "gen_ai.operation.name": "execute_tool",
+            "gen_ai.tool.name": "bash",
+            "tool_arguments": GIVEN,
+            "tool_response": "Milk",
+        },
+    ),
+    "OpenInference": (
+        {
+            "openinference.span.kind": "TOOL",
+            "tool.name": "bash",
+            "tool_call.function.arguments": GIVEN,
+            "output.value": "Milk",
+        },
+    ),
+    "Vercel": (
+        {
+            "ai.operationId": "ai.toolCall",
+            "ai.toolCall.name": "bash",
+            "ai.toolCall.id": "c",
+            "ai.toolCall.args": GIVEN,
+            "ai.toolCall.result": "Milk",
+        },
+    ),
+    "traceloop": (
+        {
+            "traceloop.span.kind": "tool",
+            "traceloop.entity.name": "bash",
+            "traceloop.entity.input": json.dumps({"inputs": {"command": "./taskmgr list"}}),
+            "traceloop.entity.output": "Milk",
+        },
+    ),
+    "messages": (
+        {"gen_ai.operation.name": "chat", "gen_ai.output.messages": json.dumps(CALLED)},
+        {
+            "gen_ai.operation.name": "chat",
+            "gen_ai.input.messages": json.dumps([*CALLED, *ANSWERED]),
+            "gen_ai.output.messages": json.dumps(SAID),
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_call_and_its_result_are_found(dialect: str) -> None:
+    found = parse("otel", spans(*DIALECTS[dialect]))
+    [call] = calls(found.events)
+    assert (call.event.name, call.event.command) == ("bash", "./taskmgr list")
+    assert call.result is not None and call.result.output == "Milk"
+    assert found.unknown_events == 0
+
+
+def test_a_call_inside_messages_says_nothing_of_its_end() -> None:
+    found = parse("otel", spans(*DIALECTS["messages"]))
+    [call] = calls(found.events)
+    assert (call.exit_code, found.answer) == (None, "Done.")
+
+
+def test_a_call_that_has_a_span_is_not_counted_again_in_messages() -> None:
+    tool = {**DIALECTS["GenAI"][0], "gen_ai.tool.call.id": "c"}
+    assert len(calls(parse("otel", spans(*DIALECTS["messages"], tool)).events)) == 1
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        {
+            "ai.operationId": "ai.generateText.doGenerate",
+            "ai.response.text": "Done.",
+            "ai.usage.promptTokens": 5,
+            "ai.usage.completionTokens": 2,
+        },
+        {
+            "llm.request.type": "chat",
+            "gen_ai.completion.0.content": "Done.",
+            "gen_ai.usage.prompt_tokens": 5,
+            "gen_ai.usage.completion_tokens": 2,
+        },
+    ],
+    ids=["Vercel", "traceloop"],
+)
+def test_a_models_answer_and_tokens_are_found(model: dict[str, Any]) -> None:
+    found = parse("otel", spans(model))
+    assert (found.answer, found.usage) == ("Done.", Usage(5, 2))
