@@ -149,4 +149,4 @@ def test_the_menu_of_a_head_stays_on_the_page(
         assert box["x"] >= 0
         assert box["x"] + box["width"] <= width
     as_admin.get_by_role("link", name="Rerun this scenario…").click()
-    expect(as_admin.get_by_label("Only these scenarios")).to_have_value("export")
+    expect(as_admin.get_by_role("checkbox", name="export")).to_be_checked()

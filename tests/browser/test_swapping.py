@@ -141,8 +141,10 @@ def test_triage_swaps_the_card_and_the_count_in_the_navigation(
     fill(project)
     as_admin.goto(f"{live_server.url}/p/tools/regressions/")
     expect(as_admin.locator("nav .untriaged .count")).to_be_visible()
-    as_admin.get_by_label("Note").fill("Wrong flag in the guidance.")
-    as_admin.get_by_role("button", name="Acknowledge").click()
+    card = as_admin.locator("article").first
+    card.locator("summary", has_text="triage").click()
+    card.get_by_label("Note").fill("Wrong flag in the guidance.")
+    card.get_by_role("button", name="Acknowledge").click()
     expect(as_admin.locator("article .badge").first).to_have_text("acknowledged")
     expect(as_admin.locator("article").get_by_text("✓ Saved.")).to_be_visible()
     expect(as_admin.locator("nav .untriaged .count")).to_have_count(0)

@@ -175,7 +175,8 @@ def points(version: SuiteVersion) -> list[float]:
     runs = newest_runs_of_suite(version.suite_id, TrendFilters())
     page = trend_page(version.suite, QueryDict(f"measure={ERRORS}"))
     rest = trend(version.suite, ERRORS)
-    shown = [each.value for each in page.charts[0].series.values]
+    assert page.large
+    shown = [each.value for each in page.large.chart.series.values]
     assert shown == [each.mean for each in rest.points] and len(shown) == len(runs)
     return shown
 
@@ -199,8 +200,9 @@ def test_a_change_point_lies_between_events_and_records(version):
         run_of(version, metrics("stream", rate))
     for _ in range(4):
         run_of(version, metrics("recorded", 0.25, beside=0.75))
-    (chart,) = trend_page(version.suite, QueryDict(f"measure={ERRORS}")).charts
-    assert [(change.before, change.after) for change in chart.series.changes] == [(0.0, 0.75)]
+    large = trend_page(version.suite, QueryDict(f"measure={ERRORS}")).large
+    assert large
+    assert [(change.before, change.after) for change in large.chart.series.changes] == [(0.0, 0.75)]
 
 
 def test_confirmations_compare_by_events(version):

@@ -57,7 +57,7 @@ def test_a_file_too_large_to_keep_is_named(project):
 
 def test_lines_are_counted_of_texts_alone_that_are_not_too_long(project):
     prompt = (
-        r"printf 'a\nb' > text; printf '\0' > bytes; head -c 200000 /dev/zero | tr '\0' x > long; : > none"
+        r"printf 'a\nb' > text; printf '\0' > bytes; head -c 200001 /dev/zero | tr '\0' x > long; : > none"
     )
     workspace = one(project, prompt=prompt).detail["workspace"]
     counted = {each["path"]: (each["added"], each["removed"]) for each in workspace["files"]}

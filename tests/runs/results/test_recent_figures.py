@@ -33,8 +33,8 @@ def test_the_three_measures_have_their_intervals():
     # Wilson 3 of 4: 0.3006 to 0.9544. First tries: 0.5 ± 1.96 sqrt(0.02 / 1 / 2). Cost: 1.2 over 4 times Wilson.
     assert titles(recent(), recent(run=2)) == [
         "Run 2, 9 Nov, 75 %, 95 % interval 30 % to 95 %",
-        "Run 2, 9 Nov, 0.50, 95 % interval 0.30 to 0.70",
-        "Run 2, 9 Nov, $0.400, 95 % interval $0.314 to $1.00",
+        "Run 2, 9 Nov, 50 %, 95 % interval 30 % to 70 %",
+        "Run 2, 9 Nov, $0.40, 95 % interval $0.31 to $1.00",
     ]
 
 
@@ -62,7 +62,7 @@ def test_a_baseline_that_measured_less_is_dotted_where_it_has_a_value():
 
 @pytest.mark.parametrize(
     ("cost", "end"),
-    [(0.13, "$0.160"), (1.0, "$1.20"), (0.0009, "$0.001"), (300.0, "$400.00"), (70, "$80.00")],
+    [(0.13, "$0.16"), (1.0, "$1.20"), (0.0009, "$0.0010"), (300.0, "$400.00"), (70, "$80.00")],
 )
 def test_costs_have_a_round_scale(cost, end):
     figure = drawn_figures(
