@@ -122,8 +122,11 @@ def must_wait(run_id: int) -> bool:
 
 
 def drop(run_id: int) -> None:
-    """Cancel the batch of a closed run at once."""
-    Job.objects.filter(kind=Job.Kind.BATCH, subject=run_id).update(due=0.0)
+    """Cancel the batch of a closed run at once, for the process that ran it.
+
+    The interrupt may have come while this process asked for the batch, and then it still has the job.
+    """
+    Job.objects.filter(kind=Job.Kind.BATCH, subject=run_id).update(due=0.0, token="")
     must_wait(run_id)
 
 
