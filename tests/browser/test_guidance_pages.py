@@ -75,7 +75,9 @@ def test_an_edited_text_is_tried_beside_the_old_one(open_page: Any, pair: Any, c
 
 def test_a_running_comparison_follows_its_trials(open_page: Any, pair: Any, complaints: list[str]) -> None:
     page = open_page("/p/tools/runs/new/?suite=basics")
-    page.locator("#id_guidance").select_option([str(each.pk) for each in pair])
+    cards = page.get_by_role("group", name="Guidance")
+    for box in cards.get_by_role("checkbox").all():
+        box.set_checked(box.get_attribute("value") in {str(each.pk) for each in pair})
     page.get_by_role("button", name="Start 4 trials").click()
     expect(page.get_by_text("No comparable trials on both sides yet.")).to_be_visible()
     for run in Run.objects.filter(launch=Launch.objects.latest("pk")):

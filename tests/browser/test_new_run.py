@@ -57,7 +57,7 @@ def test_the_plan_follows_the_form_and_the_button_starts_it(
 
 
 def test_the_plan_follows_the_form(form: Page, complaints: list[str]) -> None:
-    expect(form.locator("#plan")).to_contain_text("$0.600")
+    expect(form.locator("#plan")).to_contain_text("$0.60")
     form.get_by_label("Trials each").fill("4")
     form.get_by_label("Trials each").blur()
     expect(form.get_by_role("button", name="Start 24 trials")).to_be_visible()
@@ -218,7 +218,7 @@ def test_a_run_can_be_started_without_a_script(without_script: Page, live_server
 def test_the_plan_is_made_without_a_script(without_script: Page, live_server: Any, history: Any) -> None:
     page = without_script
     page.goto(f"{live_server.url}/p/tools/runs/new/?targets=local")
-    expect(page.locator("#plan")).to_contain_text("$0.600")
+    expect(page.locator("#plan")).to_contain_text("$0.60")
     enter_starts_nothing(page)
     page.get_by_role("button", name="Plan with 5 trials each").click()
     expect(page.get_by_label("Trials each")).to_have_value("5")

@@ -21,8 +21,20 @@ from tests.builders import make_member, make_project
     ("role", "allowed"),
     [
         ("viewer", {"read"}),
-        ("runner", {"read", "run", "triage", "review"}),
-        ("author", {"read", "run", "triage", "review", "upload", "grade with commands", "read unredacted"}),
+        ("runner", {"read", "run", "triage", "review", "annotate"}),
+        (
+            "author",
+            {
+                "read",
+                "run",
+                "triage",
+                "review",
+                "annotate",
+                "upload",
+                "grade with commands",
+                "read unredacted",
+            },
+        ),
         ("admin", set(ACTIONS)),
         (None, set()),
     ],

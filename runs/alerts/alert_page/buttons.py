@@ -46,12 +46,20 @@ class CardButtons:
     inside: tuple[CardButton, ...]
 
 
-def buttons_of(card: AlertCard, rights: Collection[str]) -> CardButtons:
-    """Return what a person with these rights may do with an alert, the likeliest first."""
-    order = BY_KIND.get(card.alert.kind, OF_REGRESSION)
-    possible = [each for each in dict.fromkeys((*order, *TRIAGED)) if _is_possible(each, card, rights)]
-    found = tuple(_button(each, card) for each in possible)
-    return CardButtons(found[:SHOWN], found[SHOWN:])
+@dataclass(frozen=True)
+class OfferedButtons:
+    """What a person with these rights is offered."""
+
+    rights: Collection[str]
+
+    def buttons_of(self, card: AlertCard) -> CardButtons:
+        """Return what the person may do with an alert, the likeliest first."""
+        order = BY_KIND.get(card.alert.kind, OF_REGRESSION)
+        possible = [
+            each for each in dict.fromkeys((*order, *TRIAGED)) if _is_possible(each, card, self.rights)
+        ]
+        buttons = tuple(_button(each, card) for each in possible)
+        return CardButtons(buttons[:SHOWN], buttons[SHOWN:])
 
 
 def _is_possible(does: str, card: AlertCard, rights: Collection[str]) -> bool:

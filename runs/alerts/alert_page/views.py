@@ -27,7 +27,7 @@ from runs.alerts.alert_filters import (
     alert_counts,
 )
 from runs.alerts.alert_page.alerts import AlertCard, alert_card, alert_page, regression_table, triage_time
-from runs.alerts.alert_page.buttons import buttons_of
+from runs.alerts.alert_page.buttons import OfferedButtons
 from runs.alerts.alert_page.forms import TITLES, AlertForm, BulkForm
 from runs.alerts.alert_page.markdown import alert_as_markdown
 from runs.alerts.triage import revert_guidance, triage, triage_all
@@ -97,7 +97,7 @@ def _tabs(project: Project, query: QueryDict, counts: AlertCounts | None = None)
 
 def _rights(request: ProjectRequest) -> dict[str, Any]:
     rights = [action for action in RIGHTS if request.access.may(action)]
-    return {"may_triage": "triage" in rights, "buttons_of": lambda card: buttons_of(card, rights)}
+    return {"may_triage": "triage" in rights, "offered": OfferedButtons(rights)}
 
 
 def _assignees(members: Mapping[str, Any], selected: str) -> list[tuple[str, str]]:

@@ -265,7 +265,7 @@ def test_a_budget_stops_both_sides(project):
     Project.objects.update(confirm_usd=0.5)
     alert, launch = confirmed(regressed(project, cost_usd=0.25))
     assert sum(run.cost_usd or 0 for run in arms(launch)) <= 0.75
-    assert Trial.objects.filter(run__launch=launch, error="The budget of $0.500 was reached.").count() >= 5
+    assert Trial.objects.filter(run__launch=launch, error="The budget of $0.50 was reached.").count() >= 5
     assert (alert.evidence, alert.reason, alert.fresh) == ("not_confirmed", BUDGET_REACHED, [])
 
 

@@ -47,9 +47,9 @@ def test_no_trial_starts_once_the_budget_is_spent(version):
         8,
         0.5,
     )
-    assert run.warnings[-1] == "The budget of $0.500 was reached. 8 trials did not run."
+    assert run.warnings[-1] == "The budget of $0.50 was reached. 8 trials did not run."
     assert set(Trial.objects.filter(state="cancelled").values_list("error", flat=True)) == {
-        "The budget of $0.500 was reached."
+        "The budget of $0.50 was reached."
     }
 
 
@@ -96,8 +96,7 @@ def test_the_command_warns_of_an_estimate_above_the_budget(version):
     ran(version, trials=2)
     called = call("run_scenarios", version.suite.slug, "--project", "tools", "--max-usd", "0.3", "--now")
     assert (
-        "The estimated cost of $0.500 is above the budget of $0.300: the last trials may not run."
-        in called.err
+        "The estimated cost of $0.50 is above the budget of $0.30: the last trials may not run." in called.err
     )
     assert Run.objects.latest("pk").cost_usd == 0.5
 
@@ -115,7 +114,7 @@ def test_no_trial_starts_once_the_projects_month_is_spent(version):
     type(project).objects.update(month_usd=0.75)
     project.refresh_from_db()
     (run,) = ran(version, trials=5)
-    sentence = f"The project's budget of $0.750 for {timezone.now():%B %Y} is spent."
+    sentence = f"The project's budget of $0.75 for {timezone.now():%B %Y} is spent."
     assert (run.passed, run.cancelled) == (3, 7)
     assert run.warnings[-1] == f"{sentence} 7 trials did not run."
     with pytest.raises(RequestError, match="An admin can raise it in the project's settings"):
@@ -138,5 +137,5 @@ def test_the_command_warns_of_an_estimate_above_the_month(version):
     type(version.suite.project).objects.update(month_usd=1.2)
     called = call("run_scenarios", version.suite.slug, "--project", "tools", "--now", "--quiet")
     assert (
-        "The estimated cost of $0.500 is above the $0.200 that are left of the project's budget" in called.err
+        "The estimated cost of $0.50 is above the $0.20 that are left of the project's budget" in called.err
     )

@@ -139,7 +139,10 @@ def test_broken_files_are_named_and_the_rest_is_imported(project: Project, folde
     (folder / "one.jsonl").write_bytes(claude() + b"{cut off")
     run, found, _ = bring(project, folder, folder / "nothing")
     assert run and len(found.new) == 4
-    known = "Known: Claude Code, Codex, opencode, OpenTelemetry."
+    known = (
+        "Known: Gemini CLI, Qwen Code, Copilot CLI, mini-swe-agent, ATIF, Inspect, Claude Code, Codex, opencode, "
+        "OpenTelemetry."
+    )
     assert sorted(run.warnings) == [
         f"{folder}/a.jsonl: line 1: not a session file of a known agent. {known}",
         f"{folder}/nothing: there is no such file or folder. Check the path.",

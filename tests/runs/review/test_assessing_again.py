@@ -112,7 +112,7 @@ def test_a_spent_budget_stops_with_a_sentence(run: Run) -> None:
     record.save(force_insert=True)
     done = call("judge_again", str(run.pk), "--max-usd", "0.005")
     assert done.code == 1
-    assert "The judges' budget of $0.005 is spent. The other trials were not judged." in done.out
+    assert "The judges' budget of $0.0050 is spent. The other trials were not judged." in done.out
 
 
 def test_a_judge_without_a_cost_keeps_no_budget(run: Run) -> None:

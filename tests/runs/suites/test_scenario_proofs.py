@@ -191,7 +191,7 @@ def judge_of_prompts(*, kind_words: tuple[str, ...], cost_usd: float | None = 0.
         (("",), 1.0, 0.01, Seal.NO_AGENT, "passes an agent that does nothing, with an empty answer", 0.01),
         (("kettle",), 1.0, 0.01, Seal.NO_AGENT, "with a nonsense answer", 0.02),
         (("never",), 1.0, 0.01, Seal.SOLUTION_FAILS, "Judge score 0.10, needs 0.70", 0.03),
-        (("hello-there",), 0.005, 0.01, Seal.UNPROVED, "The judges' budget of $0.005 is spent.", 0.01),
+        (("hello-there",), 0.005, 0.01, Seal.UNPROVED, "The judges' budget of $0.0050 is spent.", 0.01),
         (("hello-there",), 1.0, None, Seal.UNPROVED, "The judge reports no cost", 0.0),
     ],
     ids=["good", "passes empty", "passes nonsense", "fails all", "too dear", "no cost"],

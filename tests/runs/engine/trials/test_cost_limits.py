@@ -61,7 +61,7 @@ def test_a_session_below_its_limit_ends_by_itself(tmp_path: Path) -> None:
 def test_a_session_stops_at_its_limit_and_everything_says_so(tmp_path: Path) -> None:
     called = session(tmp_path, max_usd=0.1)
     trial = Trial.objects.get()
-    sentence = "The agent was stopped: it cost more than $0.100 (cost.max_usd)."
+    sentence = "The agent was stopped: it cost more than $0.10 (cost.max_usd)."
     a_turn = 0.279 / 12
     assert trial.cost_usd is not None and 0.1 < trial.cost_usd < 0.1 + 5 * a_turn
     assert trial.completed is False
@@ -81,7 +81,7 @@ def test_a_reported_cost_that_its_tokens_do_not_explain_is_shown(tmp_path: Path)
     trial = Trial.objects.get()
     assert trial.cost_usd == pytest.approx(0.3346, abs=0.0005)
     assert trial.detail["price_source"] == "reported by the agent"
-    sentence = "The agent reported a cost of $0.335; its tokens cost $0.279 by the model&#39;s price."
+    sentence = "The agent reported a cost of $0.34; its tokens cost $0.28 by the model&#39;s price."
     assert sentence in shown(trial.run, f"trials/{trial.pk}")
     assert "1 trial where the agent" in shown(trial.run, f"runs/{trial.run_id}")
 

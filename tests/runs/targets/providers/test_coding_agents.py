@@ -200,4 +200,4 @@ def test_a_session_is_stopped_when_its_stream_reports_a_higher_cost(tmp_path, co
     asked = invocation(tmp_path, max_usd=0.5, timeout_seconds=40.0)
     recording = agent("opencode", "", executable=str(program)).invoke(asked)
     assert (recording.exit_code != 0, recording.cancelled, recording.timed_out) == (stopped, False, False)
-    assert any("it cost more than $0.500 (cost.max_usd)" in note for note in recording.notes) is stopped
+    assert any("it cost more than $0.50 (cost.max_usd)" in note for note in recording.notes) is stopped

@@ -89,7 +89,7 @@ def test_it_shows_what_regressed_since_the_baseline(signed_in, version):
     [
         (
             {"guidance": True},
-            "configuration changed Guidance, model or judge changed after run {}, so this difference raises no alert.",
+            "configuration changed Guidance, model or judge changed after run {}, so this difference isn't counted as the tool's.",
         ),
         ({"options": {"baseline": "last-pass"}}, "against run {} (selected: the last run that passed)"),
         ({"is_experiment": True}, "An experiment: it raises no alert and is never a baseline."),

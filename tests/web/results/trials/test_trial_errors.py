@@ -60,7 +60,12 @@ def test_the_scenario_of_an_error_can_be_started_again(signed_in, project, role,
     if may:
         form = client.get(text.link("Rerun this scenario…").address).context["form"]
         asked = {name: form[name].value() for name in ("suite", "targets", "models", "only")}
-        assert asked == {"suite": "basics", "targets": ["local"], "models": "m-1", "only": "export & more"}
+        assert asked == {
+            "suite": "basics",
+            "targets": ["local"],
+            "models": ["m-1"],
+            "only": ["export & more"],
+        }
 
 
 def test_what_cannot_be_asked_for_again_is_not_offered(signed_in, project):
