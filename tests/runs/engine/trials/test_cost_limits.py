@@ -81,7 +81,7 @@ def test_a_reported_cost_that_its_tokens_do_not_explain_is_shown(tmp_path: Path)
     trial = Trial.objects.get()
     assert trial.cost_usd == pytest.approx(0.3346, abs=0.0005)
     assert trial.detail["price_source"] == "reported by the agent"
-    sentence = "The agent reported a cost of $0.34; its tokens cost $0.28 by the model&#39;s price."
+    sentence = "The agent reported a cost of $0.33; its tokens cost $0.28 by the model&#39;s price."
     assert sentence in shown(trial.run, f"trials/{trial.pk}")
     assert "1 trial where the agent" in shown(trial.run, f"runs/{trial.run_id}")
 
