@@ -145,10 +145,10 @@ def test_a_failed_message_is_sent_again(signed_in: Any, project: Any) -> None:
     )
     client = signed_in()
     page = main_of(client.get(f"{ADDRESS}{channel.pk}/"))
-    assert f"Send message {delivery.pk} again" in page.buttons
+    assert f"Send again, message {delivery.pk}" in page.buttons
     page = main_of(client.post(f"{ADDRESS}messages/{delivery.pk}/again/", follow=True))
     assert only_delivery().state == "queued"
-    assert f"Send message {delivery.pk} again" not in page.buttons
+    assert f"Send again, message {delivery.pk}" not in page.buttons
     client.post(f"{ADDRESS}messages/{delivery.pk}/again/")
     assert only_delivery().attempts == 0
 
