@@ -145,14 +145,16 @@ def _read_settings(
     given, spelled, problems = unify_keys(known, OF_LIST, document, ())
     problems += lints
     shared = given.pop("default_test", None)
+    of_execution: Json = None
     if isinstance(execution := given.get("execution"), dict):
         given["execution"], _, found = unify_keys(execution, OF_LIST, document, ("execution",))
+        of_execution = given["execution"].get("evaluators")
         problems += found
     if context.version.is_later:
         problems += environment_problems(given, context, ())
     lists: list[tuple[Json, Location, PositionedDocument]] = [
         (given.get("evaluators"), (spelled.get("evaluators", "evaluators"),), document),
-        ((given.get("execution") or {}).get("evaluators"), ("execution", "evaluators"), document),
+        (of_execution, ("execution", "evaluators"), document),
     ]
     settings, found = validate(EvalFile, given, document, spelled=spelled)
     problems += found

@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 from agentv_files import EVAL, upload
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from scenarios.formats import parse_files
@@ -94,6 +94,7 @@ def test_the_document_that_is_changed_is_right():
 
 @CALM
 @given(st.sampled_from(list(places(WHOLE))), json_values)
+@example(("execution",), True)
 def test_any_value_at_any_place(at, value):
     text = yaml.safe_dump(put(WHOLE, at, value), allow_unicode=True)
     for suite in read(upload(text)):
