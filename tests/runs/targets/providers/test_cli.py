@@ -297,7 +297,7 @@ def test_a_file_that_the_sandbox_hides_is_named_with_the_setting(tmp_path, templ
 def test_a_folder_that_the_target_shows_is_read_and_not_written(tmp_path, level):
     agent = tmp_path / "hidden" / "bin" / "agent"
     agent.parent.mkdir(parents=True)
-    agent.write_text(f"#!/bin/sh\necho found; touch {agent}.new || echo kept\n")
+    agent.write_text(f"#!/bin/sh\necho found; touch {agent}.new 2>/dev/null || echo kept\n")
     agent.chmod(0o755)
     shown = provider(f"{agent} {{PROMPT}}", level, read_folders=[str(agent.parent.parent)])
     assert shown.check().available
