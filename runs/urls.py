@@ -29,25 +29,27 @@ from runs.compare.guidance_page.views import (
     guidance_against_other,
     guidance_detail,
     guidance_list,
-    guidance_matrix_moved,
+    lead_to_guidance,
 )
 from runs.compare.home_page.views import home, project_home, project_list, project_running
 from runs.compare.trends_page.views import annotation_add, annotation_remove, trends
 from runs.exchange.import_page.results_views import run_download, run_import
 from runs.exchange.import_page.sessions_views import session_import, sessions_remove
 from runs.launch.new_run_page.views import run_new
+from runs.results.run_page.action_views import (
+    baseline_set,
+    baseline_unset,
+    compare_run_again,
+    run_cancel,
+    run_retry,
+)
 from runs.results.run_page.causes import run_separate
 from runs.results.run_page.diagnosis import diagnosis_review
 from runs.results.run_page.list_views import run_list, run_tags, view_delete, view_save
 from runs.results.run_page.reassess import reassess_run, reassessment_adopt
 from runs.results.run_page.views import (
-    baseline_set,
-    baseline_unset,
-    compare_run_again,
-    run_cancel,
     run_detail,
     run_progress,
-    run_retry,
     run_tools,
     short_run,
     short_trial,
@@ -112,7 +114,7 @@ project_urls = [
     path("suites/<slug:suite>/aa/", suite_aa, name="suite-aa"),
     path("suites/<slug:suite>/release-rule/", suite_release_rule, name="suite-release-rule"),
     path("guidance/", guidance_list, name="guidance-list"),
-    path("guidance/matrix/", guidance_matrix_moved, name="guidance-matrix"),
+    path("guidance/matrix/", lead_to_guidance, name="guidance-matrix"),
     path("guidance/<int:pk>/", guidance_detail, name="guidance-detail"),
     path("guidance/<int:pk>/adopt/", guidance_adopt, name="guidance-adopt"),
     path("guidance/<int:a>/against/<int:b>/", guidance_against_other, name="guidance-against"),

@@ -67,7 +67,7 @@ def with_tool(bundle: Bundle, tool: str) -> Bundle:
         raise bundle_error(
             bundle.name,
             "",
-            "--tool names the tool that a skill's evals test, and there is no evals/evals.json.",
+            "--tool names the tool that a skill's evals test, but the upload has no evals/evals.json.",
             "Leave it out.",
             "bundle/no-skill",
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from html import escape
+from itertools import pairwise
 from math import isclose
 from typing import NamedTuple
 
@@ -12,8 +13,8 @@ from django.utils.safestring import SafeString, mark_safe
 HEIGHT = 120
 EDGE = 16.0
 FEW = 3
-STUB = 0.3
-"""How far before a point, in columns, the version that it was compared with is drawn."""
+REACH = 0.3
+"""How far before a point, in columns, the version that it was compared with is drawn unless it is the one beside it."""
 WIDE, NARROW = 1_080, 540
 """Widths for many and for few versions, so that words are about as large in both."""
 
@@ -47,27 +48,26 @@ def draw_versions(
         f'<svg class="version-strip" role="img" aria-label="{escape(label)}" viewBox="0 0 {width} {HEIGHT}" '
         f'width="{width}" height="{HEIGHT}">'
     ]
-    previous: VersionPoint | None = None
+    for place, (previous, point) in enumerate(pairwise([None, *points])):
+        if point and point.before is not None:
+            is_same = previous is not None and isclose(previous.value, point.before, rel_tol=0.02)
+            parts += _draw_link(x(place) - (step if is_same else step * REACH), x(place), y, point, is_same)
+    # Above all lines, which may cross a value.
     for place, point in enumerate(points):
-        if point:
-            if point.before is not None:
-                is_same = previous is not None and isclose(previous.value, point.before, rel_tol=0.02)
-                parts += _from(x(place) - (step if is_same else step * STUB), x(place), y, point, is_same)
-            parts += _point(x(place), y, point)
-        previous = point
+        parts += _draw_point(x(place), y, point) if point else []
     return mark_safe("".join([*parts, "</svg>"]))  # noqa: S308  # only numbers, classes and escaped texts
 
 
-def _from(
+def _draw_link(
     left: float, right: float, y: Callable[[float], float], point: VersionPoint, is_same: bool
 ) -> list[str]:
-    """Return the line from the version before: from its own point if that is its value here, else from a point of it."""
+    """Return the line from the version before: from its point if that has this value, else from a circle of its own."""
     start, end = y(point.before or 0.0), y(point.value)
     line = f'<path class="line" d="M{left:.1f} {start:.1f} L{right:.1f} {end:.1f}"/>'
     return [line] if is_same else [line, f'<circle class="before" cx="{left:.1f}" cy="{start:.1f}" r="3.5"/>']
 
 
-def _point(x: float, y: Callable[[float], float], point: VersionPoint) -> list[str]:
+def _draw_point(x: float, y: Callable[[float], float], point: VersionPoint) -> list[str]:
     parts = []
     if point.ends:
         low, high = y(point.ends[0]), y(point.ends[1])

@@ -13,7 +13,7 @@ _STEPS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600, 720
 
 
 def tick_step(length: float, *, whole: bool = False) -> float:
-    """Return the distance of the ticks on an axis: a round one, of which at most `TICKS_SHOWN` fit in its length.
+    """Return the distance between ticks: round, and so large that an axis has at most `TICKS_SHOWN`.
 
     Both are in seconds; a `whole` axis counts things, so that the distance is at least 1.
     """

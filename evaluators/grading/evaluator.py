@@ -99,7 +99,7 @@ class BaseEvaluator(Kind):
 
     def score(self, found: EvaluatorResult) -> Score:
         """Return a result as a score that informs; the aggregate decides."""
-        found = inverted(found) if self.negate else found
+        found = invert(found) if self.negate else found
         detail: dict[str, Json] = {
             "type": self.type,
             "verdict": verdict_of_score(found, self.min_score),
@@ -114,7 +114,7 @@ class BaseEvaluator(Kind):
         )
 
 
-def inverted(found: EvaluatorResult) -> EvaluatorResult:
+def invert(found: EvaluatorResult) -> EvaluatorResult:
     """Return the result of a negated evaluator: 1 minus the score, hits as misses; an error stays one."""
     if found.value is None:
         return found

@@ -11,7 +11,7 @@ from evaluators.grading.judges import rubric_judge
 from evaluators.grading.judges.checklist_judge import ChecklistJudge
 from evaluators.grading.scores import Evaluator
 from evaluators.grading.scores.composite_evaluator import CompositeEvaluator
-from evaluators.grading.scores.weighted_score import aggregate, failed_required
+from evaluators.grading.scores.weighted_score import aggregate, find_failed_required
 from evaluators.model import Score
 from evaluators.statistics.descriptive import weighted_mean
 
@@ -62,7 +62,7 @@ def evaluators_from_members(
     if total is not None and total.layer == LAYER and "score" not in fixed and len(own) == len(evaluators):
         given = total.detail.get("threshold", 1.0)
         threshold = given if isinstance(given, int | float) else 1.0
-        known["score"] = aggregate(own, threshold, failed_required(evaluators, own, threshold))
+        known["score"] = aggregate(own, threshold, find_failed_required(evaluators, own, threshold))
     return known
 
 

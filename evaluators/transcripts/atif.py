@@ -36,14 +36,14 @@ _STATED = re.compile(
 def parse(raw: bytes) -> Transcript:
     """Return the trajectory. Raises `UnreadableTranscript` where it is none."""
     value = decode_output(raw)
-    if not isinstance(value, dict) or not is_trajectory(value):
+    if not isinstance(value, dict) or not is_atif(value):
         raise UnreadableTranscript(
             "The output isn't a trajectory in ATIF: it has no `schema_version` of ATIF, or no `steps`."
         )
-    return read_trajectory(value)
+    return read_atif(value)
 
 
-def is_trajectory(value: Object) -> bool:
+def is_atif(value: Object) -> bool:
     """Return whether a decoded file is a trajectory in ATIF."""
     version = text_or_none(value.get("schema_version")) or ""
     return _VERSION.match(version) is not None and isinstance(value.get("steps"), list)
@@ -54,7 +54,7 @@ def model_of(value: Object) -> str:
     return text_or_none(mapping_or_empty(value.get("agent")).get("model_name")) or ""
 
 
-def read_trajectory(value: Object) -> Transcript:
+def read_atif(value: Object) -> Transcript:
     """Return what a decoded trajectory says."""
     listed = value.get("steps")
     steps = [mapping_or_empty(each) for each in (listed if isinstance(listed, list) else ())]

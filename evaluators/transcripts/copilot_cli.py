@@ -84,28 +84,28 @@ def _is_own(kind: str, line: Object) -> bool:
 
 
 def _result(data: Object, time: str | None) -> Event:
-    """Return a call's result: `success` says that it was carried out, the exit code how a command ended."""
+    """Return a call's result: `success` says that it ran, the exit code how a command ended."""
     error, result = mapping_or_empty(data.get("error")), mapping_or_empty(data.get("result"))
     shell = data.get("shellExecution")
     code = mapping_or_empty(shell).get("exitCode")
-    carried_out = data.get("success") is True
-    not_run = "" if carried_out else _not_run(error)
+    ran = data.get("success") is True
+    not_run = "" if ran else _not_run(error)
     telemetry = mapping_or_empty(mapping_or_empty(data.get("toolTelemetry")).get("properties"))
     is_shell = shell is not None or "executionMode" in telemetry
-    known = not not_run and not (is_shell and carried_out)
+    known = not not_run and not (is_shell and ran)
     return Event(
         "tool_result",
         text_or_none(data.get("toolCallId")),
         output=result.get("content") or error.get("message"),
         exit_code=code if isinstance(code, int) and not isinstance(code, bool) and not not_run else None,
-        success=carried_out if known else None,
+        success=ran if known else None,
         timestamp=time,
         not_run=not_run,
     )
 
 
 def _not_run(error: Object) -> NotRun:
-    """Return why a call never ran. Arguments that don't fit are told by the schema's words alone."""
+    """Return why a call never ran. Arguments that don't fit are recognised by the schema's sentence alone."""
     code, message = text_or_none(error.get("code")) or "", text_or_none(error.get("message")) or ""
     if code == "rejected":
         return "rejected"

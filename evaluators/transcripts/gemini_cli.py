@@ -1,7 +1,7 @@
 """What `gemini --output-format stream-json` prints: messages, calls and results, one JSON object a line.
 
-A result's `success` says that the call was carried out, not that its command ended with 0: the end of a command is
-unknown here, and stands in Gemini CLI's session file.
+A result's `success` says that the call ran, not that its command ended with 0: only Gemini CLI's session file has
+exit codes.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ NOT_RUN: Mapping[str, NotRun] = {
 _SILENT = frozenset(("init", "message", "result"))
 _OWN = frozenset(("init", "tool_use", "tool_result"))
 _TAIL = 2_000
-"""Characters at a result's end in which the program's own lines stand."""
+"""Characters at a result's end that may be the program's own lines."""
 _LISTED = re.compile(
     r"\nExit Code: (-?\d{1,9})\nSignal: (?:0|\(none\)|undefined|null)?(?:\nBackground PIDs: [^\n]*)?"
     r"(?:\nProcess Group PGID: [^\n]*)?\s*\Z"
@@ -126,14 +126,14 @@ def _events(line: Object, kind: str, names: Mapping[str, str]) -> Iterator[Event
 
 def _result(line: Object, name: str, time: str | None) -> Event:
     error = mapping_or_empty(line.get("error"))
-    carried_out = line.get("status") == "success"
-    not_run = "" if carried_out else NOT_RUN.get(str(error.get("type")), "")
+    ran = line.get("status") == "success"
+    not_run = "" if ran else NOT_RUN.get(str(error.get("type")), "")
     return Event(
         "tool_result",
         text_or_none(line.get("tool_id")),
         name or None,
         output=line.get("output") or error.get("message"),
-        success=None if not_run or (carried_out and name in ("", SHELL)) else carried_out,
+        success=None if not_run or (ran and name in ("", SHELL)) else ran,
         timestamp=time,
         not_run=not_run,
     )
@@ -161,14 +161,14 @@ def _models_usage(lines: Iterable[Object]) -> dict[str, Usage]:
 
 
 def _usage(tokens: Object) -> Usage:
-    """Return a model's tokens: input includes the cache; what is only in the total was thought."""
+    """Return a model's tokens: input includes the cache; the rest of the total is reasoning."""
     read, written = whole(tokens.get("input_tokens")), whole(tokens.get("output_tokens"))
     thought = max(0, whole(tokens.get("total_tokens")) - read - written)
     return Usage(read, written + thought, cache_read=whole(tokens.get("cached")), reasoning=thought)
 
 
 def stated_code(told: Json, shown: Json = None) -> int | None:
-    """Return the exit code in what Gemini CLI or Qwen Code told its model of a command; None if it tells none.
+    """Return the exit code in Gemini CLI's or Qwen Code's message to its model about a command; None if there is none.
 
     `shown` is the command's output alone, whose last lines may read like the program's own. A command that a signal
     ended has no code.

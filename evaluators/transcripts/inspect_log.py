@@ -47,7 +47,9 @@ def samples_of(value: Object) -> list[Object]:
 def read_sample(sample: Object) -> Transcript:
     """Return what a sample's messages say, with the exit codes and times of its events."""
     codes, times = _codes(sample), _times(sample)
-    events = [event for message in _listed(sample, "messages") for event in _events(message, codes, times)]
+    events = [
+        event for message in _objects_of(sample, "messages") for event in _events(message, codes, times)
+    ]
     if failure := text_or_none(mapping_or_empty(sample.get("error")).get("message")):
         events.append(Event("error", text=failure))
     usage = {
@@ -63,7 +65,7 @@ def read_sample(sample: Object) -> Transcript:
     )
 
 
-def _listed(sample: Object, name: str) -> Iterator[Object]:
+def _objects_of(sample: Object, name: str) -> Iterator[Object]:
     listed = sample.get(name)
     yield from map(mapping_or_empty, listed if isinstance(listed, list) else ())
 
@@ -94,7 +96,7 @@ def _events(
 def _result(
     message: Object, codes: Mapping[str, int], times: Mapping[str, tuple[str | None, str | None]]
 ) -> Event:
-    """Return a call's result. A tool without an error was carried out, whatever its command's exit code."""
+    """Return a call's result. A call without an error ran, whatever its command's exit code."""
     id, name = text_or_none(message.get("tool_call_id")), text_or_none(message.get("function"))
     error = mapping_or_empty(message.get("error"))
     kind = text_or_none(error.get("type")) or ""
@@ -121,7 +123,7 @@ def _codes(sample: Object) -> dict[str, int]:
     executed: dict[str, list[int]] = {}
     owners: dict[str, str] = {}
     span = ""
-    for event in _listed(sample, "events"):
+    for event in _objects_of(sample, "events"):
         kind = event.get("event")
         if kind == "span_begin" and event.get("type") == "tool":
             span = text_or_none(event.get("id")) or ""
@@ -140,7 +142,7 @@ def _times(sample: Object) -> dict[str, tuple[str | None, str | None]]:
     """Return when each call began and ended."""
     return {
         str(event.get("id")): (timestamp(event.get("timestamp")), timestamp(event.get("completed")))
-        for event in _listed(sample, "events")
+        for event in _objects_of(sample, "events")
         if event.get("event") == "tool"
     }
 

@@ -31,14 +31,14 @@ _NOT_EXECUTED = "action was not executed"
 def parse(raw: bytes) -> Transcript:
     """Return the trajectory. Raises `UnreadableTranscript` where it is none of mini-swe-agent."""
     value = decode_output(raw)
-    if not isinstance(value, dict) or not is_trajectory(value):
+    if not isinstance(value, dict) or not is_mini_trajectory(value):
         raise UnreadableTranscript(
             "The output isn't a trajectory of mini-swe-agent. Let it write one with `-o`, and give that file."
         )
-    return read_trajectory(value)
+    return read_mini_trajectory(value)
 
 
-def is_trajectory(value: Object) -> bool:
+def is_mini_trajectory(value: Object) -> bool:
     """Return whether a decoded file is a trajectory of mini-swe-agent, and not of SWE-agent."""
     info = mapping_or_empty(value.get("info"))
     format = text_or_none(value.get("trajectory_format")) or ""
@@ -46,7 +46,7 @@ def is_trajectory(value: Object) -> bool:
     return is_own and isinstance(value.get("messages"), list)
 
 
-def read_trajectory(value: Object) -> Transcript:
+def read_mini_trajectory(value: Object) -> Transcript:
     """Return what a decoded trajectory says."""
     listed = value.get("messages")
     messages = [mapping_or_empty(each) for each in (listed if isinstance(listed, list) else ())]

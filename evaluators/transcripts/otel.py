@@ -120,7 +120,7 @@ def _events(span: Span) -> Iterator[Event]:
 
 
 def _with_calls_of_messages(spans: Sequence[Span]) -> Iterator[Event]:
-    """Yield the events of spans of which none is a tool's, with the calls that only a model's answers hold.
+    """Yield the events of spans without a tool's own, with the calls in the model's answers.
 
     A result stands in what the model was asked next, and says nothing of how a command ended.
     """

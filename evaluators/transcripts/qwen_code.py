@@ -1,6 +1,6 @@
 """What `qwen --output-format stream-json` prints: Claude Code's messages, in which no error says nothing of a command.
 
-A result without an error was carried out, whatever its command's exit code: it stands in Qwen Code's session file.
+A call without an error ran, whatever its command's exit code, which only Qwen Code's session file has.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _REFUSALS: Mapping[NotRun, re.Pattern[str]] = {
     "rejected": re.compile(r"\[Operation Cancelled\] Reason: User did not allow tool call"),
     "invalid": re.compile(r'params (?:must|/)|Tool "[^"\n]*" not found|File path must be absolute'),
 }
-"""What stands for the result of a call that never ran."""
+"""The text in place of the result of a call that never ran."""
 
 
 def parse(raw: bytes) -> Transcript:
@@ -55,7 +55,7 @@ def usage_of(tokens: Object) -> Usage:
 
 
 def refusal_of(text: str) -> NotRun:
-    """Return why a call never ran, by what stands for its result; empty if it ran."""
+    """Return why a call never ran, by the text in place of its result; empty if it ran."""
     return next((why for why, pattern in _REFUSALS.items() if pattern.match(text)), "")
 
 

@@ -73,7 +73,7 @@ def events_of_messages(messages: Iterable[Json]) -> list[dict[str, Json]]:
 def _events_of_call(call: Mapping[str, Json]) -> list[dict[str, Json]]:
     shared = {"id": call.get("id"), "name": call["tool"]}
     began = {"type": "tool_call", "timestamp": call.get("start_time"), "input": call.get("input")}
-    # Its status says that the call was carried out, which an error denies.
+    # Its status says that the call ran; an error says that it didn't.
     success = False if call.get("status") == "error" else None
     ended = {"type": "tool_result", "timestamp": call.get("end_time"), "success": success}
     result = {"output": call.get("output"), "durationMs": call.get("duration_ms")}

@@ -15,10 +15,10 @@ from runs.errors import RequestError
 from runs.models import Annotation, Run
 from scenarios.models import Suite
 
-LONGEST_TEXT = Annotation._meta.get_field("text").max_length or 0
+LONGEST_ANNOTATION = Annotation._meta.get_field("text").max_length or 0
 
 
-def annotations_of(project: Project, suite: Suite | None = None) -> QuerySet[Annotation]:
+def trend_annotations(project: Project, suite: Suite | None = None) -> QuerySet[Annotation]:
     """Return a project's annotations with their authors, the latest day first; of one suite, also those of all suites."""
     rows = Annotation.objects.filter(project=project).select_related("by", "suite")
     return rows.filter(Q(suite=suite) | Q(suite=None)) if suite else rows
@@ -36,8 +36,8 @@ def add_annotation(
 ) -> Annotation:
     """Store an annotation at a run, or on a day for one suite or all. Raises `RequestError`."""
     text = " ".join(text.split())
-    if not text or len(text) > LONGEST_TEXT or not text.isprintable():
-        raise RequestError(f"Write an annotation of 1 to {LONGEST_TEXT} characters.")
+    if not text or len(text) > LONGEST_ANNOTATION or not text.isprintable():
+        raise RequestError(f"Write an annotation of 1 to {LONGEST_ANNOTATION} characters.")
     if run is not None:
         suite, day = run.suite, (run.finished or run.created).date()
     if day is None:

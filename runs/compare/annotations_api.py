@@ -15,11 +15,11 @@ from evalhub.web.rest.errors import ApiError, declare_answers, not_found
 from evalhub.web.rest.pages import Cursor, PageOut, page_of
 from evalhub.web.rest.request_body import Key, RequestBody
 from runs.compare.annotations import (
-    LONGEST_TEXT,
+    LONGEST_ANNOTATION,
     add_annotation,
-    annotations_of,
     may_remove,
     remove_annotation,
+    trend_annotations,
 )
 from runs.models import Annotation
 from runs.results.lookup import find_run, find_suite
@@ -48,7 +48,7 @@ class AnnotationFilters(Cursor):
 class AnnotationIn(RequestBody):
     """A note at a run, or on a day for one suite or all."""
 
-    text: Annotated[Text, Field(min_length=1, max_length=LONGEST_TEXT)]
+    text: Annotated[Text, Field(min_length=1, max_length=LONGEST_ANNOTATION)]
     run: Key | None = None
     day: date | None = None
     suite: Text = ""
@@ -71,7 +71,7 @@ def _annotation_json(annotation: Annotation) -> dict[str, Any]:
 def list_annotations(request: ApiRequest, filters: Query[AnnotationFilters]) -> dict[str, Any]:
     """List the annotations of trends, newest first."""
     suite = find_suite(request, filters.suite) if filters.suite else None
-    rows = annotations_of(request.access.project, suite)
+    rows = trend_annotations(request.access.project, suite)
     return page_of(request, rows, filters, lambda found: [_annotation_json(each) for each in found])
 
 
@@ -96,7 +96,7 @@ def create_annotation(request: ApiRequest, given: AnnotationIn) -> Status[dict[s
 )
 def delete_annotation(request: ApiRequest, annotation_id: Path[Key]) -> Status[None]:
     """Remove an annotation of one's own; admins remove any."""
-    annotation = annotations_of(request.access.project).filter(pk=annotation_id).first()
+    annotation = trend_annotations(request.access.project).filter(pk=annotation_id).first()
     if annotation is None:
         raise not_found("annotation", annotation_id)
     if not may_remove(annotation, request.access):

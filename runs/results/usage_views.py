@@ -77,7 +77,7 @@ def tool_usage(request: ProjectRequest) -> HttpResponseBase:
     context = {
         "usage": found,
         "confusions": [(row, describe_confusion(row)) for row in found.confusions],
-        "rows": [_drawn(row, found) for row in found.by_failures],
+        "rows": [_draw_row(row, found) for row in found.by_failures],
         "comparisons": COMPARISONS,
         "filters": filters,
         "in_force": active_run_filters(filters, available),
@@ -97,7 +97,7 @@ class DrawnSubcommand(NamedTuple):
     """The most frequent confusions, and in how many calls each was made."""
 
 
-def _drawn(row: UsageRow, found: SubcommandUsage) -> DrawnSubcommand:
+def _draw_row(row: UsageRow, found: SubcommandUsage) -> DrawnSubcommand:
     confused = found.confused_at(row.name)[:CONFUSED_SHOWN]
     halves = [_half(row.counts)]
     words = _words(row.counts)

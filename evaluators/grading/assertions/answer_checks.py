@@ -51,16 +51,16 @@ class AnswerText(BaseEvaluator):
         return f"The answer {_VERBS[self.type.removesuffix('-any').removesuffix('-all')][bool(negation)]} '{text}'"
 
 
-def _trimmed(text: str) -> str:
+def _trim(text: str) -> str:
     return text.strip(WHITE_SPACE)
 
 
 _TESTS: dict[str, Callable[[str, str], bool]] = {
     "contains": lambda answer, text: text in answer,
     "icontains": lambda answer, text: text.lower() in answer.lower(),
-    "starts-with": lambda answer, text: _trimmed(answer).startswith(_trimmed(text)),
-    "ends-with": lambda answer, text: _trimmed(answer).endswith(_trimmed(text)),
-    "equals": lambda answer, text: _trimmed(answer) == _trimmed(text),
+    "starts-with": lambda answer, text: _trim(answer).startswith(_trim(text)),
+    "ends-with": lambda answer, text: _trim(answer).endswith(_trim(text)),
+    "equals": lambda answer, text: _trim(answer) == _trim(text),
 }
 _CONTAINS = ("contains", "does not contain")
 _VERBS: dict[str, tuple[str, str]] = {

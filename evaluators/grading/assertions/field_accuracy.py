@@ -50,7 +50,7 @@ class FieldAccuracy(BaseEvaluator):
 
     def find(self, case: Case, evidence: Evidence) -> EvaluatorResult:
         answer = _decode(judged_answer(evidence))
-        expected = _expected(case.expected_messages)
+        expected = _expected_value(case.expected_messages)
         if answer is None:
             return EvaluatorResult(0.0, misses=("The answer contains no JSON object",))
         if expected is None:
@@ -72,7 +72,7 @@ def _decode(text: str) -> Json:
         return first_object(text, repair=False)
 
 
-def _expected(messages: Sequence[Message]) -> Json:
+def _expected_value(messages: Sequence[Message]) -> Json:
     """Return the data of the last message of an assistant that has some."""
     for message in reversed(messages):
         content = message.content

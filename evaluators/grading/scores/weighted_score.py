@@ -24,11 +24,11 @@ def scores(
         return ()
     found = [evaluator.evaluate(case, evidence) for evaluator in evaluators]
     own = [scores[0] for scores in found]
-    whole = aggregate(own, threshold, failed_required(evaluators, own, threshold))
+    whole = aggregate(own, threshold, find_failed_required(evaluators, own, threshold))
     return (whole, *(score for scores in found for score in scores))
 
 
-def failed_required(
+def find_failed_required(
     evaluators: Sequence[Evaluator], found: Sequence[Score], threshold: float
 ) -> tuple[str, ...]:
     """Return a sentence for each required evaluator below its lowest score, by default the threshold."""

@@ -119,7 +119,7 @@ def _call_events(call: Object, began: str | None) -> Iterator[Event]:
     status = call.get("status")
     if status not in ("success", "error", "cancelled"):
         return
-    told, error = _told(call)
+    told, error = _output_and_error(call)
     not_run = _not_run(str(status), error, told)
     code = stated_code(told, call.get("resultDisplay")) if name == SHELL and not not_run else None
     unknown = bool(not_run) or status == "cancelled" or (name == SHELL and status == "success")
@@ -135,8 +135,8 @@ def _call_events(call: Object, began: str | None) -> Iterator[Event]:
     )
 
 
-def _told(call: Object) -> tuple[str, str]:
-    """Return what the model was told of a call: its output and its error."""
+def _output_and_error(call: Object) -> tuple[str, str]:
+    """Return the output and the error of a call that the model saw."""
     parts = call.get("result")
     for part in map(mapping_or_empty, parts if isinstance(parts, list) else ()):
         response = mapping_or_empty(mapping_or_empty(part.get("functionResponse")).get("response"))

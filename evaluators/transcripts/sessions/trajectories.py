@@ -31,9 +31,9 @@ def matches_mini(head: bytes) -> bool:
 def parse_mini(file: IO[bytes], problems: Problems) -> Iterator[Session]:
     """Yield the session of a trajectory of mini-swe-agent."""
     value = mapping_or_empty(whole_json(file))
-    if not mini_swe_agent.is_trajectory(value):
+    if not mini_swe_agent.is_mini_trajectory(value):
         raise UnreadableSession("No `messages` of a trajectory of mini-swe-agent found.")
-    read = mini_swe_agent.read_trajectory(value)
+    read = mini_swe_agent.read_mini_trajectory(value)
     times = span_of(event.timestamp for event in read.events)
     return only_session(Session("", read, mini_swe_agent.model_of(value), *times), "mini-swe-agent")
 
@@ -46,9 +46,9 @@ def matches_atif(head: bytes) -> bool:
 def parse_atif(file: IO[bytes], problems: Problems) -> Iterator[Session]:
     """Yield the session of a trajectory in ATIF."""
     value = mapping_or_empty(whole_json(file))
-    if not atif.is_trajectory(value):
+    if not atif.is_atif(value):
         raise UnreadableSession("No `steps` of a trajectory in ATIF found.")
-    read = atif.read_trajectory(value)
+    read = atif.read_atif(value)
     id, times = text_or_none(value.get("session_id")) or "", span_of(event.timestamp for event in read.events)
     return only_session(Session(id, read, atif.model_of(value), *times), "ATIF")
 

@@ -51,7 +51,7 @@ class ChannelForm(forms.Form):
 
         `filled` has what was filled in before a secret was made, with the secret: the only time that one is shown.
         """
-        super().__init__(data, initial=_initial(channel) if filled is None else _as_filled(filled))
+        super().__init__(data, initial=_initial(channel) if filled is None else _initial_of(filled))
         for name in _left_out(kind):
             del self.fields[name]
         for name in ("address", "secret"):
@@ -100,7 +100,7 @@ def _initial(channel: Channel | None) -> dict[str, Any]:
     }
 
 
-def _as_filled(filled: QueryDict) -> dict[str, Any]:
+def _initial_of(filled: QueryDict) -> dict[str, Any]:
     texts = {name: filled.get(name, "") for name in ("name", "recipients", "address", "secret")}
     return {**texts, "events": filled.getlist("events")}
 

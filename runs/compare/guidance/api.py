@@ -48,7 +48,7 @@ class LiftStatementOut(Schema):
 
 
 class DearerCaseOut(Schema):
-    """A case of which the skill raised a measure, and by which share."""
+    """A case in which the skill raised a measure, and by what share."""
 
     scenario: str
     measure: str

@@ -113,7 +113,7 @@ def improved_guidance(project: Project, *, since: datetime, most: int) -> list[I
 
 
 def _pass_changes(runs: Sequence[int]) -> Mapping[int, MeasureChange]:
-    """Return the pass rate's change of those runs of which it improved. One query."""
+    """Return the pass rate's change of the runs in which it improved. One query."""
     layer, _, name = PASS.partition("/")
     rows = Change.objects.filter(
         run__in=runs,

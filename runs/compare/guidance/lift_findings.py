@@ -90,7 +90,7 @@ class StatementLift:
 
 @dataclass(frozen=True)
 class DearerCase:
-    """A case of which the skill raised the cost, the tokens or the time."""
+    """A case that costs more, needs more tokens or takes longer with the skill."""
 
     scenario: str
     change: MeasureChange
@@ -171,7 +171,7 @@ def lift_sentence(chosen: RunsBySide, compared: RunComparison) -> str:
     if change is None:
         return f"On {where}, no case has results with and without the skill."
     named = {each.rule.name: each for each in (*compared.headline, *compared.others)}
-    others = [_added(named[name]) for name in ADDS if name in named and named[name].effect is not None]
+    others = [_change_words(named[name]) for name in ADDS if name in named and named[name].effect is not None]
     helped, hurt = (
         [key for key, each in compared.scenarios.items() if each.verdict is verdict]
         for verdict in (ChangeVerdict.IMPROVED, ChangeVerdict.REGRESSED)
@@ -198,7 +198,7 @@ def _percent(share: float | None) -> str:
     return f"{(share or 0.0) * 100:.0f} %"
 
 
-def _added(change: MeasureChange) -> str:
+def _change_words(change: MeasureChange) -> str:
     name = change.rule.name
     label = "share of statements" if name == SHARE else label_named(*name.split("/", 1)).lower()
     ends = f" ({interval(change)})" if interval(change) else ""

@@ -50,7 +50,7 @@ class ShownVersion:
 
 
 @dataclass(frozen=True)
-class MeasureRow:
+class StripRow:
     """A measure over the versions."""
 
     label: str
@@ -101,7 +101,7 @@ def shown_versions(strip: GuidanceStrip) -> list[ShownVersion]:
     ]
 
 
-def measure_rows(strip: GuidanceStrip, matrix: GuidanceMatrix) -> list[MeasureRow]:
+def strip_rows(strip: GuidanceStrip, matrix: GuidanceMatrix) -> list[StripRow]:
     """Return pass rate, first-try success and cost over the versions, rates on one axis."""
     cells = [matrix.cell(each.tool_version, each.guidance) or MatrixCell() for each in strip.versions]
     passed = [_point(each, PASS, *_pass_rate(cell)) for each, cell in _pairs(strip, cells)]
@@ -174,15 +174,15 @@ def _row(
     points: Sequence[VersionPoint | None],
     axis: Ends,
     show: Show,
-) -> MeasureRow:
+) -> StripRow:
     if not any(points):
-        return MeasureRow(label, SafeString(""))
+        return StripRow(label, SafeString(""))
     described = (
         _describe(version, measure, point, show)
         for version, point in zip(strip.versions, points, strict=True)
     )
     start, end = axis
-    return MeasureRow(
+    return StripRow(
         label, draw_versions(points, start=start, end=end, label=f"{label}: {'; '.join(described)}")
     )
 

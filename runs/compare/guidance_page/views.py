@@ -19,7 +19,7 @@ from runs.compare.guidance.guidance_matrix import guidance_matrix
 from runs.compare.guidance.guidance_strip import guidance_strip
 from runs.compare.guidance_page.against import guidance_against
 from runs.compare.guidance_page.answer import answer_of_strip
-from runs.compare.guidance_page.strip_rows import heat_rows, measure_rows, shown_versions
+from runs.compare.guidance_page.strip_rows import heat_rows, shown_versions, strip_rows
 from runs.compare.guidance_page.tables import (
     guidance_matrix_table,
     guidance_measure_table,
@@ -33,7 +33,7 @@ from scenarios.naming import NameRefused, rename_guidance
 
 @require_safe
 @project_page()
-def guidance_matrix_moved(request: ProjectRequest) -> HttpResponseBase:
+def lead_to_guidance(request: ProjectRequest) -> HttpResponseBase:
     """Lead to the page that the matrix became a part of."""
     query = f"?{request.GET.urlencode()}" if request.GET else ""
     return redirect(reverse("guidance-list", args=[request.access.project.slug]) + query)
@@ -59,7 +59,7 @@ def guidance_list(request: ProjectRequest) -> HttpResponseBase:
         "strip": strip,
         "answer": answer_of_strip(strip),
         "versions": shown_versions(strip),
-        "measures": measure_rows(strip, matrix),
+        "measures": strip_rows(strip, matrix),
         "matrix": matrix,
         "heat": heat_rows(matrix),
         "may_run": request.access.may("run"),

@@ -43,7 +43,7 @@ def draw_strip(
         ("flag", [_Sign(mark.at - 0.5, mark.flags, mark_words(mark, runs)) for mark in marks]),
         ("note", _notes(annotations, runs)),
     ]
-    drawn = [(look, _merged(signs, plot)) for look, signs in rows if signs]
+    drawn = [(look, _merge(signs, plot)) for look, signs in rows if signs]
     if not drawn:
         return SafeString("")
     names = len(drawn) * LANE
@@ -77,7 +77,7 @@ def _note_words(annotation: Annotation) -> str:
     return f"{show_text(annotation.text)} ({run}{short_day(annotation.day)}, {by})"
 
 
-def _merged(signs: Sequence[_Sign], plot: Plot) -> Iterator[_Sign]:
+def _merge(signs: Sequence[_Sign], plot: Plot) -> Iterator[_Sign]:
     """Yield signs, those that would overlap as one at the place of the first."""
     group: list[_Sign] = []
     for sign in signs:

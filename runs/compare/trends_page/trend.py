@@ -68,7 +68,7 @@ def large_plot(series: TrendSeries, runs: int) -> Plot:
     return Plot(LEFT, RIGHT, TOP, BOTTOM, axis_end(series), runs)
 
 
-def draw_large(
+def draw_trend(
     series: TrendSeries, runs: Sequence[TrendRun], words: Sequence[RunWords], marks: Sequence[Mark]
 ) -> SafeString:
     """Return a measure over runs, oldest first, the axis at the right beside the newest.
@@ -88,7 +88,7 @@ def draw_large(
     return mark_safe("".join([*parts, *_days(runs, plot), "</svg>"]))  # noqa: S308
 
 
-def draw_small(series: TrendSeries, runs: Sequence[TrendRun]) -> SafeString:
+def draw_small_trend(series: TrendSeries, runs: Sequence[TrendRun]) -> SafeString:
     """Return a measure over runs without words: its band, line and steps, the newest value and regressed runs.
 
     All have the same x axis, and begin at zero; shares end at 100 %.

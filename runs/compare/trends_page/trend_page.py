@@ -12,7 +12,7 @@ from django.utils.safestring import SafeString
 
 from evalhub.web.csv_export import Cell, Table
 from evaluators.statistics.change_points import FEWEST_RUNS
-from runs.compare.annotations import annotations_of
+from runs.compare.annotations import trend_annotations
 from runs.compare.trend_runs import (
     TrendChoices,
     TrendFilters,
@@ -36,7 +36,7 @@ from runs.compare.trend_series import (
 from runs.compare.trends_page.interactive_trend import Figure, interactive_figure
 from runs.compare.trends_page.last_change import LastChange, last_change
 from runs.compare.trends_page.strip import draw_strip
-from runs.compare.trends_page.trend import draw_large, draw_small, large_plot
+from runs.compare.trends_page.trend import draw_small_trend, draw_trend, large_plot
 from runs.compare.trends_page.words import (
     change_look,
     change_sentence,
@@ -154,13 +154,13 @@ def trend_page(suite: Suite, query: QueryDict) -> TrendPage:
     measures = measures_of(runs) if runs else []
     name = query.get("measure", "")
     name = name if name in {str(each) for each in measures} else ""
-    picked = _picked(measures, name)
+    picked = _pick(measures, name)
     line = [run for run in runs if is_of_line(run, filters)]
     baseline = line[-1].baseline if line else None
     by_events = counted_by_events({run.pk: run.configuration.counting for run in runs})
     series = series_of(picked, runs, filters, baseline, by_events) if picked else []
     series = [each for each in series if each.values]
-    notes = list(annotations_of(suite.project, suite)[:MOST_ANNOTATIONS]) if series else []
+    notes = list(trend_annotations(suite.project, suite)[:MOST_ANNOTATIONS]) if series else []
     changed = series[:1] if name else series
     return TrendPage(
         filters,
@@ -182,7 +182,7 @@ def trend_page(suite: Suite, query: QueryDict) -> TrendPage:
     )
 
 
-def _picked(measures: Sequence[Measure], name: str) -> list[Measure]:
+def _pick(measures: Sequence[Measure], name: str) -> list[Measure]:
     """Return the chosen measure, which is drawn large, then those of the overview."""
     overview = choose_series(measures, "")
     chosen = choose_series(measures, name) if name else []
@@ -198,7 +198,7 @@ def _large(series: TrendSeries, runs: list[TrendRun], notes: Sequence[Annotation
     words, flags = [run_words(run) for run in runs], marks(runs)
     plot = large_plot(series, len(runs))
     return LargeChart(
-        _chart(series, runs, draw_large(series, runs, words, flags)),
+        _chart(series, runs, draw_trend(series, runs, words, flags)),
         draw_strip(flags, notes, runs, plot),
         summary(series),
         point_texts(series, words),
@@ -207,7 +207,7 @@ def _large(series: TrendSeries, runs: list[TrendRun], notes: Sequence[Annotation
 
 
 def _small(series: TrendSeries, runs: list[TrendRun]) -> Chart:
-    return _chart(series, runs, draw_small(series, runs))
+    return _chart(series, runs, draw_small_trend(series, runs))
 
 
 def _chart(series: TrendSeries, runs: list[TrendRun], drawing: SafeString) -> Chart:

@@ -19,11 +19,11 @@ from evalhub.web.fragments import page_or_fragment
 from evalhub.web.paging import key_of
 from evalhub.web.posted_query import posted_query
 from runs.compare.annotations import (
-    LONGEST_TEXT,
+    LONGEST_ANNOTATION,
     add_annotation,
-    annotations_of,
     may_remove,
     remove_annotation,
+    trend_annotations,
 )
 from runs.compare.default_suite import newest_suite
 from runs.compare.trends_page.trend_page import trend_page, trend_table
@@ -61,7 +61,7 @@ def trends(request: ProjectRequest) -> HttpResponseBase:
         "annotations": [(each, may_remove(each, request.access)) for each in page.annotations]
         if page
         else [],
-        "longest_text": LONGEST_TEXT,
+        "longest_text": LONGEST_ANNOTATION,
     }
     return page_or_fragment(request, "compare/trends/trends.html", "compare/trends/_trend.html", context)
 
@@ -91,7 +91,7 @@ def annotation_add(request: ProjectRequest) -> HttpResponse:
 @project_page("annotate")
 def annotation_remove(request: ProjectRequest, pk: int) -> HttpResponse:
     """Remove an annotation of one's own; admins remove any."""
-    annotation = annotations_of(request.access.project).filter(pk=pk).first()
+    annotation = trend_annotations(request.access.project).filter(pk=pk).first()
     if annotation is None:
         raise Http404
     if not may_remove(annotation, request.access):

@@ -68,7 +68,7 @@ def _of_file(given: ResultsFile) -> Iterator[_Benchmark]:
     if _is_benchmark(value):
         yield _benchmark("", value)
     elif _is_grading(value):
-        yield _Benchmark("", {}, [_Graded(_graded(value, {}, "with_skill"), {})])
+        yield _Benchmark("", {}, [_Graded(_read_grading(value, {}, "with_skill"), {})])
 
 
 def _of_folder(given: ResultsFile) -> Iterator[_Benchmark]:
@@ -103,7 +103,7 @@ def _grading_in_folder(
     arm = run.parent if re.fullmatch(r"run-\d+", run.name) else run
     case = arm.parent
     metadata = object_of(files.get(case / CASE)) or object_of(files.get(run / CASE))
-    values = _graded(value, object_of(files.get(run / TIMING)), arm.name)
+    values = _read_grading(value, object_of(files.get(run / TIMING)), arm.name)
     number = re.match(r"eval-(\d+)(?:-|$)", case.name)
     own = int(number[1]) if number else case.name
     values["eval_id"] = metadata.get("eval_id", own)
@@ -111,7 +111,7 @@ def _grading_in_folder(
     return case, _Graded(values, metadata)
 
 
-def _graded(value: dict[str, Any], timing: dict[str, Any], configuration: str) -> dict[str, Any]:
+def _read_grading(value: dict[str, Any], timing: dict[str, Any], configuration: str) -> dict[str, Any]:
     """Return a grading with its times as an entry of benchmark.json; None for what wasn't measured."""
     summary, inside = object_of(value.get("summary")), object_of(value.get("timing"))
     seconds = inside.get("total_duration_seconds") or timing.get("total_duration_seconds")
@@ -156,12 +156,12 @@ def _runs(benchmark: _Benchmark, file: str) -> Iterator[ExternalRun]:
     for each in benchmark.trials:
         by_arm.setdefault(str(each.values.get("configuration") or "with_skill"), []).append(each)
     metadata = benchmark.metadata
-    suite = _told(metadata.get("skill_name")) or _skill_of(PurePosixPath(file)) or "skill"
+    suite = _text_of(metadata.get("skill_name")) or _skill_of(PurePosixPath(file)) or "skill"
     ids = {arm: _external_id(suite, benchmark.name, arm, own) for arm, own in by_arm.items()}
     base = next((arm for arm in _WITHOUT if arm in by_arm), "")
     for arm in sorted(by_arm, key=lambda arm: (arm != base, arm)):
         own = by_arm[arm]
-        model = _told(metadata.get("executor_model"))
+        model = _text_of(metadata.get("executor_model"))
         trials = tuple(_trial(each) for each in own)
         yield ExternalRun(
             suite=suite[:200],
@@ -177,7 +177,7 @@ def _runs(benchmark: _Benchmark, file: str) -> Iterator[ExternalRun]:
         )
 
 
-def _told(value: Any) -> str:
+def _text_of(value: Any) -> str:
     """Return a text of the metadata, empty if it is the placeholder of a template."""
     text = str(value or "").strip()
     return "" if re.fullmatch(r"<.*>", text) else text
@@ -208,13 +208,13 @@ def _trial(graded: _Graded) -> ExternalTrial:
         description=str(values.get("eval_name") or ""),
         prompt=str(graded.case.get("prompt") or ""),
         seconds=number_of(result.get("time_seconds"), 1),
-        scores=(*_judged(share, holds=holds), *_statements(statements)) if is_graded else (),
+        scores=(*_judge_scores(share, holds=holds), *_statements(statements)) if is_graded else (),
         error="" if is_graded else UNGRADED,
         usage=Usage(input=tokens) if tokens else None,
     )
 
 
-def _judged(share: float | None, *, holds: bool) -> Iterator[dict[str, Any]]:
+def _judge_scores(share: float | None, *, holds: bool) -> Iterator[dict[str, Any]]:
     if share is not None:
         yield {"layer": "judge", "name": "judge", "value": share, "passed": holds}
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import posixpath
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from django import forms
@@ -13,115 +12,30 @@ from django.core.files.uploadedfile import UploadedFile
 from django.http import QueryDict
 from django.utils.datastructures import MultiValueDict
 from pydantic import ValidationError
-from pydantic_core import PydanticCustomError
 
 from evalhub.teams import audit
 from evalhub.teams.access import Access
 from evalhub.teams.models import RAISED_BY_OTHERS, Priority
-from evalhub.web.rest.request_body import validate_json
-from evaluators.model import Json
 from runs.compare.baselines import LAST_PASS, check_choice
 from runs.errors import RequestError
 from runs.launch.given_guidance import GivenDocument, keep_document, place_document
+from runs.launch.new_run_page.form_fields import DescriptionsField, JsonField, NamesField, form_field
 from runs.launch.new_run_page.named_choices import NamedChoice
 from runs.launch.new_run_page.run_choices import RunChoices
 from runs.launch.request import Request
-from runs.launch.run_request import AskedField, LimitedRequest, RunRequest, asked_fields
+from runs.launch.run_request import LimitedRequest, RunRequest, asked_fields
 from runs.launch.source_files import registry_from
 from scenarios.bundle_limits import MAX_FILE_BYTES, MAX_PATH
-from scenarios.formats.problems import ScenarioFileError
 from scenarios.guidance import Unplaced
 from scenarios.models import Guidance, SuiteVersion
 from scenarios.naming import LONGEST_NAME
 from scenarios.storing import plan_guidance
-from scenarios.tool_descriptions import ToolDescriptions, read_descriptions
-
-NUMBER = {
-    "invalid": "Enter a whole number, such as 3.",
-    "min_value": "Enter %(limit_value)s or more.",
-    "max_value": "Enter %(limit_value)s or less.",
-}
-
-
-def unique_names(values: Iterable[str], known: Collection[str]) -> list[str]:
-    """Return the unique names of a field: known ones as they are, typed ones split at commas."""
-    names = (
-        name
-        for value in values
-        for name in ([value] if value in known else map(str.strip, value.split(",")))
-        if name
-    )
-    return list(dict.fromkeys(names))
-
-
-class NamesInput(forms.Widget):
-    """Every value of a name: of its checkboxes, and of a field for names that the list lacks."""
-
-    def value_from_datadict(self, data: Any, files: Any, name: str) -> list[str]:
-        return list(data.getlist(name))
-
-
-class NamesField(forms.Field):
-    """Names that are chosen from a list, or typed."""
-
-    def __init__(self, **more: Any) -> None:
-        super().__init__(required=False, widget=NamesInput, **more)
-        self.known: list[NamedChoice] = []
-
-    def names(self, values: Iterable[str]) -> list[str]:
-        """Return the chosen names."""
-        return unique_names(values, {each.name for each in self.known})
-
-    def clean(self, value: list[str]) -> list[str]:
-        return self.names(value)
-
-    def offered(self, values: Iterable[str]) -> list[NamedChoice]:
-        """Return the list's choices, with names that were typed at its end."""
-        known = {each.name for each in self.known}
-        return [*self.known, *(NamedChoice(name) for name in self.names(values) if name not in known)]
 
 
 def edited_guidance(offer: RunChoices, suite: int, edit: str) -> Guidance | None:
     """Return the version of the suite whose text is edited, with its documents. One query, none without one."""
     chosen = next((each for each in offer.guidance if str(each.pk) == edit and each.suite_id == suite), None)
     return Guidance.objects.select_related("suite").get(pk=chosen.pk) if chosen else None
-
-
-class JsonField(forms.CharField):
-    """JSON that is typed in; None if it is empty."""
-
-    def __init__(self, **more: Any) -> None:
-        widget = forms.Textarea(attrs={"rows": 3, "spellcheck": "false"})
-        super().__init__(required=False, max_length=MAX_FILE_BYTES, widget=widget, **more)
-
-    def clean(self, value: Any) -> Json:
-        text = super().clean(value)
-        if not text:
-            return None
-        try:
-            return validate_json(json.loads(text))
-        except PydanticCustomError as error:
-            raise forms.ValidationError(error.message()) from error
-        except (ValueError, RecursionError) as error:
-            place = f" at line {error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
-            raise forms.ValidationError(f"This is not JSON{place}. Correct it or leave it empty.") from error
-
-
-class DescriptionsField(forms.CharField):
-    """Descriptions for an MCP server's tools, as a file has them; None if it is empty."""
-
-    def __init__(self, **more: Any) -> None:
-        widget = forms.Textarea(attrs={"rows": 3, "spellcheck": "false"})
-        super().__init__(required=False, strip=False, max_length=MAX_FILE_BYTES, widget=widget, **more)
-
-    def clean(self, value: Any) -> ToolDescriptions | None:
-        text = super().clean(value)
-        try:
-            return read_descriptions(text.encode(), "") if text.strip() else None
-        except ScenarioFileError as error:
-            raise forms.ValidationError(
-                [f"Line {each.line}: {each.what} {each.fix}" for each in error.problems]
-            ) from error
 
 
 ASKED = {each.name: each for each in asked_fields() if each.asked.in_form}
@@ -133,29 +47,6 @@ MORE = (
     *(name for name, each in ASKED.items() if name not in STEPS and each.kind not in (bool, list)),
     *("priority", *SOURCES),
 )
-LEAST = 0.0001
-"""The least of a number that must be more than 0."""
-
-
-def form_field(each: AskedField) -> forms.Field:
-    """Return the form's field for one of `RunRequest`."""
-    asked = each.asked
-    shared: dict[str, Any] = {"label": asked.label or None, "help_text": asked.hint}
-    if each.kind is bool:
-        return forms.BooleanField(required=False, initial=each.default, **shared)
-    if each.kind is list:
-        return NamesField(**shared)
-    if each.kind is str:
-        return forms.CharField(required=False, max_length=each.longest, **shared)
-    shared |= {
-        "min_value": LEAST if each.above == 0 else each.least,
-        "max_value": each.most,
-        "required": each.default is not None,
-        "initial": each.default,
-    }
-    if each.kind is int:
-        return forms.IntegerField(error_messages=NUMBER, **shared)
-    return forms.FloatField(error_messages={**NUMBER, "invalid": f"Enter {asked.example}."}, **shared)
 
 
 class RunForm(forms.Form):

@@ -43,7 +43,7 @@ class GuidanceCard:
 
 
 @dataclass(frozen=True)
-class RecentRuns:
+class RecentlyUsed:
     """What the newest runs of a project used."""
 
     models: Sequence[str] = ()
@@ -52,12 +52,12 @@ class RecentRuns:
     """The newest finished run of each version of guidance."""
 
 
-def recent_runs(project: int) -> RecentRuns:
+def read_recently_used(project: int) -> RecentlyUsed:
     """Return what a project's newest runs used. One query."""
     runs = list(_newest(project))
     tags = Counter(tag for run in runs for tag in run.tags)
     done = [run for run in runs if run.state == RunState.FINISHED and run.passed + run.failed]
-    return RecentRuns(
+    return RecentlyUsed(
         sorted({run.model for run in runs if run.model}),
         [tag for tag, _ in tags.most_common()],
         {run.guidance_id: run for run in reversed(done) if run.guidance_id},
@@ -99,7 +99,7 @@ def tier_choices(scenarios: Iterable[ChosenScenario], chosen: str) -> list[tuple
     return [("", "all"), *offered] if offered else []
 
 
-def guidance_cards(offer: RunChoices, suite: Suite, recent: RecentRuns) -> list[GuidanceCard]:
+def guidance_cards(offer: RunChoices, suite: Suite, recent: RecentlyUsed) -> list[GuidanceCard]:
     """Return the latest upload's guidance and the suite's other versions, newest first; none without a version."""
     versions = offer.guidance_of(suite)
     if not versions:

@@ -32,9 +32,9 @@ from runs.launch.new_run_page.forms import RunForm, edited_guidance
 from runs.launch.new_run_page.named_choices import (
     SHOWN_CARDS,
     NamedChoice,
-    RecentRuns,
+    RecentlyUsed,
     guidance_cards,
-    recent_runs,
+    read_recently_used,
     scenario_choices,
     tag_choices,
     tier_choices,
@@ -122,7 +122,7 @@ class NewRunPage:
     past: RunHistory
     form: RunForm
     given: QueryDict
-    recent: RecentRuns
+    recent: RecentlyUsed
 
     def plan(self) -> Plan:
         """Return the form's plan, with the error of an invalid request."""
@@ -174,11 +174,11 @@ def _new_run_page(
     )
     if PICK in given:
         failed = [each.key for each in scenarios if each.scenario_id in past.failed]
-        given = _narrowed(given, failed if given[PICK] == FAILED_LAST else [])
+        given = _narrow(given, failed if given[PICK] == FAILED_LAST else [])
     baselines = baselines_of(past, offer)
     if replans and version:
         given = _of_suite(given, offer, version, scenarios, baselines)
-    recent = recent_runs(project.pk)
+    recent = read_recently_used(project.pk)
     offered = {
         "only": scenario_choices(scenarios, past.failed),
         "tags": tag_choices(scenarios),
@@ -189,7 +189,7 @@ def _new_run_page(
     return NewRunPage(project, offer, reader, scenarios, past, form, given, recent)
 
 
-def _narrowed(asked: QueryDict, keys: Sequence[str]) -> QueryDict:
+def _narrow(asked: QueryDict, keys: Sequence[str]) -> QueryDict:
     """Return the values with these scenarios chosen and no other condition on them."""
     given = asked.copy()
     given.setlist("only", list(keys))
@@ -260,7 +260,7 @@ def run_new(request: ProjectRequest) -> HttpResponse:
         )
     asked = request.GET if is_new else request.POST
     starts = not is_new and "start" in request.POST
-    replans = not starts and "planned_suite" in request.POST and _suite_changed(request)
+    replans = not starts and "planned_suite" in request.POST and _has_other_suite(request)
     page = _new_run_page(request.access, asked, request.FILES, is_new=is_new, replans=replans)
     planned = page.plan()
     if not starts:
@@ -274,7 +274,7 @@ def run_new(request: ProjectRequest) -> HttpResponse:
     return _start(request, page)
 
 
-def _suite_changed(request: ProjectRequest) -> bool:
+def _has_other_suite(request: ProjectRequest) -> bool:
     """Return whether the form names another suite than the plan beside it."""
     return request.POST.get("planned_suite", "") != request.POST.get("suite", "")
 
@@ -284,7 +284,7 @@ def _show(request: ProjectRequest, page: NewRunPage, planned: Plan, *, status: i
     cards = guidance_cards(page.offer, version.suite, page.recent) if version else []
     latest = page.offer.defaults.get(version.suite_id) if version else None
     guidance = page.given.getlist("guidance") or [""]
-    suite_changed = _suite_changed(request)
+    suite_changed = _has_other_suite(request)
     context = {
         "form": page.form,
         "plan": planned,

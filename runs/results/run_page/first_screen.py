@@ -144,9 +144,9 @@ def _change_words(shown: ShownChange) -> str:
 
 def _picture(run: Run, answer: RunAnswer, stored: ShownOldSide | None) -> tuple[SafeString, str]:
     """Return the picture of the line and what it shows, in a sentence; empty where no trial passed or failed."""
-    members = [_drawn(each.run) for each in reversed(stored.runs)] if stored else []
+    members = [_drawn_run(each.run) for each in reversed(stored.runs)] if stored else []
     earlier = members or _earlier(run)
-    line = line_of_runs([*earlier, _drawn(run)], answer)
+    line = line_of_runs([*earlier, _drawn_run(run)], answer)
     if line is None:
         return SafeString(""), ""
     before = len(line.rates) - 1
@@ -167,7 +167,7 @@ def _picture(run: Run, answer: RunAnswer, stored: ShownOldSide | None) -> tuple[
     )
 
 
-def _drawn(run: Run) -> DrawnRun:
+def _drawn_run(run: Run) -> DrawnRun:
     return DrawnRun(run.passed, run.failed, run.errors, run.verdict, run.tool_version)
 
 

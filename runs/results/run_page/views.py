@@ -1,4 +1,4 @@
-"""Views of one run: its page, progress, MCP servers, cancel, retry and baselines."""
+"""Views of one run: its page, its progress and its MCP servers."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
-from django.contrib import messages
-from django.db import transaction
 from django.http import (
     Http404,
     HttpRequest,
@@ -15,33 +13,27 @@ from django.http import (
     HttpResponseBase,
     QueryDict,
 )
-from django.shortcuts import get_object_or_404, redirect, render
-from django.views.decorators.http import require_POST, require_safe
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_safe
 
-from evalhub.lib.limits import LONGEST_NAME
-from evalhub.lib.numbers import counted
-from evalhub.teams import audit
 from evalhub.teams.pages import ProjectRequest, project_page
 from evalhub.web.fragments import STOP_POLLING, page_or_fragment
 from evalhub.web.paging import key_of
 from evaluators.statistics.comparability import Reasons
 from evaluators.statistics.measure_change import ChangeVerdict
 from runs.compare.aa_pairs import aa_rates
-from runs.compare.baselines import set_baseline, unset_baseline
-from runs.compare.comparison import compare_with_baseline, incomparable
+from runs.compare.comparison import incomparable
 from runs.compare.differences import fingerprint_parts
 from runs.compare.intended_changes import worse_after
 from runs.compare.old_side import shown_old_side
 from runs.compare.shown_changes import ShownVerdict, shown_verdict
 from runs.compare.stored_changes import stored_changes
-from runs.engine.recording import cancel_run
-from runs.engine.retrying import RetryKind, retry_trials, retryable_counts
-from runs.errors import RequestError
+from runs.engine.retrying import retryable_counts
 from runs.exchange.imports.removing_sessions import sessions_without_tool
 from runs.labels import waiting_message
-from runs.models import Alert, Baseline, Run, Trial
+from runs.models import Alert, Run, Trial
 from runs.models.comparison import AlertKind
-from runs.models.run import RunState, Trigger
+from runs.models.run import Trigger
 from runs.results.digests import Digest, DigestedTrial
 from runs.results.find_run import find_shown_run
 from runs.results.outcome_history import recent_runs
@@ -225,21 +217,6 @@ def _page_of_scenarios(request: HttpRequest, rows: list[ScenarioRow]) -> dict[st
     return {**shown, "begin": begin, "show": show, "open": opened}
 
 
-@require_POST
-@project_page("triage")
-def compare_run_again(request: ProjectRequest, pk: int) -> HttpResponse:
-    """Compare a finished run again with what is its line, or its baseline, now."""
-    run = Run.objects.select_related("project").filter(project=request.access.project, pk=pk).first()
-    if run is None:
-        raise Http404
-    if run.state == RunState.FINISHED:
-        with transaction.atomic():
-            compare_with_baseline(run)
-            audit.append_event(run.project, request.user, "run.compare", run, verdict=run.verdict)
-        messages.success(request, f"Compared run {run.pk} again.")
-    return redirect(run.get_absolute_url())
-
-
 @require_safe
 @project_page()
 def run_progress(request: ProjectRequest, pk: int) -> HttpResponse:
@@ -310,19 +287,6 @@ def _progress(run: Run, read: RunTrials | None = None) -> dict[str, Any]:
     }
 
 
-@require_POST
-@project_page("run")
-def run_cancel(request: ProjectRequest, pk: int) -> HttpResponse:
-    """Cancel a run: queued trials at once, running ones within seconds."""
-    run = find_shown_run(request, pk)
-    if cancel_run(run.pk):
-        audit.append_event(request.access.project, request.user, "run.cancel", run)
-        messages.success(request, f"Cancelling run {run.pk}. Finished trials are kept.")
-    else:
-        messages.error(request, f"Run {run.pk} has already finished.")
-    return redirect(run)
-
-
 @require_safe
 def short_run(request: HttpRequest, pk: int) -> HttpResponse:
     """Redirect a short URL to the run, for its project's members only."""
@@ -346,50 +310,6 @@ def short_trial(request: HttpRequest, pk: int) -> HttpResponse:
     if trial is None:
         raise Http404
     return redirect("trial-detail", trial.run.project.slug, trial.pk)
-
-
-@require_POST
-@project_page("run")
-def run_retry(request: ProjectRequest, pk: int, again: str) -> HttpResponse:
-    """Run the trials with errors, or the cancelled ones, again in the same run."""
-    run = find_shown_run(request, pk)
-    try:
-        trials = retry_trials(run, RetryKind(again), by=request.user)
-        messages.success(request, f"{counted(trials, 'trial')} queued. Earlier attempts are kept.")
-    except RequestError as error:
-        messages.error(request, str(error))
-    return redirect(run)
-
-
-@require_POST
-@project_page("triage")
-def baseline_set(request: ProjectRequest, pk: int) -> HttpResponse:
-    """Make a run the baseline of its suite and target, or of a branch."""
-    run = find_shown_run(request, pk)
-    branch = request.POST.get("branch", "").strip()
-    try:
-        if len(branch) > LONGEST_NAME or "\x00" in branch:
-            raise RequestError(
-                f"Branch names have at most {LONGEST_NAME} characters and no NUL. Use another name."
-            )
-        set_baseline(run, by=request.user, branch=branch)
-    except RequestError as error:
-        messages.error(request, str(error))
-    else:
-        which = f"of branch {branch}" if branch else "of its suite on this target"
-        messages.success(request, f"Run {pk} is now the baseline {which}. New runs are compared with it.")
-    return redirect(run)
-
-
-@require_POST
-@project_page("triage")
-def baseline_unset(request: ProjectRequest, pk: int) -> HttpResponse:
-    """Remove a baseline; existing comparisons stay."""
-    rows = Baseline.objects.select_related("suite__project")
-    baseline = get_object_or_404(rows, suite__project=request.access.project, pk=pk)
-    unset_baseline(baseline, by=request.user)
-    messages.success(request, f"Removed run {baseline.run_id} as baseline.")
-    return redirect(baseline.suite)
 
 
 @require_safe

@@ -14,7 +14,6 @@ from evalhub.teams.models import Project
 from evalhub.web.paging import LARGEST_KEY
 from evaluators.model import Transcript
 from evaluators.transcripts.traces import trace_summary
-from runs.compare.recompute import can_change_outcome
 from runs.models import (
     Artifact,
     CommandRecord,
@@ -32,12 +31,13 @@ from runs.results.measures import CRITERION, INTERACTION, unit_of
 from runs.results.outcome_history import Sibling, Strip, strip_around
 from runs.results.rates import Rate
 from runs.results.trial_costs import token_parts, trial_warnings
+from runs.results.trial_page.overrulable import Overrulable, overrulable_scores
 from runs.results.trial_page.steps import TimelineStep
 from runs.results.trial_page.timeline import Timeline, timeline
 from runs.results.trial_page.typical_values import Median, TypicalValues, typical_values
 from runs.review.calibrations import JudgeVersion
 from runs.review.judging_facts import JudgingFacts, with_facts
-from runs.review.overruling import checklists, takes_number, takes_verdict
+from runs.review.overruling import checklists
 from runs.review.reviewing import reviews_of
 
 
@@ -68,22 +68,6 @@ class FailedGate(NamedTuple):
     number: int
     """Its place among the gates, from 1."""
     score: dict[str, Any]
-
-
-class Overrulable(NamedTuple):
-    """A score or a criterion that a person can overrule."""
-
-    address: str
-    label: str
-    takes: str
-    """What replaces it: `verdict`, `number` or `both`."""
-
-
-def _overrulable(position: int, row: dict[str, Any]) -> Overrulable:
-    takes = (
-        "both" if takes_verdict(row) and takes_number(row) else "verdict" if takes_verdict(row) else "number"
-    )
-    return Overrulable(str(position), _score_label(row), takes)
 
 
 @dataclass(frozen=True)
@@ -122,25 +106,7 @@ class TrialPage:
     @cached_property
     def overrulable(self) -> list[Overrulable]:
         """Return the scores and criteria that a person can overrule, the judge's first."""
-        if not can_change_outcome(self.trial):
-            return []
-        rows = [
-            (n, row)
-            for n, row in enumerate(self.trial.scores)
-            if (takes_verdict(row) or takes_number(row)) and not (row.get("detail") or {}).get("overruled")
-        ]
-        rows.sort(key=lambda item: item[1]["layer"] != "judge")
-        return [each for n, row in rows for each in (_overrulable(n, row), *self._checks(n, row))]
-
-    def _checks(self, position: int, row: dict[str, Any]) -> list[Overrulable]:
-        taken = {(each.name, each.criterion) for each in self.overrules if not each.undone}
-        return [
-            Overrulable(
-                f"{position}:{name}", f"{row['name']}: {name} ({'yes' if answer else 'no'})", "verdict"
-            )
-            for name, answer in sorted(self.checklists.get(row["name"], {}).items())
-            if row["layer"] == "evaluators" and (row["name"], name) not in taken
-        ]
+        return overrulable_scores(self.trial, self.overrules, self.checklists)
 
     def _layer(self, *names: str) -> list[dict[str, Any]]:
         return [score for score in self.trial.scores if score["layer"] in names]
@@ -333,14 +299,6 @@ class TrialPage:
     def following(self) -> Sibling | None:
         """Return the scenario's next trial in this run."""
         return next((each for each in self.siblings if each.index > self.trial.index), None)
-
-
-def _score_label(row: dict[str, Any]) -> str:
-    passed, value = row.get("passed"), row.get("value")
-    verdict = "error" if row.get("error") else "" if passed is None else "passed" if passed else "failed"
-    number = f"{value:.2f}" if takes_number(row) and value is not None else ""
-    name = "judge" if row["layer"] == row["name"] == "judge" else f"{row['layer']}: {row['name']}"
-    return f"{name} ({', '.join(filter(None, (verdict, number))) or 'no score'})"
 
 
 def _overrules(trial: Trial) -> list[Overrule]:

@@ -29,7 +29,7 @@ LEGEND = {
 """Kinds of spans in the order of the legend, with their words."""
 
 
-class Span(NamedTuple):
+class TimeSpan(NamedTuple):
     """A part of the axis."""
 
     kind: str
@@ -80,7 +80,7 @@ class _Axis(NamedTuple):
         named = [(self.place(at), _mark(at) if self.is_timed else f"{at:.0f}") for at in ticks]
         return draw_axis(named, self.grid)
 
-    def bar(self, span: Span, label: str) -> SafeString:
+    def bar(self, span: TimeSpan, label: str) -> SafeString:
         return draw_span(span.kind, self.place(span.start), self.place(span.end), label, self.grid)
 
 
@@ -108,15 +108,17 @@ def draw_waterfall(
     return Waterfall(is_timed, axis.draw(), _shares(_flat(pairs)) if is_timed else ()), drawn
 
 
-def _flat(pairs: Sequence[tuple[Span | None, Span | None]]) -> list[Span]:
+def _flat(pairs: Sequence[tuple[TimeSpan | None, TimeSpan | None]]) -> list[TimeSpan]:
     return [span for pair in pairs for span in pair if span is not None]
 
 
-def _places(steps: Sequence[TimelineStep]) -> Iterator[tuple[None, Span]]:
-    return ((None, Span(_kind(step), float(at), at + 1.0)) for at, step in enumerate(steps))
+def _places(steps: Sequence[TimelineStep]) -> Iterator[tuple[None, TimeSpan]]:
+    return ((None, TimeSpan(_kind(step), float(at), at + 1.0)) for at, step in enumerate(steps))
 
 
-def _timed_spans(steps: Sequence[TimelineStep], origin: float) -> Iterator[tuple[Span | None, Span | None]]:
+def _timed_spans(
+    steps: Sequence[TimelineStep], origin: float
+) -> Iterator[tuple[TimeSpan | None, TimeSpan | None]]:
     """Yield for each step the model's turn before it and its own span, in seconds from `origin`."""
     past = 0.0
     for step in steps:
@@ -126,12 +128,12 @@ def _timed_spans(steps: Sequence[TimelineStep], origin: float) -> Iterator[tuple
         began = max(0.0, step.began - origin)
         if step.number:
             ended = began if step.ended is None else max(began, step.ended - origin)
-            turn = Span(MODEL, past, began) if began - past >= SHORTEST_PAUSE else None
-            yield turn, Span(_kind(step), began, ended)
+            turn = TimeSpan(MODEL, past, began) if began - past >= SHORTEST_PAUSE else None
+            yield turn, TimeSpan(_kind(step), began, ended)
             past = max(past, ended)
         else:
             # A message's time is its end.
-            yield None, Span(_kind(step), min(past, began), began)
+            yield None, TimeSpan(_kind(step), min(past, began), began)
             past = max(past, began)
 
 
@@ -143,7 +145,7 @@ def _kind(step: TimelineStep) -> str:
     return HELP if step.help else PASSED if step.ours else OTHER
 
 
-def _picture(pause: Span | None, own: Span | None, axis: _Axis, steps: int) -> StepPicture:
+def _picture(pause: TimeSpan | None, own: TimeSpan | None, axis: _Axis, steps: int) -> StepPicture:
     if own is None:
         return StepPicture(None)
     label = _took(own) if axis.is_timed else f"step {own.start + 1:.0f} of {steps}"
@@ -152,7 +154,7 @@ def _picture(pause: Span | None, own: Span | None, axis: _Axis, steps: int) -> S
     return StepPicture(axis.bar(own, f"{label}, failed" if own.kind == FAILED else label), turn, awaited)
 
 
-def _took(span: Span) -> str:
+def _took(span: TimeSpan) -> str:
     """Return when a span began and how long it took, in words."""
     return f"from {_mark(span.start)}, {duration(span.end - span.start)}"
 
@@ -162,7 +164,7 @@ def _mark(seconds: float) -> str:
     return f"{seconds:.3g} s" if seconds < 120 else duration(seconds)
 
 
-def _shares(spans: Sequence[Span]) -> list[Share]:
+def _shares(spans: Sequence[TimeSpan]) -> list[Share]:
     seconds = dict.fromkeys(LEGEND, 0.0)
     for span in spans:
         seconds[MODEL if span.kind == MESSAGE else span.kind] += span.end - span.start

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
@@ -51,7 +52,7 @@ class CopilotCliOptions(AgentOptions):
     )
 
 
-class SessionAgent:
+class SessionAgent(ABC):
     """Runs each prompt in a session of an agent in the trial's workspace; each kind says what differs."""
 
     works_in_folder = True
@@ -101,13 +102,13 @@ class SessionAgent:
         """Return the content of the settings file."""
         return {}
 
+    @abstractmethod
     def arguments(self, model: str) -> list[str]:
         """Return the arguments beside the target's own and the prompt."""
-        raise NotImplementedError
 
+    @abstractmethod
     def env(self, model: str) -> Mapping[str, str]:
         """Return the variables beside the target's own."""
-        raise NotImplementedError
 
 
 class GeminiCli(SessionAgent):

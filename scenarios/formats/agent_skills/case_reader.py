@@ -34,7 +34,7 @@ SHOULD, SHOULD_NOT = "should-trigger", "should-not-trigger"
 
 
 @dataclass(frozen=True)
-class CaseContext:
+class SkillContext:
     """One eval file with what its cases share."""
 
     document: PositionedDocument
@@ -71,7 +71,7 @@ class _Statements:
     problems: list[Problem] = field(default_factory=list)
 
 
-def read_case(case: Json, context: CaseContext, at: Location, position: int) -> ReadCase:
+def read_skill_case(case: Json, context: SkillContext, at: Location, position: int) -> ReadCase:
     """Read one case; `position` counts from 0 and is its id if it has none."""
     read, document = ReadCase(), context.document
     if not isinstance(case, dict):
@@ -84,7 +84,7 @@ def read_case(case: Json, context: CaseContext, at: Location, position: int) -> 
     statements = _statements(case, context, at)
     read.problems += [*statements.problems, *_unknown_keys(case, context, at)]
     read.files = tuple(_files(case, context, at, read.problems))
-    loaded = _loaded(case, context, at, read.problems)
+    loaded = _loading_gates(case, context, at, read.problems)
     checks = context.gates.checks_of(read.names)
     expected = _text(case, "expected_output", context, at, read.problems)
     gates = (*loaded, *statements.gates, *checks.gates)
@@ -113,7 +113,7 @@ def read_case(case: Json, context: CaseContext, at: Location, position: int) -> 
 
 
 def _key(
-    case: dict[str, Json], context: CaseContext, at: Location, position: int, problems: list[Problem]
+    case: dict[str, Json], context: SkillContext, at: Location, position: int, problems: list[Problem]
 ) -> tuple[str, tuple[str, ...]]:
     """Return a case's key and what it may be called: a number n is `eval-n`, as in the folders of skill-creator."""
     given, name = case.get("id"), _first_text(case, _NAMES)
@@ -134,7 +134,7 @@ def _key(
 
 
 def _prompt(
-    case: dict[str, Json], context: CaseContext, at: Location, problems: list[Problem]
+    case: dict[str, Json], context: SkillContext, at: Location, problems: list[Problem]
 ) -> tuple[str, Location]:
     name = next((name for name in _PROMPTS if name in case), "")
     if not name:
@@ -151,7 +151,7 @@ def _prompt(
 
 
 def _text(
-    case: dict[str, Json], name: str, context: CaseContext, at: Location, problems: list[Problem]
+    case: dict[str, Json], name: str, context: SkillContext, at: Location, problems: list[Problem]
 ) -> str:
     value = case.get(name)
     if value is None or isinstance(value, str):
@@ -174,7 +174,7 @@ def _tags(case: dict[str, Json]) -> list[str]:
     return [each.strip() for each in given if isinstance(each, str)] if isinstance(given, list) else []
 
 
-def _unknown_keys(case: dict[str, Json], context: CaseContext, at: Location) -> Iterator[Problem]:
+def _unknown_keys(case: dict[str, Json], context: SkillContext, at: Location) -> Iterator[Problem]:
     for name, value in case.items():
         if name in _KNOWN:
             continue
@@ -191,7 +191,7 @@ def _is_statement(item: Json) -> bool:
     return isinstance(item, str) or (isinstance(item, dict) and isinstance(item.get("text"), str))
 
 
-def _statements(case: dict[str, Json], context: CaseContext, at: Location) -> _Statements:
+def _statements(case: dict[str, Json], context: SkillContext, at: Location) -> _Statements:
     found = _Statements()
     for name in LISTS:
         value = case.get(name)
@@ -209,7 +209,7 @@ def _statements(case: dict[str, Json], context: CaseContext, at: Location) -> _S
     return found
 
 
-def _read_statement(item: Json, found: _Statements, context: CaseContext, at: Location) -> None:
+def _read_statement(item: Json, found: _Statements, context: SkillContext, at: Location) -> None:
     if isinstance(item, dict) and item.get("type") == "regex" and isinstance(item.get("pattern"), str):
         _read_pattern(item, found, context, at)
         return
@@ -222,7 +222,7 @@ def _read_statement(item: Json, found: _Statements, context: CaseContext, at: Lo
     found.texts.append(text.strip())
 
 
-def _read_pattern(item: dict[str, Json], found: _Statements, context: CaseContext, at: Location) -> None:
+def _read_pattern(item: dict[str, Json], found: _Statements, context: SkillContext, at: Location) -> None:
     pattern = item["pattern"]
     try:
         compile_pattern(pattern)
@@ -255,8 +255,8 @@ def _nothing_to_judge(document: PositionedDocument, at: Location) -> Problem:
     return document.problem(at, what, fix=fix, id="format/nothing-to-judge", lint=True)
 
 
-def _loaded(
-    case: dict[str, Json], context: CaseContext, at: Location, problems: list[Problem]
+def _loading_gates(
+    case: dict[str, Json], context: SkillContext, at: Location, problems: list[Problem]
 ) -> tuple[SkillLoaded | SkillNotLoaded, ...]:
     """Return the gate on whether the skill is loaded, for a case that says so."""
     wanted = case.get("should_trigger")
@@ -279,7 +279,7 @@ def _trigger_tags(loaded: Sequence[SkillLoaded | SkillNotLoaded]) -> list[str]:
 
 
 def _files(
-    case: dict[str, Json], context: CaseContext, at: Location, problems: list[Problem]
+    case: dict[str, Json], context: SkillContext, at: Location, problems: list[Problem]
 ) -> Iterator[FixtureFile]:
     given = case.get("files")
     listed = [given] if isinstance(given, str) else given or []
@@ -302,7 +302,7 @@ def _files(
 
 
 def _named_files(
-    name: str, context: CaseContext, at: Location, problems: list[Problem]
+    name: str, context: SkillContext, at: Location, problems: list[Problem]
 ) -> Iterator[FixtureFile]:
     """Yield a named file, or the files of a named folder, under the path that the case writes."""
     candidates = [path for folder in context.places if (path := inside(folder, name)) is not None]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from evaluators.model import Json
 from scenarios.formats.agent_skills import NAME, TRIGGERS, cases_of
-from scenarios.formats.agent_skills.case_reader import CaseContext, ReadCase, read_case
+from scenarios.formats.agent_skills.case_reader import ReadCase, SkillContext, read_skill_case
 from scenarios.formats.agent_skills.gates_file import NAME as GATES
 from scenarios.formats.agent_skills.gates_file import GatesFile, read_gates_file
 from scenarios.formats.agent_skills.skill_folders import Skill, find_skills, installed_files, skills_of
@@ -83,8 +83,8 @@ def _read_file(
     if not cases:
         what, fix = "The file has no cases.", "Add a case to 'evals', or remove the file."
         read.problems.append(document.problem(at, what, fix=fix, id="format/no-cases", lint=True))
-    context = CaseContext(document, upload, read.skills, gates)
-    read.cases = [read_case(case, context, (*at, index), index) for index, case in enumerate(cases)]
+    context = SkillContext(document, upload, read.skills, gates)
+    read.cases = [read_skill_case(case, context, (*at, index), index) for index, case in enumerate(cases)]
     read.problems += [problem for case in read.cases for problem in case.problems]
     read.problems += _repeated_ids(read)
     read.problems += [lint for skill in read.skills for lint in skill.lints]

@@ -1,4 +1,4 @@
-"""Find the skills of an upload, and what is laid into a workspace of one."""
+"""Find the skills of an upload, and the files of one that go into a workspace."""
 
 from __future__ import annotations
 
@@ -129,10 +129,10 @@ def skills_of(file: str, name: str, skills: Sequence[Skill]) -> tuple[Skill, ...
 
 def installed_files(upload: UploadedFiles, skills: Sequence[Skill], hidden: Set[str]) -> Fixture:
     """Return the files of skills where agents look for them, without their evals and the `hidden` paths."""
-    return tuple(file for skill in skills for file in _installed(upload, skill, hidden))
+    return tuple(file for skill in skills for file in _install(upload, skill, hidden))
 
 
-def _installed(upload: UploadedFiles, skill: Skill, hidden: Set[str]) -> Iterator[FixtureFile]:
+def _install(upload: UploadedFiles, skill: Skill, hidden: Set[str]) -> Iterator[FixtureFile]:
     files = upload.below(skill.folder) if skill.folder else whole_upload(upload)
     for file in files:
         if file.path.startswith(EVALS + "/") or posixpath.join(skill.folder, file.path) in hidden:

@@ -26,7 +26,7 @@ def statement_ids(texts: Sequence[str]) -> list[str]:
     found: list[str] = []
     for text in texts:
         wanted = join_words(text) or "statement"
-        found.append(next(id for id in _numbered(wanted) if id not in found))
+        found.append(next(id for id in _number(wanted) if id not in found))
     return found
 
 
@@ -38,7 +38,7 @@ def join_words(text: str, joint: str = "_") -> str:
     return kept[: ID_LENGTH + 1].rpartition(joint)[0] or kept[:ID_LENGTH]
 
 
-def _numbered(text: str) -> Iterator[str]:
+def _number(text: str) -> Iterator[str]:
     yield text
     number = 2
     while True:

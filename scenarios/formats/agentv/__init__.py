@@ -42,7 +42,7 @@ def parse(upload: UploadedFiles, documents: Sequence[PositionedDocument]) -> Par
     # Imported here and below because importing takes longer than parsing.
     from scenarios.formats.agentv.eval_files import read_file
 
-    documents = _without_included(documents, upload)
+    documents = _drop_included(documents, upload)
     evals = frozenset(document.file for document in documents)
     names = _names(documents, upload)
     suites: list[ParsedSuite] = []
@@ -70,7 +70,7 @@ def _program_lint(path: str) -> Problem:
     return Problem(file=path, line=1, where="", what=what, fix=fix, id="format/eval-program", lint=True)
 
 
-def _without_included(
+def _drop_included(
     documents: Sequence[PositionedDocument], upload: UploadedFiles
 ) -> list[PositionedDocument]:
     """Return the documents that no other one includes as its cases."""

@@ -14,12 +14,12 @@ from scenarios.formats.validation import Mirror
 Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
-def _listed(value: Json) -> Json:
+def _as_list(value: Json) -> Json:
     """Return a single value as a list."""
     return [value] if isinstance(value, str | dict) else value
 
 
-Texts = Annotated[list[Text], Field(min_length=1), BeforeValidator(_listed)]
+Texts = Annotated[list[Text], Field(min_length=1), BeforeValidator(_as_list)]
 
 
 class TextFile(EvaluatorFile):
@@ -47,7 +47,7 @@ class LatencyFile(EvaluatorFile):
     threshold: Amount
 
 
-class CostFile(EvaluatorFile):
+class CostLimitFile(EvaluatorFile):
     budget: Amount | None = None
     threshold: Amount | None = None
 

@@ -56,8 +56,8 @@ class AssertionReader:
             "tool-trajectory": self._tool_trajectory,
             "expected-messages": self._expected_messages,
             "skill-trigger": self._skill_trigger,
-            "skill-used": self._skill_used,
-            "trajectory:tool-used": self._tool_used,
+            "skill-used": self._read_skill_used,
+            "trajectory:tool-used": self._read_tool_used,
             "trajectory:tool-sequence": self._tool_sequence,
             "trajectory:tool-args-match": self._tool_arguments,
             "trajectory:step-count": self._step_count,
@@ -143,7 +143,7 @@ class AssertionReader:
         )
 
     def _cost(self, item: Item, at: Location) -> BaseEvaluator | None:
-        found = self.valid(assertion_models.CostFile, item, at)
+        found = self.valid(assertion_models.CostLimitFile, item, at)
         if found is None:
             return None
         budget = found.budget if found.budget is not None else found.threshold
@@ -207,7 +207,7 @@ class AssertionReader:
         common = self.common(found, derived=f"skill-trigger-{found.skill}")
         return SkillTrigger(skill=found.skill, should_trigger=found.should_trigger, **common)
 
-    def _skill_used(self, item: Item, at: Location) -> BaseEvaluator | None:
+    def _read_skill_used(self, item: Item, at: Location) -> BaseEvaluator | None:
         found = self.valid(assertion_models.SkillUsedFile, item, at)
         if found is None:
             return None
@@ -222,7 +222,7 @@ class AssertionReader:
         own = self.valid(model, value, (*at, "value"))
         return (found, own) if own else None
 
-    def _tool_used(self, item: Item, at: Location) -> BaseEvaluator | None:
+    def _read_tool_used(self, item: Item, at: Location) -> BaseEvaluator | None:
         value = item.get("value")
         if isinstance(value, str | list):
             found = self.valid(assertion_models.TextsFile, item, at)

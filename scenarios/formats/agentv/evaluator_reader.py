@@ -76,7 +76,7 @@ class EvaluatorReader(AssertionReader):
             elif texts_are_statements and isinstance(item, str):
                 continue
             elif isinstance(item, dict) and set(item) == {"include"}:
-                yield from ((one, index) for one in self._included(item["include"], (*at, index)))
+                yield from ((one, index) for one in self._include(item["include"], (*at, index)))
             elif one := self._read_one(item, (*at, index)):
                 yield one, index
 
@@ -84,7 +84,7 @@ class EvaluatorReader(AssertionReader):
         """Return one judge of all plain texts, with a weight of 1 for each."""
         return self.rubric(statements, at, name="rubrics", weight=float(len(statements)))
 
-    def _included(self, name: Json, at: Location) -> tuple[BaseEvaluator, ...]:
+    def _include(self, name: Json, at: Location) -> tuple[BaseEvaluator, ...]:
         """Return the evaluators of a file with assertions, or a template of `.agentv/templates`."""
         document = read_include(name, self.context, at, self.problems)
         if document is None:

@@ -39,7 +39,7 @@ BROKEN = {
         skill(evals(case(assertions=["It exists.", {"type": "semantic"}]))),
         ("evals/evals.json", 9, "format/empty-value", 'an object with "text"'),
     ),
-    "statements that are no list": (
+    "statements that aren't a list": (
         skill(evals(case(assertions="It exists."))),
         ("evals/evals.json", 7, "format/wrong-type", "Write ["),
     ),
@@ -75,7 +75,7 @@ BROKEN = {
         skill(evals(case(1, expected_output="x"), case("eval-1", expected_output="x"))),
         ("evals/evals.json", 9, "format/duplicate-scenario", "unique id"),
     ),
-    "a case that is no object": (
+    "a case that isn't an object": (
         skill(evals("Add X")),
         ("evals/evals.json", 4, "format/wrong-type", "Write {"),
     ),

@@ -1,4 +1,4 @@
-"""Trials of a skill: what lies in the workspace, what the agent loads, and how statements and triggers are judged."""
+"""Trials of a skill: the files in the workspace, whether the agent loads it, and how statements and triggers are judged."""
 
 from __future__ import annotations
 
