@@ -76,7 +76,7 @@ MORE_PAGES = {
     "suite-difference": "/p/default/suites/stock/difference/",
     "runs-nothing": "/p/default/runs/?q=nowhere",
     "trial-against": "/p/default/trials/19/against/13/",
-    "compare-matrix": "/p/default/compare/?runs=3,4,5&layout=scenarios",
+    "compare-matrix": "/p/default/compare/?runs=3,4,5",
     "compare-more": "/p/default/compare/more/?runs=3,4",
     "compare-none": "/p/default/compare/",
     "target": "/p/default/targets/1/",

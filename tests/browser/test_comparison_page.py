@@ -91,12 +91,11 @@ def test_how_to_read_it_stays_closed_once_dismissed(as_admin: Page, live_server:
 
 def move_and_drop(page: Page, runs: Any) -> None:
     one, two, three = (run.pk for run in runs)
-    page.get_by_text(f"Run {three}", exact=True).click()
+    page.locator("summary").get_by_text(f"Run {three}", exact=True).click()
     page.get_by_role("link", name="Make it the base").click()
     expect(page.get_by_role("heading", name=f"2 runs compared with run {three}")).to_be_visible()
-    page.get_by_role("link", name="Scenarios").click()
     expect(table(page, "Scenarios")).to_contain_text("create")
-    page.get_by_text(f"Run {two}", exact=True).click()
+    page.locator("summary").get_by_text(f"Run {two}", exact=True).click()
     page.get_by_role("link", name="Remove").click()
     expect(page.get_by_role("heading", name=f"Run {one} compared with run {three}")).to_be_visible()
 

@@ -66,7 +66,7 @@ PAGES = {
     "compare-opened": "/p/tools/compare/?runs={base},{finished}&show=all&open=export-json",
     "compare-expert": "/p/tools/compare/?runs={base},{finished}&columns=expert&measure=trial/pass&part=guidance",
     "compare-matrix": "/p/tools/compare/?runs={base},{finished},{running}",
-    "compare-cases": "/p/tools/compare/?runs={base},{finished},{running}&layout=cases&show=all",
+    "compare-cases": "/p/tools/compare/?runs={base},{finished},{running}&show=differing",
     "compare-more": "/p/tools/compare/more/?runs={base},{finished}",
     "compare-none": "/p/tools/compare/",
     "run-tools": "/p/tools/runs/{finished}/tools/",

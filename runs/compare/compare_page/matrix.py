@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from evaluators.statistics.measure_change import MeasureChange
 from runs.compare.compare_page.chosen_runs import numbers_of
 from runs.compare.compare_page.compared_scenarios import ScenarioSide, by_counts, sides_of
 from runs.compare.fresh_trials import FreshRun, pool_of
-from runs.compare.measure_changes import HEADLINE, Pool, compare_pools
+from runs.compare.measure_changes import HEADLINE, Pool, RunComparison, compare_pools
 from runs.compare.shown_changes import ShownChange
-from runs.compare.side_by_side import measures_with_cells
+from runs.compare.side_by_side import Cell, measures_with_cells
 from runs.models import Measure, Run
 from runs.results.comparability import outcomes_changed_since
 from runs.results.measures import label_of
 
-MOST_WITH_SCENARIOS = 4
-"""The most runs whose scenarios are shown one by one."""
 SUMMARY = (
     *HEADLINE,
     "trial/seconds",
@@ -33,6 +32,8 @@ class MatrixRun:
     """A column, with the addresses of its menu."""
 
     run: Run
+    label: str
+    """The agent program and model if the runs differ in these, else the run's number."""
     base_first: str
     """Run numbers with this one as the base; empty for the base."""
     left: str
@@ -42,6 +43,11 @@ class MatrixRun:
     """Empty where fewer than two runs would be left."""
     comparable: int = 0
     common: int = 0
+
+    @property
+    def program_version(self) -> str:
+        """Return what the agent program said of its version; empty if it has none."""
+        return str(self.run.fingerprint.get("provider_version") or "")
 
 
 @dataclass(frozen=True)
@@ -98,46 +104,67 @@ class Matrix:
     """Content of the page that compares several runs."""
 
     columns: tuple[MatrixRun, ...]
-    summary: tuple[SummaryRow, ...] = ()
-    scenarios: tuple[MatrixScenario, ...] = ()
+    summary: tuple[SummaryRow, ...]
+    scenarios: tuple[MatrixScenario, ...]
 
     @property
-    def numbers(self) -> str:
-        return numbers_of([column.run.pk for column in self.columns])
+    def title(self) -> str:
+        """Return what is compared: programs or models on a suite, or runs with the first one."""
+        runs = [column.run for column in self.columns]
+        several = len({run.suite_id for run in runs}) > 1
+        if not several and len({run.target_id for run in runs}) == len(runs):
+            return f"{len(runs)} agent programs on {runs[0].suite.name}"
+        if not several and len({(run.target_id, run.model) for run in runs}) == len(runs):
+            return f"{len(runs)} models on {runs[0].suite.name}"
+        return f"{len(runs) - 1} runs compared with run {runs[0].pk}"
+
+    @property
+    def differing(self) -> tuple[MatrixScenario, ...]:
+        """Return the scenarios in which a run differs from the base."""
+        return tuple([row for row in self.scenarios if row.differs])
 
 
-def summary_matrix(runs: Sequence[Run], fresh: Sequence[FreshRun]) -> Matrix:
-    """Return the headline measures, cost, time and tokens of each run against the first. Three to five queries."""
+def compare_several_runs(runs: Sequence[Run], fresh: Sequence[FreshRun]) -> Matrix:
+    """Return runs beside each other, each against the first: headline measures, cost, time, tokens, and scenarios.
+
+    Scenarios with the largest fall against the first run come first. Four to nine queries.
+    """
     pools = [pool_of(run, fresh) for run in runs]
     compared = compare_pools(pools[0], pools[1:], SUMMARY)
-    changes = [
-        {change.rule.name: change for change in (*each.headline, *each.others) if change.scenarios}
-        for each in compared
-    ]
     counts = [(0, 0), *((each.comparable, each.common) for each in compared)]
-    rows = []
-    for measure, cells in measures_with_cells(runs):
-        if str(measure) in SUMMARY:
-            found = [None, *(each.get(str(measure)) for each in changes)]
-            rows.append(
-                SummaryRow(
-                    measure,
-                    tuple(
-                        SummaryCell(
-                            change.after if change else cell.mean if cell else None,
-                            ShownChange(change) if change else None,
-                        )
-                        for cell, change in zip(cells, found, strict=True)
-                    ),
-                )
-            )
-    rows.sort(key=lambda row: SUMMARY.index(str(row.measure)))
-    return Matrix(_columns(runs, counts), tuple(rows))
+    return Matrix(_columns(runs, counts), _summary(runs, compared), _scenarios(runs, pools))
 
 
-def scenario_matrix(runs: Sequence[Run], fresh: Sequence[FreshRun]) -> Matrix:
-    """Return every scenario's trials in each run, the largest fall against the first run on top. One to four queries."""
-    pools: list[Pool] = [pool_of(run, fresh) for run in runs]
+def _summary(runs: Sequence[Run], compared: Sequence[RunComparison]) -> tuple[SummaryRow, ...]:
+    """Return the measures of `SUMMARY` that a run has."""
+    changes: list[dict[str, MeasureChange]] = [
+        {},
+        *(
+            {change.rule.name: change for change in (*each.headline, *each.others) if change.scenarios}
+            for each in compared
+        ),
+    ]
+    rows = [
+        SummaryRow(
+            measure,
+            tuple(
+                _summary_cell(cell, of_run.get(str(measure)))
+                for cell, of_run in zip(cells, changes, strict=True)
+            ),
+        )
+        for measure, cells in measures_with_cells(runs)
+        if str(measure) in SUMMARY
+    ]
+    return tuple(sorted(rows, key=lambda row: SUMMARY.index(str(row.measure))))
+
+
+def _summary_cell(cell: Cell | None, change: MeasureChange | None) -> SummaryCell:
+    if change is None:
+        return SummaryCell(cell.mean if cell else None)
+    return SummaryCell(change.after, ShownChange(change))
+
+
+def _scenarios(runs: Sequence[Run], pools: Sequence[Pool]) -> tuple[MatrixScenario, ...]:
     sides = sides_of({key: each.run.pk for each in pools for key in each.keys})
     keys = dict.fromkeys(key for run in runs for key in sides[run.pk])
     reasons = outcomes_changed_since(runs[0], runs[1:])
@@ -147,8 +174,7 @@ def scenario_matrix(runs: Sequence[Run], fresh: Sequence[FreshRun]) -> Matrix:
         )
         for key in keys
     ]
-    rows.sort(key=lambda row: (not row.differs, -row.worst))
-    return Matrix(_columns(runs), scenarios=tuple(rows))
+    return tuple(sorted(rows, key=lambda row: (not row.differs, -row.worst)))
 
 
 def _cells(sides: Sequence[ScenarioSide | None], changed: Sequence[bool]) -> tuple[ScenarioCell, ...]:
@@ -166,16 +192,19 @@ def _change(base: ScenarioSide | None, side: ScenarioSide | None, differs: bool)
     return "incomparable" if differs else by_counts(base.rate, side.rate)
 
 
-def _columns(runs: Sequence[Run], counts: Sequence[tuple[int, int]] = ()) -> tuple[MatrixRun, ...]:
+def _columns(runs: Sequence[Run], counts: Sequence[tuple[int, int]]) -> tuple[MatrixRun, ...]:
     keys = [run.pk for run in runs]
+    programs = [f"{run.target.name} · {run.model}" if run.model else run.target.name for run in runs]
+    labels = programs if len(set(programs)) == len(runs) else [f"Run {key}" for key in keys]
     return tuple(
         MatrixRun(
             run,
+            labels[at],
             numbers_of([keys[at], *keys[:at], *keys[at + 1 :]]) if at else "",
             _swap(keys, at - 1) if at > 1 else "",
             _swap(keys, at) if 0 < at < len(keys) - 1 else "",
             numbers_of([key for key in keys if key != run.pk]) if len(keys) > 2 else "",
-            *(counts[at] if counts else ()),
+            *counts[at],
         )
         for at, run in enumerate(runs)
     )

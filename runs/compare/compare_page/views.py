@@ -22,7 +22,7 @@ from runs.compare.compare_page.compared_scenarios import (
     left_by,
 )
 from runs.compare.compare_page.comparison import ComparedRuns, compare_two_runs, scenario_values
-from runs.compare.compare_page.matrix import MOST_WITH_SCENARIOS, scenario_matrix, summary_matrix
+from runs.compare.compare_page.matrix import compare_several_runs
 from runs.compare.compare_page.tables import (
     compared_scenario_table,
     matrix_scenario_table,
@@ -141,24 +141,19 @@ def _pair(request: ProjectRequest, compared: ComparedRuns, opened: ComparedScena
 def _several_runs(
     request: ProjectRequest, chosen: ChosenRuns, fresh: list[FreshRun], context: dict[str, object]
 ) -> HttpResponseBase:
-    has_scenarios = len(chosen.runs) <= MOST_WITH_SCENARIOS
-    asked = request.GET.get("layout", "") == "scenarios"
-    shows_scenarios = has_scenarios and asked
-    matrix = (scenario_matrix if shows_scenarios else summary_matrix)(chosen.runs, fresh)
-    name, table_of = ("scenarios", matrix_scenario_table) if shows_scenarios else ("measures", matrix_table)
-    if table := chosen_table(request, {name: lambda: table_of(matrix)}):
+    matrix = compare_several_runs(chosen.runs, fresh)
+    differs_only = request.GET.get("show") == DIFFERING
+    tables = {
+        "measures": lambda: matrix_table(matrix),
+        "scenarios": lambda: matrix_scenario_table(matrix),
+    }
+    if table := chosen_table(request, tables):
         return table
-    rows = [row for row in matrix.scenarios if row.differs or request.GET.get("show") == "all"]
     context |= {
         "matrix": matrix,
-        "rows": rows,
+        "rows": matrix.differing if differs_only else matrix.scenarios,
+        "differs_only": differs_only,
         "fingerprints": differing_values(chosen.runs),
-        "differing": sum(row.differs for row in matrix.scenarios),
-        "shows_all": request.GET.get("show") == "all",
-        "shows_scenarios": shows_scenarios,
-        "has_scenarios": has_scenarios,
-        "is_too_wide": asked and not has_scenarios,
-        "most_with_scenarios": MOST_WITH_SCENARIOS,
     }
     return _page(request, "compare/compare/matrix.html", {"matrix": "compare/compare/_matrix.html"}, context)
 

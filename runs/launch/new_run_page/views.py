@@ -23,6 +23,7 @@ from evalhub.teams.pages import ProjectRequest, project_page
 from evalhub.web.paging import key_of
 from runs.compare.baselines import LAST_PASS
 from runs.compare.measure_changes import smallest_of_pass_rate
+from runs.compare.side_by_side import MOST_COMPARED
 from runs.errors import RequestError
 from runs.launch.budgets import budget_warning, month_warning
 from runs.launch.command_line import as_command
@@ -329,4 +330,7 @@ def _start(request: ProjectRequest, page: NewRunPage) -> HttpResponse:
         compared = reverse("guidance-against", args=[request.access.project.slug, *tried[:2]])
         return redirect(f"{compared}?launch={launch.pk}")
     messages.success(request, f"Started {len(runs)} runs.")
+    if len(runs) <= MOST_COMPARED and len({run.suite_id for run in runs}) == 1:
+        compared = reverse("compare", args=[request.access.project.slug])
+        return redirect(f"{compared}?runs={','.join(str(run.pk) for run in runs)}")
     return redirect("run-list", request.access.project.slug)

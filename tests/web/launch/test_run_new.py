@@ -27,6 +27,16 @@ def test_several_models_make_several_runs(signed_in, version):
     assert sorted(Run.objects.values_list("model", flat=True)) == ["a", "b"]
 
 
+def test_several_targets_lead_to_the_page_that_compares_them(signed_in, version):
+    names = ("local", "codex", "gemini")
+    for name in names[1:]:
+        make_target(version.suite.project, name)
+    client = signed_in("runner")
+    response = client.post(ADDRESS, given(start="yes", targets=[*names]), follow=True)
+    assert parse(response).headings[0] == f"3 agent programs on {version.suite.name}"
+    assert [run.target.name for run in Launch.objects.get().runs.order_by("pk")] == [*names]
+
+
 def test_the_judge_can_be_left_out(signed_in, version):
     data = given(start="yes")
     del data["judge"]
