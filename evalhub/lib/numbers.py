@@ -94,13 +94,6 @@ def measured(value: float | None, unit: str) -> str:
     return decimals(value, 1) if unit in ("commands", "calls") else decimals(value)
 
 
-def measured_change(change: float | None, unit: str) -> str:
-    """Return the size of a change in the manner of its measure's unit: rates change by points."""
-    if change is None or unit in ("rate", "ratio"):
-        return in_points(change)
-    return measured(abs(change), unit)
-
-
 NOTHING, MINUTE, HOUR, HALF_A_DAY = timedelta(), timedelta(minutes=1), timedelta(hours=1), timedelta(hours=12)
 
 

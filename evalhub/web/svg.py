@@ -153,15 +153,14 @@ def day_bars(days: Sequence[tuple[str, float]], *, label: str) -> SafeString:
     )
 
 
-def dumbbell(before: float, after: float) -> SafeString:
-    """Return two shares of 0 to 1 on one axis: the old one grey, a line to the new one. A colour would be a verdict."""
-    old, new = (4 + 112 * share for share in (before, after))
+def dumbbell(before: float, after: float, *, label: str = "", look: str = "") -> SafeString:
+    """Return two shares of an axis: the old one grey, a line to the new one. Only a verdict gives the new one a look."""
+    old, new = (4 + 112 * min(max(share, 0.0), 1.0) for share in (before, after))
     return format_html(
-        '<svg class="dumbbell" role="img" aria-label="{0} to {1}" width="120" height="14">'
-        '<line class="track" x1="4" x2="116" y1="7" y2="7"/><line class="move" x1="{2}" x2="{3}" y1="7" y2="7"/>'
-        '<circle class="old" cx="{2}" cy="7" r="3.5"/><circle class="new" cx="{3}" cy="7" r="4"/></svg>',
-        percent(before),
-        percent(after),
-        f"{old:.1f}",
-        f"{new:.1f}",
+        '<svg class="dumbbell {}" role="img" aria-label="{}" width="120" height="14">'
+        '<line class="track" x1="4" x2="116" y1="7" y2="7"/><line class="move" x1="{}" x2="{}" y1="7" y2="7"/>'
+        '<circle class="old" cx="{}" cy="7" r="3.5"/><circle class="new" cx="{}" cy="7" r="4"/></svg>',
+        look,
+        label or f"{percent(before)} to {percent(after)}",
+        *(f"{each:.1f}" for each in (old, new, old, new)),
     )

@@ -69,11 +69,6 @@ def measured(value: Any, unit: str) -> str:
     return numbers.measured(_none_if_undefined(value), unit)
 
 
-def measured_change(change: Any, unit: str) -> str:
-    """Return the size of a change in the manner of its measure's unit."""
-    return numbers.measured_change(_none_if_undefined(change), unit)
-
-
 def visible(text: Any) -> str:
     """Return a text, redacted, with what is hidden in it made visible."""
     return hostile.show_text(str(text))

@@ -2,33 +2,29 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from statistics import fmean
-from typing import Any
 
-from django.db.models import QuerySet
+from django.utils.safestring import SafeString
 
-from evalhub.lib.numbers import counted
+from evalhub.lib.numbers import counted, measured
+from evalhub.web.svg import dumbbell
 from evaluators.grading.evaluator import LAYER as SCORING
 from evaluators.grading.scores.weighted_score import NAME as AGGREGATE
 from evaluators.statistics.descriptive import Interval, wilson
+from evaluators.statistics.measure_change import ChangeVerdict
+from runs.compare.shown_changes import ShownChange, ShownVerdict
 from runs.models import Run, RunMeasure
 from runs.results.counting import (
     FEWEST_KNOWN,
-    Counting,
-    common_ends,
     compared_by,
-    counting_of,
     counts_alike,
     ends_texts,
-    takes_reported,
 )
 from runs.results.layer_totals import GateKind, LayerTotals
-from runs.results.measures import CRITERION, INTERACTION, REPORTED, unit_of
+from runs.results.measures import CRITERION, INTERACTION, unit_of
 from runs.results.repeated_statements import RepeatedStatement
-from runs.results.rollups import COMPLETED, FALSE_DONE, so_far
+from runs.results.rollups import FALSE_DONE, so_far
 from runs.results.run_trials import RunTrials
 from scenarios.formats.agent_skills import NAME as SKILLS
 
@@ -37,22 +33,37 @@ LAYER = "interaction"
 
 @dataclass(frozen=True)
 class Mean:
-    """A measure over a run, beside its baseline's."""
+    """A measure over a run, beside what it was compared with."""
 
     name: str
     label: str
     unit: str
     mean: float
-    change: float | None
-    """Change from the baseline's mean over shared scenarios; None without any."""
-    better: str
+    compared: ShownChange | None = None
+    """Its stored change over the scenarios that can be compared; None without any."""
 
     @property
-    def direction(self) -> str:
-        """Return `better`, `worse` or `muted` for the change's sign."""
-        if not self.change or self.better == "none":
-            return "muted"
-        return "better" if (self.change > 0) == (self.better == "higher") else "worse"
+    def before(self) -> float | None:
+        return self.compared.change.before if self.compared else None
+
+    @property
+    def after(self) -> float:
+        """Return the mean over what was compared, else over the run."""
+        after = self.compared.change.after if self.compared else None
+        return self.mean if after is None else after
+
+    @property
+    def picture(self) -> SafeString | None:
+        """Return before and after as dots: rates and scores from 0 to 1, others from 0 to a quarter above the larger."""
+        if self.compared is None or self.before is None:
+            return None
+        top = 1.0 if self.unit in ("rate", "score") else 1.25 * max(self.before, self.after)
+        before, after = (measured(each, self.unit) for each in (self.before, self.after))
+        return dumbbell(
+            *(each / top if top > 0 else 0.0 for each in (self.before, self.after)),
+            label=f"{self.label}: {before} to {after}, {ChangeVerdict(self.compared.verdict).label.lower()}",
+            look=self.compared.direction,
+        )
 
 
 TRIGGERS = {"skill_loaded": "Sensitivity", "skill_not_loaded": "Specificity"}
@@ -156,17 +167,20 @@ class Layers:
 
     @property
     def is_compared(self) -> bool:
-        """Return whether any measure of layer 1 is compared with the baseline."""
-        return any(each.change is not None for each in self.interaction)
+        """Return whether any measure of layer 1 is compared."""
+        return any(each.picture for each in self.interaction)
 
 
-def layers_of(run: Run, read: RunTrials) -> Layers:
-    """Return a run's layers from its rollups and its trials' digest. One or two queries.
+def layers_of(run: Run, read: RunTrials, verdict: ShownVerdict | None) -> Layers:
+    """Return a run's layers from its rollups and its trials' digest. One query.
 
     An open run's means come from its finished trials. They aren't compared, because they cover other
     scenarios than the baseline's.
     """
-    means, digest = _means_so_far(run) if run.is_open else _means(run, read), read.digest
+    changes = (
+        {each.change.rule.name: each for each in (*verdict.headline, *verdict.others)} if verdict else {}
+    )
+    means, digest = _means_so_far(run) if run.is_open else _means(run, changes), read.digest
     return Layers(
         interaction=[means[LAYER, name] for name in INTERACTION if (LAYER, name) in means],
         gates=digest.gates,
@@ -198,86 +212,21 @@ def _aggregate_first(key: tuple[str, str]) -> tuple[bool, str]:
     return key[1] != AGGREGATE, key[1]
 
 
-def _means(run: Run, read: RunTrials) -> dict[tuple[str, str], Mean]:
-    rows = list(_measures(_both(run)))
-    changes = _changes(run, read, {row[:3]: row[3:5] for row in rows})
+def _means(run: Run, changes: Mapping[str, ShownChange]) -> dict[tuple[str, str], Mean]:
+    found = RunMeasure.objects.filter(run=run, scenario=None)
+    rows = found.values_list("measure__layer", "measure__name", "mean", "measure__unit")
     return {
-        (layer, name): Mean(name, _label(name), unit, mean, changes.get((layer, name)), better)
-        for owner, layer, name, _, mean, unit, better in rows
-        if owner == run.pk
+        (layer, name): Mean(name, _label(name), unit, mean, changes.get(f"{layer}/{name}"))
+        for layer, name, mean, unit in rows
     }
-
-
-def _both(run: Run) -> tuple[int, ...]:
-    return (run.pk, run.baseline_id) if run.baseline_id else (run.pk,)
 
 
 def _label(name: str) -> str:
     return INTERACTION.get(name) or name.removeprefix(CRITERION).replace("_", " ").capitalize()
 
 
-def _changes(
-    run: Run, read: RunTrials, means: Mapping[tuple[int, str, str], tuple[int, float]]
-) -> dict[tuple[str, str], float]:
-    """Return layer 1's changes from the baseline; one query if its scenarios differ."""
-    own, before = (
-        {name: means[key, LAYER, name] for name in INTERACTION if (key, LAYER, name) in means}
-        for key in (run.pk, run.baseline_id or 0)
-    )
-    alike = read.before.keys() == read.outcomes.keys() and _counts_alike(run)
-    if not alike or any(own[name][0] != before[name][0] for name in own.keys() & before.keys()):
-        return _changes_of_shared(run)
-    return {(LAYER, name): own[name][1] - before[name][1] for name in own.keys() & before.keys()}
-
-
-def _counts_alike(run: Run) -> bool:
-    return run.baseline is None or counts_alike(run.counting, run.baseline.counting)
-
-
-def _can_compare(name: str, sides: Sequence[Counting | None]) -> bool:
-    """Return whether a measure of a scenario can be compared, by how both runs count its commands."""
-    one, other = sides[0], sides[-1]
-    if name == COMPLETED[1] or one is None or other is None or one == other:
-        return True
-    return one.rules == other.rules and bool(common_ends(one, other))
-
-
-def _changes_of_shared(run: Run) -> dict[tuple[str, str], float]:
-    """Return layer 1's changes over the scenarios that both runs measured. One query."""
-    means: defaultdict[tuple[str, str], dict[int, float]] = defaultdict(dict)
-    rows = list(_of_scenarios(_both(run)))
-    known = {(owner, layer, name, key): mean for owner, layer, name, key, mean in rows}
-    runs = {run.pk: run, **({run.baseline.pk: run.baseline} if run.baseline else {})}
-    for owner, layer, name, key, _ in rows:
-        sides = [counting_of(runs[each].counting, key) for each in (owner, *(runs.keys() - {owner}))]
-        if layer != LAYER or not _can_compare(name, sides):
-            continue
-        chosen = REPORTED if takes_reported(sides[0], sides[-1]) else LAYER
-        if (owner, chosen, name, key) in known:
-            means[name, key][owner] = known[owner, chosen, name, key]
-    differences: defaultdict[str, list[float]] = defaultdict(list)
-    for (name, _), each in means.items():
-        if len(each) == 2:
-            differences[name].append(each[run.pk] - each[run.baseline_id or 0])
-    return {(LAYER, name): fmean(each) for name, each in differences.items()}
-
-
 def _means_so_far(run: Run) -> dict[tuple[str, str], Mean]:
     means = {}
     for (layer, name), series in so_far(run.pk).items():
-        unit, better = unit_of(layer, name)
-        means[layer, name] = Mean(name, _label(name), unit, series.mean, None, better)
+        means[layer, name] = Mean(name, _label(name), unit_of(layer, name)[0], series.mean)
     return means
-
-
-def _measures(runs: tuple[int, ...]) -> QuerySet[RunMeasure, Any]:
-    found = RunMeasure.objects.filter(run__in=runs, scenario=None)
-    return found.values_list(
-        "run", "measure__layer", "measure__name", "n", "mean", "measure__unit", "measure__better"
-    )
-
-
-def _of_scenarios(runs: tuple[int, ...]) -> QuerySet[RunMeasure, Any]:
-    interaction = {"measure__layer__in": (LAYER, REPORTED), "measure__name__in": tuple(INTERACTION)}
-    found = RunMeasure.objects.filter(run__in=runs, scenario__isnull=False, **interaction)
-    return found.values_list("run", "measure__layer", "measure__name", "scenario__key", "mean")

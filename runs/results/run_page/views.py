@@ -90,10 +90,10 @@ def run_detail(request: ProjectRequest, pk: int) -> HttpResponseBase:
     if target == "trials":
         return render(request, "results/run/_scenarios.html", context)
     used = subcommands(run, read)
-    answer = answer_of_run(run, release)
+    answer, verdict = answer_of_run(run, release), _verdict(run)
     context |= {
         **_progress(run, read),
-        **_layers(run, read),
+        **_layers(run, read, verdict),
         "sessions": weakest_sessions(read.digest) if run.suite.has_sessions else (),
         "without_tool": sessions_without_tool(run=run.pk).count() if run.suite.has_sessions else 0,
         "may_remove": request.access.may("upload"),
@@ -103,7 +103,7 @@ def run_detail(request: ProjectRequest, pk: int) -> HttpResponseBase:
         "diagnosis": shown_findings(run, read.digest),
         "cut_offs": read.digest.cut_offs,
         "may_review": request.access.may("review"),
-        **_compare_with_line(run, read, rows, left_out, answer, release),
+        **_compare_with_line(run, read, rows, left_out, answer, release, verdict),
         "shared_error": _shared_error(run, read),
         "release": release,
         "answer": answer,
@@ -138,12 +138,13 @@ def _compare_with_line(
     left_out: Mapping[str, Reasons],
     answer: RunAnswer,
     release: ReleaseResult | None,
+    verdict: ShownVerdict | None,
 ) -> dict[str, Any]:
     """Return what the page says of the run compared with its line or baseline; little yet of an open run."""
     shown: dict[str, Any] = {"causes": shown_causes(run), **shown_looks(run)}
     if run.is_open:
         return shown
-    verdict, line = _verdict(run), shown_old_side(run)
+    line = shown_old_side(run)
     against = against_baseline(run, read, rows, left_out, _table(verdict))
     is_apart = run.verdict == ChangeVerdict.NOT_COMPARABLE
     shown |= {
@@ -178,8 +179,8 @@ def confirmed_run(run: Run) -> int | None:
 
 
 def _verdict(run: Run) -> ShownVerdict | None:
-    """Return the run's stored comparison; None without a baseline or with too many errors."""
-    if run.baseline_id is None or run.has_too_many_errors:
+    """Return the run's stored comparison; None while it is open, without a baseline or with too many errors."""
+    if run.is_open or run.baseline_id is None or run.has_too_many_errors:
         return None
     done = run.passed + run.failed + run.errors
     dollars = run.cost_usd / done if run.cost_usd and done else None
@@ -256,12 +257,12 @@ def _live(request: ProjectRequest, run: Run) -> HttpResponse:
         **_page_of_scenarios(request, rows),
         **_progress(run, read),
     }
-    return render(request, "results/run/_live.html", context | _layers(run, read))
+    return render(request, "results/run/_live.html", context | _layers(run, read, None))
 
 
-def _layers(run: Run, read: RunTrials) -> dict[str, Any]:
+def _layers(run: Run, read: RunTrials, verdict: ShownVerdict | None) -> dict[str, Any]:
     """Return the panels, and the judges that decide without being calibrated."""
-    layers = layers_of(run, read)
+    layers = layers_of(run, read, verdict)
     return {"layers": layers, "uncalibrated": uncalibrated_judges(run) if layers.judged else []}
 
 

@@ -96,9 +96,3 @@ def test_every_page_has_one_notation(addresses, signed_in):
 )
 def test_a_measure_is_written_as_its_unit_says(value, unit, shown):
     assert numbers.measured(value, unit) == shown
-
-
-def test_a_rate_changes_by_whole_points_and_another_measure_in_its_unit():
-    assert numbers.measured_change(-0.126, "rate") == "13 pts"
-    assert numbers.measured_change(-1.26, "s") == "1.3 s"
-    assert numbers.measured_change(None, "s") == "–"

@@ -8,6 +8,7 @@ from io import StringIO
 import pytest
 from django.core.management import call_command
 
+from runs.compare.comparison import compare_with_baseline
 from runs.models import RunDigest
 from tests.builders import close, make_run, make_trial, make_version, score, scores_of
 from tests.trial_parts import make_judging
@@ -83,24 +84,50 @@ def first_try(run, **values):
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "change"),
+    ("before", "after", "shown"),
     [
-        ({"create": 0.5, "export": 1.0}, {"create": 0.5}, "= 0"),
-        ({"create": 0.5}, {"create": 0.75, "export": 0.0}, "▲ 25 pts"),
-        ({"create": 0.5, "export": 1.0}, {"create": 0.75, "export": None}, "▲ 25 pts"),
-        ({"create": 0.5, "export": 1.0}, {"create": 0.1, "export": 1.0}, "▼ 20 pts"),
+        ({"create": 0.5, "export": 1.0}, {"create": 0.5}, "50 % → 50 %"),
+        ({"create": 0.5}, {"create": 0.75, "export": 0.0}, "50 % → 75 %"),
+        ({"create": 0.5, "export": 1.0}, {"create": 0.75, "export": None}, "50 % → 75 %"),
+        ({"create": 0.5, "export": 1.0}, {"create": 0.1, "export": 1.0}, "75 % → 55 %"),
     ],
     ids=["removed", "added", "unmeasured", "same"],
 )
-def test_means_are_compared_over_shared_scenarios(signed_in, version, before, after, change):
-    run = make_run(version, baseline=first_try(make_run(version), **before))
-    table = page(signed_in(), first_try(run, **after)).table("1 Interaction")
-    assert table.row("First-try success").cell("Compared with baseline").text == change
+def test_means_are_compared_over_shared_scenarios(signed_in, version, before, after, shown):
+    run = first_try(make_run(version, baseline=first_try(make_run(version), **before)), **after)
+    compare_with_baseline(run)
+    row = page(signed_in(), run).table("1 Interaction").row("First-try success")
+    assert row.cell("Mean").text == shown
+    (picture,) = row.cell("Change").all("[role=img]")
+    assert (
+        picture.name.replace("\xa0", " ") == f"First-try success: {shown.replace('→', 'to')}, too little data"
+    )
+
+
+def test_only_a_verdict_colours_a_mean(signed_in, version):
+    keys = [f"s{n}" for n in range(12)]
+    several = make_version(version.suite, **{key: {} for key in keys})
+    before = first_try(make_run(several), **dict.fromkeys(keys, 0.9))
+    run = first_try(make_run(several, baseline=before), **dict.fromkeys(keys, 0.2))
+    compare_with_baseline(run)
+    (picture,) = page(signed_in(), run).table("1 Interaction").row("First-try success").all("[role=img]")
+    assert picture.name.replace("\xa0", " ") == "First-try success: 90 % to 20 %, regressed"
+    assert "worse" in picture["class"]
+
+
+def test_the_judges_scores_are_drawn_before_and_after(signed_in, version):
+    before = judged_run(version)
+    run = judged_run(version, baseline=before)
+    compare_with_baseline(run)
+    row = page(signed_in(), run).table("3 Judge").row("Correctness 75 %")
+    assert row.cell("Score").text == "0.60 → 0.60"
+    assert row.all("[role=img]")[0].name.startswith("Correctness: 0.60 to 0.60, ")
 
 
 def test_a_mean_without_baseline_has_no_column(signed_in, version):
     run = make_run(version, baseline=first_try(make_run(version), create=0.5))
-    table = page(signed_in(), first_try(run, export=0.5)).table("1 Interaction")
+    compare_with_baseline(first_try(run, export=0.5))
+    table = page(signed_in(), run).table("1 Interaction")
     assert table.columns == ["Measure", "Mean"]
     assert table.row("First-try success").texts == ["First-try success", "50 %"]
 
@@ -110,8 +137,9 @@ def test_a_mean_without_a_counterpart_is_not_comparable(signed_in, version):
     new = make_run(version, baseline=run)
     scores = [score("interaction", name, 0.5) for name in ("first_try_success_rate", "error_rate")]
     make_trial(new, "create", scores=scores)
-    row = page(signed_in(), close(new)).table("1 Interaction").row("Error rate")
-    assert row.cell("Compared with baseline").text == "not comparable"
+    compare_with_baseline(close(new))
+    row = page(signed_in(), new).table("1 Interaction").row("Error rate")
+    assert row.cell("Change").text == "not comparable"
 
 
 def test_differing_thresholds_are_not_shown_as_one(signed_in, version):
