@@ -157,7 +157,7 @@ def dumbbell(before: float, after: float, *, label: str = "", look: str = "") ->
     """Return two shares of an axis: the old one grey, a line to the new one. Only a verdict gives the new one a look."""
     old, new = (4 + 112 * min(max(share, 0.0), 1.0) for share in (before, after))
     return format_html(
-        '<svg class="dumbbell {}" role="img" aria-label="{}" width="120" height="14">'
+        '<svg class="dumbbell {}" role="img" aria-label="{}" viewBox="0 0 120 14" width="120" height="14">'
         '<line class="track" x1="4" x2="116" y1="7" y2="7"/><line class="move" x1="{}" x2="{}" y1="7" y2="7"/>'
         '<circle class="old" cx="{}" cy="7" r="3.5"/><circle class="new" cx="{}" cy="7" r="4"/></svg>',
         look,
