@@ -9,8 +9,10 @@ from urllib.parse import urljoin, urlsplit
 
 import pytest
 from django.db import transaction
+from django.test import Client
 
 from tests.access.table import PAGES, ROLES, read
+from tests.builders import make_member, make_project
 from tests.web.screen import Part, parse
 
 pytestmark = pytest.mark.one_database
@@ -21,11 +23,12 @@ MOST_OF_A_KIND = 3
 
 
 def offered_links(page: Part, at: str) -> Iterator[str]:
-    """Yield the addresses below the project that a page links to, and those that it fetches."""
+    """Yield the addresses below its project that a page links to, and those that it fetches."""
+    project = "/".join(urlsplit(at).path.split("/")[:3])
     found = [each["href"] for each in page.all("a[href]")] + [each["hx-get"] for each in page.all("[hx-get]")]
     for address in found:
         whole = urljoin(at, address).partition("#")[0]
-        if whole.startswith("/p/tools/"):
+        if whole.startswith(f"{project}/"):
             yield whole
 
 
@@ -70,14 +73,15 @@ def is_new(seen: dict[str, int], address: str) -> bool:
     return seen[path] <= MOST_OF_A_KIND
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("role", ROLES)
-def test_what_a_role_is_offered_it_may_do(visitor, keys, role):
-    client = visitor(role)
-    entrances = [each for each in first_pages(keys) if read(client.get(each)).status_code == 200]
+Refused = set[tuple[str, int]]
+Forms = dict[tuple[str, str], tuple[str, dict[str, list[str]]]]
+
+
+def walk(client: Client, entrances: list[str]) -> tuple[set[str], Forms, Refused]:
+    """Return the addresses reached from some pages, the forms that they offer, and what was refused."""
     seen: dict[str, int] = {}
     queue, walked, refused = deque(entrances), set(entrances), set()
-    forms: dict[tuple[str, str], tuple[str, dict[str, list[str]]]] = {}
+    forms: Forms = {}
     while queue:
         at = queue.popleft()
         response = read(client.get(at, follow=True))
@@ -92,7 +96,12 @@ def test_what_a_role_is_offered_it_may_do(visitor, keys, role):
                 queue.append(address)
         for address, given in offered_forms(page, at):
             forms.setdefault((address, repr(sorted(given))), (at, given))
-    assert len(walked) > len(entrances), "the pages offer nothing, so this test would prove nothing"
+    return walked, forms, refused
+
+
+def press(client: Client, forms: Forms) -> Refused:
+    """Return what was refused of the forms' buttons. Nothing that they change stays."""
+    refused = set()
     for (address, _), (at, given) in forms.items():
         if address == "/sign-out/":
             continue
@@ -101,4 +110,23 @@ def test_what_a_role_is_offered_it_may_do(visitor, keys, role):
             transaction.set_rollback(True)
         if status in REFUSED:
             refused.add((f"{at}: a button to {address}", status))
-    assert refused == set()
+    return refused
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("role", ROLES)
+def test_what_a_role_is_offered_it_may_do(visitor, keys, role):
+    client = visitor(role)
+    entrances = [each for each in first_pages(keys) if read(client.get(each)).status_code == 200]
+    walked, forms, refused = walk(client, entrances)
+    assert len(walked) > len(entrances), "the pages offer nothing, so this test would prove nothing"
+    assert refused | press(client, forms) == set()
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_what_an_empty_project_offers_a_role_may_do(db, role):
+    client = Client()
+    client.force_login(make_member(make_project("empty"), role))
+    walked, forms, refused = walk(client, ["/p/empty/"])
+    assert {f"/p/empty/{page}/" for page in ("runs", "suites", "trends", "targets")} <= walked
+    assert refused | press(client, forms) == set()
