@@ -13,13 +13,16 @@ import pytest
 from django.conf import settings
 from django.core.management import call_command
 from django.test import Client
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from tests.builders import make_member, make_project
 
 # Playwright's synchronous interface keeps an event loop in this thread, at which Django would refuse to query.
 os.environ.setdefault("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
+
+# Many tests share few processors; who waits goes on as soon as it is true.
+expect.set_options(timeout=20_000)
 
 SCREENSHOTS = Path(__file__).parents[2] / "artifacts" / "screenshots"
 BROWSERS = ("chromium-headless-shell", "chromium", "google-chrome")
@@ -103,7 +106,7 @@ def as_admin(page: Page, live_server: LiveServer, project: Any, complaints: list
     client.force_login(make_member(project, "admin", "ada"))
     cookie = client.cookies["sessionid"].value
     page.context.add_cookies([{"name": "sessionid", "value": cookie, "url": live_server.url}])
-    page.set_default_timeout(10_000)
+    page.set_default_timeout(30_000)
     return page
 
 

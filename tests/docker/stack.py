@@ -8,7 +8,6 @@ import re
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import Any
 import yaml
 
 from evalhub.web.management.commands.up import LOOPBACK
+from tests.waiting import until
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCKER = ROOT / "docker"
@@ -132,11 +132,11 @@ class Stack:
                 return response.status, response.read().decode()
 
     def until(self, ready: Callable[[], bool], seconds: float, name: str) -> None:
-        end = time.monotonic() + seconds
-        while not ready():
-            log = (self.folder / f"{name}.log").read_text(errors="replace")[-3000:]
-            assert time.monotonic() < end, f"{name} was not ready within {seconds:g} s. Its log: {log}"
-            time.sleep(0.2)
+        until(
+            ready,
+            seconds,
+            lambda: f"The log of {name}: {(self.folder / f'{name}.log').read_text(errors='replace')[-3000:]}",
+        )
 
     def stop(self) -> None:
         for process in reversed(self.processes.values()):

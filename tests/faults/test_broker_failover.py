@@ -12,7 +12,8 @@ import redis
 from evalhub.broker_address import BrokerAddress
 from evalhub.health import broker_problem
 from tests.services.certificates import Authority
-from tests.services.redis_servers import HOST, MASTER, PASSWORD, SENTINEL_PASSWORD, RedisServers, until
+from tests.services.redis_servers import HOST, MASTER, PASSWORD, SENTINEL_PASSWORD, RedisServers
+from tests.waiting import until
 from tests.worker.stand import Stand
 from tests.worker.test_nothing_is_lost import files
 

@@ -15,7 +15,7 @@ from runs.targets.agents.session_end import broken_by
 from runs.targets.agents.sub_agents import opencode_log
 from runs.targets.providers.base import Recording
 from tests.real_agents.real import COMMANDS, LOOPBACK_ONLY, agent, invocation, playing
-from tests.runs.carrying import until
+from tests.waiting import until
 
 MOMENTS: Mapping[str, tuple[str, ...]] = {
     "before": (),

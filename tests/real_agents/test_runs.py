@@ -29,8 +29,9 @@ from tests.real_agents.real import (
     playing,
     turns,
 )
-from tests.runs.carrying import launch, until
+from tests.runs.carrying import launch
 from tests.static_files import plain_static_files  # noqa: F401  # a fixture
+from tests.waiting import until
 
 TRIALS = {"codex": 54, "claude_code": 4, "opencode": 2}
 SCENARIO = """

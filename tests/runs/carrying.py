@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -143,11 +142,3 @@ def carrying(run: Run) -> Iterator[None]:
             yield
         finally:
             recording.cancel_run(run.pk)
-
-
-def until(ready: Callable[[], bool], seconds: float = 15.0) -> None:
-    """Wait for it; fails where it does not come."""
-    end = time.monotonic() + seconds
-    while not ready():
-        assert time.monotonic() < end
-        time.sleep(0.05)

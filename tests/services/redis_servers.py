@@ -5,8 +5,6 @@ from __future__ import annotations
 import signal
 import socket
 import subprocess
-import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,6 +14,7 @@ import redis
 from evalhub.web.example_agent import free_port
 from tests.services.certificates import Authority
 from tests.services.servers import redis_program
+from tests.waiting import until
 
 HOST = "127.0.0.1"
 PASSWORD = "the-brokers-word"
@@ -127,14 +126,6 @@ class RedisServers:
                 "EVALHUB_BROKER_KEY": str(own.key),
             }
         return found
-
-
-def until(ready: Callable[[], bool], seconds: float, output: Callable[[], str] = str) -> None:
-    """Wait for something to become true. Raises `AssertionError` with what a server printed."""
-    end = time.monotonic() + seconds
-    while not ready():
-        assert time.monotonic() < end, f"It did not become true within {seconds:g} s. {output()}"
-        time.sleep(0.05)
 
 
 def _listens(port: int) -> bool:

@@ -9,7 +9,6 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ import psycopg
 
 from evalhub.broker import broker_directory, broker_program, write_broker_config
 from tests.services.servers import new_database, redis_program, start_redis
+from tests.waiting import until
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -133,12 +133,11 @@ class Stand:
 
     def until(self, ready: Callable[[], bool], seconds: float) -> None:
         """Wait for something to become true. Raises `AssertionError` with the workers' log."""
-        end = time.monotonic() + seconds
-        while not ready():
-            if time.monotonic() > end:
-                log = (self.folder / "worker.log").read_text(errors="replace")[-4000:]
-                raise AssertionError(f"It did not become true within {seconds:g} s. The workers' log: {log}")
-            time.sleep(0.05)
+        until(
+            ready,
+            seconds,
+            lambda: f"The workers' log: {(self.folder / 'worker.log').read_text(errors='replace')[-4000:]}",
+        )
 
     def stop(self) -> None:
         """End everything that was started here."""

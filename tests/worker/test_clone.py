@@ -17,6 +17,7 @@ from tests.worker.test_up import environment
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 @pytest.mark.starts_first
 def test_a_clone_runs_its_examples_and_every_download_works(tmp_path: Path) -> None:
     clone = tmp_path / "clone"
@@ -31,7 +32,7 @@ def test_a_clone_runs_its_examples_and_every_download_works(tmp_path: Path) -> N
         env=env,
         capture_output=True,
         text=True,
-        timeout=280,
+        timeout=800,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "All examples had the expected outcomes." in done.stdout

@@ -11,13 +11,14 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from evalhub.web.example_agent import free_port
+from tests.waiting import until
 from tests.worker.stand import ROOT
 
 NOT_OURS = (
@@ -60,14 +61,6 @@ def services(data: Path) -> dict[str, int]:
     """Return how many processes of each service run; what a worker starts to look at its machine is none of them."""
     lines = processes(data).values()
     return {word: sum(word in f" {line} " for line in lines) for word in ALL_SERVICES}
-
-
-def until(ready: Callable[[], Any], seconds: float = 30.0) -> Any:
-    end = time.monotonic() + seconds
-    while not (found := ready()):
-        assert time.monotonic() < end, f"not within {seconds:g} s"
-        time.sleep(0.1)
-    return found
 
 
 def up(data: Path, port: int, *more: str) -> subprocess.Popen[str]:

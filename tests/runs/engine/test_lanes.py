@@ -20,8 +20,8 @@ from tests.runs.carrying import (
     shell_target,
     start,
     suite_of,
-    until,
 )
+from tests.waiting import until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -31,10 +31,11 @@ from runs.sandbox.sandbox import Level
 from scenarios.formats.parsed import FixtureFile
 from tests.kept_files import path_of
 from tests.runs.carried import shell_project
-from tests.runs.carrying import carrying, running, suite_of, until
+from tests.runs.carrying import carrying, running, suite_of
 from tests.runs.containments import containment
 from tests.runs.sandbox.planted import NAMES, SECRET, SHELL, planting, plants, victim
 from tests.runs.targets.providers.agents import agent, invocation
+from tests.waiting import until
 
 pytestmark = pytest.mark.one_database
 

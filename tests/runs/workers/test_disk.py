@@ -12,7 +12,8 @@ from runs.engine import lanes, preparation, run_here
 from runs.errors import ProviderError
 from runs.results.files.artifacts import store_away
 from runs.workers import claims
-from tests.runs.carrying import beside, claimed, launch, running, until
+from tests.runs.carrying import beside, claimed, launch, running
+from tests.waiting import until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 ENOUGH_FOR_NOBODY = 10**9

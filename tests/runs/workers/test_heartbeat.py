@@ -21,8 +21,8 @@ from tests.runs.carrying import (
     running,
     shell_target,
     suite_of,
-    until,
 )
+from tests.waiting import until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

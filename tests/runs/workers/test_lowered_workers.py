@@ -12,7 +12,8 @@ from runs.engine import lanes, preparation, recording
 from runs.models import Run, Target, TargetSlot, Trial
 from runs.workers.claims import follow_target
 from tests.builders import make_project
-from tests.runs.carrying import beside, launch, running, shell_target, suite_of, until
+from tests.runs.carrying import beside, launch, running, shell_target, suite_of
+from tests.waiting import until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

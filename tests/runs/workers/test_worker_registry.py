@@ -15,8 +15,8 @@ from runs.results.files.store_identity import store_id_if_readable
 from runs.workers import worker_registry
 from runs.workers.heartbeat import heartbeat
 from runs.workers.worker_names import own_name, worker_name
-from tests.runs.carrying import until
 from tests.services.object_store import silent_store, use_bucket
+from tests.waiting import until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
