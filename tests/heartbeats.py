@@ -9,4 +9,4 @@ def end_heartbeats() -> None:
     """Wait until heartbeats have ended: each has a connection to the test database."""
     for thread in threading.enumerate():
         if thread.name == "heartbeat":
-            thread.join(5)
+            thread.join(60)
