@@ -131,3 +131,21 @@ def test_a_phone_reaches_the_plan_and_start_in_one_press(
     expect(as_admin.get_by_role("heading", name="Plan")).to_be_in_viewport()
     as_admin.set_viewport_size({"width": 1280, "height": 900})
     expect(as_admin.get_by_role("link", name="Plan and start")).to_be_hidden()
+
+
+A4 = 718
+"""Pixels between the margins that Chromium leaves on a page of A4."""
+
+
+def test_nothing_is_cut_or_dark_on_paper(as_admin: Page, live_server: Any, project: Any) -> None:
+    filled = fill(project)
+    base, new = (filled["runs"][at].pk for at in (0, -1))
+    as_admin.set_viewport_size({"width": A4, "height": 900})
+    as_admin.emulate_media(color_scheme="dark", media="print")
+    for path in ("", "runs/", f"runs/{new}/", f"compare/?runs={base},{new}", f"trials/{filled['trial'].pk}/"):
+        as_admin.goto(f"{live_server.url}/p/tools/{path}")
+        expect(as_admin.get_by_role("banner")).to_be_hidden()
+        widest = "[...document.querySelectorAll('table')].map((each) => each.getBoundingClientRect().right)"
+        assert max(as_admin.evaluate(widest), default=0) <= A4, path
+        shade = as_admin.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert shade.startswith("rgb(24") or shade.startswith("rgb(25"), f"{path} is {shade}"
