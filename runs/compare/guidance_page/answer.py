@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from evalhub.lib.numbers import counted, percent
@@ -28,12 +29,19 @@ class GuidanceAnswer:
     """The version whose text to change next."""
 
 
-def answer_of_strip(strip: GuidanceStrip) -> GuidanceAnswer:
-    """Return which version is best: one that improved on what the suite uses, else what it uses if all else regressed."""
+def answer_of_strip(strip: GuidanceStrip, stored: Iterable[Guidance]) -> GuidanceAnswer:
+    """Return which version is best: one that improved on what the suite uses, else what it uses if all else regressed.
+
+    `stored` are the newest versions, also those that never ran.
+    """
     adopted, versions = strip.adopted, [each.guidance for each in strip.versions]
+    untried = [each for each in stored if each not in versions and each != adopted]
     if not versions:
+        first = [adopted] if adopted else []
         return GuidanceAnswer(
-            "No run had guidance yet", "Run the suite to see how it does.", run=(adopted,) if adopted else ()
+            "No run had guidance yet",
+            "Run the suite to see how it does.",
+            run=tuple([*first, *untried][:MOST_NAMES]),
         )
     newest = versions[-1]
     if adopted is None:
@@ -49,9 +57,10 @@ def answer_of_strip(strip: GuidanceStrip) -> GuidanceAnswer:
             run=(adopted,),
         )
     if len(versions) == 1:
-        return GuidanceAnswer(
-            f"Only {adopted} has run", "Run another text to see whether it is better.", edit=adopted
-        )
+        title, sentence = f"Only {adopted} has run", "Run another text to see whether it is better."
+        if untried:
+            return GuidanceAnswer(title, sentence, run=(adopted, untried[0]))
+        return GuidanceAnswer(title, sentence, edit=adopted)
     return _answer_against(strip, adopted)
 
 

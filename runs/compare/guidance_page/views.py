@@ -39,6 +39,10 @@ def lead_to_guidance(request: ProjectRequest) -> HttpResponseBase:
     return redirect(reverse("guidance-list", args=[request.access.project.slug]) + query)
 
 
+UNTRIED = 20
+"""The newest versions among which one is looked for that never ran."""
+
+
 @require_safe
 @project_page()
 def guidance_list(request: ProjectRequest) -> HttpResponseBase:
@@ -52,12 +56,13 @@ def guidance_list(request: ProjectRequest) -> HttpResponseBase:
     matrix = guidance_matrix(suite, [each.guidance for each in strip.versions], strip.runs)
     if wants_csv(request):
         return csv_response(guidance_matrix_table(suite.slug, matrix))
+    stored = guidance_versions(suite)
     context = {
-        "page": page_below(guidance_versions(suite), request.GET.get("before", "")),
+        "page": page_below(stored, request.GET.get("before", "")),
         "suites": [(each.slug, each.name) for each in suites],
         "suite": suite,
         "strip": strip,
-        "answer": answer_of_strip(strip),
+        "answer": answer_of_strip(strip, stored[:UNTRIED]),
         "versions": shown_versions(strip),
         "measures": strip_rows(strip, matrix),
         "matrix": matrix,

@@ -77,8 +77,8 @@ def test_who_may_not_change_the_suite_adopts_nothing(signed_in, version, version
 @pytest.mark.parametrize(
     ("sides", "heading", "step"),
     [
-        ([], "No run had guidance yet", "Run poor…"),
-        ([(0, "pass")], "Only poor has run", "Try other guidance…"),
+        ([], "No run had guidance yet", "Run poor and better…"),
+        ([(0, "pass")], "Only poor has run", "Run poor and better…"),
         ([(1, "pass")], "poor has not run here", "Run poor…"),
         ([(0, "pass"), (1, "pass")], "No version is known to be better than poor", "Run poor and good…"),
         ([(0, "pass"), (1, "fail")], "poor is the best AGENTS.md so far", "Try other guidance…"),
