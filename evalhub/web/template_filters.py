@@ -92,7 +92,8 @@ def left_out(items: Any) -> int:
 
 def line(text: Any) -> str:
     """Return a text on one line, short enough for a table cell."""
-    return hostile.cut_text(" ".join(str(text)[:400].split()), characters=160, lines=1).text
+    shown = hostile.cut_text(" ".join(str(text)[:400].split()), characters=160, lines=1)
+    return f"{shown.text}…" if shown.is_cut else shown.text
 
 
 def urlencode(text: Any, safe: str = "/") -> str:
