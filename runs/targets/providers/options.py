@@ -11,7 +11,7 @@ from pydantic import AfterValidator, AliasChoices, BaseModel, BeforeValidator, C
 
 from evaluators.model import Json, Price
 from evaluators.patterns import compile_pattern
-from runs.labels import MOST_LABELS, RULE, is_label
+from runs.labels import LABEL, MOST_LABELS, RULE, is_label
 from runs.sandbox.target_roots import Use
 
 _ROUTING = frozenset(
@@ -90,7 +90,7 @@ def _label(word: str) -> str:
     return word
 
 
-Label = Annotated[str, AfterValidator(_label)]
+Label = Annotated[str, AfterValidator(_label), Field(json_schema_extra={"pattern": f"^{LABEL.pattern}$"})]
 NO_COPY = "none"
 
 
@@ -165,7 +165,9 @@ class Options(TargetModel):
     )
     """Labels that its worker must have; without any, every worker fits."""
     provider_batching: bool = False
-    guidance_file: Annotated[str | None, BeforeValidator(_guidance_file)] = None
+    guidance_file: Annotated[
+        str | None, BeforeValidator(_guidance_file, json_schema_input_type=str | Literal[False] | None)
+    ] = None
     """The file that its agent reads: guidance is also laid under this name. `none` lays no copy."""
     skills_folder: Annotated[str | None, AfterValidator(_skills_folder)] = None
     """The folder where its agent looks for skills; they also lie in `.agents/skills`."""

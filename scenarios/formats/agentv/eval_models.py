@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import AliasChoices, BeforeValidator, ConfigDict, Field
 
 from evaluators.model import Json
-from scenarios.formats.validation import Mirror
+from scenarios.formats.validation import Mirror, reads_as
 
 Text = Annotated[str, Field(min_length=1, pattern=r"\S")]
 Key = Annotated[str, Field(min_length=1, max_length=200, pattern=r"\S")]
@@ -31,7 +31,7 @@ def _one_line(value: Json) -> Json:
     return value
 
 
-Command = Annotated[Text, BeforeValidator(_one_line)]
+Command = Annotated[Text, BeforeValidator(_one_line, json_schema_input_type=Text | list[str])]
 
 
 class TrialsFile(Mirror):
@@ -46,7 +46,12 @@ def _trials(value: Json) -> Json:
     return {"count": value} if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-Trials = Annotated[TrialsFile, BeforeValidator(_trials)]
+Trials = Annotated[
+    TrialsFile,
+    BeforeValidator(_trials, json_schema_input_type=Annotated[int, Field(ge=1)] | TrialsFile),
+]
+Evaluators = list[Annotated[Any, reads_as("evaluator")]]
+Rubrics = list[Annotated[Any, reads_as("statement")]]
 
 
 class TargetFile(Mirror):
@@ -70,7 +75,7 @@ def _target(value: Json) -> Json:
     return {"name": value} if isinstance(value, str) else value
 
 
-Targets = list[Annotated[TargetFile, BeforeValidator(_target)]]
+Targets = list[Annotated[TargetFile, BeforeValidator(_target, json_schema_input_type=Text | TargetFile)]]
 
 
 class Execution(Mirror):
@@ -78,9 +83,12 @@ class Execution(Mirror):
 
     target: str | None = None
     targets: Targets | None = None
-    evaluators: list[Any] | None = None
+    evaluators: Evaluators | None = None
     threshold: Share | None = None
-    expected_messages: Annotated[bool, BeforeValidator(_on_or_off)] | None = None
+    expected_messages: (
+        Annotated[bool, BeforeValidator(_on_or_off, json_schema_input_type=bool | Literal["on", "off"])]
+        | None
+    ) = None
     skip_defaults: bool = False
     trials: Trials | None = None
 
@@ -103,7 +111,7 @@ class DefaultTest(Mirror):
     unrunnable: ClassVar[Mapping[str, str]] = _UNRUNNABLE
 
     vars: dict[str, Any] = Field(default_factory=dict)
-    evaluators: list[Any] | None = None
+    evaluators: Evaluators | None = None
     threshold: Share | None = None
     metadata: Any = None
 
@@ -135,13 +143,13 @@ class EvalFile(Mirror):
     targets: Targets | None = None
     providers: Targets | None = None
     evaluator: str | None = None
-    evaluators: list[Any] | None = None
+    evaluators: Evaluators | None = None
     execution: Execution | None = None
     threshold: Share | None = None
     input: Any = None
     input_files: list[Text] | None = None
-    prompts: list[Any] | None = None
-    default_test: DefaultTest | None = None
+    prompts: list[Annotated[Any, reads_as("prompt")]] | None = None
+    default_test: Annotated[DefaultTest | None, reads_as("default_test")] = None
     evaluate_options: EvaluateOptions | None = None
     timeout_seconds: Seconds | None = None
 
@@ -154,7 +162,7 @@ class ToolCall(Mirror):
 
 class MessageFile(Mirror):
     role: Literal["system", "user", "assistant", "tool"]
-    content: Any = None
+    content: Annotated[Any, reads_as("content")] = None
     tool_calls: list[ToolCall] | None = None
 
 
@@ -175,11 +183,11 @@ class EvalCaseFile(Mirror):
     expected_outcome: str | None = None
     conversation_id: str | None = None
     note: str | None = None
-    input_messages: Annotated[list[MessageFile], Field(min_length=1)]
-    expected_messages: list[MessageFile] | None = None
+    input_messages: Annotated[list[MessageFile], Field(min_length=1), reads_as("input")]
+    expected_messages: Annotated[list[MessageFile] | None, reads_as("expected")] = None
     evaluator: str | None = None
-    rubrics: list[Any] | None = None
-    evaluators: list[Any] | None = None
+    rubrics: Rubrics | None = None
+    evaluators: Evaluators | None = None
     execution: Execution | None = None
     threshold: Share | None = None
     vars: dict[str, Any] = Field(default_factory=dict)
@@ -225,7 +233,7 @@ Model = Annotated[
 class LlmJudgeFile(EvaluatorFile):
     prompt: Text | None = None
     model: Model
-    rubrics: list[Any] | None = None
+    rubrics: Rubrics | None = None
     include_trace: bool = False
     threshold: Annotated[float, Field(gt=0, le=1)] | None = None
 
@@ -236,9 +244,10 @@ def _statements(value: Json) -> Json:
 
 
 class RubricJudgeFile(EvaluatorFile):
-    rubrics: Annotated[list[Any], Field(min_length=1), BeforeValidator(_statements)] = Field(
-        validation_alias=AliasChoices("rubrics", "criteria", "value")
-    )
+    rubrics: Annotated[
+        Annotated[Rubrics, Field(min_length=1)],
+        BeforeValidator(_statements, json_schema_input_type=Text | Annotated[Rubrics, Field(min_length=1)]),
+    ] = Field(validation_alias=AliasChoices("rubrics", "criteria", "value"))
     model: Model
     include_trace: bool = False
     threshold: Annotated[float, Field(gt=0, le=1)] | None = None
@@ -271,7 +280,14 @@ def _rule(value: Json) -> Json:
     raise ValueError("This must be superset, subset, exact or ignore, or a list of names of arguments")
 
 
-Rule = Annotated[Any, BeforeValidator(_rule)]
+Rule = Annotated[
+    Any,
+    BeforeValidator(
+        _rule,
+        json_schema_input_type=Literal["superset", "subset", "exact", "ignore"]
+        | Annotated[list[Annotated[str, Field(min_length=1)]], Field(min_length=1)],
+    ),
+]
 
 
 class ExpectedToolFile(Mirror):
@@ -281,7 +297,10 @@ class ExpectedToolFile(Mirror):
     }
 
     tool: Text
-    args: Annotated[dict[str, Any] | None, BeforeValidator(_any_args)] = None
+    args: Annotated[
+        dict[str, Any] | None,
+        BeforeValidator(_any_args, json_schema_input_type=dict[str, Any] | Literal["any"] | None),
+    ] = None
     args_match: Rule = Field(default=None, validation_alias=AliasChoices("args_match", "argsMatch"))
     max_duration_ms: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = Field(
         default=None, validation_alias=AliasChoices("max_duration_ms", "maxDurationMs")
@@ -300,8 +319,8 @@ class ExpectedMessagesFile(EvaluatorFile):
 
 
 class CompositeFile(EvaluatorFile):
-    evaluators: Annotated[list[Any], Field(min_length=1)]
-    aggregator: dict[str, Any] | None = None
+    evaluators: Annotated[Evaluators, Field(min_length=1)]
+    aggregator: Annotated[dict[str, Any] | None, reads_as("aggregator")] = None
 
 
 class WeightedAverageFile(Mirror):
@@ -326,6 +345,15 @@ class LlmAggregatorFile(Mirror):
     type: str
     prompt: Text | None = None
     model: str | None = None
+
+
+AGGREGATORS: Mapping[str, type[Mirror]] = {
+    "weighted_average": WeightedAverageFile,
+    "threshold": PassedShareFile,
+    "code_judge": CodeAggregatorFile,
+    "llm_judge": LlmAggregatorFile,
+}
+"""The models of aggregators, by their types."""
 
 
 class GuidelineSettings(Mirror):

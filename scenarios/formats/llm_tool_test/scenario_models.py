@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from evaluators.grading.criteria import CompositeWeights
 from evaluators.model import Json
-from scenarios.formats.validation import Mirror
+from scenarios.formats.validation import Mirror, reads_as
 
 Text = Annotated[str, Field(min_length=1, pattern=r"\S")]
 Key = Annotated[str, Field(min_length=1, max_length=200, pattern=r"\S")]
@@ -39,7 +39,14 @@ ProtectedChanged = Literal["warn", "fail"]
 """What a trial is whose agent changed protected files: with a warning, or failed."""
 GitConfig = Literal["clean", "keep"]
 """Whether Git settings of the agent that execute something are removed before gates."""
-Environment = Annotated[dict[str, str], BeforeValidator(_scalars_as_text)]
+SERVER_NAME = r"[a-z0-9][a-z0-9-]{0,39}"
+"""Part of the names of an MCP server's tools, in which agents change other characters."""
+SERVER_URL = r"https?://[^\s/]\S*"
+Environment = Annotated[
+    dict[str, str],
+    BeforeValidator(_scalars_as_text, json_schema_input_type=dict[str, str | int | float | bool]),
+]
+Gates = list[Annotated[Any, reads_as("gate")]]
 
 
 class McpTarget(Mirror):
@@ -54,10 +61,9 @@ class McpTarget(Mirror):
 
     @model_validator(mode="after")
     def _can_be_reached(self) -> Self:
-        if not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,39}", self.name):
-            # It is part of the tools' names, and agents change other characters.
+        if not re.fullmatch(SERVER_NAME, self.name):
             raise ValueError("The server's `name` has up to 40 lower-case letters, digits and hyphens")
-        if self.url and not re.fullmatch(r"https?://[^\s/]\S*", self.url):
+        if self.url and not re.fullmatch(SERVER_URL, self.url):
             raise ValueError("The server's `url` begins with http:// or https://")
         if bool(self.command.strip()) == bool(self.url):
             raise ValueError("An MCP server needs a `command` or a `url`, and not both")
@@ -109,7 +115,7 @@ class Scripts(Mirror):
 
 class Judge(Mirror):
     enabled: bool = True
-    rubric: Any = None
+    rubric: Annotated[Any, reads_as("rubric")] = None
     """A path or an inline rubric."""
     pass_threshold: Share | None = None
     model: str = ""
@@ -127,7 +133,7 @@ class Weights(Mirror):
 
 
 class EvaluationModel(Mirror):
-    gates: list[Any] | None = None
+    gates: Gates | None = None
     judge: Judge | None = None
     composite: Weights | None = None
 
@@ -154,11 +160,11 @@ class ScenarioFile(Mirror):
     description: str = ""
     template_folder: str = ""
     target: TargetModel | None = None
-    task: Annotated[TaskModel, BeforeValidator(_prompt_alone)]
+    task: Annotated[TaskModel, BeforeValidator(_prompt_alone, json_schema_input_type=Text | TaskModel)]
     setup: Setup = Setup()
     scripts: Scripts = Scripts()
     evaluation: EvaluationModel = EvaluationModel()
-    gates: list[Any] | None = None
+    gates: Gates | None = None
     """An alias of `evaluation.gates`."""
     tool_matrix: list[MatrixEntryFile] | None = None
     run: RunLimits = RunLimits()

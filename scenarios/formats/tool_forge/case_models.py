@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from scenarios.formats.validation import Mirror
+from scenarios.formats.validation import Mirror, reads_as
 
 Text = Annotated[str, Field(min_length=1, pattern=r"\S")]
 Key = Annotated[str, Field(min_length=1, max_length=200, pattern=r"\S")]
@@ -17,7 +17,7 @@ class Envelope(Mirror):
     """A file with metadata and cases; a plain list has only cases."""
 
     metadata: dict[str, Any] | None = None
-    cases: list[Any]
+    cases: list[Annotated[Any, reads_as("case")]]
 
 
 class PerturbationFile(Mirror):
@@ -26,8 +26,8 @@ class PerturbationFile(Mirror):
     metadata: dict[str, Any] | None = None
     triggerPhrase: str = ""
     expectedTool: Text
-    shouldRouteIdentically: Any = None
-    shouldRouteDifferently: Any = None
+    shouldRouteIdentically: Annotated[Any, reads_as("group")] = None
+    shouldRouteDifferently: Annotated[Any, reads_as("group")] = None
 
 
 class Input(Mirror):
@@ -40,7 +40,7 @@ class CaseFile(Mirror):
     id: Key
     description: str = ""
     input: Input
-    expect: dict[str, Any] | None = None
+    expect: Annotated[dict[str, Any] | None, reads_as("expect")] = None
     stubs: dict[str, Any] | None = None
     maxTurns: Annotated[int, Field(ge=1, le=1000)] | None = None
     difficulty: str = ""
