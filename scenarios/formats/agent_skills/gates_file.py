@@ -30,10 +30,15 @@ class CaseGates(Mirror):
     """What one case has beside its statements."""
 
     gates: Gates = Field(default_factory=list)
+    """Checks without a judge; all must pass."""
     setup: list[str] = Field(default_factory=list)
+    """Commands to run in the workspace before the agent."""
     tags: list[str] = Field(default_factory=list)
+    """For selecting cases."""
     timeout_secs: float | None = Field(default=None, gt=0)
+    """Time limit of the agent in seconds."""
     max_turns: int | None = Field(default=None, gt=0)
+    """The most turns of the agent."""
 
 
 class GatesModel(CaseGates):

@@ -128,8 +128,10 @@ class EvalFile(Mirror):
 
     schema_: str | None = Field(default=None, alias="$schema")
     name: Text | None = None
+    """The suite's name."""
     suite: Text | None = None
     description: str | None = None
+    """Shown on pages."""
     category: Any = None
     version: Any = None
     author: Any = None
@@ -139,19 +141,29 @@ class EvalFile(Mirror):
     metadata: Any = None
     governance: Any = None
     dataset: Text | None = None
+    """The suite's name."""
     target: str | None = None
+    """The target of runs that name none."""
     targets: Targets | None = None
     providers: Targets | None = None
     evaluator: str | None = None
     evaluators: Evaluators | None = None
+    """What every answer is judged by."""
     execution: Execution | None = None
+    """Settings of all cases."""
     threshold: Share | None = None
+    """The lowest passing score, 0 to 1."""
     input: Any = None
+    """Messages before those of each case."""
     input_files: list[Text] | None = None
+    """Files that are part of every question."""
     prompts: list[Annotated[Any, reads_as("prompt")]] | None = None
+    """Prompts that are crossed with the tests."""
     default_test: Annotated[DefaultTest | None, reads_as("default_test")] = None
+    """What all tests share, here or in a file."""
     evaluate_options: EvaluateOptions | None = None
     timeout_seconds: Seconds | None = None
+    """Time limit of the agent in seconds."""
 
 
 class ToolCall(Mirror):
@@ -180,18 +192,30 @@ class EvalCaseFile(Mirror):
     }
 
     id: Key
+    """The case's key in its suite."""
     expected_outcome: str | None = None
+    """What a good answer does, for a judge."""
     conversation_id: str | None = None
+    """Groups related cases."""
     note: str | None = None
+    """Shown on pages."""
     input_messages: Annotated[list[MessageFile], Field(min_length=1), reads_as("input")]
+    """What the agent is asked: a text, or messages."""
     expected_messages: Annotated[list[MessageFile] | None, reads_as("expected")] = None
+    """A reference answer: a text, or messages with tool calls."""
     evaluator: str | None = None
     rubrics: Rubrics | None = None
+    """Statements that a judge checks one by one."""
     evaluators: Evaluators | None = None
+    """What the answer is judged by."""
     execution: Execution | None = None
+    """Settings that differ from the file's."""
     threshold: Share | None = None
+    """The lowest passing score, 0 to 1."""
     vars: dict[str, Any] = Field(default_factory=dict)
+    """Values of `{{ name }}` in input and assertions."""
     input_files: list[Text] | None = None
+    """Files that are part of the question."""
     tags: Any = None
     metadata: Any = None
 
