@@ -17,14 +17,14 @@ from scenarios.tool_descriptions import ToolDescriptions
 _DESCRIPTIONS = FileSchema(
     "tool-descriptions",
     "Descriptions of an MCP server",
-    "Descriptions in place of an MCP server's own, for `--tool-descriptions`.",
+    "Descriptions in place of an MCP server's own, for --tool-descriptions.",
     ("descriptions.yaml",),
     lambda: SchemaWriter((ToolDescriptions,)).write(ToolDescriptions),
 )
 _SCRIPT = FileSchema(
     "model-script",
     "Script of a model",
-    "What a model says turn by turn, for `model_server`.",
+    "What a model says turn by turn, for the model server.",
     ("script.yaml",),
     lambda: SchemaWriter((ModelScript,)).write(ModelScript),
 )

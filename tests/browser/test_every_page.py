@@ -84,6 +84,7 @@ PAGES = {
     "projects": "/projects/",
     "password": "/password/",
     "patterns": "/patterns/",
+    "schemas": "/schemas/",
 }
 
 

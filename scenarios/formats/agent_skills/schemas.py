@@ -73,7 +73,7 @@ SCHEMAS = (
     FileSchema(
         "agent-skills",
         "Evals of a skill",
-        "The cases of an Agent Skill, in `evals/` of its folder.",
+        "The cases of an Agent Skill, in evals/ of its folder.",
         tuple(f"evals/{name}" for name in CASES),
         evals_schema,
     ),
