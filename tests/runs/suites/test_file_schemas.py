@@ -61,6 +61,23 @@ def test_an_example_fits_the_schema_that_it_names(path: Path) -> None:
     assert [error.message for error in validator(name).iter_errors(value_of(path))] == []
 
 
+OF_OTHERS = {
+    "tests/agentv/specimens/4.42.4/*.eval.yaml": "agentv",
+    "tests/agentv/specimens/4.42.4/targets.yaml": "targets",
+    "tests/files/cases/06/public/*.yaml": "llm-tool-test",
+    "tests/files/cases/06/public/rubrics/*.yaml": "rubric",
+}
+"""Files that other people wrote, or that other programs read."""
+
+
+@pytest.mark.parametrize(("pattern", "name"), OF_OTHERS.items())
+def test_files_of_others_fit_their_schema(pattern: str, name: str) -> None:
+    paths = sorted(ROOT.glob(pattern))
+    assert paths
+    for path in paths:
+        assert [error.message for error in validator(name).iter_errors(value_of(path))] == []
+
+
 def test_the_examples_use_most_schemas() -> None:
     named = {Path(line[1]).stem for path in data_files() if (line := LINE.match(path.read_text()))}
     assert named == {"llm-tool-test", "rubric", "targets", "gates", "agentv", "tool-descriptions"}
