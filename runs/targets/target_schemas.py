@@ -21,6 +21,7 @@ from scenarios.formats.json_schemas import (
     by_kind,
     has,
     list_of,
+    or_also,
     or_empty,
     refer,
     rename,
@@ -38,8 +39,12 @@ class _ConvertingSchemas(ModelSchemas):
     """The schemas of models that convert values: a number in quotes is one, and a number is text."""
 
     def int_schema(self, schema: core_schema.IntSchema) -> Schema:
-        written = super().int_schema(schema)
-        return written if schema.get("strict") else any_of(written, {"type": "string", "pattern": _WHOLE})
+        json_schema = super().int_schema(schema)
+        return (
+            json_schema
+            if schema.get("strict")
+            else any_of(json_schema, {"type": "string", "pattern": _WHOLE})
+        )
 
     def float_schema(self, schema: core_schema.FloatSchema) -> Schema:
         return any_of(super().float_schema(schema), {"type": "string", "pattern": _NUMBER})
@@ -52,9 +57,9 @@ class _ConvertingSchemas(ModelSchemas):
         return {**super().str_schema(schema), "type": ["string", "number"]}
 
     def tagged_union_schema(self, schema: core_schema.TaggedUnionSchema) -> Schema:
-        chosen = super().tagged_union_schema(schema)["discriminator"]
-        kinds = {kind: {"$ref": reference} for kind, reference in chosen["mapping"].items()}
-        return by_kind(kinds, key=chosen["propertyName"])
+        discriminator = super().tagged_union_schema(schema)["discriminator"]
+        kinds = {kind: {"$ref": reference} for kind, reference in discriminator["mapping"].items()}
+        return by_kind(kinds, key=discriminator["propertyName"])
 
 
 def targets_schema() -> Schema:
@@ -68,7 +73,22 @@ def targets_schema() -> Schema:
     kinds: dict[str, Schema] = {}
     for kind, options in OPTIONS.items():
         kinds[kind], kinds[f"settings.{kind}"] = _entry(kind, references[kind], writer.of(options))
-    chosen = [
+    root: Schema = {
+        "type": "object",
+        "required": ["targets"],
+        "properties": {"targets": list_of(_any_entry(), minItems=1)},
+    }
+    reference: Schema = {
+        "type": "string",
+        "pattern": VARIABLE_REFERENCE,
+        "description": "A variable of the worker: `${{ NAME }}`.",
+    }
+    return writer.write(root, reference=reference, **values, **kinds)
+
+
+def _any_entry() -> Schema:
+    """Return the schema of an entry, which its provider chooses. One in an unusual spelling is not checked."""
+    conditions = [
         {"if": {"properties": {"provider": {"pattern": _ignoring_case(kind)}}}, "then": refer(kind)}
         for kind in OPTIONS
     ]
@@ -78,7 +98,7 @@ def targets_schema() -> Schema:
         "type": "object",
         "required": ["provider"],
         "properties": {"provider": {"type": "string", **provider}},
-        "allOf": chosen,
+        "allOf": conditions,
     }
     in_other_place: Schema = {
         "not": {"required": ["provider"]},
@@ -86,18 +106,7 @@ def targets_schema() -> Schema:
     }
     is_mixed: Schema = {"not": {"propertyNames": {"not": {"pattern": _MIXED}}}}
     unchecked: Schema = {"type": "object", **any_of(in_other_place, is_mixed)}
-    entry: Schema = {"if": unchecked, "else": checked}
-    root: Schema = {
-        "type": "object",
-        "required": ["targets"],
-        "properties": {"targets": list_of(entry, minItems=1)},
-    }
-    reference: Schema = {
-        "type": "string",
-        "pattern": VARIABLE_REFERENCE,
-        "description": "A variable of the worker: `${{ NAME }}`.",
-    }
-    return writer.write(root, reference=reference, **values, **kinds)
+    return {"if": unchecked, "else": checked}
 
 
 def _share(
@@ -115,8 +124,11 @@ def _share(
     return values, references
 
 
-def _entry(kind: str, fields: Mapping[str, Schema], written: Schema) -> tuple[Schema, Schema]:
-    """Return the schema of an entry of one kind, and of fields under `settings`. An editor offers the names in snake_case, and others fit."""
+def _entry(kind: str, fields: Mapping[str, Schema], model: Schema) -> tuple[Schema, Schema]:
+    """Return the schema of an entry of one kind, and of its fields under `settings`.
+
+    An editor offers names in snake_case; others fit, too.
+    """
     options: type[Options] = OPTIONS[kind]
     spellings = {name: keys for name, keys in options.spellings().items() if name in fields}
     properties = {key: fields[name] for name, keys in spellings.items() for key in keys}
@@ -132,24 +144,24 @@ def _entry(kind: str, fields: Mapping[str, Schema], written: Schema) -> tuple[Sc
         "patternProperties": patterns,
         "additionalProperties": False,
     }
-    needed = [
+    required = [
         _somewhere(_as_written(spellings)[name])
         for name, field in options.model_fields.items()
         if field.is_required()
     ]
     return {
-        "description": written.get("description", ""),
+        "description": model.get("description", ""),
         "type": "object",
         "properties": {**properties, **dict.fromkeys(NESTED_IN, refer(f"settings.{kind}"))},
         "patternProperties": patterns,
         "additionalProperties": False,
-        "allOf": [_somewhere(("name", "label", "id")), *needed],
+        "allOf": [_somewhere(("name", "label", "id")), *required],
     }, inner
 
 
 def _fields(options: type[Options], properties: Mapping[str, Schema]) -> dict[str, Schema]:
     """Return the schema of each field that a kind uses; in the place of most values, a variable may stand."""
-    found: dict[str, Schema] = {}
+    schemas: dict[str, Schema] = {}
     for name, spellings in options.spellings().items():
         if name in options.unused_fields:
             continue
@@ -159,13 +171,9 @@ def _fields(options: type[Options], properties: Mapping[str, Schema]) -> dict[st
         if name in options.secret_fields:
             own = refer("reference")
         elif name != "labels":
-            own = (
-                any_of(own, refer("reference"))
-                if "anyOf" not in own
-                else {**own, "anyOf": [*own["anyOf"], refer("reference")]}
-            )
-        found[name] = or_empty(own)
-    return found
+            own = or_also(own, refer("reference"))
+        schemas[name] = or_empty(own)
+    return schemas
 
 
 def _as_written(spellings: Mapping[str, Iterable[str]]) -> dict[str, tuple[str, ...]]:
@@ -173,7 +181,7 @@ def _as_written(spellings: Mapping[str, Iterable[str]]) -> dict[str, tuple[str, 
     return {
         name: tuple(
             dict.fromkeys(
-                written for each in names for written in (each, camel_case(each), each.replace("_", "-"))
+                spelling for each in names for spelling in (each, camel_case(each), each.replace("_", "-"))
             )
         )
         for name, names in spellings.items()

@@ -70,23 +70,23 @@ class ModelSchemas(GenerateJsonSchema):
 
     def model_schema(self, schema: core_schema.ModelSchema) -> Schema:
         """Return the schema of a model."""
-        written = super().model_schema(schema)
-        written.pop("title", None)
+        json_schema = super().model_schema(schema)
+        json_schema.pop("title", None)
         model = schema["cls"]
-        if "properties" in written:
-            _describe_fields(written, model)
+        if "properties" in json_schema:
+            _describe_fields(json_schema, model)
             if issubclass(model, self.drops_empty):
-                for key in written["properties"].keys() - set(written.get("required", ())):
-                    written["properties"][key] = or_empty(written["properties"][key])
-            _add_spellings(written, model)
-        return written
+                for key in json_schema["properties"].keys() - set(json_schema.get("required", ())):
+                    json_schema["properties"][key] = or_empty(json_schema["properties"][key])
+            _add_spellings(json_schema, model)
+        return json_schema
 
     def dict_schema(self, schema: core_schema.DictSchema) -> Schema:
         """Return the schema of a mapping."""
-        written = super().dict_schema(schema)
-        if BaseModel in self.drops_empty and isinstance(written.get("additionalProperties"), dict):
-            written["additionalProperties"] = or_empty(written["additionalProperties"])
-        return written
+        json_schema = super().dict_schema(schema)
+        if BaseModel in self.drops_empty and isinstance(json_schema.get("additionalProperties"), dict):
+            json_schema["additionalProperties"] = or_empty(json_schema["additionalProperties"])
+        return json_schema
 
 
 class SchemaWriter:
@@ -99,11 +99,11 @@ class SchemaWriter:
         drops_empty: tuple[type[BaseModel], ...] = (),
         generator: type[ModelSchemas] = ModelSchemas,
     ) -> None:
-        own = type("Schemas", (generator,), {"drops_empty": drops_empty})
+        configured = type("Schemas", (generator,), {"drops_empty": drops_empty})
         pairs: list[tuple[type[BaseModel], Any]] = [(model, "validation") for model in dict.fromkeys(models)]
-        references, written = models_json_schema(pairs, schema_generator=own)
+        references, document = models_json_schema(pairs, schema_generator=configured)
         self.names = {model: str(each["$ref"]).rpartition("/")[2] for (model, _), each in references.items()}
-        self.definitions: dict[str, Schema] = written["$defs"]
+        self.definitions: dict[str, Schema] = document["$defs"]
 
     def reference(self, model: type[BaseModel]) -> Schema:
         """Return a reference to a model."""
@@ -116,16 +116,16 @@ class SchemaWriter:
     def write(self, root: Schema | type[BaseModel], **parts: Schema) -> Schema:
         """Return a schema with all that it refers to. `parts` are what `reads_as` names."""
         top = self.of(root) if isinstance(root, type) else root
-        known = {**self.definitions, **parts}
-        used: dict[str, Schema] = {}
+        sources = {**self.definitions, **parts}
+        definitions: dict[str, Schema] = {}
         top = _resolve(top)
-        waiting = list(_references(top))
-        while waiting:
-            name = waiting.pop()
-            if name not in used:
-                used[name] = _resolve(known[name])
-                waiting += _references(used[name])
-        return {**top, **({"$defs": dict(sorted(used.items()))} if used else {})}
+        queue = list(_references(top))
+        while queue:
+            name = queue.pop()
+            if name not in definitions:
+                definitions[name] = _resolve(sources[name])
+                queue += _references(definitions[name])
+        return {**top, **({"$defs": dict(sorted(definitions.items()))} if definitions else {})}
 
 
 def refer(name: str) -> Schema:
@@ -143,17 +143,22 @@ def list_of(item: Schema, **more: Any) -> Schema:
     return {"type": "array", "items": item, **more}
 
 
+def or_also(schema: Schema, other: Schema) -> Schema:
+    """Return a schema with an alternative; description and default stay outside."""
+    outside = {key: schema[key] for key in ("description", "default") if key in schema}
+    inside = {key: value for key, value in schema.items() if key not in outside}
+    options = inside["anyOf"] if inside.keys() == {"anyOf"} else [inside]
+    return {**any_of(*options, other), **outside}
+
+
 def or_empty(schema: Schema) -> Schema:
-    """Return a schema that also fits a key without a value; the description stays outside."""
+    """Return a schema that also fits a key without a value."""
     takes_null = "null" in schema.get("type", ()) or {"type": "null"} in schema.get("anyOf", ())
     if takes_null or not schema.keys() - {"description"}:
         return schema
     if isinstance(schema.get("type"), str) and not {"enum", "const"} & schema.keys():
         return {**schema, "type": [schema["type"], "null"]}
-    outside = {key: schema[key] for key in ("description", "default") if key in schema}
-    inside = {key: value for key, value in schema.items() if key not in outside}
-    options = inside["anyOf"] if inside.keys() == {"anyOf"} else [inside]
-    return {**any_of(*options, {"type": "null"}), **outside}
+    return or_also(schema, {"type": "null"})
 
 
 def has(*keys: str) -> Schema:
@@ -175,14 +180,14 @@ def by_kind(kinds: Mapping[str, Schema], *, key: str = "type") -> Schema:
     groups: dict[str, list[str]] = {}
     for kind, schema in kinds.items():
         groups.setdefault(repr(schema), []).append(kind)
-    chosen = [
+    conditions = [
         {"if": is_one_of(key, names), "then": copy.deepcopy(kinds[names[0]])} for names in groups.values()
     ]
     return {
         "type": "object",
         "required": [key],
         "properties": {key: {"enum": list(kinds)}},
-        "allOf": chosen,
+        "allOf": conditions,
     }
 
 
@@ -201,23 +206,23 @@ def rename(schema: Schema, spellings: Mapping[str, Sequence[str]]) -> None:
         schema.pop("required", None)
 
 
-def _describe_fields(written: Schema, model: type[BaseModel]) -> None:
+def _describe_fields(json_schema: Schema, model: type[BaseModel]) -> None:
     """Add the docstrings of fields, and remove defaults that say nothing."""
     docstrings = _docstrings(model)
     for name, field in model.model_fields.items():
         key = _spellings(name, field)[0]
-        if key not in written["properties"]:
+        if key not in json_schema["properties"]:
             continue
-        schema: Schema = written["properties"][key]
+        schema: Schema = json_schema["properties"][key]
         if schema.get("default", 0) in (None, "") or isinstance(schema.get("default"), dict | list):
             del schema["default"]
         if name in docstrings:
-            written["properties"][key] = {"description": docstrings[name], **schema}
+            json_schema["properties"][key] = {"description": docstrings[name], **schema}
 
 
-def _add_spellings(written: Schema, model: type[BaseModel]) -> None:
+def _add_spellings(json_schema: Schema, model: type[BaseModel]) -> None:
     choices = {name: _spellings(name, field) for name, field in model.model_fields.items()}
-    rename(written, {names[0]: names for names in choices.values() if len(names) > 1})
+    rename(json_schema, {names[0]: names for names in choices.values() if len(names) > 1})
 
 
 def _spellings(name: str, field: FieldInfo) -> tuple[str, ...]:
@@ -230,11 +235,11 @@ def _spellings(name: str, field: FieldInfo) -> tuple[str, ...]:
 @cache
 def _docstrings(model: type[BaseModel]) -> Mapping[str, str]:
     """Return the docstrings of a model's fields, its own and inherited ones; none without its source."""
-    found: dict[str, str] = {}
+    docstrings: dict[str, str] = {}
     for cls in reversed(model.__mro__):
         if issubclass(cls, BaseModel) and cls is not BaseModel:
-            found |= dict(_docstrings_of(cls))
-    return found
+            docstrings |= dict(_docstrings_of(cls))
+    return docstrings
 
 
 def _docstrings_of(cls: type) -> Iterator[tuple[str, str]]:

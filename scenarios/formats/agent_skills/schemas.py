@@ -60,13 +60,13 @@ def _cases() -> tuple[SchemaWriter, Schema]:
 
 def _statements(writer: SchemaWriter) -> Schema:
     """Return the schema of a list of statements: texts, objects with one, or patterns."""
-    described = {
+    pattern = {
         "required": ["type", "pattern"],
         "properties": {"type": {"const": "regex"}, "pattern": {"type": "string"}},
     }
     texts = ({"required": [key], "properties": {key: NOT_EMPTY}} for key in TEXTS)
-    written = {**writer.of(StatementObject), "anyOf": [described, *texts]}
-    return list_of({"if": {"type": "string"}, "then": NOT_EMPTY, "else": written})
+    statement = {**writer.of(StatementObject), "anyOf": [pattern, *texts]}
+    return list_of({"if": {"type": "string"}, "then": NOT_EMPTY, "else": statement})
 
 
 SCHEMAS = (

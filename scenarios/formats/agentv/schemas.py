@@ -53,9 +53,9 @@ def eval_file_schema() -> Schema:
     case = writer.reference(eval_models.EvalCaseFile)
     with_input: Schema = {"allOf": [case, _has_input()]}
     cases = {key: or_empty(list_of(with_input, minItems=1)) for key in CASES_KEYS[:-1]}
-    named = {"type": "string", "description": "The path of a file with cases."}
-    listed = list_of({"if": {"type": "string"}, "else": case}, minItems=1)
-    file["properties"] |= {**cases, _LATER: any_of(named, listed, {"type": "null"})}
+    cases_file = {"type": "string", "description": "The path of a file with cases."}
+    case_list = list_of({"if": {"type": "string"}, "else": case}, minItems=1)
+    file["properties"] |= {**cases, _LATER: any_of(cases_file, case_list, {"type": "null"})}
     file["oneOf"] = [has(key) for key in CASES_KEYS]
     # Where the file has prompts, they are the input of its cases.
     own_input = {"properties": {_LATER: {"items": {"if": {"type": "object"}, "then": _has_input()}}}}
@@ -76,7 +76,7 @@ def settings_schema() -> Schema:
 
 
 def _has_input() -> Schema:
-    return any_of(*({"required": [name]} for name in OF_CASE["input_messages"]))
+    return has(*OF_CASE["input_messages"])
 
 
 def _writer() -> tuple[SchemaWriter, dict[str, Schema]]:
@@ -99,8 +99,8 @@ def _writer() -> tuple[SchemaWriter, dict[str, Schema]]:
         rename(writer.of(model), spellings)
     _add_rules(writer)
     kinds = _evaluators(writer)
-    filled: Models = (*MODELS.values(), *values, eval_models.ExpectedToolFile)
-    for each in dict.fromkeys(filled):
+    models_with_variables: Models = (*MODELS.values(), *values, eval_models.ExpectedToolFile)
+    for each in dict.fromkeys(models_with_variables):
         _allow_variables(writer.of(each))
     default_test = any_of({"type": "string"}, writer.reference(eval_models.DefaultTest), {"type": "null"})
     item = writer.reference(eval_models.RubricItemFile)
@@ -120,13 +120,15 @@ def _writer() -> tuple[SchemaWriter, dict[str, Schema]]:
 def _messages(writer: SchemaWriter) -> dict[str, Schema]:
     """Return the schemas of what a case asks and expects, and of a message's content."""
     message = writer.reference(eval_models.MessageFile)
-    shorthand: Schema = {"if": {"required": ["role"]}, "then": message}
+    shorthand: Schema = {"if": {"required": ["role"]}, "then": message, "else": refer("content")}
     has_role: Schema = {"contains": {"type": "object", "required": ["role"]}}
     parts = any_of({"type": "string"}, _part())
     data: Schema = {"minItems": 1, "items": {"type": "object", "not": {"required": ["type"]}}}
     return {
         "input": _by_type(list_of(message, minItems=1), shorthand),
-        "expected": _by_type({"if": has_role, "then": {"items": message}}, shorthand),
+        "expected": _by_type(
+            {"if": has_role, "then": {"items": message}, "else": refer("content")}, shorthand
+        ),
         "content": _by_type(
             {"if": data, "then": {}, "else": {"items": parts}}, {"minProperties": 1}, "string", "null"
         ),
@@ -177,7 +179,7 @@ def _add_rules(writer: SchemaWriter) -> None:
 
 def _evaluators(writer: SchemaWriter) -> Schema:
     """Return the schema of an entry that is a mapping: an include, or an evaluator chosen by its type."""
-    chosen = [
+    conditions = [
         {"if": {"properties": {"type": {"pattern": _matching(kind)}}, "required": ["type"]}, "then": schema}
         for kind, schema in _kinds(writer).items()
     ]
@@ -185,7 +187,7 @@ def _evaluators(writer: SchemaWriter) -> Schema:
     any_name = "|".join(_matching(kind).strip("^$") for kind in MODELS)
     type_: Schema = any_of({"enum": names}, {"type": "string", "pattern": f"^(?:{any_name})$"})
     include: Schema = {"properties": {"include": {"type": "string"}}, "additionalProperties": False}
-    evaluator: Schema = {"required": ["type"], "properties": {"type": type_}, "allOf": chosen}
+    evaluator: Schema = {"required": ["type"], "properties": {"type": type_}, "allOf": conditions}
     return {"if": {"required": ["include"], "maxProperties": 1}, "then": include, "else": evaluator}
 
 
@@ -216,8 +218,8 @@ def _short_values(writer: SchemaWriter, kind: str) -> list[Schema]:
 def _matching(kind: str) -> str:
     """Return a pattern of a kind's names in all versions."""
     names = [kind, *(alias for alias, target in ALIASES.items() if target == kind)]
-    written = "|".join(name.replace("_", "-").replace("-", "[-_]") for name in names)
-    return f"^(?:not-)?(?:{written})$"
+    pattern = "|".join(name.replace("_", "-").replace("-", "[-_]") for name in names)
+    return f"^(?:not-)?(?:{pattern})$"
 
 
 def _aggregator(writer: SchemaWriter) -> Schema:

@@ -16,6 +16,7 @@ import test_agentv_versions as agentv_versions
 import test_llm_tool_test_problems as llm_tool_test
 import test_tool_forge_problems as tool_forge
 from agent_skills_files import SAMPLES, case, evals, skill
+from agentv_files import case as agentv_case
 from agentv_files import upload as agentv_upload
 from jsonschema import Draft202012Validator
 from llm_tool_test_files import CONFIG, SHORT, upload
@@ -170,6 +171,9 @@ FURTHER = {
     "a line without an id": {
         "qa.jsonl": b'{"input": "x", "criteria": "y"}\n{"id": "a", "input": "x", "criteria": "y"}\n'
     },
+    "an empty mapping as the expected messages": agentv_case("expected_messages: {}"),
+    "a list in a list of parts": agentv_case("expected_messages: [[]]"),
+    "an empty input": {"one.yaml": b"evalcases: [{id: a, outcome: x, input_messages: }]\n"},
     "settings with a wrong type": upload(**{CONFIG: "[target]\nbinary = 7\n"}),
     "settings with half a price": upload(**{CONFIG: "[models.a]\ninput_cost_per_1k_tokens = 1.0\n"}),
     "patterns as text": agentv_upload(**{"evals/.agentv.yaml": "guideline_patterns: x\n"}),
