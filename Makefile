@@ -53,8 +53,9 @@ services:  ## Install a browser, PostgreSQL, Redis and a sandbox for the tests (
 bench: dev  ## Measure what docs/performance.md promises
 	@$(PY) -m tests.bench $(ARGS)
 
-snapshot: dev  ## Write the OpenAPI document that the tests compare with
+snapshot: dev  ## Write the OpenAPI document and the JSON Schemas that the tests compare with
 	@$(PY) manage.py export_openapi > docs/openapi.json
+	@$(PY) -m tests.schema_files
 
 screenshots: dev  ## Draw every page for docs/tour.md
 	@DJANGO_SETTINGS_MODULE=evalhub.settings $(PY) -m tests.tour

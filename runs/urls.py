@@ -77,6 +77,7 @@ from runs.review.review_page.views import (
     trial_overrule,
     trial_resolve,
 )
+from runs.suites.schemas_page.views import schema, schema_list
 from runs.suites.suite_page.editor_views import suite_edit, suite_new, suite_retire
 from runs.suites.suite_page.pattern import suite_pattern
 from runs.suites.suite_page.upload_views import suite_upload
@@ -203,4 +204,6 @@ urlpatterns = [
     path("projects/", project_list, name="project-list"),
     path("runs/<int:pk>/", short_run, name="run-short"),
     path("trials/<int:pk>/", short_trial, name="trial-short"),
+    path("schemas/", schema_list, name="schema-list"),
+    path("schemas/<slug:name>.json", schema, name="schema"),
 ]

@@ -28,7 +28,12 @@ class ToolDescriptions(Mirror):
     """The texts of a server."""
 
     instructions: str | None = None
-    tools: dict[str, Annotated[ToolDescription, BeforeValidator(_text_alone)]] = Field(default_factory=dict)
+    tools: dict[
+        str,
+        Annotated[
+            ToolDescription, BeforeValidator(_text_alone, json_schema_input_type=str | ToolDescription)
+        ],
+    ] = Field(default_factory=dict)
 
 
 def read_descriptions(content: bytes, file: str) -> ToolDescriptions:

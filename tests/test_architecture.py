@@ -59,8 +59,9 @@ FACES: Mapping[str, frozenset[str]] = {
     "targets": _names("""
         agents.cli agents.cli_judge agents.known_programs agents.session_end check definitions entries
         import_targets language_models.language_model language_models.litellm language_models.stub_chat
-        pricing providers.access providers.base providers.mock providers.options providers.prices
-        providers.registry providers.replay resolve schemas target_list versions
+        model_server.script pricing providers.access providers.base providers.mock providers.options
+        providers.prices providers.registry providers.replay resolve schemas target_list target_schemas
+        versions
     """),
     "results": _names("""
         address_filters adopted_parts comparability counting diagnosis_thresholds digests drafts

@@ -57,6 +57,7 @@ MORE_PAGES = {
     "projects": "/projects/",
     "project-new": "/projects/new/",
     "password": "/password/",
+    "schemas": "/schemas/",
     "rationales": "/p/default/reviews/rationales/",
     "disagreements": "/p/default/reviews/disagreements/",
     "calibration": "/p/default/reviews/calibration/",

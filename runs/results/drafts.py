@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 
+from django.conf import settings
+from django.urls import reverse
 from django.utils.text import slugify
 
 from evaluators.model import Transcript
@@ -45,7 +47,13 @@ class Draft:
         """Return the file's text, written when it is shown."""
         lines = [redact_patterns(each) for each in self.commands]
         prompt = redact_patterns(self.prompt)[:LONGEST_PROMPT]
-        return draft_scenario(self.name, prompt, self.tool, lines, self.source, self.protected)
+        schema = scenario_schema_address()
+        return draft_scenario(self.name, prompt, self.tool, lines, self.source, self.protected, schema)
+
+
+def scenario_schema_address() -> str:
+    """Return the address of the JSON Schema of scenarios, as people reach this server."""
+    return settings.PUBLIC_URL.rstrip("/") + reverse("schema", args=("llm-tool-test",))
 
 
 def draft_scenarios(trial: Trial) -> list[Draft]:

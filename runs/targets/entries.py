@@ -18,10 +18,12 @@ from scenarios.formats.positions import Location, PositionedDocument
 from scenarios.formats.problems import Problem
 from scenarios.formats.secrets import is_credential
 
-_REFERENCE = re.compile(r"^\s*\$\{\{\s*([A-Za-z0-9_]+)\s*\}\}\s*$")
+VARIABLE_REFERENCE = r"^\s*\$\{\{\s*([A-Za-z0-9_]+)\s*\}\}\s*$"
+_REFERENCE = re.compile(VARIABLE_REFERENCE)
 _NAMED_VALUES = ("env", "headers")
-_NESTED = ("settings", "config")
-_OF_ENTRY = frozenset(("name", "label", "id", "provider"))
+NESTED_IN = ("settings", "config")
+"""Keys under which fields may stand, too."""
+OF_ENTRY = frozenset(("name", "label", "id", "provider"))
 """Fields of every entry; AgentV after 2.7 names a target by `label`, else `id`."""
 
 
@@ -68,7 +70,7 @@ class TargetEntry:
         self.document = document
         self.at = at
         self.written: dict[str, Json] = entry if isinstance(entry, dict) else {}
-        inner = {key: self.written[key] for key in _NESTED if isinstance(self.written.get(key), dict)}
+        inner = {key: self.written[key] for key in NESTED_IN if isinstance(self.written.get(key), dict)}
         self.nested: dict[str, Json] = {k: v for fields in inner.values() for k, v in fields.items()}
         """Fields under `settings`, as older targets files have them (AgentV evaluation, Codex CLI provider), or `config`."""
         self.entry = self.nested | {k: v for k, v in self.written.items() if not (self.nested and k in inner)}
@@ -146,7 +148,7 @@ class TargetEntry:
             yield from self._unused_fields(self.options)
 
     def _unknown_fields(self, options: type[Options]) -> Iterator[Problem]:
-        known = {name for names in options.spellings().values() for name in names} | _OF_ENTRY
+        known = {name for names in options.spellings().values() for name in names} | OF_ENTRY
         known |= {"runtime"} if self._word("runtime") == "host" else set()
         for written, key in self.given.items():
             if written in known:

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from types import NoneType
 from typing import Any, ClassVar, TypeVar, get_args
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, WithJsonSchema
 from pydantic_core import ErrorDetails
 
 from evaluators.model import Json
@@ -17,6 +17,13 @@ from scenarios.formats.positions import Location, PositionedDocument
 from scenarios.formats.problems import Problem
 
 M = TypeVar("M", bound=BaseModel)
+READS_AS = "x-reads-as"
+"""Marks in a JSON Schema what another reader takes; `json_schemas` replaces it by a reference."""
+
+
+def reads_as(name: str) -> WithJsonSchema:
+    """Return the annotation of a value that another reader takes, by the name of its part of the format's schema."""
+    return WithJsonSchema({READS_AS: name})
 
 
 class Mirror(BaseModel):

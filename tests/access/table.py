@@ -30,6 +30,8 @@ PAGES: dict[str, Page] = {
     "home": Page("/", SIGNED_IN, answers=(200, 302)),
     "project-list": Page("/projects/", SIGNED_IN),
     "patterns": Page("/patterns/", SIGNED_IN),
+    "schema-list": Page("/schemas/", ANYONE),
+    "schema": Page("/schemas/llm-tool-test.json", ANYONE),
     "healthz": Page("/healthz", ANYONE),
     "metrics": Page("/metrics", ANYONE),
     "run-short": Page("/runs/{run_id}/", "viewer", answers=(302,)),

@@ -25,6 +25,7 @@ NO_PAGE_OF_ITS_OWN = {
     "trial-transcript": "is a file",
     "trial-artifact": "is a file",
     "trial-file": "is a file",
+    "schema": "is a file",
 }
 
 

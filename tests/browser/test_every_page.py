@@ -83,6 +83,7 @@ PAGES = {
     "projects": "/projects/",
     "password": "/password/",
     "patterns": "/patterns/",
+    "schemas": "/schemas/",
 }
 
 

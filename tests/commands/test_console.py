@@ -107,6 +107,8 @@ def test_the_installed_package_works_outside_the_clone(tmp_path: Path) -> None:
         "run_scenarios", str(folder), "--targets", str(targets), "--target", "scripted-agent", "--dry-run"
     )
     assert "git-basics v1 on scripted-agent" in dry
+    written = (ROOT / "docs/schemas/gates.json").read_text(encoding="utf-8")
+    assert evalhub("check_scenarios", "--schema", "gates") == written
     evalhub("collectstatic", "--noinput", "-v0")
     page = (
         "from django.test import Client\n"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from argparse import ArgumentParser
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -95,6 +96,20 @@ def _prove(suites: Iterable[ParsedSuite]) -> dict[str, list[ScenarioSeal]]:
         raise Refused(str(error), id="proof/failed") from error
 
 
+def _schema(name: str, paths: Sequence[str]) -> Result:
+    """Return the JSON Schema of a format. Raises `Refused`."""
+    # Imported here because the models of all formats are many.
+    from runs.suites.file_schemas import FILE_SCHEMAS, schema_text
+
+    if paths:
+        raise Refused("--schema prints a schema and checks no files. Leave out one of them.")
+    if name not in FILE_SCHEMAS:
+        names = ", ".join(FILE_SCHEMAS)
+        raise Refused(f"Unknown format '{name}'. Formats: {names}.", id="schema/unknown")
+    text = schema_text(name).rstrip("\n")
+    return Result(text, json.loads(text))
+
+
 class Command(EvalhubCommand):
     help = "Parse and lint scenario files: every problem with file and line. Stores nothing."
     examples = (
@@ -102,10 +117,16 @@ class Command(EvalhubCommand):
         "my-suite/ --strict",
         "bundle.zip --prove",
         "my-skill/ --tool gh",
+        "--schema llm-tool-test",
     )
 
     def arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("paths", nargs="+", metavar="PATH", help="file, folder or bundle")
+        parser.add_argument("paths", nargs="*", metavar="PATH", help="file, folder or bundle")
+        parser.add_argument(
+            "--schema",
+            metavar="FORMAT",
+            help="print the JSON Schema of a format, for editors, and check nothing",
+        )
         parser.add_argument(
             "--strict",
             action="store_true",
@@ -120,6 +141,10 @@ class Command(EvalhubCommand):
         )
 
     def work(self, options: dict[str, Any]) -> Result:
+        if options["schema"] is not None:
+            return _schema(options["schema"], options["paths"])
+        if not options["paths"]:
+            raise Refused("Name a file, a folder or a bundle to check, or a format with --schema.")
         paths = [Path(path) for path in options["paths"]]
         problems, suites = check_paths(paths, strict=options["strict"], tool=options["tool"] or "")
         self.annotate(problems, options["paths"])

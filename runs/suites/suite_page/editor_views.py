@@ -18,9 +18,10 @@ from evalhub.web.errors import error_page
 from evalhub.web.fragments import page_or_fragment
 from evalhub.web.paging import key_of
 from runs.models import Trial
-from runs.results.drafts import Draft, draft_scenarios
+from runs.results.drafts import Draft, draft_scenarios, scenario_schema_address
 from runs.suites.suite_page.views import find_suite_or_404
 from scenarios.bundles import Bundle
+from scenarios.formats.llm_tool_test.draft import name_schema
 from scenarios.formats.problems import Problem, ScenarioFileError
 from scenarios.formats.text_decoding import MAX_BYTES
 from scenarios.imports import Imported, Preview, import_files, preview, slug_of
@@ -172,7 +173,8 @@ def _saved_sentence(imported: Imported) -> str:
 @project_page("upload")
 def suite_new(request: ProjectRequest) -> HttpResponse:
     """Write the first file of a new suite."""
-    editor = SuiteEditor(request, None, None, NEW_PATH, NEW_FILE, is_new_file=True)
+    text = name_schema(scenario_schema_address()) + NEW_FILE
+    editor = SuiteEditor(request, None, None, NEW_PATH, text, is_new_file=True)
     if draft := _draft(request):
         editor.path, editor.text, editor.name = f"{draft.name}.yaml", draft.text, draft.name
     return _show_edited(editor)

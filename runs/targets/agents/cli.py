@@ -110,15 +110,19 @@ class CliOptions(Options):
     starts_in_workspace: ClassVar[frozenset[str]] = frozenset(("cwd",))
 
     command_template: Template = Field(validation_alias=AliasChoices("command_template", "command"))
+    """The command, with placeholders such as {PROMPT} and {OUTPUT_FILE}."""
     files_format: str = Field(
         default="{path}", validation_alias=AliasChoices("files_format", "attachments_format")
     )
+    """How a file is written in {FILES}."""
     parser: str | None = None
     """The reader of what the command prints; None for text."""
     cwd: str | None = None
+    """The folder where the command runs; by default the eval file's folder, else the workspace."""
     read_folders: tuple[str, ...] = Field(default=(), max_length=20)
     """Folders of the worker that its commands see, read-only, such as the program's own."""
     healthcheck: Annotated[HttpHealthcheck | CommandHealthcheck, Field(discriminator="type")] | None = None
+    """An address or a command that must answer before a run starts."""
     verbose: bool = False
     """Whether the rendered command is stored and shown in errors."""
 

@@ -33,6 +33,8 @@ def _path(value: str) -> str:
 
 
 Path = Annotated[str, AfterValidator(_path)]
+Method = Literal["POST", "PUT", "PATCH", "GET"]
+MethodInLower = Literal["post", "put", "patch", "get"]
 
 
 class HttpOptions(Options):
@@ -48,7 +50,7 @@ class HttpOptions(Options):
     api_key: str | None = None
     headers: dict[str, str] = Field(default_factory=dict)
     method: Annotated[
-        Literal["POST", "PUT", "PATCH", "GET"], BeforeValidator(lambda name: str(name).upper())
+        Method, BeforeValidator(lambda name: str(name).upper(), json_schema_input_type=Method | MethodInLower)
     ] = "POST"
     body: dict[str, Json] = Field(default_factory=dict)
     """Fields of every request besides the message."""

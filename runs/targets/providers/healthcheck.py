@@ -26,7 +26,7 @@ def _require_text(template: str) -> str:
     return refuse_unsupported(template)
 
 
-Template = Annotated[str, AfterValidator(_require_text)]
+Template = Annotated[str, AfterValidator(_require_text), Field(json_schema_extra={"pattern": r"\S"})]
 
 
 class HttpHealthcheck(TargetModel):

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, AliasChoices, BaseModel, BeforeValidator, C
 
 from evaluators.model import Json, Price
 from evaluators.patterns import compile_pattern
-from runs.labels import MOST_LABELS, RULE, is_label
+from runs.labels import LABEL, MOST_LABELS, RULE, is_label
 from runs.sandbox.target_roots import Use
 
 _ROUTING = frozenset(
@@ -90,7 +90,7 @@ def _label(word: str) -> str:
     return word
 
 
-Label = Annotated[str, AfterValidator(_label)]
+Label = Annotated[str, AfterValidator(_label), Field(json_schema_extra={"pattern": f"^{LABEL.pattern}$"})]
 NO_COPY = "none"
 
 
@@ -157,31 +157,42 @@ class Options(TargetModel):
     """Those whose relative paths start from the workspace if the target has no folder."""
 
     judge_target: str | None = None
+    """The judge if neither the run nor an evaluator names one."""
     workers: int | None = Field(
         default=None, ge=1, validation_alias=AliasChoices("max_concurrency", "workers")
     )
+    """The most trials at once, over all runs."""
     labels: Annotated[tuple[Label, ...], BeforeValidator(_as_list)] = Field(
         default=(), max_length=MOST_LABELS
     )
     """Labels that its worker must have; without any, every worker fits."""
     provider_batching: bool = False
-    guidance_file: Annotated[str | None, BeforeValidator(_guidance_file)] = None
+    """Whether all cases of a run are sent as one batch."""
+    guidance_file: Annotated[
+        str | None, BeforeValidator(_guidance_file, json_schema_input_type=str | Literal[False] | None)
+    ] = None
     """The file that its agent reads: guidance is also laid under this name. `none` lays no copy."""
     skills_folder: Annotated[str | None, AfterValidator(_skills_folder)] = None
     """The folder where its agent looks for skills; they also lie in `.agents/skills`."""
     command_pattern: Annotated[str | None, AfterValidator(_pattern)] = None
     """Finds the tool's commands in scenarios without a pattern of their own."""
     timeout_seconds: float | None = Field(default=None, gt=0)
+    """Time limit of the agent in seconds."""
     model: str | None = None
+    """The model, as the provider names it."""
     args: tuple[str, ...] = Field(default=(), validation_alias=AliasChoices("args", "arguments"))
+    """Further arguments of the program."""
     env: dict[str, str] = Field(default_factory=dict)
+    """Variables of the program."""
     max_processes: int | None = Field(default=None, ge=1)
     """Limits of a trial, including its setup commands; None is the default of `runs.sandbox.profiles`."""
     max_memory_mb: int | None = Field(default=None, ge=1)
     egress: Literal["none", "internet", "full"] | None = None
     """Network access of the trial's agent and setup commands; None is what the worker allows."""
     base_url: str | None = None
+    """The address of the model service."""
     max_retries: int | None = Field(default=None, ge=0, validation_alias=_retry_spellings("max_retries"))
+    """How often a failed request is tried again."""
     retry_initial_delay_ms: float | None = Field(
         default=None, ge=0, validation_alias=_retry_spellings("initial_delay_ms")
     )

@@ -12,6 +12,7 @@ from evaluators.grading.gates.transcript_gate import SkillLoaded, SkillNotLoaded
 from evaluators.grading.judges.rubric import Criterion, JudgeCriteria, RubricCriteria
 from evaluators.model import Json
 from evaluators.patterns import PatternError, compile_pattern
+from scenarios.formats.agent_skills.case_models import LISTS, PROMPTS, TEXTS, SkillCase
 from scenarios.formats.agent_skills.gates_file import GatesFile
 from scenarios.formats.agent_skills.skill_folders import Skill
 from scenarios.formats.agent_skills.statement_ids import join_words, key_of_id, statement_ids
@@ -22,13 +23,8 @@ from scenarios.formats.upload import UploadedFiles, inside
 from scenarios.formats.validation import did_you_mean, kind
 from scenarios.spec import ScenarioSpec, TrialLimits
 
-LISTS = ("assertions", "expectations", "checks", "scorers")
-"""Names under which statements are written."""
-TEXTS = ("text", "criterion", "assertion", "description", "statement", "check")
-"""Keys of a statement that is an object, the first one present counts."""
-_PROMPTS = ("prompt", "query")
 _NAMES = ("name", "eval_name", "title")
-_KNOWN = (*LISTS, *_PROMPTS, *_NAMES, "id", "expected_output", "files", "tags", "should_trigger")
+_KNOWN = tuple(SkillCase.model_fields)
 SHOULD, SHOULD_NOT = "should-trigger", "should-not-trigger"
 """Tags of cases that say whether the skill must be loaded."""
 
@@ -124,7 +120,7 @@ def _key(
         fix = 'Write "id": 1, or a short name.'
         problems.append(context.document.problem((*at, "id"), what, fix=fix, id="format/wrong-type"))
     if "should_trigger" in case:
-        key = join_words(_first_text(case, _PROMPTS), "-") or f"query-{position + 1}"
+        key = join_words(_first_text(case, PROMPTS), "-") or f"query-{position + 1}"
         return key, (key, name)
     if given is None:
         what = f"The case has no id, so its results are kept as 'eval-{position}'."
@@ -136,15 +132,15 @@ def _key(
 def _prompt(
     case: dict[str, Json], context: SkillContext, at: Location, problems: list[Problem]
 ) -> tuple[str, Location]:
-    name = next((name for name in _PROMPTS if name in case), "")
+    name = next((name for name in PROMPTS if name in case), "")
     if not name:
-        close = next((each for each in case if did_you_mean(each, _PROMPTS)), "")
+        close = next((each for each in case if did_you_mean(each, PROMPTS)), "")
         what = "The case has no prompt."
         fix = f"Rename '{close}' to 'prompt'." if close else 'Add "prompt" with what the agent is asked.'
         problems.append(context.document.problem(at, what, fix=fix, id="format/missing-field"))
         return "", at
     prompt = _text(case, name, context, at, problems)
-    if not prompt and isinstance(case[name], str):
+    if not prompt and (case[name] is None or isinstance(case[name], str)):
         what, fix = "The prompt is empty.", "Write what the agent is asked."
         problems.append(context.document.problem((*at, name), what, fix=fix, id="format/empty-value"))
     return prompt, (*at, name)

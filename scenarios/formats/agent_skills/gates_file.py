@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Annotated
 
 import yaml
 from pydantic import Field
@@ -14,12 +15,12 @@ from evaluators.model import Json
 from evaluators.tool_use.tool import Tool
 from scenarios.formats.llm_tool_test.config_file import target_problems
 from scenarios.formats.llm_tool_test.gate_reader import read_gates
-from scenarios.formats.llm_tool_test.scenario_models import TargetModel
+from scenarios.formats.llm_tool_test.scenario_models import Gates, TargetModel
 from scenarios.formats.parsed import Fixture
 from scenarios.formats.positions import Location, PositionedDocument
 from scenarios.formats.problems import Problem, ScenarioFileError
 from scenarios.formats.upload import UploadedFiles, inside
-from scenarios.formats.validation import Mirror, did_you_mean, kind, validate
+from scenarios.formats.validation import Mirror, did_you_mean, kind, reads_as, validate
 from scenarios.formats.yaml_text import read_yaml
 
 NAME = "gates.yaml"
@@ -28,19 +29,27 @@ NAME = "gates.yaml"
 class CaseGates(Mirror):
     """What one case has beside its statements."""
 
-    gates: list[Json] = Field(default_factory=list)
+    gates: Gates = Field(default_factory=list)
+    """Checks without a judge; all must pass."""
     setup: list[str] = Field(default_factory=list)
+    """Commands to run in the workspace before the agent."""
     tags: list[str] = Field(default_factory=list)
+    """For selecting cases."""
     timeout_secs: float | None = Field(default=None, gt=0)
+    """Time limit of the agent in seconds."""
     max_turns: int | None = Field(default=None, gt=0)
+    """The most turns of the agent."""
 
 
 class GatesModel(CaseGates):
     """The file: for all cases, and by a case's id in `cases`."""
 
-    tool: Json = None
+    tool: Annotated[Json, reads_as("tool")] = None
+    """The tool under test: its name, or the keys of llm-tool-test's `target`."""
     workspace: str = ""
+    """A folder beside this file with the initial files of every workspace."""
     cases: dict[str, CaseGates] = Field(default_factory=dict)
+    """What single cases have besides, by id."""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BeforeValidator, Field
 
 from evaluators.model import Json
-from scenarios.formats.agentv.eval_models import Count, EvaluatorFile, Share, Text, Weight
+from scenarios.formats.agentv.eval_models import Count, EvaluatorFile, Evaluators, Share, Text, Weight
 from scenarios.formats.validation import Mirror
 
 Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -19,7 +19,10 @@ def _as_list(value: Json) -> Json:
     return [value] if isinstance(value, str | dict) else value
 
 
-Texts = Annotated[list[Text], Field(min_length=1), BeforeValidator(_as_list)]
+Texts = Annotated[
+    Annotated[list[Text], Field(min_length=1)],
+    BeforeValidator(_as_list, json_schema_input_type=Text | Annotated[list[Text], Field(min_length=1)]),
+]
 
 
 class TextFile(EvaluatorFile):
@@ -132,7 +135,17 @@ class ValueFile(EvaluatorFile):
     value: Any
 
 
+VALUE_MODELS: Mapping[str, type[Mirror]] = {
+    "trajectory:tool-used": ToolCountFile,
+    "trajectory:tool-sequence": ToolSequenceFile,
+    "trajectory:tool-args-match": ToolArgumentsFile,
+    "trajectory:step-count": StepCountFile,
+    "trajectory:goal-success": GoalFile,
+}
+"""The models of the values of `ValueFile`, by kind."""
+
+
 class AssertSetFile(EvaluatorFile):
     unrunnable: ClassVar[Mapping[str, str]] = {"config": "Write the settings in each assertion."}
 
-    evaluators: Annotated[list[Any], Field(min_length=1)]
+    evaluators: Annotated[Evaluators, Field(min_length=1)]

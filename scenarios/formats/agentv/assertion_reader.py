@@ -28,8 +28,8 @@ E = TypeVar("E", bound=BaseEvaluator)
 Item = dict[str, Json]
 Reader = Callable[[Item, Location], BaseEvaluator | None]
 
-_TEXT = ("contains", "icontains", "starts-with", "ends-with", "equals")
-_TEXTS = ("contains-any", "contains-all", "icontains-any", "icontains-all")
+TEXT_KINDS = ("contains", "icontains", "starts-with", "ends-with", "equals")
+TEXTS_KINDS = ("contains-any", "contains-all", "icontains-any", "icontains-all")
 
 
 @dataclass
@@ -43,8 +43,8 @@ class AssertionReader:
     def assertions(self) -> Mapping[str, Reader]:
         """What reads each kind."""
         return {
-            **dict.fromkeys(_TEXT, self._text),
-            **dict.fromkeys(_TEXTS, self._texts),
+            **dict.fromkeys(TEXT_KINDS, self._text),
+            **dict.fromkeys(TEXTS_KINDS, self._texts),
             "regex": self._regex,
             "is-json": self._json,
             "json-schema": self._json,

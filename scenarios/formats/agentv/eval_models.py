@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import AliasChoices, BeforeValidator, ConfigDict, Field
 
 from evaluators.model import Json
-from scenarios.formats.validation import Mirror
+from scenarios.formats.validation import Mirror, reads_as
 
 Text = Annotated[str, Field(min_length=1, pattern=r"\S")]
 Key = Annotated[str, Field(min_length=1, max_length=200, pattern=r"\S")]
@@ -31,7 +31,7 @@ def _one_line(value: Json) -> Json:
     return value
 
 
-Command = Annotated[Text, BeforeValidator(_one_line)]
+Command = Annotated[Text, BeforeValidator(_one_line, json_schema_input_type=Text | list[str])]
 
 
 class TrialsFile(Mirror):
@@ -46,7 +46,12 @@ def _trials(value: Json) -> Json:
     return {"count": value} if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-Trials = Annotated[TrialsFile, BeforeValidator(_trials)]
+Trials = Annotated[
+    TrialsFile,
+    BeforeValidator(_trials, json_schema_input_type=Annotated[int, Field(ge=1)] | TrialsFile),
+]
+Evaluators = list[Annotated[Any, reads_as("evaluator")]]
+Rubrics = list[Annotated[Any, reads_as("statement")]]
 
 
 class TargetFile(Mirror):
@@ -70,7 +75,7 @@ def _target(value: Json) -> Json:
     return {"name": value} if isinstance(value, str) else value
 
 
-Targets = list[Annotated[TargetFile, BeforeValidator(_target)]]
+Targets = list[Annotated[TargetFile, BeforeValidator(_target, json_schema_input_type=Text | TargetFile)]]
 
 
 class Execution(Mirror):
@@ -78,9 +83,12 @@ class Execution(Mirror):
 
     target: str | None = None
     targets: Targets | None = None
-    evaluators: list[Any] | None = None
+    evaluators: Evaluators | None = None
     threshold: Share | None = None
-    expected_messages: Annotated[bool, BeforeValidator(_on_or_off)] | None = None
+    expected_messages: (
+        Annotated[bool, BeforeValidator(_on_or_off, json_schema_input_type=bool | Literal["on", "off"])]
+        | None
+    ) = None
     skip_defaults: bool = False
     trials: Trials | None = None
 
@@ -103,7 +111,7 @@ class DefaultTest(Mirror):
     unrunnable: ClassVar[Mapping[str, str]] = _UNRUNNABLE
 
     vars: dict[str, Any] = Field(default_factory=dict)
-    evaluators: list[Any] | None = None
+    evaluators: Evaluators | None = None
     threshold: Share | None = None
     metadata: Any = None
 
@@ -120,8 +128,10 @@ class EvalFile(Mirror):
 
     schema_: str | None = Field(default=None, alias="$schema")
     name: Text | None = None
+    """The suite's name."""
     suite: Text | None = None
     description: str | None = None
+    """Shown on pages."""
     category: Any = None
     version: Any = None
     author: Any = None
@@ -131,19 +141,29 @@ class EvalFile(Mirror):
     metadata: Any = None
     governance: Any = None
     dataset: Text | None = None
+    """The suite's name."""
     target: str | None = None
+    """The target of runs that name none."""
     targets: Targets | None = None
     providers: Targets | None = None
     evaluator: str | None = None
-    evaluators: list[Any] | None = None
+    evaluators: Evaluators | None = None
+    """What every answer is judged by."""
     execution: Execution | None = None
+    """Settings of all cases."""
     threshold: Share | None = None
+    """The lowest passing score, 0 to 1."""
     input: Any = None
+    """Messages before those of each case."""
     input_files: list[Text] | None = None
-    prompts: list[Any] | None = None
-    default_test: DefaultTest | None = None
+    """Files that are part of every question."""
+    prompts: list[Annotated[Any, reads_as("prompt")]] | None = None
+    """Prompts that are crossed with the tests."""
+    default_test: Annotated[DefaultTest | None, reads_as("default_test")] = None
+    """What all tests share, here or in a file."""
     evaluate_options: EvaluateOptions | None = None
     timeout_seconds: Seconds | None = None
+    """Time limit of the agent in seconds."""
 
 
 class ToolCall(Mirror):
@@ -154,7 +174,7 @@ class ToolCall(Mirror):
 
 class MessageFile(Mirror):
     role: Literal["system", "user", "assistant", "tool"]
-    content: Any = None
+    content: Annotated[Any, reads_as("content")] = None
     tool_calls: list[ToolCall] | None = None
 
 
@@ -172,18 +192,30 @@ class EvalCaseFile(Mirror):
     }
 
     id: Key
+    """The case's key in its suite."""
     expected_outcome: str | None = None
+    """What a good answer does, for a judge."""
     conversation_id: str | None = None
+    """Groups related cases."""
     note: str | None = None
-    input_messages: Annotated[list[MessageFile], Field(min_length=1)]
-    expected_messages: list[MessageFile] | None = None
+    """Shown on pages."""
+    input_messages: Annotated[list[MessageFile], Field(min_length=1), reads_as("input")]
+    """What the agent is asked: a text, or messages."""
+    expected_messages: Annotated[list[MessageFile] | None, reads_as("expected")] = None
+    """A reference answer: a text, or messages with tool calls."""
     evaluator: str | None = None
-    rubrics: list[Any] | None = None
-    evaluators: list[Any] | None = None
+    rubrics: Rubrics | None = None
+    """Statements that a judge checks one by one."""
+    evaluators: Evaluators | None = None
+    """What the answer is judged by."""
     execution: Execution | None = None
+    """Settings that differ from the file's."""
     threshold: Share | None = None
+    """The lowest passing score, 0 to 1."""
     vars: dict[str, Any] = Field(default_factory=dict)
+    """Values of `{{ name }}` in input and assertions."""
     input_files: list[Text] | None = None
+    """Files that are part of the question."""
     tags: Any = None
     metadata: Any = None
 
@@ -225,7 +257,7 @@ Model = Annotated[
 class LlmJudgeFile(EvaluatorFile):
     prompt: Text | None = None
     model: Model
-    rubrics: list[Any] | None = None
+    rubrics: Rubrics | None = None
     include_trace: bool = False
     threshold: Annotated[float, Field(gt=0, le=1)] | None = None
 
@@ -236,9 +268,10 @@ def _statements(value: Json) -> Json:
 
 
 class RubricJudgeFile(EvaluatorFile):
-    rubrics: Annotated[list[Any], Field(min_length=1), BeforeValidator(_statements)] = Field(
-        validation_alias=AliasChoices("rubrics", "criteria", "value")
-    )
+    rubrics: Annotated[
+        Annotated[Rubrics, Field(min_length=1)],
+        BeforeValidator(_statements, json_schema_input_type=Text | Annotated[Rubrics, Field(min_length=1)]),
+    ] = Field(validation_alias=AliasChoices("rubrics", "criteria", "value"))
     model: Model
     include_trace: bool = False
     threshold: Annotated[float, Field(gt=0, le=1)] | None = None
@@ -271,7 +304,14 @@ def _rule(value: Json) -> Json:
     raise ValueError("This must be superset, subset, exact or ignore, or a list of names of arguments")
 
 
-Rule = Annotated[Any, BeforeValidator(_rule)]
+Rule = Annotated[
+    Any,
+    BeforeValidator(
+        _rule,
+        json_schema_input_type=Literal["superset", "subset", "exact", "ignore"]
+        | Annotated[list[Annotated[str, Field(min_length=1)]], Field(min_length=1)],
+    ),
+]
 
 
 class ExpectedToolFile(Mirror):
@@ -281,7 +321,10 @@ class ExpectedToolFile(Mirror):
     }
 
     tool: Text
-    args: Annotated[dict[str, Any] | None, BeforeValidator(_any_args)] = None
+    args: Annotated[
+        dict[str, Any] | None,
+        BeforeValidator(_any_args, json_schema_input_type=dict[str, Any] | Literal["any"] | None),
+    ] = None
     args_match: Rule = Field(default=None, validation_alias=AliasChoices("args_match", "argsMatch"))
     max_duration_ms: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = Field(
         default=None, validation_alias=AliasChoices("max_duration_ms", "maxDurationMs")
@@ -300,8 +343,8 @@ class ExpectedMessagesFile(EvaluatorFile):
 
 
 class CompositeFile(EvaluatorFile):
-    evaluators: Annotated[list[Any], Field(min_length=1)]
-    aggregator: dict[str, Any] | None = None
+    evaluators: Annotated[Evaluators, Field(min_length=1)]
+    aggregator: Annotated[dict[str, Any] | None, reads_as("aggregator")] = None
 
 
 class WeightedAverageFile(Mirror):
@@ -326,6 +369,15 @@ class LlmAggregatorFile(Mirror):
     type: str
     prompt: Text | None = None
     model: str | None = None
+
+
+AGGREGATORS: Mapping[str, type[Mirror]] = {
+    "weighted_average": WeightedAverageFile,
+    "threshold": PassedShareFile,
+    "code_judge": CodeAggregatorFile,
+    "llm_judge": LlmAggregatorFile,
+}
+"""The models of aggregators, by their types."""
 
 
 class GuidelineSettings(Mirror):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,7 +20,7 @@ from evaluators.grading.scores.composite_evaluator import (
 from evaluators.grading.scores.weighted_score import NAME as RESERVED
 from evaluators.model import Json
 from scenarios.formats.agentv import assertion_models, eval_models
-from scenarios.formats.agentv.assertion_reader import AssertionReader, Item, Reader
+from scenarios.formats.agentv.assertion_reader import TEXT_KINDS, TEXTS_KINDS, AssertionReader, Item, Reader
 from scenarios.formats.agentv.file_versions import OF_LIST, unify_keys
 from scenarios.formats.agentv.included_files import read_include
 from scenarios.formats.agentv.judge_files import read_cwd, read_prompt, script_lints
@@ -40,6 +40,29 @@ ALIASES = {
     "expected-tool-calls": "expected-messages",
 }
 """Names of kinds in other versions; `_` and `-` are the same."""
+MODELS: Mapping[str, type[eval_models.EvaluatorFile]] = {
+    "llm_judge": eval_models.LlmJudgeFile,
+    "rubric": eval_models.RubricJudgeFile,
+    "code_judge": eval_models.CodeJudgeFile,
+    "composite": eval_models.CompositeFile,
+    "assert-set": assertion_models.AssertSetFile,
+    **dict.fromkeys(TEXT_KINDS, assertion_models.TextFile),
+    **dict.fromkeys(TEXTS_KINDS, assertion_models.TextsFile),
+    "regex": assertion_models.RegexFile,
+    "is-json": assertion_models.JsonFile,
+    "json-schema": assertion_models.JsonFile,
+    "field-accuracy": assertion_models.FieldAccuracyFile,
+    "latency": assertion_models.LatencyFile,
+    "cost": assertion_models.CostLimitFile,
+    "token-usage": assertion_models.TokenUsageFile,
+    "execution-metrics": assertion_models.ExecutionMetricsFile,
+    "tool-trajectory": eval_models.ToolTrajectoryFile,
+    "expected-messages": eval_models.ExpectedMessagesFile,
+    "skill-trigger": assertion_models.SkillTriggerFile,
+    "skill-used": assertion_models.SkillUsedFile,
+    **dict.fromkeys(assertion_models.VALUE_MODELS, assertion_models.ValueFile),
+}
+"""The model of each kind's entry."""
 _IN_KEBAB = {"tool_trajectory": "tool-trajectory", "expected_messages": "expected-messages"}
 
 
@@ -269,7 +292,7 @@ class EvaluatorReader(AssertionReader):
             case "llm_judge":
                 return self._llm_aggregator(item, at)
         what = f"Unknown aggregator '{item.get('type')}'."
-        fix = "Use one of weighted_average, threshold, code_judge, llm_judge."
+        fix = f"Use one of {', '.join(eval_models.AGGREGATORS)}."
         self.add_problem((*at, "type"), what, fix, "format/unknown-aggregator")
         return None
 

@@ -17,13 +17,16 @@ from scenarios.formats.problems import Problem, ScenarioFileError
 from scenarios.formats.validation import kind
 from scenarios.formats.yaml_text import read_yaml
 
-_VARIABLE = re.compile(r"(?<!\$)\{\{\s*([A-Za-z_][\w.-]*)\s*\}\}")
+_REFERENCE = r"\{\{\s*([A-Za-z_][\w.-]*)\s*\}\}"
+VARIABLE_ALONE = rf"^\s*{_REFERENCE}\s*$"
+"""Matches a text that is nothing but a variable and becomes its value."""
+_VARIABLE = re.compile(rf"(?<!\$){_REFERENCE}")
 _ENVIRONMENT = re.compile(r"\$\{\{\s*\w+\s*\}\}|\{\{\s*env\.\w+\s*\}\}")
 _OF_JUDGES = frozenset(
     ("output", "input", "expected_output", "criteria", "metadata", "rubrics", "tool_calls", "file_changes")
 )
 """Placeholders that a judge's prompt may keep."""
-_TEMPLATES = frozenset(("prompt", "command", "script"))
+TEMPLATES = frozenset(("prompt", "command", "script"))
 """Keys of assertions that aren't filled in: judges fill in prompts, shells read commands."""
 _PROGRAMS = (".js", ".mjs", ".cjs", ".ts", ".mts", ".py")
 
@@ -54,7 +57,7 @@ class Filling:
             return [self.fill(item, (*at, index), allowed=allowed) for index, item in enumerate(value)]
         if isinstance(value, dict):
             return {
-                key: item if key in _TEMPLATES else self.fill(item, (*at, key), allowed=allowed)
+                key: item if key in TEMPLATES else self.fill(item, (*at, key), allowed=allowed)
                 for key, item in value.items()
             }
         return self._fill_text(value, at, allowed) if isinstance(value, str) else value

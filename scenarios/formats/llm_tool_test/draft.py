@@ -34,10 +34,12 @@ def draft_scenario(
     commands: Sequence[str],
     source: str,
     protected: Sequence[str] | None = None,
+    schema: str = "",
 ) -> str:
     """Return a scenario in YAML with the prompt, the tool and a gate to fill in; `commands` become comments.
 
-    `protected` has the patterns of the scenario that it is drafted from; None writes a comment instead.
+    `protected` has the patterns of the scenario that it is drafted from; None writes a comment instead. `schema` is the
+    address of the format's JSON Schema, which editors read from the first line.
     """
     fields = tool.model_dump(mode="json") if tool else {}
     document: dict[str, Any] = {
@@ -62,4 +64,9 @@ def draft_scenario(
     seen = "".join(f"#   {' '.join(line.split())}\n" for line in commands)
     head = f"# The agent's commands that failed, up to the one that worked:\n{seen}" if seen else ""
     body = yaml.dump(document, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100)
-    return head + body + (_PROTECTED if protected is None else "")
+    return name_schema(schema) + head + body + (_PROTECTED if protected is None else "")
+
+
+def name_schema(address: str) -> str:
+    """Return the first line of a YAML file, from which editors know its schema; empty without an address."""
+    return f"# yaml-language-server: $schema={address}\n" if address else ""

@@ -19,7 +19,8 @@ _VALUE_IDS = {
     "path": "format/bad-json-path",
     "assertion": "format/bad-assertion",
 }
-_SPELLED = {"timeout_seconds": "timeout_secs"}
+SPELLED = {"timeout_seconds": "timeout_secs"}
+"""How files spell fields of gates."""
 
 
 def read_gates(
@@ -54,14 +55,14 @@ def _read_gate(
     if not isinstance(name, str) or name not in GATES:
         return None, [_no_such_gate(item, document, (*at, "type"), binary)]
     gate, problems = validate(
-        GATES[name], _with_field_names(item), document, at, value_ids=_VALUE_IDS, spelled=_SPELLED
+        GATES[name], _with_field_names(item), document, at, value_ids=_VALUE_IDS, spelled=SPELLED
     )
     # `GATES` contains exactly the classes of the union.
     return cast(Gate | None, gate), problems
 
 
 def _with_field_names(item: dict[str, Json]) -> dict[str, Json]:
-    fields = {written: name for name, written in _SPELLED.items()}
+    fields = {written: name for name, written in SPELLED.items()}
     return {fields.get(key, key): value for key, value in item.items()}
 
 

@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from evaluators.grading.criteria import CompositeWeights
 from evaluators.model import Json
-from scenarios.formats.validation import Mirror
+from scenarios.formats.validation import Mirror, reads_as
 
 Text = Annotated[str, Field(min_length=1, pattern=r"\S")]
 Key = Annotated[str, Field(min_length=1, max_length=200, pattern=r"\S")]
@@ -39,25 +39,37 @@ ProtectedChanged = Literal["warn", "fail"]
 """What a trial is whose agent changed protected files: with a warning, or failed."""
 GitConfig = Literal["clean", "keep"]
 """Whether Git settings of the agent that execute something are removed before gates."""
-Environment = Annotated[dict[str, str], BeforeValidator(_scalars_as_text)]
+SERVER_NAME = r"[a-z0-9][a-z0-9-]{0,39}"
+"""Part of the names of an MCP server's tools, in which agents change other characters."""
+SERVER_URL = r"https?://[^\s/]\S*"
+Environment = Annotated[
+    dict[str, str],
+    BeforeValidator(_scalars_as_text, json_schema_input_type=dict[str, str | int | float | bool]),
+]
+Gates = list[Annotated[Any, reads_as("gate")]]
 
 
 class McpTarget(Mirror):
     """An MCP server as the tool under test."""
 
     name: str
+    """The server's name: lower-case letters, digits and hyphens."""
     command: str = ""
+    """Starts the server in the workspace; or give `url`."""
     url: str = ""
+    """The address of a server that runs elsewhere; or give `command`."""
     headers: Environment = Field(default_factory=dict)
+    """Headers of requests to `url`; secrets as `${{ NAME }}`."""
     transport: Literal["", "http", "sse"] = ""
+    """How a server at `url` is spoken to; empty finds out."""
     help_tools: list[Text] = Field(default_factory=list)
+    """Tools of the server whose calls count as help."""
 
     @model_validator(mode="after")
     def _can_be_reached(self) -> Self:
-        if not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,39}", self.name):
-            # It is part of the tools' names, and agents change other characters.
+        if not re.fullmatch(SERVER_NAME, self.name):
             raise ValueError("The server's `name` has up to 40 lower-case letters, digits and hyphens")
-        if self.url and not re.fullmatch(r"https?://[^\s/]\S*", self.url):
+        if self.url and not re.fullmatch(SERVER_URL, self.url):
             raise ValueError("The server's `url` begins with http:// or https://")
         if bool(self.command.strip()) == bool(self.url):
             raise ValueError("An MCP server needs a `command` or a `url`, and not both")
@@ -73,20 +85,29 @@ class TargetModel(Mirror):
     """The tool under test: `target:` of a scenario and `[target]` of the settings."""
 
     binary: str = ""
+    """The program's name, which starts its commands if there is no pattern."""
     command_pattern: str = ""
+    """A regular expression for the tool's commands; a group named `sub`, else the last group, is the subcommand."""
     health_check: str = ""
+    """Must exit with 0 before a run starts."""
     version_command: str = ""
+    """Prints the tool's version before a run."""
     env: Environment = Field(default_factory=dict)
+    """Variables for setup, agent, gates and scripts; `${NAME}` is one of the worker's."""
     files: list[Text] = Field(default_factory=list)
+    """Patterns of fixture files that are the tool, beside the binary."""
     mcp: McpTarget | None = None
+    """An MCP server in place of a program."""
 
 
 class TaskModel(Mirror):
     prompt: Text
+    """The agent's prompt."""
 
 
 class Setup(Mirror):
     commands: list[Text] = Field(default_factory=list)
+    """Commands to run in the workspace before the agent; a failure makes the trial an error."""
 
 
 class PostScriptFile(Mirror):
@@ -104,18 +125,26 @@ class Evaluator(Mirror):
 
 class Scripts(Mirror):
     post: list[PostScriptFile] = Field(default_factory=list)
+    """Scripts to run between agent and gates; a failure is recorded and changes nothing."""
     evaluators: list[Evaluator] = Field(default_factory=list)
+    """Scripts to run after the gates; they report scores and never decide."""
 
 
 class Judge(Mirror):
     enabled: bool = True
-    rubric: Any = None
+    """Whether the judge is asked; one that is off needs no rubric."""
+    rubric: Annotated[Any, reads_as("rubric")] = None
     """A path or an inline rubric."""
     pass_threshold: Share | None = None
+    """The lowest passing score, 0 to 1."""
     model: str = ""
+    """A target's name or a model; empty for the project's."""
     when: Literal["always", "gates_pass"] = "always"
+    """`gates_pass` saves the cost of judging trials that failed."""
     judgings: Annotated[int, Field(ge=1, le=20)] = 1
+    """Calls of the judge for each trial; their mean counts."""
     on_mismatch: Literal["warn", "error"] = "warn"
+    """What happens if the judge's total differs from its criteria by their weights."""
 
 
 class Weights(Mirror):
@@ -127,60 +156,91 @@ class Weights(Mirror):
 
 
 class EvaluationModel(Mirror):
-    gates: list[Any] | None = None
+    gates: Gates | None = None
+    """Checks without a model; all must pass."""
     judge: Judge | None = None
+    """A model that scores the trial by a rubric."""
     composite: Weights | None = None
+    """The weights of a score of all layers."""
 
 
 class MatrixEntryFile(Mirror):
     tool: Text
+    """A target's name."""
     models: list[Text] = Field(default_factory=list)
+    """Its models."""
 
 
 class RunLimits(Mirror):
     timeout_secs: Seconds | None = None
+    """Time limit of the agent in seconds."""
     max_turns: Annotated[int, Field(ge=1)] | None = None
+    """The most turns of the agent."""
 
 
 class CostFile(Mirror):
     max_usd: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    """The cost limit of a trial's agent in US dollars."""
     cache: bool = True
+    """Whether `--use-cache` may reuse an earlier pass."""
 
 
 class ScenarioFile(Mirror):
     """One scenario file."""
 
     name: Key
+    """The scenario's key in its suite."""
     description: str = ""
+    """Shown on pages."""
     template_folder: str = ""
+    """The folder with the initial workspace of every trial; empty for an empty one."""
     target: TargetModel | None = None
-    task: Annotated[TaskModel, BeforeValidator(_prompt_alone)]
+    """The tool under test; without it, the settings' tool."""
+    task: Annotated[TaskModel, BeforeValidator(_prompt_alone, json_schema_input_type=Text | TaskModel)]
+    """The agent's prompt."""
     setup: Setup = Setup()
+    """What runs before the agent."""
     scripts: Scripts = Scripts()
+    """Scripts that run after the agent."""
     evaluation: EvaluationModel = EvaluationModel()
-    gates: list[Any] | None = None
+    """What the trial is judged by."""
+    gates: Gates | None = None
     """An alias of `evaluation.gates`."""
     tool_matrix: list[MatrixEntryFile] | None = None
+    """Targets to run on."""
     run: RunLimits = RunLimits()
+    """Limits of the agent."""
     tags: list[Text] = Field(default_factory=list)
+    """For selecting scenarios."""
     tier: Annotated[int, Field(ge=0, le=1000)] = 0
+    """0 smoke, 1 quick, 2 standard, 3 comprehensive."""
     cost: CostFile = CostFile()
+    """The cost limit of a trial, and whether a pass may be reused."""
     record_tool: bool = True
+    """Whether executions of the tool are recorded where the machine can."""
     protected: list[Text] | None = None
+    """Patterns of the fixture's files that are not the task, such as `tests/**`."""
     hidden: list[Text] | None = None
+    """Patterns of files that the agent must not see."""
     protected_changed: ProtectedChanged | None = None
+    """`fail` makes a change of protected files a failure."""
     git_config: GitConfig | None = None
+    """Whether Git settings of the agent that execute something are removed before gates."""
 
 
 class RubricCriterion(Mirror):
     id: Text
+    """The criterion's name in the judge's answer."""
     weight: Weight
+    """Its share of the score; all add up to 1."""
     description: str = ""
+    """What the judge checks."""
 
 
 class RubricOutput(Mirror):
     format: Literal["json"] = "json"
     require_fields: list[Text] = Field(default_factory=list)
+    """Fields that the judge's answer must have."""
 
 
 class RubricFile(Mirror):

@@ -23,6 +23,8 @@ from scenarios.formats.upload import UploadedFiles
 from scenarios.formats.validation import validate, without_wrong_parts
 from scenarios.spec import Cost, MatrixEntry, PostScript, ScenarioSpec, TrialLimits
 
+FROM_CONFIG = "from_config"
+"""The `target` of a scenario whose tool is that of the settings."""
 _STAND_INS: dict[Location, Json] = {
     ("name",): "?",
     ("task",): "?",
@@ -68,7 +70,7 @@ def read_scenario(
 def _plain(value: Json) -> tuple[Json, bool]:
     """Return a document without empty keys, and whether its tool comes from the settings."""
     value = _without_empty(value)
-    if value.get("target") != "from_config":
+    if value.get("target") != FROM_CONFIG:
         return value, False
     return {key: item for key, item in value.items() if key != "target"}, True
 

@@ -10,9 +10,14 @@ from evaluators.model import Json
 from scenarios.formats.positions import Location, PositionedDocument
 from scenarios.formats.problems import Problem
 
-_NAMES = ("toolsCalled", "toolsNotCalled", "responseMatches")
-_VALUES = ("responseContains", "responseNotContains")
-_GROUPS = ("toolsAcceptable", "responseContainsAny")
+NAME_KEYS = ("toolsCalled", "toolsNotCalled", "responseMatches")
+"""Lists of texts; a single value is a list of one."""
+VALUE_KEYS = ("responseContains", "responseNotContains")
+"""Lists of expected texts, which may be numbers; a single value is a list of one."""
+GROUP_KEYS = ("toolsAcceptable", "responseContainsAny")
+"""Lists of lists; a value in the place of a list is a list of one, and a flat list is a single group."""
+TEXT_GROUP_KEYS = ("responseContainsAny",)
+"""Those of expected texts."""
 _SCALAR = (str, int, float, bool)
 
 
@@ -40,11 +45,11 @@ class Shaper:
         return value is not None
 
     def _converter(self, key: str) -> Callable[[str, Json], Json]:
-        if key in _NAMES:
+        if key in NAME_KEYS:
             return self._list
-        if key in _VALUES:
+        if key in VALUE_KEYS:
             return self._texts
-        if key in _GROUPS:
+        if key in GROUP_KEYS:
             return self._lists
         return self._list if key == "toolParams" else lambda _, value: value
 
@@ -86,7 +91,7 @@ class Shaper:
         return [self._group((key, index), group) for index, group in enumerate(groups)]
 
     def _group(self, at: Location, group: Json) -> Json:
-        if not isinstance(group, list) or at[0] != "responseContainsAny":
+        if not isinstance(group, list) or at[0] not in TEXT_GROUP_KEYS:
             return group
         return [self._text((*at, index), item) for index, item in enumerate(group)]
 

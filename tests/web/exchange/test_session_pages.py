@@ -128,6 +128,8 @@ def test_a_failing_stretch_becomes_a_draft(signed_in, run):
     assert "taskmgr create --fmt json x" in page
     text = client.get(links["Draft a scenario"], {"download": 1}).content
     assert b"Please create a task, my mail is [REDACTED_EMAIL]" in text
+    assert text.startswith(b"# yaml-language-server: $schema=http")
+    assert text.splitlines()[0].endswith(b"/schemas/llm-tool-test.json")
     (suite,) = parse_files({"draft.yaml": text}, name="draft")
     (spec,) = suite.scenarios
     assert spec.criteria.tool and spec.criteria.tool.binary == "taskmgr"

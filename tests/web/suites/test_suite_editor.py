@@ -206,6 +206,15 @@ def test_a_draft_of_a_trial_opens_in_the_editor(signed_in, suite):
     assert Target.objects.count() == 1
 
 
+def test_a_new_suites_file_names_its_schema_at_this_server(signed_in, settings):
+    settings.PUBLIC_URL = "https://evals.example"
+    answer = signed_in("author").get(NEW)
+    assert parse(answer).link("schemas")["href"] == "/schemas/"
+    first, *rest = answer.context["editor"].text.splitlines()
+    assert first == "# yaml-language-server: $schema=https://evals.example/schemas/llm-tool-test.json"
+    assert rest[0] == "name: my-scenario"
+
+
 @pytest.mark.parametrize("address", [EDIT, NEW, "/p/tools/suites/box/retire/"])
 def test_only_authors_edit(signed_in, suite, address):
     assert signed_in("runner").post(address).status_code == 403

@@ -1,0 +1,94 @@
+"""The JSON Schemas of a skill's evals, its trigger queries and its gates."""
+
+from __future__ import annotations
+
+from evaluators.grading.gates import GATES
+from scenarios.formats.agent_skills import CASES
+from scenarios.formats.agent_skills.case_models import PROMPTS, TEXTS, NamedFile, SkillCase, StatementObject
+from scenarios.formats.agent_skills.gates_file import NAME, GatesModel
+from scenarios.formats.json_schemas import (
+    NOT_EMPTY,
+    FileSchema,
+    Schema,
+    SchemaWriter,
+    any_of,
+    has,
+    list_of,
+)
+from scenarios.formats.llm_tool_test.scenario_models import McpTarget, TargetModel
+from scenarios.formats.llm_tool_test.schemas import add_tool_rules, gate_schema
+
+
+def evals_schema() -> Schema:
+    """Return the schema of a skill's cases."""
+    writer, case = _cases()
+    root: Schema = {
+        "type": "object",
+        "required": ["evals"],
+        "properties": {
+            "skill_name": {"description": "The skill's name, as in SKILL.md."},
+            "evals": list_of(case),
+        },
+    }
+    return writer.write(root, statements=_statements(writer))
+
+
+def triggers_schema() -> Schema:
+    """Return the schema of a list of trigger queries."""
+    writer, case = _cases()
+    writer.of(SkillCase)["allOf"].append(has("should_trigger"))
+    return writer.write(list_of(case, minItems=1), statements=_statements(writer))
+
+
+def gates_schema() -> Schema:
+    """Return the schema of the gates file."""
+    writer = SchemaWriter((GatesModel, TargetModel, McpTarget, *GATES.values()))
+    add_tool_rules(writer)
+    tool = any_of(NOT_EMPTY, writer.reference(TargetModel), {"type": "null"})
+    return writer.write(GatesModel, gate=gate_schema(writer), tool=tool)
+
+
+def _cases() -> tuple[SchemaWriter, Schema]:
+    writer = SchemaWriter((SkillCase, NamedFile, StatementObject))
+    case = writer.of(SkillCase)
+    case["allOf"] = [has(*PROMPTS)]
+    # Other keys are stored, but a list of statements under another name would be lost.
+    statement = any_of({"type": "string"}, {"type": "object", "required": ["text"]})
+    case["additionalProperties"] = {"not": list_of(statement, minItems=1)}
+    return writer, writer.reference(SkillCase)
+
+
+def _statements(writer: SchemaWriter) -> Schema:
+    """Return the schema of a list of statements: texts, objects with one, or patterns."""
+    pattern = {
+        "required": ["type", "pattern"],
+        "properties": {"type": {"const": "regex"}, "pattern": {"type": "string"}},
+    }
+    texts = ({"required": [key], "properties": {key: NOT_EMPTY}} for key in TEXTS)
+    statement = {**writer.of(StatementObject), "anyOf": [pattern, *texts]}
+    return list_of({"if": {"type": "string"}, "then": NOT_EMPTY, "else": statement})
+
+
+SCHEMAS = (
+    FileSchema(
+        "agent-skills",
+        "Evals of a skill",
+        "The cases of an Agent Skill, in evals/ of its folder.",
+        tuple(f"evals/{name}" for name in CASES),
+        evals_schema,
+    ),
+    FileSchema(
+        "trigger-queries",
+        "Trigger queries of a skill",
+        "A list of prompts, each with whether the agent must load the skill.",
+        ("evals/*trigger*.json",),
+        triggers_schema,
+    ),
+    FileSchema(
+        "gates",
+        "Gates of a skill",
+        "Checks without a judge beside a skill's evals, and the tool that they test.",
+        (f"evals/{NAME}",),
+        gates_schema,
+    ),
+)

@@ -1,0 +1,93 @@
+"""The JSON Schema of tool-forge's eval files."""
+
+from __future__ import annotations
+
+from evaluators.grading.assertions.expect import WITHOUT_VALUE
+from scenarios.formats.json_schemas import (
+    FileSchema,
+    Schema,
+    SchemaWriter,
+    any_of,
+    is_one_of,
+    list_of,
+    or_empty,
+)
+from scenarios.formats.tool_forge import GROUPS
+from scenarios.formats.tool_forge.case_models import (
+    CaseFile,
+    Envelope,
+    ExpectFile,
+    ParamFile,
+    PerturbationFile,
+)
+from scenarios.formats.tool_forge.expect_shapes import GROUP_KEYS, NAME_KEYS, TEXT_GROUP_KEYS, VALUE_KEYS
+from scenarios.formats.tool_forge.suite_naming import TIERS
+
+_SCALAR: Schema = {"type": ["string", "number", "boolean"]}
+"""What is compared as text."""
+
+
+def eval_file_schema() -> Schema:
+    """Return the schema of an eval file: an object with cases or groups of them, or a list of cases."""
+    writer = SchemaWriter(
+        (Envelope, PerturbationFile, CaseFile, ExpectFile, ParamFile), drops_empty=(CaseFile, ExpectFile)
+    )
+    _add_shapes(writer.of(ExpectFile)["properties"])
+    _add_value_rules(writer.of(ParamFile))
+    case = writer.reference(CaseFile)
+    is_perturbation = any_of(*({"required": [group]} for group in GROUPS))
+    root: Schema = {
+        "type": ["object", "array"],
+        "if": {"type": "array"},
+        "then": {"items": case},
+        "else": {
+            "if": is_perturbation,
+            "then": writer.reference(PerturbationFile),
+            "else": writer.reference(Envelope),
+        },
+    }
+    cases = or_empty(list_of(case))
+    group: Schema = {"if": {"type": "object"}, "then": {"properties": {"cases": cases}}, "else": cases}
+    return writer.write(root, case=case, group=group, expect=or_empty(writer.reference(ExpectFile)))
+
+
+def _add_shapes(properties: dict[str, Schema]) -> None:
+    """Let single values stand in the place of lists, as `expect_shapes` reads them."""
+    for key in NAME_KEYS:
+        properties[key] = any_of(properties[key], _item(properties[key]))
+    for key in VALUE_KEYS:
+        properties[key] = any_of(list_of(_SCALAR), _SCALAR, {"type": "null"})
+    for key in GROUP_KEYS:
+        item = _SCALAR if key in TEXT_GROUP_KEYS else _item(_item(properties[key]))
+        properties[key] = any_of(list_of(any_of(list_of(item), item)), item, {"type": "null"})
+    params = properties["toolParams"]
+    properties["toolParams"] = any_of(params, _item(params))
+
+
+def _item(schema: Schema) -> Schema:
+    """Return the schema of a list's items."""
+    listed = next(each for each in (schema, *schema.get("anyOf", ())) if "items" in each)
+    items: Schema = listed["items"]
+    return items
+
+
+def _add_value_rules(param: Schema) -> None:
+    """Ask for a value where the assertion compares with one, and for one of several where it chooses."""
+    param["allOf"] = [
+        {"if": is_one_of("assertion", sorted(WITHOUT_VALUE)), "else": {"required": ["value"]}},
+        {
+            "if": is_one_of("assertion", ["oneOf"]),
+            "then": {"properties": {"value": {"not": {"type": "array", "maxItems": 0}}}},
+        },
+    ]
+
+
+SCHEMAS = (
+    FileSchema(
+        "tool-forge",
+        "Eval cases of tool-forge",
+        "An eval file of tool-forge: cases with their metadata, groups of rephrased triggers, or a list of cases.",
+        tuple(f"*.{tier}.json" for tier in TIERS),
+        eval_file_schema,
+    ),
+)
