@@ -174,7 +174,7 @@ def test_an_option_does_not_replace_the_tool_of_the_file(tmp_path):
 
 
 def test_an_option_without_a_skill_is_an_error(tmp_path):
-    with pytest.raises(ScenarioFileError, match=r"there is no evals/evals\.json"):
+    with pytest.raises(ScenarioFileError, match=r"the upload has no evals/evals\.json"):
         with_tool(read_path(write(tmp_path, {"notes.txt": "x"})), "notetool")
 
 
