@@ -14,7 +14,7 @@ from pathlib import Path
 from evaluators.tool_use.recognised_files import advice_for, recognised_archive, recognised_results
 from runs.errors import RequestError
 from runs.exchange.results_files import agentv, llm_tool_test, promptfoo, skill_creator, tool_forge
-from runs.exchange.results_files.archived_runs import Archived, read_run_archive
+from runs.exchange.results_files.archived_runs import Archived, read_run_archive, written_by
 from runs.exchange.results_files.llm_tool_test import FIXTURE
 from runs.exchange.results_files.values import ExternalRun, ResultsFile, ResultsImporter
 from scenarios.archives import is_archive, member_names, read_members
@@ -78,6 +78,10 @@ IMPORTERS = (
 class ReadResults:
     """The runs in a file or archive: of evalhub's own archive with its files, or another program's."""
 
+    program: str = ""
+    """Which program wrote it, as `IMPORTERS` names it."""
+    version: str = ""
+    """The version of the program or of its format; empty if the file doesn't say."""
     archived: list[Archived] = field(default_factory=list)
     members: dict[str, bytes] = field(default_factory=dict)
     external: tuple[ExternalRun, ...] = ()
@@ -93,11 +97,11 @@ def read_results(file: str, content: bytes) -> ReadResults:
             raise _not_supported(file, kind)
         members = {member.path: member.content for member in read_members(file, content)}
     if archived := read_run_archive(members, file):
-        return ReadResults(archived, members)
+        return ReadResults("evalhub", written_by(members), archived, members)
     given = ResultsFile(file, b"" if members else content, members)
     for importer in IMPORTERS:
         if runs := importer.read(given):
-            return ReadResults(external=runs)
+            return ReadResults(importer.name, runs[0].program_version, external=runs)
     # An archive has no text of its own.
     raise _not_supported(file, "" if members else recognised_results(given.text, given.value))
 
