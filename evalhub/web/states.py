@@ -86,6 +86,7 @@ FORMATS = {
     "tool_forge": "tool-forge",
     "sessions": "sessions",
     "promptfoo": "promptfoo",
+    "junit": "JUnit",
 }
 """File formats by their names for people."""
 

@@ -35,7 +35,6 @@ READ_SESSIONS = frozenset(
 """The sessions of these that an importer may read; empty stands for unknown files."""
 _RESULTS: Mapping[str, str] = {
     "promptfoo's XML": r"\A\s*(?:<\?xml[^>]*>\s*)?<promptfoo",
-    "JUnit XML": r"\A\s*(?:<\?xml[^>]*>\s*)?<testsuites?\b",
     "promptfoo's YAML output": r"\A\s*evalId:[^\n]*\n(?:[^\n]*\n)*?results:\s*\n\s+version:",
     "promptfoo's CSV": r"\A[^\n]*\[[^\]\n]+\] [^\n]*,?\s*(?:Status|\"?\[)",
 }

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from evaluators.tool_use.recognised_files import advice_for, recognised_archive, recognised_results
 from runs.errors import RequestError
-from runs.exchange.results_files import agentv, llm_tool_test, promptfoo, skill_creator, tool_forge
+from runs.exchange.results_files import agentv, junit, llm_tool_test, promptfoo, skill_creator, tool_forge
 from runs.exchange.results_files.archived_runs import Archived, read_run_archive, written_by
 from runs.exchange.results_files.llm_tool_test import FIXTURE
 from runs.exchange.results_files.values import ExternalRun, ResultsFile, ResultsImporter
@@ -28,6 +28,11 @@ READ = (*llm_tool_test.READ, *skill_creator.READ, *agentv.READ)
 """Names of the files that folders of results have."""
 
 
+def _is_read(name: str) -> bool:
+    # Maven's surefire writes a file a class; other names could be any XML.
+    return name in READ or (name.startswith("TEST-") and name.endswith(".xml"))
+
+
 def pack_folder(folder: Path) -> bytes:
     """Return the files of results below a folder as zip, without links; empty for none."""
     buffer, found, root = io.BytesIO(), 0, folder.resolve()
@@ -40,7 +45,7 @@ def pack_folder(folder: Path) -> bytes:
                 folders.remove(FIXTURE)  # The agent's files, not results.
             # The agent's own files may have the names of skill-creator's.
             left_out = skill_creator.READ if skill_creator.OUTPUTS in Path(place).parts else ()
-            read = (name for name in sorted(names) if name in READ and name not in left_out)
+            read = (name for name in sorted(names) if _is_read(name) and name not in left_out)
             for path in (Path(place, name) for name in read):
                 if path.is_file() and not path.is_symlink():
                     # A run's folder keeps its name, by which results.jsonl refers to it.
@@ -69,6 +74,9 @@ IMPORTERS = (
         "AgentV",
         "AgentV's results (JSON lines with `eval_id` or `test_id`, such as index.jsonl, or their folder as zip)",
         agentv.read,
+    ),
+    ResultsImporter(
+        "JUnit", "JUnit XML (`testsuites` or `testsuite`), or a folder of such files as zip", junit.read
     ),
 )
 """The known programs; the first that finds runs in a file reads it."""

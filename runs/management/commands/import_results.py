@@ -38,7 +38,7 @@ class Command(EvalhubCommand):
     help = (
         "Import other programs' results as runs: EvalSuiteResult files, AgentV's JSON lines, promptfoo's JSON, "
         "llm-tool-test's results.jsonl, run folders and results folders (also as zip), skill-creator's benchmark.json, "
-        "grading.json and workspace folders; and runs of another evalhub (export_run --format evalhub), each once."
+        "grading.json and workspace folders, JUnit XML and surefire's folders; and runs of another evalhub (export_run --format evalhub), each once."
     )
     examples = (
         "results/*.json --dry-run",
@@ -120,7 +120,7 @@ def _content(path: str) -> bytes:
     content = pack_folder(Path(path))
     if not content:
         raise Refused(
-            f"{path}: no {', '.join(READ)} in this folder. Name a results folder of llm-tool-test or AgentV, or a workspace of skill-creator.",
+            f"{path}: no {', '.join(READ)} or TEST-*.xml in this folder. Name a results folder of llm-tool-test, AgentV or surefire, or a workspace of skill-creator.",
             id="command/unreadable",
         )
     return content

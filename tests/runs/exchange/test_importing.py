@@ -381,11 +381,6 @@ def test_promptfoo_output_becomes_a_run_for_each_provider() -> None:
 @pytest.mark.parametrize(
     ("file", "text", "what"),
     [
-        (
-            "junit.xml",
-            '<?xml version="1.0"?>\n<testsuites><testsuite name="pytest"/></testsuites>',
-            "JUnit XML",
-        ),
         ("one.xml", "<promptfoo>\n  <evalId>e</evalId>", "promptfoo's XML"),
         ("one.csv", "Description,name,[plain] Greet {{name}},Status,Score\n", "promptfoo's CSV"),
         ("log.json", '{"version": 2, "eval": {}, "plan": {}, "samples": []}', "a log of Inspect"),
