@@ -87,6 +87,7 @@ FORMATS = {
     "sessions": "sessions",
     "promptfoo": "promptfoo",
     "junit": "JUnit",
+    "inspect": "Inspect",
 }
 """File formats by their names for people."""
 

@@ -89,7 +89,7 @@ class ResultsIn(Schema):
 def create_results(
     request: ApiRequest, file: File[UploadedFile], given: Form[ResultsIn]
 ) -> Status[dict[str, Any]]:
-    """Import another program's results as runs: an EvalSuiteResult, AgentV's JSON lines, promptfoo's JSON, JUnit XML, or llm-tool-test's results.jsonl or zipped results folder.
+    """Import another program's results as runs: an EvalSuiteResult, AgentV's JSON lines, promptfoo's JSON, JUnit XML, a log of Inspect, or llm-tool-test's results.jsonl or zipped results folder.
 
     Importing the same content again returns the existing runs. `dry_run` says what would be stored.
     """

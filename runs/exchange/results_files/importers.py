@@ -11,13 +11,22 @@ import zipfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from evaluators.tool_use.recognised_files import advice_for, recognised_archive, recognised_results
+from evaluators.tool_use.recognised_files import advice_for, recognised_results
+from evaluators.transcripts.inspect_archive import is_archive as is_inspect_archive
 from runs.errors import RequestError
-from runs.exchange.results_files import agentv, junit, llm_tool_test, promptfoo, skill_creator, tool_forge
+from runs.exchange.results_files import (
+    agentv,
+    inspect_log,
+    junit,
+    llm_tool_test,
+    promptfoo,
+    skill_creator,
+    tool_forge,
+)
 from runs.exchange.results_files.archived_runs import Archived, read_run_archive, written_by
 from runs.exchange.results_files.llm_tool_test import FIXTURE
 from runs.exchange.results_files.values import ExternalRun, ResultsFile, ResultsImporter
-from scenarios.archives import is_archive, member_names, read_members
+from scenarios.archives import is_archive, read_members
 from scenarios.reading import FileReader
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)
@@ -55,6 +64,9 @@ def pack_folder(folder: Path) -> bytes:
     return buffer.getvalue() if found else b""
 
 
+INSPECT = ResultsImporter(
+    "Inspect", "a log of Inspect (.eval, or JSON with `eval` and `samples`)", inspect_log.read
+)
 IMPORTERS = (
     ResultsImporter("tool-forge", "an EvalSuiteResult (JSON with `cases`)", tool_forge.read),
     ResultsImporter(
@@ -75,6 +87,7 @@ IMPORTERS = (
         "AgentV's results (JSON lines with `eval_id` or `test_id`, such as index.jsonl, or their folder as zip)",
         agentv.read,
     ),
+    INSPECT,
     ResultsImporter(
         "JUnit", "JUnit XML (`testsuites` or `testsuite`), or a folder of such files as zip", junit.read
     ),
@@ -99,15 +112,13 @@ class ReadResults:
 def read_results(file: str, content: bytes) -> ReadResults:
     """Return the runs of a file or archive. Raises `RequestError` if it has none, `ScenarioFileError` for a bad archive."""
     members = {}
-    if is_archive(file, content):
-        # Inspect compresses with Zstandard, which no member could be read by.
-        if kind := recognised_archive(member_names(content)):
-            raise _not_supported(file, kind)
+    # Inspect's own format is a zip, but compressed by a method that archives of files may not have.
+    if is_archive(file, content) and not is_inspect_archive(content):
         members = {member.path: member.content for member in read_members(file, content)}
     if archived := read_run_archive(members, file):
         return ReadResults("evalhub", written_by(members), archived, members)
     given = ResultsFile(file, b"" if members else content, members)
-    for importer in IMPORTERS:
+    for importer in IMPORTERS if not is_inspect_archive(content) else (INSPECT,):
         if runs := importer.read(given):
             return ReadResults(importer.name, runs[0].program_version, external=runs)
     # An archive has no text of its own.

@@ -38,7 +38,7 @@ class Command(EvalhubCommand):
     help = (
         "Import other programs' results as runs: EvalSuiteResult files, AgentV's JSON lines, promptfoo's JSON, "
         "llm-tool-test's results.jsonl, run folders and results folders (also as zip), skill-creator's benchmark.json, "
-        "grading.json and workspace folders, JUnit XML and surefire's folders; and runs of another evalhub (export_run --format evalhub), each once."
+        "grading.json and workspace folders, JUnit XML, surefire's folders and logs of Inspect; and runs of another evalhub (export_run --format evalhub), each once."
     )
     examples = (
         "results/*.json --dry-run",

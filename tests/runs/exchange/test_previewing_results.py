@@ -43,6 +43,7 @@ SPECIMENS: dict[str, tuple[str, Callable[[Path], bytes]]] = {
         "index.jsonl",
         lambda at: b'{"test_id": "one", "score": 1.0}\n{"test_id": "two", "score": 0.1}\n',
     ),
+    "Inspect": ("log.eval", lambda at: (FILES / "inspect/capitals.eval").read_bytes()),
     "JUnit": ("pytest.xml", lambda at: (FILES / "junit/pytest.xml").read_bytes()),
 }
 """A file of each program: its name, and what makes its content."""
