@@ -30,6 +30,7 @@ READ_SESSIONS = frozenset(
         "a Qwen Code session",
         "a Copilot CLI session",
         "a trajectory of SWE-agent or mini-swe-agent",
+        "a chat of aider",
     )
 )
 """The sessions of these that an importer may read; empty stands for unknown files."""

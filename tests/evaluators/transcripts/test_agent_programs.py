@@ -96,14 +96,14 @@ def test_the_stream_of_another_program_is_unreadable(name: str, other: str) -> N
         parse(other, (FILES / name).read_bytes())
 
 
-@pytest.mark.parametrize("reader", [*STREAMS.values(), "mini_swe_agent", "atif", "inspect"])
+@pytest.mark.parametrize("reader", [*STREAMS.values(), "mini_swe_agent", "atif", "inspect", "aider"])
 @pytest.mark.parametrize("raw", [b"", b"no stream\n", b"[1]", b"3", b"{}"], ids=str)
 def test_what_is_no_stream_is_refused(reader: str, raw: bytes) -> None:
     with pytest.raises(UnreadableTranscript):
         parse(reader, raw)
 
 
-@pytest.mark.parametrize("name", [name for name in INDEX if not name.endswith(".eval")])
+@pytest.mark.parametrize("name", [name for name in INDEX if not name.endswith((".eval", ".md"))])
 @pytest.mark.parametrize("odd", [None, 3, "x", [3], {}], ids=str)
 def test_no_shape_of_a_value_breaks_a_reader(name: str, odd: Any) -> None:
     """Every value of a sample is replaced, one kind of key at a time."""
