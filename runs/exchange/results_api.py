@@ -37,7 +37,7 @@ class PreviewedRunOut(Schema):
     errors: int
     cancelled: int
     skipped: int
-    """Cases that were not run; they are no trials."""
+    """Cases that were not run, and so aren't trials."""
     scenarios: int
     transcripts: int
     """Trials with a transcript, from which layer 1 is computed."""

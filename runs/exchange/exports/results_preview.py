@@ -55,7 +55,7 @@ def preview_facts(run: PreviewedRun) -> list[tuple[str, str]]:
 
 
 def _outcomes(run: PreviewedRun) -> str:
-    more = [(run.cancelled, "cancelled"), (run.skipped, "skipped (no trials)")]
+    more = [(run.cancelled, "cancelled"), (run.skipped, "skipped (not trials)")]
     return ", ".join(
         [
             f"{run.passed:,} passed",

@@ -40,7 +40,7 @@ class PreviewedRun:
     errors: int
     cancelled: int
     skipped: int
-    """Cases that were not run; they are no trials."""
+    """Cases that were not run, and so aren't trials."""
     scenarios: int
     transcripts: int
     """Trials with a transcript, from which layer 1 is computed."""

@@ -1,6 +1,6 @@
 """JUnit XML as pytest, Maven's surefire, jest-junit, gotestsum, Node and evalhub itself write it.
 
-A case is a scenario and each of its results a trial. A skipped case was not run and is no trial. Properties of a suite
+A case is a scenario and each of its results a trial. A skipped case was not run, and isn't a trial. Properties of a suite
 of cases may name what ran (`evalhub.suite`, `evalhub.target`, `evalhub.model`); other properties of suites are not
 kept, because surefire writes all of Java's there.
 """

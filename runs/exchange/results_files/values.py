@@ -77,14 +77,14 @@ class ExternalRun:
     staleness: dict[str, Any] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     skipped: int = 0
-    """Cases that were not run, which are no trials."""
+    """Cases that were not run, and so aren't trials."""
 
     @property
     def all_warnings(self) -> list[str]:
         """Return what a reader of the run must know, one sentence each."""
         found = [*self.warnings, *self.staleness.get("warnings", [])]
         if self.skipped:
-            found.append(f"{counted(self.skipped, 'case')} skipped; what was not run is no trial.")
+            found.append(f"{counted(self.skipped, 'case')} skipped; they weren't run, so they aren't trials.")
         return found
 
 

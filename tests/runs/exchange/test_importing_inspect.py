@@ -5,11 +5,11 @@ from __future__ import annotations
 import io
 import json
 import zipfile
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
-from backports import zstd
 
 from runs.errors import RequestError
 from runs.exchange.imports.import_results import import_results
@@ -45,7 +45,9 @@ def summaries(name: str) -> list[dict[str, Any]]:
     # The only frames of Zstandard after the entry's own header begin with these bytes.
     begin = raw.index(b"\x28\xb5\x2f\xfd", entry.header_offset)
     found: list[dict[str, Any]] = json.loads(
-        zstd.decompress(raw[begin : entry.header_offset + entry.compress_size + 44])
+        import_module("backports.zstd").decompress(
+            raw[begin : entry.header_offset + entry.compress_size + 44]
+        )
     )
     return found
 
