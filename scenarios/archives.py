@@ -49,15 +49,6 @@ def is_archive(name: str, data: bytes) -> bool:
     return begins or name.lower().endswith(_ENDINGS)
 
 
-def member_names(data: bytes) -> tuple[str, ...]:
-    """Return the paths in a zip archive without reading its files; nothing of other archives and broken ones."""
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            return tuple(archive.namelist()) if len(data) <= MAX_ARCHIVE_BYTES else ()
-    except (zipfile.BadZipFile, ValueError, NotImplementedError, OSError):
-        return ()
-
-
 def read_members(name: str, data: bytes) -> Iterator[Member]:
     """Yield the files of an archive, counting sizes while reading. Raises `ScenarioFileError`."""
     if len(data) > MAX_ARCHIVE_BYTES:

@@ -86,6 +86,8 @@ FORMATS = {
     "tool_forge": "tool-forge",
     "sessions": "sessions",
     "promptfoo": "promptfoo",
+    "junit": "JUnit",
+    "inspect": "Inspect",
 }
 """File formats by their names for people."""
 

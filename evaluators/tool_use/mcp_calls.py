@@ -1,7 +1,8 @@
 """Find the calls of an MCP server in a transcript and say why they failed.
 
-The naming table: Codex reports server and tool apart (`mcp_tool_call`), Claude Code calls `mcp__SERVER__TOOL`, and
-opencode `SERVER_TOOL`; each has names of its own for reading resources.
+The naming table: Codex reports server and tool apart (`mcp_tool_call`), Claude Code and Qwen Code call
+`mcp__SERVER__TOOL`, Gemini CLI `mcp_SERVER_TOOL`, opencode `SERVER_TOOL` and Copilot CLI `SERVER-TOOL`; some have names
+of their own for reading resources.
 """
 
 from __future__ import annotations
@@ -67,6 +68,9 @@ _READS = frozenset(("resources/read", "prompts/get"))
 _HELP_METHODS = _READS | frozenset(_HELP_NAMES.values())
 _BROKEN_OUTPUT = re.compile(r"(?i)structured content|output schema")
 """How the SDKs of agents say that a result breaks the tool's `outputSchema`."""
+
+_NOT_FOUND = re.compile(r'Tool "[^"\n]*" not found')
+"""How Gemini CLI and Qwen Code refuse a call of a tool that doesn't exist."""
 
 
 class McpFailure(StrEnum):
@@ -225,7 +229,7 @@ def _call_by_name(event: Event, server: McpServer) -> McpCall | None:
     if "server" in event.metadata:
         tool = name if event.metadata["server"] == server.name else ""
     else:
-        prefixes = (f"mcp__{server.name}__", f"{server.name}_")
+        prefixes = (f"mcp__{server.name}__", f"mcp_{server.name}_", f"{server.name}_", f"{server.name}-")
         tool = next((name.removeprefix(each) for each in prefixes if name.startswith(each)), "")
     if not tool:
         return None
@@ -324,6 +328,8 @@ def _failure(call: Call, *, reached: bool) -> str:
     if call.event.name == "invalid":
         text = str(call.event.input.get("error") or "")
         return McpFailure.UNKNOWN_TOOL if "unavailable tool" in text else McpFailure.ARGUMENTS
+    if call.not_run == "invalid" and call.exit_code is None:
+        return McpFailure.UNKNOWN_TOOL if _NOT_FOUND.match(text) else McpFailure.ARGUMENTS
     if call.exit_code in (None, 0):
         return ""
     if "No such tool available" in text:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from evaluators.model import Json
@@ -30,12 +30,12 @@ READ_SESSIONS = frozenset(
         "a Qwen Code session",
         "a Copilot CLI session",
         "a trajectory of SWE-agent or mini-swe-agent",
+        "a chat of aider",
     )
 )
 """The sessions of these that an importer may read; empty stands for unknown files."""
 _RESULTS: Mapping[str, str] = {
     "promptfoo's XML": r"\A\s*(?:<\?xml[^>]*>\s*)?<promptfoo",
-    "JUnit XML": r"\A\s*(?:<\?xml[^>]*>\s*)?<testsuites?\b",
     "promptfoo's YAML output": r"\A\s*evalId:[^\n]*\n(?:[^\n]*\n)*?results:\s*\n\s+version:",
     "promptfoo's CSV": r"\A[^\n]*\[[^\]\n]+\] [^\n]*,?\s*(?:Status|\"?\[)",
 }
@@ -45,14 +45,6 @@ _ADVICE: Mapping[str, str] = {
     "promptfoo's": "Write a file that is read: `promptfoo eval -o results.json`, or of a stored eval "
     "`promptfoo export eval ID -o results.json`",
 }
-INSPECT_EVAL = "a log of Inspect (.eval)"
-
-
-def recognised_archive(names: Iterable[str]) -> str:
-    """Return which program's results an archive holds, by the paths of its files; empty if unknown."""
-    found = frozenset(names)
-    is_log = "_journal/start.json" in found or {"header.json", "summaries.json"} <= found
-    return INSPECT_EVAL if is_log else ""
 
 
 def advice_for(kind: str) -> str:
@@ -150,7 +142,6 @@ _SUITE_VALUES: Mapping[str, Callable[[Any], bool]] = {
     "a rubric": _has("criteria"),
 }
 _RESULT_VALUES: Mapping[str, Callable[[Any], bool]] = {
-    "a log of Inspect": _has("eval", "plan", "samples"),
     "a benchmark.json of AgentV": lambda value: (
         _has("metadata", "run_summary")(value) and _has("eval_file")(value["metadata"])
     ),

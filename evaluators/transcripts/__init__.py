@@ -8,6 +8,7 @@ import msgspec
 
 from evaluators.model import Transcript, plausible_cost
 from evaluators.transcripts import (
+    aider,
     atif,
     chat,
     claude_code,
@@ -43,6 +44,7 @@ PARSERS: dict[str, Callable[[bytes], Transcript]] = {
     "mini_swe_agent": mini_swe_agent.parse,
     "atif": atif.parse,
     "inspect": inspect_log.parse,
+    "aider": aider.parse,
 }
 
 

@@ -1,10 +1,11 @@
-"""A log of Inspect as JSON: a transcript of each sample, from its messages and events."""
+"""A log of Inspect, as JSON or in its own format: a transcript of each sample, from its messages and events."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
 from evaluators.model import Event, Json, NotRun, Transcript, Usage, total_usage
+from evaluators.transcripts.inspect_archive import is_archive, read_archive
 from evaluators.transcripts.reading import UnreadableTranscript, decode_output
 from evaluators.transcripts.stream import (
     Object,
@@ -24,17 +25,19 @@ _CUT = frozenset(("timeout", "limit", "cancelled"))
 
 def parse(raw: bytes) -> Transcript:
     """Return the only sample of a log. Raises `UnreadableTranscript` for other files, and logs of several samples."""
-    value = decode_output(raw)
-    samples = samples_of(value if isinstance(value, dict) else {})
+    samples = samples_of(read_log(raw))
     if not samples:
-        raise UnreadableTranscript(
-            "The output isn't a log of Inspect with samples. Write one with `--log-format json`."
-        )
+        raise UnreadableTranscript("The output isn't a log of Inspect with samples, as JSON or `.eval`.")
     if len(samples) > 1:
         raise UnreadableTranscript(
             f"The log has {len(samples)} samples, and a transcript is of one. Import the log as sessions."
         )
     return read_sample(samples[0])
+
+
+def read_log(raw: bytes) -> Object:
+    """Return a decoded log, or what else the JSON is. Raises `UnreadableTranscript`."""
+    return read_archive(raw) if is_archive(raw) else mapping_or_empty(decode_output(raw))
 
 
 def samples_of(value: Object) -> list[Object]:

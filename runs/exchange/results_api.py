@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.http import HttpResponse
-from ninja import File, Path, Router, Schema, Status, UploadedFile
+from ninja import File, Form, Path, Router, Schema, Status, UploadedFile
 
 from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.web.rest.errors import ApiError, declare_answers
@@ -14,25 +14,84 @@ from evaluators.grading.suite_result import suite_result
 from runs.exchange.exports.ctrf import ctrf
 from runs.exchange.exports.document import run_document
 from runs.exchange.exports.exports import export_run
+from runs.exchange.exports.results_preview import preview_document
 from runs.exchange.exports.suite_result import suite_run
 from runs.exchange.imports.import_results import import_results
+from runs.exchange.imports.preview_results import preview_results
 from runs.results.lookup import find_run
 from scenarios.bundle_limits import MAX_ARCHIVE_BYTES
 
 router = Router(tags=["results"])
 
 
+class PreviewedRunOut(Schema):
+    """One run of a file, with what storing it would add."""
+
+    suite: str
+    format: str
+    target: str
+    model: str
+    trials: int
+    passed: int
+    failed: int
+    errors: int
+    cancelled: int
+    skipped: int
+    """Cases that were not run, and so aren't trials."""
+    scenarios: int
+    transcripts: int
+    """Trials with a transcript, from which layer 1 is computed."""
+    tokens_in: int | None
+    tokens_out: int | None
+    cost_usd: float | None
+    started: str | None
+    finished: str | None
+    stored: int | None
+    """The number of the run, if it is stored already. It stays as it is."""
+    is_new_suite: bool
+    suite_version: int | None
+    """The stored version that has its scenarios; null if importing it creates one."""
+    new_scenarios: list[str]
+    is_new_target: bool
+    baseline: int | None
+    notes: list[str]
+    """What could not be read, and what a reader of the figures must know."""
+
+
+class ResultsPreviewOut(Schema):
+    """What a file of results holds, and what importing it would store."""
+
+    program: str
+    version: str
+    """Of the program or of its format; empty if the file doesn't say."""
+    imported: list[int]
+    """The runs of an earlier import of the same file."""
+    new: int
+    """The number of runs that importing it would store."""
+    runs: list[PreviewedRunOut]
+
+
 class ImportedOut(Schema):
     """The runs in a results file."""
 
     runs: list[int]
+    """Empty for a dry run."""
+    preview: ResultsPreviewOut | None
+    """Null unless it is a dry run."""
+
+
+class ResultsIn(Schema):
+    dry_run: bool = False
+    """Store nothing."""
 
 
 @router.post("/results", auth=Bearer("upload"), response=declare_answers(ImportedOut, status=201))
-def create_results(request: ApiRequest, file: File[UploadedFile]) -> Status[dict[str, Any]]:
-    """Import another program's results as runs: an EvalSuiteResult, AgentV's JSON lines, promptfoo's JSON, or llm-tool-test's results.jsonl or zipped results folder.
+def create_results(
+    request: ApiRequest, file: File[UploadedFile], given: Form[ResultsIn]
+) -> Status[dict[str, Any]]:
+    """Import another program's results as runs: an EvalSuiteResult, AgentV's JSON lines, promptfoo's JSON, JUnit XML, a log of Inspect, or llm-tool-test's results.jsonl or zipped results folder.
 
-    Importing the same content again returns the existing runs.
+    Importing the same content again returns the existing runs. `dry_run` says what would be stored.
     """
     if (file.size or 0) > MAX_ARCHIVE_BYTES:
         raise ApiError(
@@ -40,10 +99,12 @@ def create_results(request: ApiRequest, file: File[UploadedFile]) -> Status[dict
             f"The upload is larger than {MAX_ARCHIVE_BYTES >> 20} MB. Split the results into several files.",
             id="api/too-large",
         )
-    runs = import_results(
-        request.access.project, file.read(), file.name or "results.json", by=request.access.user
-    )
-    return Status(201, {"runs": [run.pk for run in runs]})
+    project, name = request.access.project, file.name or "results.json"
+    if given.dry_run:
+        preview = preview_results(project, file.read(), name)
+        return Status(201, {"runs": [], "preview": preview_document(preview)})
+    runs = import_results(project, file.read(), name, by=request.access.user)
+    return Status(201, {"runs": [run.pk for run in runs], "preview": None})
 
 
 @router.get("/runs/{run_id}/suite-result", auth=Bearer(), response=declare_answers(dict[str, Any]))

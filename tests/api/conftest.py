@@ -35,8 +35,8 @@ class ApiClient:
     def patch(self, path: str, body: Any) -> Any:
         return self.client.patch(f"/api/v1{path}", body, content_type="application/json")
 
-    def upload(self, path: str, *files: Any) -> Any:
-        return self.client.post(f"/api/v1{path}", {"file": list(files)})
+    def upload(self, path: str, *files: Any, **given: Any) -> Any:
+        return self.client.post(f"/api/v1{path}", {"file": list(files), **given})
 
 
 @pytest.fixture

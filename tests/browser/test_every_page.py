@@ -220,6 +220,25 @@ def test_what_an_upload_would_change_gives_no_reason_to_complain(
     assert wrong_with(as_admin, complaints, f"preview-{width}", scheme) == []
 
 
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_preview_of_results_gives_no_reason_to_complain(
+    as_admin: Page, live_server: Any, project: Any, complaints: list[str], width: str, scheme: str
+) -> None:
+    as_admin.set_viewport_size({"width": WIDTHS[width], "height": 900})
+    as_admin.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+    as_admin.goto(f"{live_server.url}/p/tools/runs/import/")
+    cases = [{"id": f"case-{n} {HOSTILE}"[:200], "passed": n > 1} for n in range(12)]
+    value = {"toolName": f"tool-{'x' * 150}", "cases": cases, "stalenessWarnings": [HOSTILE]}
+    content = json.dumps(value).encode()
+    as_admin.locator("#file").set_input_files(
+        {"name": "r.json", "mimeType": "application/json", "buffer": content}
+    )
+    as_admin.get_by_role("button", name="Preview").click()
+    as_admin.get_by_role("button", name="Import 1 run").wait_for()
+    assert wrong_with(as_admin, complaints, f"results-{width}", scheme) == []
+
+
 def test_the_sign_in_page_gives_no_reason_to_complain(
     page: Page, live_server: Any, project: Any, complaints: list[str]
 ) -> None:

@@ -79,6 +79,25 @@ def test_without_a_script_the_files_are_asked_for_once_more(
     context.close()
 
 
+RESULTS = b'{"test_id": "one", "score": 1.0}\n{"test_id": "two", "score": 0.1}\n'
+
+
+def test_results_are_previewed_then_imported_by_one_press(
+    as_admin: Page, live_server: Any, project: Any, complaints: list[str]
+) -> None:
+    as_admin.goto(f"{live_server.url}/p/tools/runs/import/")
+    as_admin.locator("#file").set_input_files(
+        {"name": "index.jsonl", "mimeType": "application/jsonl", "buffer": RESULTS}
+    )
+    as_admin.get_by_role("button", name="Preview").click()
+    expect(as_admin.get_by_text("1 passed, 1 failed, 0 errors")).to_be_visible()
+    assert Run.objects.count() == 0
+    as_admin.get_by_role("button", name="Import 1 run").click()
+    expect(as_admin.get_by_text("Imported index.jsonl as run")).to_be_visible()
+    assert Run.objects.count() == 1
+    assert complaints == []
+
+
 def test_files_can_be_dropped(as_admin: Page, live_server: Any, project: Any) -> None:
     as_admin.goto(f"{live_server.url}/p/tools/suites/")
     drop = """(text) => {

@@ -90,7 +90,6 @@ def test_a_fork_of_the_real_claude_code_adds_only_its_own_call() -> None:
         ("cline-messages.json", "a Cline session"),
         ("swe-agent.json", "a trajectory of SWE-agent or mini-swe-agent"),
         ("pi.jsonl", "a pi session"),
-        ("aider.md", "a chat of aider"),
     ],
 )
 def test_a_session_of_another_agent_is_named(file: str, what: str) -> None:
@@ -111,6 +110,15 @@ def test_a_session_of_other_programs_is_imported(file: str) -> None:
     path = FILES.parent / "agent_programs" / file
     out = call("import_sessions", str(path), "--tool", "taskmgr", "--dry-run").out
     assert "7 commands, 2 failed" in out
+
+
+@pytest.mark.parametrize(
+    ("file", "counts"),
+    [("inspect.eval", "8 commands, 2 failed"), ("aider.md", "5 commands, 0 failed, 2 not run")],
+)
+def test_a_file_that_is_no_json_is_imported(file: str, counts: str) -> None:
+    path = FILES.parent / "agent_programs" / file
+    assert counts in call("import_sessions", str(path), "--tool", "taskmgr", "--dry-run").out
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le"])

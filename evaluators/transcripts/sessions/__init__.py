@@ -5,6 +5,7 @@ docs/extending.md.
 """
 
 from evaluators.transcripts.sessions import (
+    aider,
     claude_code,
     codex,
     copilot_cli,
@@ -29,6 +30,7 @@ IMPORTERS = (
     SessionImporter("mini-swe-agent", trajectories.matches_mini, trajectories.parse_mini),
     SessionImporter("ATIF", trajectories.matches_atif, trajectories.parse_atif),
     SessionImporter("Inspect", trajectories.matches_inspect, trajectories.parse_inspect),
+    SessionImporter("aider", aider.matches, aider.parse),
     SessionImporter("Claude Code", claude_code.matches, claude_code.parse),
     SessionImporter("Codex", codex.matches, codex.parse),
     SessionImporter("opencode", opencode.matches, opencode.parse),

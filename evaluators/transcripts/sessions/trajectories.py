@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from typing import IO
 
 from evaluators.transcripts import atif, inspect_log, mini_swe_agent
+from evaluators.transcripts.inspect_archive import is_archive, read_archive
+from evaluators.transcripts.reading import UnreadableTranscript
 from evaluators.transcripts.sessions.session import (
     Problems,
     Session,
@@ -15,7 +17,7 @@ from evaluators.transcripts.sessions.session import (
     span_of,
     whole_json,
 )
-from evaluators.transcripts.stream import mapping_or_empty, text_or_none
+from evaluators.transcripts.stream import Object, mapping_or_empty, text_or_none
 
 _MINI = re.compile(rb'"mini_version"\s*:|"trajectory_format"\s*:\s*"mini-swe-agent')
 
@@ -54,13 +56,13 @@ def parse_atif(file: IO[bytes], problems: Problems) -> Iterator[Session]:
 
 
 def matches_inspect(head: bytes) -> bool:
-    """Return whether a file begins like a log of Inspect as JSON."""
-    return _INSPECT.match(head) is not None
+    """Return whether a file begins like a log of Inspect, as JSON or in its own format."""
+    return is_archive(head) or _INSPECT.match(head) is not None
 
 
 def parse_inspect(file: IO[bytes], problems: Problems) -> Iterator[Session]:
     """Yield a session for each sample of a log of Inspect."""
-    value = mapping_or_empty(whole_json(file))
+    value = _inspect_log(file)
     samples = inspect_log.samples_of(value)
     if not samples:
         raise UnreadableSession("No samples of a log of Inspect found.")
@@ -69,3 +71,14 @@ def parse_inspect(file: IO[bytes], problems: Problems) -> Iterator[Session]:
         read = inspect_log.read_sample(sample)
         times = span_of(event.timestamp for event in read.events)
         yield Session(text_or_none(sample.get("uuid")) or "", read, model, *times)
+
+
+def _inspect_log(file: IO[bytes]) -> Object:
+    begins = file.read(64)
+    file.seek(0)
+    if not is_archive(begins):
+        return mapping_or_empty(whole_json(file))
+    try:
+        return read_archive(file.read())
+    except UnreadableTranscript as error:
+        raise UnreadableSession(str(error)) from error

@@ -36,6 +36,7 @@ Parser = Literal[
     "mini_swe_agent",
     "atif",
     "inspect",
+    "aider",
 ]
 """Names of the transcript readers; a test compares them with `PARSERS`."""
 

@@ -23,6 +23,7 @@ AGENTS = frozenset(
         "mini_swe_agent",
         "atif",
         "inspect",
+        "aider",
     )
 )
 """Kinds of targets whose raw output is read again, by the reader of the same name."""

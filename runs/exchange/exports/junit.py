@@ -48,10 +48,23 @@ def _suite(run: Mapping[str, Any], trials: Iterable[Mapping[str, Any]], files: M
     if moment := run.get("started") or run.get("created"):
         attributes["timestamp"] = _timestamp(moment)
     suite = Element("testsuite", attributes)
-    if run.get("state") == "cancelled":
-        SubElement(SubElement(suite, "properties"), "property", name="state", value="cancelled")
+    properties = SubElement(suite, "properties")
+    for name, value in _properties(run).items():
+        SubElement(properties, "property", name=f"evalhub.{name}", value=_clean(value))
     suite.extend(cases)
     return suite
+
+
+def _properties(run: Mapping[str, Any]) -> dict[str, str]:
+    """Return by what an import knows the run again."""
+    known = {
+        "run": run.get("uuid"),
+        "suite": run["suite"],
+        "target": run["target"],
+        "model": run.get("model"),
+        "state": run.get("state"),
+    }
+    return {name: str(value) for name, value in known.items() if value}
 
 
 def _case(run: Mapping[str, Any], trial: Mapping[str, Any], file: str) -> Element:

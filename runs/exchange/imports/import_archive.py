@@ -15,7 +15,7 @@ from evalhub.teams.models import Project
 from evaluators.model import Transcript
 from runs.compare import comparison
 from runs.errors import RequestError
-from runs.exchange.imports.store_results import stored_run, version_of_results
+from runs.exchange.imports.store_results import stored_run, target_name, version_of_results
 from runs.exchange.results_files.archived_runs import (
     COMMAND_COLUMNS,
     JUDGING_COLUMNS,
@@ -56,7 +56,7 @@ def store_archived(
     columns = {name: _value(name, run.columns[name]) for name in RUN_COLUMNS}
     target, _ = Target.objects.get_or_create(
         project=launch.project,
-        name=run.target[:120],
+        name=target_name(run.target),
         defaults={"provider": IMPORTED, "definition": {"url": run.target}, "accepted": False},
     )
     baseline = stored_run(launch.project, run.baseline) if run.baseline else None
@@ -105,35 +105,43 @@ def _suite_version(
     the version is one that the results name or make.
     """
     suite = archived.run.suite
-    version = SuiteVersion.objects.filter(
-        suite__project=project, suite__slug=suite.slug, sha256=suite.sha256
-    ).first()
-    version = version or _restore_suite(project, archived.run, members, by)
+    version = find_archived_version(project, archived) or _restore_suite(project, archived.run, members, by)
     keys = {trial.scenario for trial in archived.trials}
     if version is not None and version.sha256 == suite.sha256:
         found = version.scenario_versions.select_related("scenario").defer("content")
         scenarios = {each.scenario.key: each for each in found}
         if keys <= scenarios.keys():
             return version, scenarios, True
-    made, scenarios = version_of_results(project, _as_external(archived), by)
+    made, scenarios = version_of_results(project, as_external(archived), by)
     return made, scenarios, False
+
+
+def find_archived_version(project: Project, archived: Archived) -> SuiteVersion | None:
+    """Return the stored version of the suite with the content that a run was measured on."""
+    own = archived.run.suite
+    versions = SuiteVersion.objects.filter(suite__project=project, suite__slug=own.slug)
+    return versions.filter(sha256=own.sha256).select_related("suite").first()
+
+
+def has_sources(run: ArchivedRun, members: Mapping[str, bytes]) -> bool:
+    """Return whether an archive has every file of the upload of a run's suite."""
+    return bool(run.suite.source) and all(f"files/{each.sha256}" in members for each in run.suite.source)
 
 
 def _restore_suite(
     project: Project, run: ArchivedRun, members: Mapping[str, bytes], by: User | None
 ) -> SuiteVersion | None:
     own = run.suite
-    files = {each.path: members.get(f"files/{each.sha256}") for each in own.source}
-    present = {path: content for path, content in files.items() if content is not None}
-    if not present or len(present) != len(files):
+    if not has_sources(run, members):
         return None
+    files = {each.path: members[f"files/{each.sha256}"] for each in own.source}
     marked = frozenset(each.path for each in own.source if each.executable)
     existing = Suite.objects.filter(project=project, slug=own.slug).first()
     # A run of an older version must not put the suite back to it.
     is_current = existing is None or not existing.runs.exclude(trigger=Trigger.IMPORT).exists()
     try:
         return restore_version(
-            Bundle(own.source_name or own.name, present, marked),
+            Bundle(own.source_name or own.name, files, marked),
             own.slug,
             project=project,
             by=by,
@@ -143,7 +151,8 @@ def _restore_suite(
         return None
 
 
-def _as_external(archived: Archived) -> ExternalRun:
+def as_external(archived: Archived) -> ExternalRun:
+    """Return a run of an archive as results of another program, whose suite is made of its trials."""
     run = archived.run
     trials = tuple(
         ExternalTrial(each.scenario, str(each.columns["outcome"]), each.description, each.prompt)

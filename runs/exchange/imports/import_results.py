@@ -14,8 +14,8 @@ from runs.errors import RequestError
 from runs.exchange.imports.import_archive import store_archived
 from runs.exchange.imports.merged_shards import merge_shards
 from runs.exchange.imports.store_results import store_results, stored_run
-from runs.exchange.results_files.archived_runs import Archived
-from runs.exchange.results_files.importers import read_results
+from runs.exchange.results_files.archived_runs import Archived, written_by
+from runs.exchange.results_files.importers import ReadResults, read_results
 from runs.models import Launch, Run
 from runs.models.run import Trigger
 
@@ -29,9 +29,8 @@ def import_results(project: Project, content: bytes, file: str, *, by: User | No
     """
     _lock(project)
     sha256 = hashlib.sha256(content).hexdigest()
-    before = Run.objects.filter(project=project, trigger=Trigger.IMPORT, options__import__sha256=sha256)
-    if before.exists():
-        return tuple(before.order_by("pk"))
+    if before := runs_of_file(project, sha256):
+        return before
     read = read_results(file, content)
     if read.archived:
         return _store(project, read.archived, read.members, file, sha256, by)
@@ -44,6 +43,14 @@ def import_merged(
 ) -> tuple[Run, ...]:
     """Import archives of evalhub's, with the shards of a run merged into one. Raises `RequestError`."""
     _lock(project)
+    read = read_merged(files)
+    sha256 = hashlib.sha256(b"".join(content for _, content in files)).hexdigest()
+    names = ", ".join(file for file, _ in files)
+    return _store(project, read.archived, read.members, names, sha256, by)
+
+
+def read_merged(files: Sequence[tuple[str, bytes]]) -> ReadResults:
+    """Return the runs of archives of evalhub's, with the shards of a run merged into one. Raises `RequestError`."""
     runs: list[Archived] = []
     members: dict[str, bytes] = {}
     for file, content in files:
@@ -54,9 +61,13 @@ def import_merged(
             )
         runs += archive.archived
         members |= archive.members
-    sha256 = hashlib.sha256(b"".join(content for _, content in files)).hexdigest()
-    names = ", ".join(file for file, _ in files)
-    return _store(project, merge_shards(runs), members, names, sha256, by)
+    return ReadResults("evalhub", written_by(members), merge_shards(runs), members)
+
+
+def runs_of_file(project: Project, sha256: str) -> tuple[Run, ...]:
+    """Return the runs that an earlier import of a file with this hash created or found."""
+    before = Run.objects.filter(project=project, trigger=Trigger.IMPORT, options__import__sha256=sha256)
+    return tuple(before.select_related("suite", "target").order_by("pk"))
 
 
 def _lock(project: Project) -> None:

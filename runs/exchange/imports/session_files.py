@@ -23,7 +23,7 @@ from evaluators.transcripts.sessions.kept import KeptSession, keep_session
 from evaluators.transcripts.sessions.session import Trail
 from scenarios.reading import FileReader
 
-ENDINGS = (".jsonl", ".json")
+ENDINGS = (".jsonl", ".json", ".eval", ".aider.chat.history.md")
 """Files of a folder that are read; a file that is named itself may have any ending."""
 
 

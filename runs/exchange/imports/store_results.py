@@ -71,6 +71,11 @@ def stored_run(project: Project, run_id: str) -> Run | None:
     return Run.objects.get(pk=imported) if imported else None
 
 
+def target_name(target: str) -> str:
+    """Return the name under which a target of results is stored."""
+    return target[:120]
+
+
 def _store(launch: Launch, external: ExternalRun, sha256: str, chosen: SuiteVersion | None = None) -> Run:
     version, scenarios = (
         _chosen_version(chosen, external)
@@ -79,7 +84,7 @@ def _store(launch: Launch, external: ExternalRun, sha256: str, chosen: SuiteVers
     )
     target, _ = Target.objects.get_or_create(
         project=launch.project,
-        name=external.target[:120],
+        name=target_name(external.target),
         defaults={"provider": IMPORTED, "definition": {"url": external.target}, "accepted": False},
     )
     run = _create_run(launch, external, version, target, sha256, by_id=chosen is not None)
@@ -122,7 +127,7 @@ def _create_run(
             ),
         },
         guidance=guidance,
-        warnings=[*external.warnings, *external.staleness.get("warnings", [])],
+        warnings=external.all_warnings,
         tool_version=tool_version,
         model=external.model,
         cost_usd=sum(costs) if costs else None,
@@ -195,6 +200,16 @@ def version_of_results(
     project: Project, external: ExternalRun, by: User | None
 ) -> tuple[SuiteVersion, dict[str, ScenarioVersion]]:
     """Return the version that the results name, else the newest one if it has all cases, else one made of them."""
+    if found := find_version_of_results(project, external):
+        return found
+    created = store_suite(suite_of_results(external), project, by=by).version
+    return created, _scenarios(created)
+
+
+def find_version_of_results(
+    project: Project, external: ExternalRun
+) -> tuple[SuiteVersion, dict[str, ScenarioVersion]] | None:
+    """Return the stored version that the results name, else the newest one if it has all cases, else None."""
     suite = Suite.objects.filter(project=project, name=external.suite).first()
     suite = suite or Suite.objects.filter(project=project, slug=external.suite).first()
     versions = list(suite.versions.all()) if suite else []
@@ -203,9 +218,12 @@ def version_of_results(
         scenarios = _scenarios(version)
         if all(trial.key in scenarios for trial in external.trials):
             return version, scenarios
-    parsed = ParsedSuite(external.suite, external.format, tuple(_specs(external)), settings=external.config)
-    created = store_suite(parsed, project, by=by).version
-    return created, _scenarios(created)
+    return None
+
+
+def suite_of_results(external: ExternalRun) -> ParsedSuite:
+    """Return a suite made of the cases of results."""
+    return ParsedSuite(external.suite, external.format, tuple(_specs(external)), settings=external.config)
 
 
 def _scenarios(version: SuiteVersion) -> dict[str, ScenarioVersion]:

@@ -205,6 +205,11 @@ def decode_manifest(content: bytes, file: str) -> Manifest:
     return found
 
 
+def written_by(members: Mapping[str, bytes]) -> str:
+    """Return the version of the evalhub that wrote an archive that was read."""
+    return msgspec.json.decode(members[MANIFEST], type=Manifest).version
+
+
 def decode_trial(line: bytes, place: str) -> ArchivedTrial:
     """Return a trial from its line; `place` is for the error. Raises `RequestError`."""
     return _decode(line, ArchivedTrial, place)

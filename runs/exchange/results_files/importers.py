@@ -11,13 +11,22 @@ import zipfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from evaluators.tool_use.recognised_files import advice_for, recognised_archive, recognised_results
+from evaluators.tool_use.recognised_files import advice_for, recognised_results
+from evaluators.transcripts.inspect_archive import is_archive as is_inspect_archive
 from runs.errors import RequestError
-from runs.exchange.results_files import agentv, llm_tool_test, promptfoo, skill_creator, tool_forge
-from runs.exchange.results_files.archived_runs import Archived, read_run_archive
+from runs.exchange.results_files import (
+    agentv,
+    inspect_log,
+    junit,
+    llm_tool_test,
+    promptfoo,
+    skill_creator,
+    tool_forge,
+)
+from runs.exchange.results_files.archived_runs import Archived, read_run_archive, written_by
 from runs.exchange.results_files.llm_tool_test import FIXTURE
 from runs.exchange.results_files.values import ExternalRun, ResultsFile, ResultsImporter
-from scenarios.archives import is_archive, member_names, read_members
+from scenarios.archives import is_archive, read_members
 from scenarios.reading import FileReader
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)
@@ -26,6 +35,11 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 READ = (*llm_tool_test.READ, *skill_creator.READ, *agentv.READ)
 """Names of the files that folders of results have."""
+
+
+def _is_read(name: str) -> bool:
+    # Maven's surefire writes a file a class; other names could be any XML.
+    return name in READ or (name.startswith("TEST-") and name.endswith(".xml"))
 
 
 def pack_folder(folder: Path) -> bytes:
@@ -40,7 +54,7 @@ def pack_folder(folder: Path) -> bytes:
                 folders.remove(FIXTURE)  # The agent's files, not results.
             # The agent's own files may have the names of skill-creator's.
             left_out = skill_creator.READ if skill_creator.OUTPUTS in Path(place).parts else ()
-            read = (name for name in sorted(names) if name in READ and name not in left_out)
+            read = (name for name in sorted(names) if _is_read(name) and name not in left_out)
             for path in (Path(place, name) for name in read):
                 if path.is_file() and not path.is_symlink():
                     # A run's folder keeps its name, by which results.jsonl refers to it.
@@ -50,6 +64,9 @@ def pack_folder(folder: Path) -> bytes:
     return buffer.getvalue() if found else b""
 
 
+INSPECT = ResultsImporter(
+    "Inspect", "a log of Inspect (.eval, or JSON with `eval` and `samples`)", inspect_log.read
+)
 IMPORTERS = (
     ResultsImporter("tool-forge", "an EvalSuiteResult (JSON with `cases`)", tool_forge.read),
     ResultsImporter(
@@ -70,6 +87,10 @@ IMPORTERS = (
         "AgentV's results (JSON lines with `eval_id` or `test_id`, such as index.jsonl, or their folder as zip)",
         agentv.read,
     ),
+    INSPECT,
+    ResultsImporter(
+        "JUnit", "JUnit XML (`testsuites` or `testsuite`), or a folder of such files as zip", junit.read
+    ),
 )
 """The known programs; the first that finds runs in a file reads it."""
 
@@ -78,6 +99,10 @@ IMPORTERS = (
 class ReadResults:
     """The runs in a file or archive: of evalhub's own archive with its files, or another program's."""
 
+    program: str = ""
+    """Which program wrote it, as `IMPORTERS` names it."""
+    version: str = ""
+    """The version of the program or of its format; empty if the file doesn't say."""
     archived: list[Archived] = field(default_factory=list)
     members: dict[str, bytes] = field(default_factory=dict)
     external: tuple[ExternalRun, ...] = ()
@@ -87,17 +112,15 @@ class ReadResults:
 def read_results(file: str, content: bytes) -> ReadResults:
     """Return the runs of a file or archive. Raises `RequestError` if it has none, `ScenarioFileError` for a bad archive."""
     members = {}
-    if is_archive(file, content):
-        # Inspect compresses with Zstandard, which no member could be read by.
-        if kind := recognised_archive(member_names(content)):
-            raise _not_supported(file, kind)
+    # Inspect's own format is a zip, but compressed by a method that archives of files may not have.
+    if is_archive(file, content) and not is_inspect_archive(content):
         members = {member.path: member.content for member in read_members(file, content)}
     if archived := read_run_archive(members, file):
-        return ReadResults(archived, members)
+        return ReadResults("evalhub", written_by(members), archived, members)
     given = ResultsFile(file, b"" if members else content, members)
-    for importer in IMPORTERS:
+    for importer in IMPORTERS if not is_inspect_archive(content) else (INSPECT,):
         if runs := importer.read(given):
-            return ReadResults(external=runs)
+            return ReadResults(importer.name, runs[0].program_version, external=runs)
     # An archive has no text of its own.
     raise _not_supported(file, "" if members else recognised_results(given.text, given.value))
 

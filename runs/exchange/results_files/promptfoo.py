@@ -39,6 +39,7 @@ def read(given: ResultsFile) -> tuple[ExternalRun, ...]:
         rows,
         suite=suite_name(config.get("description"), given.name),
         skipped=len(found) - len(rows),
+        program_version=str(object_of(value.get("metadata")).get("promptfooVersion") or ""),
         external_id=str(value.get("evalId") or ""),
         started=moment_of(results.get("timestamp")),
     )

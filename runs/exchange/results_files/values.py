@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from evalhub.lib.limits import LONGEST_NAME
+from evalhub.lib.numbers import counted
 from evalhub.lib.storable_text import storable_json
 from evaluators.model import Transcript, Usage
 from evaluators.tool_use.tool import Tool
@@ -60,6 +61,8 @@ class ExternalRun:
     trials: tuple[ExternalTrial, ...]
     model: str = ""
     tool_version: str = ""
+    program_version: str = ""
+    """The version of the program that wrote the file, else of its format."""
     external_id: str = ""
     baseline: str = ""
     """External id of its baseline."""
@@ -73,6 +76,16 @@ class ExternalRun:
     config: dict[str, Any] = field(default_factory=dict)
     staleness: dict[str, Any] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+    skipped: int = 0
+    """Cases that were not run, and so aren't trials."""
+
+    @property
+    def all_warnings(self) -> list[str]:
+        """Return what a reader of the run must know, one sentence each."""
+        found = [*self.warnings, *self.staleness.get("warnings", [])]
+        if self.skipped:
+            found.append(f"{counted(self.skipped, 'case')} skipped; they weren't run, so they aren't trials.")
+        return found
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,10 @@ from runs.errors import NotWritable, RequestError
 from runs.exchange.exports.document import run_json
 from runs.exchange.exports.files import check_summary_file, write_summary
 from runs.exchange.exports.regression_rule import has_regressed, why_not_measured
+from runs.exchange.exports.results_preview import preview_document, preview_lines
 from runs.exchange.exports.summary_markdown import RELATED, run_summary
 from runs.exchange.imports.import_results import import_merged, import_results
+from runs.exchange.imports.preview_results import preview_merged, preview_results
 from runs.exchange.results_files.importers import READ, pack_folder
 from runs.models import Run
 from scenarios.commands import (
@@ -36,10 +38,10 @@ class Command(EvalhubCommand):
     help = (
         "Import other programs' results as runs: EvalSuiteResult files, AgentV's JSON lines, promptfoo's JSON, "
         "llm-tool-test's results.jsonl, run folders and results folders (also as zip), skill-creator's benchmark.json, "
-        "grading.json and workspace folders; and runs of another evalhub (export_run --format evalhub), each once."
+        "grading.json and workspace folders, JUnit XML, surefire's folders and logs of Inspect; and runs of another evalhub (export_run --format evalhub), each once."
     )
     examples = (
-        "results/*.json",
+        "results/*.json --dry-run",
         "results.jsonl --project tools",
         "llm-tool-test-results",
         "my-skill-workspace",
@@ -49,6 +51,7 @@ class Command(EvalhubCommand):
     def arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("paths", nargs="+", metavar="PATH", help="file or folder of results")
         add_project_argument(parser)
+        parser.add_argument("--dry-run", action="store_true", help="show what would be stored; store nothing")
         parser.add_argument(
             "--merge", action="store_true", help="make one run of the shards of a run (run_scenarios --shard)"
         )
@@ -60,10 +63,12 @@ class Command(EvalhubCommand):
         add_summary_argument(parser)
 
     def work(self, options: dict[str, Any]) -> Result:
-        project, by = chosen_project(options["project"]), acting_user()
+        project = chosen_project(options["project"])
         try:
+            if options["dry_run"]:
+                return _preview(project, options)
             check_summary_file(options["summary_file"])
-            runs = _import(project, options, by)
+            runs = _import(project, options, acting_user())
             if options["summary_file"]:
                 related = Run.objects.select_related(*RELATED).filter(pk__in=[run.pk for run in runs])
                 write_summary(options["summary_file"], [run_summary(run) for run in related.order_by("pk")])
@@ -86,10 +91,22 @@ class Command(EvalhubCommand):
         return NOT_MEASURED if reasons else PASSED
 
 
+def _preview(project: Project, options: dict[str, Any]) -> Result:
+    if options["merge"]:
+        previews = [preview_merged(project, _files(options))]
+    else:
+        previews = [preview_results(project, content, file) for file, content in _files(options)]
+    lines = [line for each in previews for line in preview_lines(each)]
+    return Result("\n".join(lines), {"runs": [], "previews": [preview_document(each) for each in previews]})
+
+
+def _files(options: dict[str, Any]) -> list[tuple[str, bytes]]:
+    return [(Path(path).resolve().name, _content(path)) for path in options["paths"]]
+
+
 def _import(project: Project, options: dict[str, Any], by: User | None) -> list[Run]:
     if options["merge"]:
-        files = [(Path(path).name, _content(path)) for path in options["paths"]]
-        return list(import_merged(project, files, by=by))
+        return list(import_merged(project, _files(options), by=by))
     runs: list[Run] = []
     for path in options["paths"]:
         runs += import_results(project, _content(path), Path(path).resolve().name, by=by)
@@ -103,7 +120,7 @@ def _content(path: str) -> bytes:
     content = pack_folder(Path(path))
     if not content:
         raise Refused(
-            f"{path}: no {', '.join(READ)} in this folder. Name a results folder of llm-tool-test or AgentV, or a workspace of skill-creator.",
+            f"{path}: no {', '.join(READ)} or TEST-*.xml in this folder. Name a results folder of llm-tool-test, AgentV or surefire, or a workspace of skill-creator.",
             id="command/unreadable",
         )
     return content

@@ -26,7 +26,9 @@ _ADVICE: Mapping[str, str] = {
     "copilot": _OWN.format(kind="copilot_cli"),
     "pi": _RECORD,
     "cline": _RECORD,
-    "aider": _RECORD,
+    "aider": "Set `parser: aider` and print its chat history: `aider --message {PROMPT} > /dev/null; cat "
+    ".aider.chat.history.md`. It has no exit codes; name `target.binary` in the scenario, too, so that the tool is "
+    "recorded where the worker can.",
     "mini": "Set `parser: mini_swe_agent` and print its trajectory: `mini -o FILE > /dev/null; cat FILE`.",
 }
 

@@ -16,7 +16,7 @@ from runs.targets.agents.agent_options import AgentFacts, AgentOptions
 from runs.targets.agents.agent_program import AgentProgram
 from runs.targets.agents.agent_session import prompt_of, run_session
 from runs.targets.agents.sub_agents import make_home, own_session
-from runs.targets.providers.base import Availability, Invocation, Recording
+from runs.targets.providers.base import Availability, Invocation, McpEndpoint, Recording
 from runs.targets.providers.options import ResolvedTarget
 
 if TYPE_CHECKING:  # runs.sandbox.sandbox imports this package
@@ -24,6 +24,8 @@ if TYPE_CHECKING:  # runs.sandbox.sandbox imports this package
 
 HOME = "agent-home"
 """The agent's home, beside the workspace: its session file outlives the sandbox."""
+MCP_URL = "EVALHUB_MCP_URL"
+"""The variable with the address of the MCP server under test, because its port is known only when the agent runs."""
 NO_KEY = "none"
 """The key for an address that needs none, because the programs ask for one."""
 
@@ -82,18 +84,28 @@ class SessionAgent(ABC):
         home = make_home(invocation.scratch, HOME)
         if self.settings_file:
             make_home(home, self.settings_file.partition("/")[0])
-            content = json.dumps(self.settings()).encode()
+            content = json.dumps({**self.settings(), **_servers(invocation.mcp)}).encode()
             write_next_to_workspace(home, self.settings_file, content, "The agent's settings")
         model = invocation.model or self._options.model or ""
         recording = run_session(
             self._program,
             # As one word, so that no prompt is taken for an option.
-            [*self.arguments(model), *self._options.args, f"--prompt={prompt}"],
+            [
+                *self.arguments(model),
+                *self.mcp_arguments(invocation.mcp),
+                *self._options.args,
+                f"--prompt={prompt}",
+            ],
             invocation,
             sandbox,
             parser=self.kind,
             cwd=invocation.workspace,
-            env={"HOME": sandbox.inside(home), **self.env(model), **self._options.env},
+            env={
+                "HOME": sandbox.inside(home),
+                **self.env(model),
+                **({MCP_URL: invocation.mcp.url} if invocation.mcp and invocation.mcp.url else {}),
+                **self._options.env,
+            },
             log=self._program.log(invocation),
         )
         return replace(recording, logs={**recording.logs, **own_session(home, *self.sessions)})
@@ -101,6 +113,10 @@ class SessionAgent(ABC):
     def settings(self) -> dict[str, Json]:
         """Return the content of the settings file."""
         return {}
+
+    def mcp_arguments(self, mcp: McpEndpoint | None) -> list[str]:
+        """Return the arguments for an MCP server, of an agent without a settings file."""
+        return []
 
     @abstractmethod
     def arguments(self, model: str) -> list[str]:
@@ -191,6 +207,14 @@ class CopilotCli(SessionAgent):
         named = ["--model", model] if model and not self._options.base_url else []
         return ["--output-format", "json", "--allow-all-tools", *named]
 
+    def mcp_arguments(self, mcp: McpEndpoint | None) -> list[str]:
+        """Return the server under test as configuration, whose address is replaced when the agent starts."""
+        if mcp is None:
+            return []
+        how = {"type": "http", "url": mcp.url} if mcp.url else {"type": "local", **_command(mcp)}
+        config = {"mcpServers": {mcp.name: {**how, "tools": ["*"]}}}
+        return ["--additional-mcp-config", json.dumps(config)]
+
     def env(self, model: str) -> Mapping[str, str]:
         """Return the token of GitHub, or the key, address and model of another service."""
         options, env = self._options, {"COPILOT_AUTO_UPDATE": "false"}
@@ -199,6 +223,19 @@ class CopilotCli(SessionAgent):
         env["COPILOT_PROVIDER_BASE_URL"] = options.base_url
         env["COPILOT_PROVIDER_API_KEY"] = options.api_key or NO_KEY
         return env | {"COPILOT_OFFLINE": "true"} | ({"COPILOT_MODEL": model} if model else {})
+
+
+def _servers(mcp: McpEndpoint | None) -> dict[str, Json]:
+    """Return the part of Gemini CLI's and Qwen Code's settings with the MCP server under test, whose calls need no consent."""
+    if mcp is None:
+        return {}
+    how: dict[str, Json] = {"httpUrl": f"${MCP_URL}"} if mcp.url else _command(mcp)
+    return {"mcpServers": {mcp.name: {**how, "trust": True}}}
+
+
+def _command(mcp: McpEndpoint) -> dict[str, Json]:
+    command, *args = mcp.command
+    return {"command": command, "args": args}
 
 
 def _without_version(address: str) -> str:

@@ -71,11 +71,12 @@ class AskedConversation:
         for space in (f"mcp__{server}", server):
             if found := _alike(space, self.tools):
                 return _alike(name, self.spaces.get(found, ())) or _plain(name), found
-        for joined in (f"mcp__{server}__{name}", f"{server}_{name}"):
+        for joined in (f"mcp__{server}__{name}", f"mcp_{server}_{name}", f"{server}_{name}"):
             if found := _alike(joined, self.tools):
                 return found, ""
-        is_joined = any(_plain(each).startswith(f"{_plain(server)}_") for each in self.tools)
-        spelled = f"{server}_{name}" if is_joined else f"mcp__{server}__{name}"
+        begun = (f"mcp__{server}__", f"mcp_{server}_", f"{server}_", f"{server}-")
+        used = (each for each in begun if any(offered.startswith(each) for offered in self.tools))
+        spelled = f"{next(used, begun[0])}{name}"
         return re.sub(r"[^\w-]", "_", spelled, flags=re.ASCII), ""
 
 

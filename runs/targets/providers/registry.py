@@ -75,7 +75,12 @@ MODELS = frozenset(("azure", "anthropic", "gemini", "litellm"))
 JUDGES = MODELS | {"cli", "mock", "replay"}
 """Kinds that can judge."""
 
-TAKE_MCP = frozenset(("codex", "claude_code", "opencode", "cli", "mock", "replay"))
+TAKE_MCP = frozenset(
+    (
+        *("codex", "claude_code", "opencode", "gemini_cli", "qwen_code", "copilot_cli"),
+        *("cli", "mock", "replay"),
+    )
+)
 """Kinds that can be given an MCP server, or that only play back what was said."""
 
 TAKE_STUBS = MODELS | {"mock", "replay"}

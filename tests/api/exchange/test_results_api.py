@@ -64,8 +64,8 @@ RESULT: dict[str, Any] = {
 }
 
 
-def bring(client: Any, value: Any, name: str = "result.json") -> Any:
-    return client.upload("/results", SimpleUploadedFile(name, json.dumps(value).encode()))
+def bring(client: Any, value: Any, name: str = "result.json", **given: Any) -> Any:
+    return client.upload("/results", SimpleUploadedFile(name, json.dumps(value).encode()), **given)
 
 
 def test_what_was_brought_in_is_given_back_field_by_field(api: Any) -> None:
@@ -86,6 +86,19 @@ def test_the_same_content_again_is_the_same_run(api: Any) -> None:
     author = api("author")
     assert bring(author, RESULT).json() == bring(author, RESULT, "again.json").json()
     assert Run.objects.count() == 1
+
+
+def test_a_dry_run_shows_what_would_be_stored(api: Any) -> None:
+    author = api("author")
+    shown = bring(author, RESULT, dry_run=True).json()
+    assert shown["runs"] == [] and not Run.objects.exists()
+    (run,) = shown["preview"]["runs"]
+    assert (run["suite"], run["trials"], run["passed"], run["failed"]) == ("get_weather", 2, 1, 1)
+    assert (run["stored"], run["is_new_suite"], run["suite_version"]) == (None, True, None)
+    imported = bring(author, RESULT).json()
+    assert imported["preview"] is None
+    again = bring(author, RESULT, dry_run=True).json()["preview"]
+    assert (again["imported"], again["new"]) == (imported["runs"], 0)
 
 
 def test_a_runner_may_not_bring_results(api: Any) -> None:

@@ -1,4 +1,4 @@
-"""Calls of an MCP server in the events of three real agents, with and without the proxy's record."""
+"""Calls of an MCP server in the events of real agents, with and without the proxy's record."""
 
 from __future__ import annotations
 
@@ -67,6 +67,14 @@ def test_calls_are_found_in_each_agents_events(agent):
     shown = [each for each in FOUND if each != hidden]
     found = pairs(analysed(stream(agent)))
     assert [each for each in found if each != ("crash", "is_error")] == shown
+
+
+@pytest.mark.parametrize(
+    ("agent", "crash"), [("gemini_cli", "is_error"), ("qwen_code", "protocol"), ("copilot_cli", "is_error")]
+)
+def test_calls_are_found_in_the_streams_of_session_agents(agent, crash):
+    """They call no help; Gemini CLI and Copilot CLI don't tell protocol errors apart."""
+    assert pairs(analysed(stream(agent))) == [*FOUND[1:6], ("crash", crash)]
 
 
 def test_codex_says_on_standard_error_that_a_tool_is_unknown():

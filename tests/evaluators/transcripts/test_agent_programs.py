@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import zipfile
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -18,6 +19,7 @@ from evaluators.tool_use.tool import Tool
 from evaluators.transcripts import UnreadableTranscript, parse
 from evaluators.transcripts.endings import SessionEnd, ending_of
 from evaluators.transcripts.gemini_cli import stated_code
+from evaluators.transcripts.inspect_archive import read_archive
 from evaluators.transcripts.sessions import IMPORTERS, UnreadableSession, parse_session_file
 from evaluators.transcripts.sessions.session import Session
 
@@ -94,14 +96,14 @@ def test_the_stream_of_another_program_is_unreadable(name: str, other: str) -> N
         parse(other, (FILES / name).read_bytes())
 
 
-@pytest.mark.parametrize("reader", [*STREAMS.values(), "mini_swe_agent", "atif", "inspect"])
+@pytest.mark.parametrize("reader", [*STREAMS.values(), "mini_swe_agent", "atif", "inspect", "aider"])
 @pytest.mark.parametrize("raw", [b"", b"no stream\n", b"[1]", b"3", b"{}"], ids=str)
 def test_what_is_no_stream_is_refused(reader: str, raw: bytes) -> None:
     with pytest.raises(UnreadableTranscript):
         parse(reader, raw)
 
 
-@pytest.mark.parametrize("name", INDEX)
+@pytest.mark.parametrize("name", [name for name in INDEX if not name.endswith((".eval", ".md"))])
 @pytest.mark.parametrize("odd", [None, 3, "x", [3], {}], ids=str)
 def test_no_shape_of_a_value_breaks_a_reader(name: str, odd: Any) -> None:
     """Every value of a sample is replaced, one kind of key at a time."""
@@ -305,6 +307,56 @@ def test_a_log_of_several_samples_is_several_sessions_and_no_transcript() -> Non
     with pytest.raises(UnreadableTranscript, match="2 samples"):
         parse("inspect", raw)
     assert len(list(parse_session_file(io.BytesIO(raw), IMPORTERS)[1])) == 2
+
+
+def repacked(name: str, method: int, *left_out: str) -> bytes:
+    """Return a log of Inspect as another method compresses it, without some entries."""
+    log, packed = read_archive((FILES / name).read_bytes()), io.BytesIO()
+    (sample,) = log["samples"]  # type: ignore[misc]  # one sample
+    entries = {"_journal/start.json": {name: log[name] for name in ("version", "eval", "plan")}}
+    entries |= {"samples/1_epoch_1.json": sample, "header.json": {**log, "samples": None}}
+    with zipfile.ZipFile(packed, "w", method) as archive:
+        for path, value in entries.items():
+            if path not in left_out:
+                archive.writestr(path, json.dumps(value))
+    return packed.getvalue()
+
+
+def test_a_log_of_inspect_in_its_own_format_is_the_same_as_in_json() -> None:
+    found = read_archive((FILES / "inspect.eval").read_bytes())
+    log = json.loads((FILES / "inspect.json").read_text())
+    assert (
+        parse("inspect", (FILES / "inspect.eval").read_bytes()).events
+        == transcripts("inspect.json")[0].events
+    )
+    assert (found["status"], found["eval"]["model"]) == (log["status"], log["eval"]["model"])  # type: ignore[index, call-overload]  # JSON
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
+def test_older_logs_of_inspect_are_deflated(method: int) -> None:
+    found = parse("inspect", repacked("inspect.eval", method))
+    assert found.events == transcripts("inspect.json")[0].events
+
+
+def test_a_log_that_inspect_did_not_end_has_its_samples() -> None:
+    raw = repacked("inspect.eval", zipfile.ZIP_DEFLATED, "header.json")
+    assert read_archive(raw)["status"] == "started"
+    assert (
+        session_of(raw, "Inspect").model == session_of((FILES / "inspect.json").read_bytes(), "Inspect").model
+    )
+
+
+@pytest.mark.parametrize(
+    "change",
+    [lambda raw: raw[:-30], lambda raw: raw.replace(b"\x28\xb5\x2f\xfd", b"xxxx"), lambda raw: raw[:60]],
+    ids=["cut", "damaged", "beginning"],
+)
+def test_a_damaged_log_of_inspect_is_refused(change: Callable[[bytes], bytes]) -> None:
+    raw = change((FILES / "inspect.eval").read_bytes())
+    with pytest.raises(UnreadableTranscript, match="can't be unpacked"):
+        parse("inspect", raw)
+    with pytest.raises(UnreadableSession, match="can't be unpacked"):
+        session_of(raw, "Inspect")
 
 
 def test_a_call_of_inspect_that_executed_twice_has_no_exit_code() -> None:

@@ -114,7 +114,7 @@ def test_broken_lines_are_named_and_skipped() -> None:
         (
             b"hello",
             "line 1: not a session file of a known agent. Known: Gemini CLI, Qwen Code, Copilot CLI, "
-            "mini-swe-agent, ATIF, Inspect, Claude Code, Codex, opencode, OpenTelemetry.",
+            "mini-swe-agent, ATIF, Inspect, aider, Claude Code, Codex, opencode, OpenTelemetry.",
         ),
         (b'{"type": "summary", "leafUuid": "x"}', "No messages of a Claude Code session found."),
         (b'{"type": "session_meta", "payload": 3}', "No messages of a Codex session found."),

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
-import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from importlib import import_module
@@ -381,14 +379,8 @@ def test_promptfoo_output_becomes_a_run_for_each_provider() -> None:
 @pytest.mark.parametrize(
     ("file", "text", "what"),
     [
-        (
-            "junit.xml",
-            '<?xml version="1.0"?>\n<testsuites><testsuite name="pytest"/></testsuites>',
-            "JUnit XML",
-        ),
         ("one.xml", "<promptfoo>\n  <evalId>e</evalId>", "promptfoo's XML"),
         ("one.csv", "Description,name,[plain] Greet {{name}},Status,Score\n", "promptfoo's CSV"),
-        ("log.json", '{"version": 2, "eval": {}, "plan": {}, "samples": []}', "a log of Inspect"),
         ("benchmark.json", '{"metadata": {}, "run_summary": {}}', "a benchmark.json of Agent Skills"),
         (
             "benchmark.json",
@@ -401,28 +393,6 @@ def test_promptfoo_output_becomes_a_run_for_each_provider() -> None:
 def test_results_of_another_program_are_named(file: str, text: str, what: str) -> None:
     with pytest.raises(RequestError, match=re.escape(f"{file}: {what}: not supported yet.")):
         import_results(make_project(), text.encode(), file, by=None)
-
-
-def test_a_log_of_inspect_is_named_whatever_compresses_it() -> None:
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w") as archive:
-        for name in ("_journal/start.json", "samples/ok_epoch_1.json", "header.json", "summaries.json"):
-            archive.writestr(name, "{}")
-    # Method 93 is Zstandard, as Inspect writes it.
-    content = _with_method(packed.getvalue(), 93)
-    with pytest.raises(RequestError, match=r"log.eval: a log of Inspect \(.eval\): not supported yet"):
-        import_results(make_project(), content, "log.eval", by=None)
-
-
-def _with_method(archive: bytes, method: int) -> bytes:
-    """Return a zip archive whose headers name another compression."""
-    found = bytearray(archive)
-    for signature, offset in ((b"PK\x03\x04", 8), (b"PK\x01\x02", 10)):
-        at = found.find(signature)
-        while at >= 0:
-            found[at + offset : at + offset + 2] = method.to_bytes(2, "little")
-            at = found.find(signature, at + 4)
-    return bytes(found)
 
 
 @pytest.mark.parametrize(

@@ -140,8 +140,8 @@ def test_broken_files_are_named_and_the_rest_is_imported(project: Project, folde
     run, found, _ = bring(project, folder, folder / "nothing")
     assert run and len(found.new) == 4
     known = (
-        "Known: Gemini CLI, Qwen Code, Copilot CLI, mini-swe-agent, ATIF, Inspect, Claude Code, Codex, opencode, "
-        "OpenTelemetry."
+        "Known: Gemini CLI, Qwen Code, Copilot CLI, mini-swe-agent, ATIF, Inspect, aider, Claude Code, Codex, "
+        "opencode, OpenTelemetry."
     )
     assert sorted(run.warnings) == [
         f"{folder}/a.jsonl: line 1: not a session file of a known agent. {known}",

@@ -9,6 +9,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 
 from runs.exchange.exports.exports import EXPORTS
 from runs.models import Run
+from scenarios.models import Suite
 from tests.builders import close, make_project, make_run, make_suite, make_trial
 from tests.web.screen import parse
 
@@ -51,23 +52,48 @@ def test_another_projects_run_is_not_found(signed_in, run):
     assert stranger.get(f"/p/other/runs/{run.pk}/download/json/").status_code == 404
 
 
-def bring(client, content, name="results.jsonl"):
-    return client.post(IMPORT, {"file": SimpleUploadedFile(name, content.encode())})
+def bring(client, content, name="results.jsonl", keep=""):
+    return client.post(IMPORT, {"file": SimpleUploadedFile(name, content.encode()), "keep": keep})
+
+
+def confirm(client, content, name="results.jsonl"):
+    """Preview a file, and press what the preview offers."""
+    button = parse(bring(client, content, name)).button("Import 1 run")
+    return bring(client, content, name, keep=button["value"])
 
 
 def test_foreign_results_become_a_run(signed_in):
     client = signed_in("author")
     assert "Drop a results file here" in parse(client.get(IMPORT))
-    response = bring(client, RESULTS)
+    shown = parse(bring(client, RESULTS))
+    assert not Run.objects.exists() and not Suite.objects.exists()
+    assert "results.jsonl, written by AgentV." in shown
+    facts = shown.facts
+    assert (facts["Trials"], facts["Outcomes"]) == ("2 of 2 scenarios", "1 passed, 1 failed, 0 errors")
+    assert (facts["Suite"], facts["New scenarios"], facts["Run"]) == ("new", "2: one, two", "new")
+    assert shown.links["Cancel"] == IMPORT
+    response = confirm(client, RESULTS)
     run = Run.objects.get()
     assert response.url == f"/p/tools/runs/{run.pk}/"
     assert (run.trials, run.passed, run.failed) == (2, 1, 1)
 
 
-def test_the_same_file_leads_to_the_same_run(signed_in):
+def test_a_file_that_was_imported_names_its_run(signed_in):
     client = signed_in("author")
-    first = bring(client, RESULTS).url
-    assert bring(client, RESULTS).url == first
+    confirm(client, RESULTS)
+    run = Run.objects.get()
+    shown = parse(bring(client, RESULTS))
+    assert "Nothing to import" in shown and "It was imported before: run" in shown
+    assert shown.links[f"run {run.pk}"] == run.get_absolute_url()
+
+
+def test_another_file_than_the_previewed_one_is_previewed_first(signed_in):
+    client = signed_in("author")
+    seal = parse(bring(client, RESULTS)).button("Import 1 run")["value"]
+    other = parse(bring(client, RESULTS.replace("two", "three"), keep=seal))
+    assert "Nothing was imported because the file or what is stored changed" in other
+    assert "2: one, three" in other
+    assert not Run.objects.exists()
 
 
 @pytest.mark.parametrize(
@@ -100,7 +126,7 @@ def test_only_authors_bring_results(signed_in):
 
 def test_missing_times_are_shown_as_unknown(signed_in, project):
     client = signed_in("author")
-    bring(client, RESULTS)
+    confirm(client, RESULTS)
     run = Run.objects.get()
     assert run.seconds is None
     page, rows = (

@@ -399,7 +399,7 @@ def test_other_answers_are_judged_as_they_are(answer):
         ("gemini -p {PROMPT}", "gemini: Write `provider: gemini_cli`"),
         ("npx @openai/codex exec", "codex: Set `parser: codex`"),
         ("cd x && /opt/bin/qwen -p {PROMPT}", "qwen: Write `provider: qwen_code`"),
-        ("aider --message {PROMPT}", "aider: evalhub has no reader for it: name `target.binary`"),
+        ("aider --message {PROMPT}", "aider: Set `parser: aider` and print its chat history"),
         ("sh agent.sh {PROMPT}", "Name `target.binary` in the scenario"),
     ],
 )

@@ -13,7 +13,9 @@ from evaluators.tool_use.interaction import analyse
 from evaluators.tool_use.tool import Tool
 from evaluators.transcripts import parse
 from evaluators.transcripts.sessions.sub_agents import MAIN, with_sub_agents
+from runs.targets.agents.session_agents import HOME
 from runs.targets.definitions import define
+from runs.targets.providers.base import McpEndpoint
 from tests.runs.targets.providers.agents import SECRET, agent, invocation
 
 SESSIONS = {
@@ -46,8 +48,9 @@ SERVICE = {"model": "m", "base_url": "http://127.0.0.1:9/v1", "api_key": "${{ SE
 
 def played(kind: str, tmp_path: Path, **fields: Any) -> Any:
     env = {"FAKE_KIND": kind, "FAKE_SESSION": SESSIONS[kind], **fields.pop("env", {})}
+    mcp = fields.pop("mcp", None)
     provider = agent(kind, "session-agent", env=env, **fields)
-    return provider.invoke(invocation(tmp_path, in_workspace=True))
+    return provider.invoke(invocation(tmp_path, in_workspace=True, mcp=mcp))
 
 
 def words(tmp_path: Path) -> str:
@@ -106,6 +109,44 @@ def test_gemini_needs_no_choice_of_login_and_reads_nothing_above_the_workspace(t
     assert settings["context"] == {"memoryBoundaryMarkers": []}
     played("gemini_cli", tmp_path)
     assert "security" not in json.loads((tmp_path / "workspace/settings.txt").read_text())
+
+
+STDIO = McpEndpoint("notes", command=("/opt/python", "connect.py"))
+# `env` passes the agent's words on, as the connection does.
+HTTP = McpEndpoint("notes", url="http://evalhub-mcp.invalid/mcp", around=("/usr/bin/env",))
+
+
+@pytest.mark.parametrize(
+    ("kind", "file"), [("gemini_cli", ".gemini/settings.json"), ("qwen_code", ".qwen/settings.json")]
+)
+@pytest.mark.parametrize("mcp", [STDIO, HTTP, None], ids=["stdio", "http", "none"])
+def test_the_settings_file_has_the_server_under_test(
+    kind: str, file: str, mcp: McpEndpoint | None, tmp_path: Path
+) -> None:
+    played(kind, tmp_path, mcp=mcp, **SERVICE)
+    settings = json.loads((tmp_path / "scratch" / HOME / file).read_text())
+    over_stdio = {"command": "/opt/python", "args": ["connect.py"], "trust": True}
+    # The port is known only when the agent runs; both programs put variables into their settings.
+    over_http = {"httpUrl": "$EVALHUB_MCP_URL", "trust": True}
+    how = over_stdio if mcp == STDIO else over_http
+    assert settings.get("mcpServers") == ({"notes": how} if mcp else None)
+    assert variables(tmp_path).get("EVALHUB_MCP_URL") == (mcp.url if mcp == HTTP and mcp else None)
+
+
+@pytest.mark.parametrize(
+    ("mcp", "how"),
+    [
+        (STDIO, {"type": "local", "command": "/opt/python", "args": ["connect.py"]}),
+        (HTTP, {"type": "http", "url": "http://evalhub-mcp.invalid/mcp"}),
+    ],
+    ids=["stdio", "http"],
+)
+def test_copilot_gets_the_server_under_test_as_an_argument(
+    mcp: McpEndpoint, how: dict[str, Any], tmp_path: Path
+) -> None:
+    played("copilot_cli", tmp_path, mcp=mcp, **SERVICE)
+    given = words(tmp_path).partition("--additional-mcp-config ")[2].partition(" --prompt=")[0]
+    assert json.loads(given) == {"mcpServers": {"notes": {**how, "tools": ["*"]}}}
 
 
 def test_copilot_without_an_address_signs_in_to_github(tmp_path: Path) -> None:

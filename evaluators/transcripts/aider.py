@@ -1,0 +1,194 @@
+"""The chat history of aider (`.aider.chat.history.md`): what was said, and which commands aider ran or was not let run.
+
+aider writes neither what commands printed nor their exit codes there, so their ends are unknown. It rounds tokens from
+1,000 on, and costs. Blocks of lines that begin with `> ` are aider's own notes; their first line and every later note
+end in two spaces, by which they are told from a quote in the model's text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from hashlib import sha256
+
+from evaluators.model import Event, Transcript, Usage, plausible_cost, total_usage
+from evaluators.transcripts.reading import UnreadableTranscript, as_text
+from evaluators.transcripts.stream import transcript
+
+START = re.compile(r"^# aider chat started at (\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d)[ \t]*$", re.MULTILINE)
+"""The first line of every chat in a file; the time is that of the machine, without its zone."""
+_MODEL = re.compile(r"(?:Main model|Model): (\S+)")
+_TOKENS = re.compile(
+    r"Tokens: (?P<input>[\d.]+k?) sent(?:, (?P<write>[\d.]+k?) cache write)?(?:, (?P<hit>[\d.]+k?) cache hit)?"
+    r", (?P<output>[\d.]+k?) received\."
+)
+_COST = re.compile(r"Cost: \$(\d+\.\d+) message,")
+_QUESTION = re.compile(r"Run shell commands?\? .*: (?P<answer>\S*)\Z")
+_RUNNING = "Running "
+_OWN = ("/run ", "/test ", "!")
+"""How a person lets aider run a command."""
+_NAME = "shell"
+
+
+@dataclass
+class _Chat:
+    """One chat while its lines are read."""
+
+    started: str
+    events: list[Event] = field(default_factory=list)
+    usages: list[Usage] = field(default_factory=list)
+    costs: list[float] = field(default_factory=list)
+    model: str = ""
+    first: str = ""
+    """What the person said first."""
+    said: list[str] = field(default_factory=list)
+    """Lines of the model's answer that is being read."""
+    asked: list[str] = field(default_factory=list)
+    """The lines of a block of notes since the last one that stands for itself: the commands that a question is about."""
+    in_notes: bool = False
+    may_run: bool = False
+    """Whether the commands of this block of notes were allowed."""
+
+
+@dataclass(frozen=True)
+class AiderChat:
+    """A chat: its id is the same when it went on."""
+
+    id: str
+    started: str
+    model: str
+    transcript: Transcript
+
+
+def parse(raw: bytes) -> Transcript:
+    """Return all chats of a history as one transcript. Raises `UnreadableTranscript`."""
+    chats = read_chats(as_text(raw))
+    if not chats:
+        raise UnreadableTranscript(
+            "The output isn't a chat history of aider. Print it after aider: `cat .aider.chat.history.md`."
+        )
+    read = [chat.transcript for chat in chats]
+    costs = [each.cost_usd for each in read if each.cost_usd is not None]
+    return transcript(
+        (event for each in read for event in each.events),
+        usage=total_usage(each.usage for each in read),
+        cost_usd=sum(costs) if costs else None,
+    )
+
+
+def read_chats(text: str) -> list[AiderChat]:
+    """Return the chats of a history in which somebody said something."""
+    starts = list(START.finditer(text))
+    ends = [*(each.start() for each in starts), len(text)][1:]
+    chats = [
+        _read(f"{start[1]}T{start[2]}", text[start.end() : end])
+        for start, end in zip(starts, ends, strict=True)
+    ]
+    return [_finished(chat) for chat in chats if chat.events]
+
+
+def _finished(chat: _Chat) -> AiderChat:
+    usage = total_usage(chat.usages)
+    known = {chat.model: usage} if chat.model and usage else {}
+    # It writes 0.00 where it knows no price.
+    cost = plausible_cost(sum(chat.costs)) if any(chat.costs) else None
+    id = sha256(f"{chat.started}\n{chat.first}".encode()).hexdigest()[:32]
+    read = transcript(chat.events, usage=usage, usage_by_model=known, cost_usd=cost)
+    return AiderChat(id, chat.started, chat.model, read)
+
+
+def _read(started: str, text: str) -> _Chat:
+    chat = _Chat(started)
+    for line in text.splitlines():
+        if line.startswith("#### ") and line.endswith("  "):
+            _end_answer(chat)
+            _read_person(chat, line[5:].strip())
+        elif line.startswith("> ") and (chat.in_notes or _is_note(line)):
+            _end_answer(chat)
+            chat.in_notes = True
+            _read_note(chat, line[2:].strip())
+        elif not line.strip() and chat.in_notes:
+            chat.in_notes = chat.may_run = False
+            chat.asked = []
+        elif chat.in_notes:
+            _read_note(chat, line.strip())
+        else:
+            chat.said.append(line)
+    _end_answer(chat)
+    return chat
+
+
+def _is_note(line: str) -> bool:
+    """Return whether a quote is aider's own; its report of tokens may go on in the next line, without the two spaces."""
+    return line.endswith("  ") or _TOKENS.fullmatch(line[2:]) is not None
+
+
+def _end_answer(chat: _Chat) -> None:
+    said = "\n".join(chat.said).strip()
+    chat.said = []
+    if said:
+        chat.events.append(Event("message", role="assistant", text=said))
+
+
+def _read_person(chat: _Chat, said: str) -> None:
+    """Add a line that a person wrote; further lines of the same message are further events."""
+    chat.in_notes = chat.may_run = False
+    own = next((said.removeprefix(each).strip() for each in _OWN if said.startswith(each)), "")
+    if own:
+        chat.events += _call(len(chat.events), own, ran=True)
+    elif said and not said.startswith("/"):
+        chat.first = chat.first or said
+        chat.events.append(Event("message", role="user", text=said))
+
+
+def _read_note(chat: _Chat, note: str) -> None:
+    if found := _TOKENS.match(note):
+        chat.usages.append(_usage(found))
+        chat.asked = []
+    elif found := _QUESTION.match(note):
+        chat.may_run = found["answer"].lower() in ("y", "yes", "a", "all")
+        if not chat.may_run:
+            for command in _commands(chat.asked):
+                chat.events += _call(len(chat.events), command, ran=False)
+        chat.asked = []
+    elif note.startswith(_RUNNING) and chat.may_run:
+        chat.events += _call(len(chat.events), note.removeprefix(_RUNNING), ran=True)
+    elif found := _MODEL.match(note):
+        chat.model = chat.model or found[1]
+    elif not note.startswith("Please answer with one of"):
+        chat.asked.append(note)
+    if found := _COST.search(note):
+        chat.costs.append(float(found[1]))
+
+
+def _commands(lines: Iterable[str]) -> Iterator[str]:
+    """Yield the commands of a proposal, as aider would run them: each line, without comments."""
+    return (line for line in lines if line and not line.startswith("#"))
+
+
+def _call(number: int, command: str, *, ran: bool) -> tuple[Event, Event]:
+    """Return a call with its result, which says no more than whether it ran."""
+    id = f"call-{number}"
+    given = Event("tool_call", id, _NAME, command=command, input={"command": command})
+    return given, Event("tool_result", id, _NAME, not_run="" if ran else "rejected")
+
+
+def _usage(found: re.Match[str]) -> Usage:
+    """Return the tokens of a message; what the cache has is part of what was sent. Rounded ones are estimates."""
+    parts = {name: _count(found[name] or "0") for name in ("input", "output", "hit", "write")}
+    return Usage(
+        parts["input"],
+        parts["output"],
+        estimated=any((text or "").endswith("k") for text in found.groups()),
+        cache_read=parts["hit"],
+        cache_write=parts["write"],
+    )
+
+
+def _count(text: str) -> int:
+    """Return a number of tokens such as `20` or `1.5k`."""
+    try:
+        return round(float(text.removesuffix("k")) * (1000 if text.endswith("k") else 1))
+    except (ValueError, OverflowError):
+        return 0

@@ -1,0 +1,124 @@
+"""Describe what importing a file of results would store: as lines for the command line, as a document for REST."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from evalhub.lib.numbers import counted, date_and_time, money
+from runs.exchange.imports.preview_results import PreviewedRun, ResultsPreview
+
+
+def preview_lines(preview: ResultsPreview) -> list[str]:
+    """Return what a file holds, a paragraph a run, and how many runs are new."""
+    lines = [f"{preview.file}: {written_with(preview)}"]
+    for run in preview.runs:
+        lines += [
+            f"  {run.suite} on {run.target}" + (f", {run.model}" if run.model else ""),
+            *(f"    {name}: {text}" for name, text in preview_facts(run)),
+            *(f"    ! {note}" for note in run.notes),
+        ]
+    return [*lines, f"{counted(len(preview.new), 'run')} to import. {_known(preview)}Nothing was stored."]
+
+
+def written_with(preview: ResultsPreview) -> str:
+    """Return the program that wrote a file, with its version if the file says it."""
+    return f"{preview.program} {preview.version}".strip()
+
+
+def _known(preview: ResultsPreview) -> str:
+    if preview.imported:
+        return f"Imported before as {_named([run.pk for run in preview.imported])}. "
+    known = [each.stored.pk for each in preview.runs if each.stored]
+    return f"Stored already: {_named(known)}. " if known else ""
+
+
+def _named(numbers: list[int]) -> str:
+    return f"run{'' if len(numbers) == 1 else 's'} {', '.join(map(str, numbers))}"
+
+
+def preview_facts(run: PreviewedRun) -> list[tuple[str, str]]:
+    """Return names and values of a run, those that are known; outcomes and what is new always."""
+    found = [
+        ("Trials", f"{run.trials:,} of {counted(run.scenarios, 'scenario')}"),
+        ("Outcomes", _outcomes(run)),
+        ("Time", _time(run)),
+        ("Transcripts", f"{run.transcripts:,} of {run.trials:,} trials" if run.transcripts else ""),
+        ("Tokens", f"{run.tokens[0]:,} in, {run.tokens[1]:,} out" if run.tokens else ""),
+        ("Cost", money(run.cost_usd) if run.cost_usd is not None else ""),
+        ("Suite", _suite(run)),
+        ("New scenarios", _first_names(run.new_scenarios)),
+        ("Target", "new" if run.is_new_target else "stored already"),
+        ("Baseline", f"run {run.baseline.pk}" if run.baseline else ""),
+        ("Run", f"stored already as run {run.stored.pk}; stays as it is" if run.stored else "new"),
+    ]
+    return [(name, text) for name, text in found if text]
+
+
+def _outcomes(run: PreviewedRun) -> str:
+    more = [(run.cancelled, "cancelled"), (run.skipped, "skipped (not trials)")]
+    return ", ".join(
+        [
+            f"{run.passed:,} passed",
+            f"{run.failed:,} failed",
+            counted(run.errors, "error"),
+            *(f"{n:,} {word}" for n, word in more if n),
+        ]
+    )
+
+
+def _time(run: PreviewedRun) -> str:
+    moments = dict.fromkeys(date_and_time(at) for at in (run.started, run.finished) if at)
+    return " to ".join(moments) or "not in the file"
+
+
+def _suite(run: PreviewedRun) -> str:
+    if run.version:
+        return f"version {run.version.number} is stored already"
+    return "stored already; a new version" if run.stored_suite else "new"
+
+
+def _first_names(keys: tuple[str, ...]) -> str:
+    if not keys:
+        return "none"
+    more = f" and {len(keys) - 10:,} more" if len(keys) > 10 else ""
+    return f"{len(keys):,}: {', '.join(keys[:10])}{more}"
+
+
+def preview_document(preview: ResultsPreview) -> dict[str, Any]:
+    """Return a preview as JSON."""
+    return {
+        "program": preview.program,
+        "version": preview.version,
+        "imported": [run.pk for run in preview.imported],
+        "new": len(preview.new),
+        "runs": [_run(each) for each in preview.runs],
+    }
+
+
+def _run(run: PreviewedRun) -> dict[str, Any]:
+    return {
+        "suite": run.suite,
+        "format": run.format,
+        "target": run.target,
+        "model": run.model,
+        "trials": run.trials,
+        "passed": run.passed,
+        "failed": run.failed,
+        "errors": run.errors,
+        "cancelled": run.cancelled,
+        "skipped": run.skipped,
+        "scenarios": run.scenarios,
+        "transcripts": run.transcripts,
+        "tokens_in": run.tokens[0] if run.tokens else None,
+        "tokens_out": run.tokens[1] if run.tokens else None,
+        "cost_usd": run.cost_usd,
+        "started": run.started.isoformat() if run.started else None,
+        "finished": run.finished.isoformat() if run.finished else None,
+        "stored": run.stored.pk if run.stored else None,
+        "is_new_suite": run.stored_suite is None,
+        "suite_version": run.version.number if run.version else None,
+        "new_scenarios": list(run.new_scenarios),
+        "is_new_target": run.is_new_target,
+        "baseline": run.baseline.pk if run.baseline else None,
+        "notes": list(run.notes),
+    }

@@ -1,0 +1,210 @@
+"""Read a file of results, and say what importing it would store and what is stored already. Nothing is stored."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from evalhub.teams.models import Project
+from runs.exchange.imports.import_archive import as_external, find_archived_version, has_sources
+from runs.exchange.imports.import_results import read_merged, runs_of_file
+from runs.exchange.imports.import_sessions import MOST_WARNINGS
+from runs.exchange.imports.store_results import (
+    find_version_of_results,
+    stored_run,
+    suite_of_results,
+    target_name,
+)
+from runs.exchange.results_files.archived_runs import Archived
+from runs.exchange.results_files.importers import ReadResults, read_results
+from runs.exchange.results_files.values import ExternalRun, ExternalTrial, moment_of
+from runs.models import Run, Target
+from scenarios.hashing import content_hash
+from scenarios.imports import preview
+from scenarios.models import Suite, SuiteVersion
+
+
+@dataclass(frozen=True)
+class PreviewedRun:
+    """One run of a file, with what storing it would add."""
+
+    suite: str
+    format: str
+    target: str
+    model: str
+    trials: int
+    passed: int
+    failed: int
+    errors: int
+    cancelled: int
+    skipped: int
+    """Cases that were not run, and so aren't trials."""
+    scenarios: int
+    transcripts: int
+    """Trials with a transcript, from which layer 1 is computed."""
+    tokens: tuple[int, int] | None
+    """Input and output; None if no trial has them."""
+    cost_usd: float | None
+    started: datetime | None
+    finished: datetime | None
+    notes: tuple[str, ...]
+    """What could not be read, and what a reader of the figures must know; one sentence each."""
+    stored: Run | None
+    """The run itself, if it is stored already. It stays as it is."""
+    stored_suite: Suite | None
+    """None if importing it creates the suite."""
+    version: SuiteVersion | None
+    """The stored version of the suite that has its scenarios; None if importing it creates one."""
+    new_scenarios: tuple[str, ...]
+    """Keys that the stored suite does not have."""
+    is_new_target: bool
+    baseline: Run | None
+    """The stored run that the file names as its baseline."""
+
+
+@dataclass(frozen=True)
+class ResultsPreview:
+    """What a file of results holds, and what importing it would store."""
+
+    file: str
+    sha256: str
+    program: str
+    version: str
+    """Of the program or of its format; empty if the file doesn't say."""
+    runs: tuple[PreviewedRun, ...]
+    imported: tuple[Run, ...] = ()
+    """The runs of an earlier import of the same file."""
+
+    @property
+    def new(self) -> tuple[PreviewedRun, ...]:
+        """Return the runs that importing the file would store."""
+        return () if self.imported else tuple(each for each in self.runs if each.stored is None)
+
+    @property
+    def seal(self) -> str:
+        """Return the token that confirms exactly this file and what it was compared with."""
+        known = [
+            [each.stored and each.stored.pk, each.version and each.version.pk, list(each.new_scenarios)]
+            for each in self.runs
+        ]
+        return content_hash([self.sha256, [run.pk for run in self.imported], known])
+
+
+def preview_results(project: Project, content: bytes, file: str) -> ResultsPreview:
+    """Return what importing a file would store. About eight queries a run; writes nothing.
+
+    Raises `RequestError` for a file without results, `ScenarioFileError` for a broken archive.
+    """
+    sha256 = hashlib.sha256(content).hexdigest()
+    read = read_results(file, content)
+    return _preview(project, read, file, sha256, runs_of_file(project, sha256))
+
+
+def preview_merged(project: Project, files: Sequence[tuple[str, bytes]]) -> ResultsPreview:
+    """Return what importing archives with their shards merged would store. Raises `RequestError`."""
+    sha256 = hashlib.sha256(b"".join(content for _, content in files)).hexdigest()
+    return _preview(project, read_merged(files), ", ".join(file for file, _ in files), sha256, ())
+
+
+def _preview(
+    project: Project, read: ReadResults, file: str, sha256: str, imported: tuple[Run, ...]
+) -> ResultsPreview:
+    runs = [_preview_external(project, each) for each in read.external]
+    runs += [_preview_archived(project, each, read.members) for each in read.archived]
+    return ResultsPreview(file, sha256, read.program, read.version, tuple(runs), imported)
+
+
+def _preview_external(project: Project, run: ExternalRun) -> PreviewedRun:
+    outcomes = [trial.outcome for trial in run.trials]
+    costs = [trial.cost_usd for trial in run.trials if trial.cost_usd is not None]
+    used = [trial.usage for trial in run.trials if trial.usage]
+    suite, version = _place(project, run)
+    return PreviewedRun(
+        suite=suite.name if suite else run.suite,
+        format=suite.format if suite else run.format,
+        target=run.target,
+        model=run.model,
+        trials=len(outcomes),
+        passed=outcomes.count("pass"),
+        failed=outcomes.count("fail"),
+        errors=outcomes.count("error"),
+        cancelled=0,
+        skipped=run.skipped,
+        scenarios=len({trial.key for trial in run.trials}),
+        transcripts=sum(trial.transcript is not None for trial in run.trials),
+        tokens=(sum(each.input for each in used), sum(each.output for each in used)) if used else None,
+        cost_usd=sum(costs) if costs else None,
+        started=run.started,
+        finished=max((trial.finished for trial in run.trials if trial.finished), default=None),
+        notes=_first_of((*run.all_warnings, *_notes_of_trials(run.trials))),
+        stored=stored_run(project, run.external_id),
+        stored_suite=suite,
+        version=version,
+        new_scenarios=_new_keys(suite, [trial.key for trial in run.trials]),
+        is_new_target=_is_new_target(project, run.target),
+        baseline=stored_run(project, run.baseline),
+    )
+
+
+def _place(project: Project, run: ExternalRun) -> tuple[Suite | None, SuiteVersion | None]:
+    """Return the stored suite and version that results belong to; None for what importing them creates."""
+    if found := find_version_of_results(project, run):
+        return found[0].suite, found[0]
+    made = preview(suite_of_results(run), project)
+    return made.suite, made.kept
+
+
+def _preview_archived(project: Project, archived: Archived, members: Mapping[str, bytes]) -> PreviewedRun:
+    run, trials = archived
+    columns = run.columns
+    version = find_archived_version(project, archived)
+    suite = version.suite if version else Suite.objects.filter(project=project, slug=run.suite.slug).first()
+    if version is None and not has_sources(run, members):
+        # Without the files of its upload, the suite is made of the trials.
+        suite, version = _place(project, as_external(archived))
+    counts = {name: columns[name] for name in ("trials", "passed", "failed", "errors", "cancelled")}
+    tokens = (columns["tokens_in"], columns["tokens_out"])
+    return PreviewedRun(
+        suite=suite.name if suite else run.suite.name,
+        format=suite.format if suite else run.suite.format,
+        target=run.target,
+        model=columns["model"],
+        **counts,
+        skipped=0,
+        scenarios=len({trial.scenario for trial in trials}),
+        transcripts=sum(trial.transcript is not None for trial in trials),
+        tokens=tokens if any(tokens) else None,
+        cost_usd=columns["cost_usd"],
+        started=moment_of(columns["started"]),
+        finished=moment_of(columns["finished"]),
+        notes=_first_of(columns["warnings"]),
+        stored=stored_run(project, run.uuid),
+        stored_suite=suite,
+        version=version,
+        new_scenarios=_new_keys(suite, [trial.scenario for trial in trials]),
+        is_new_target=_is_new_target(project, run.target),
+        baseline=stored_run(project, run.baseline) if run.baseline else None,
+    )
+
+
+def _new_keys(suite: Suite | None, keys: Iterable[str]) -> tuple[str, ...]:
+    known = set(suite.scenarios.values_list("key", flat=True)) if suite else set()
+    return tuple(key for key in dict.fromkeys(keys) if key not in known)
+
+
+def _is_new_target(project: Project, name: str) -> bool:
+    return not Target.objects.filter(project=project, name=target_name(name)).exists()
+
+
+def _notes_of_trials(trials: Iterable[ExternalTrial]) -> Iterator[str]:
+    for trial in trials:
+        for sentence in (*(trial.transcript.problems if trial.transcript else ()), *trial.warnings):
+            yield f"{trial.key}: {sentence}"
+
+
+def _first_of(sentences: Iterable[str]) -> tuple[str, ...]:
+    unique = tuple(dict.fromkeys(sentences))
+    left = len(unique) - MOST_WARNINGS
+    return (*unique[:MOST_WARNINGS], *([f"{left} more."] if left > 0 else []))
