@@ -55,6 +55,17 @@ class DearerCaseOut(Schema):
     growth: float
 
 
+class PreviousArmOut(Schema):
+    """What changed since the skill's previous version, which ran as a third arm."""
+
+    guidance: int
+    name: str
+    runs: list[int]
+    verdict: ChangeVerdict | None
+    """Of the pass rate, tested once after the last look."""
+    sentence: str
+
+
 class LiftOut(Schema):
     """What a skill adds, where A is B without its skill."""
 
@@ -62,6 +73,8 @@ class LiftOut(Schema):
     verdict: ChangeVerdict | None
     """Of the pass rate."""
     sentence: str
+    previous: PreviousArmOut | None
+    """Null where no previous version ran beside the skill."""
     statements: list[LiftStatementOut]
     dearer: list[DearerCaseOut]
 

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tests.builders import close, make_guidance, make_run, make_suite, make_trial
+from runs.models import Launch, Run
+from scenarios.hashing import guidance_hash
+from scenarios.models import Upload
+from scenarios.storing import guidance_files
+from tests.builders import close, make_guidance, make_run, make_suite, make_target, make_trial
 
 
 @pytest.fixture
@@ -62,6 +66,7 @@ def test_the_lift_of_a_skill_is_part_of_its_comparison_with_no_skill(api, projec
     lift = api().get(f"/guidance/{arms[0].pk}/against/{arms[1].pk}").json()["lift"]
     assert (lift["verdict"], lift["setting"]["target"]) == ("improved", "local")
     assert lift["sentence"].startswith("On local, the skill adds 100 points of pass rate")
+    assert lift["previous"] is None
     assert lift["statements"] == [
         {
             "scenario": "create",
@@ -74,3 +79,52 @@ def test_the_lift_of_a_skill_is_part_of_its_comparison_with_no_skill(api, projec
     ]
     back = api().get(f"/guidance/{arms[1].pk}/against/{arms[0].pk}").json()
     assert back["lift"] is None
+
+
+def test_the_lift_says_what_changed_since_the_previous_version(api, project):
+    version = make_suite(project, name="Basics")
+    arms = [make_guidance(version.suite, name) for name in ("no skill", "skill", "older")]
+    launch = Launch.objects.create(project=project, trigger="api")
+    runs = []
+    for guidance, text in zip(arms, ("", "Run tool.", "Tool."), strict=True):
+        guidance.files = [{"path": ".agents/skills/tool/SKILL.md", "content": text}] if text else []
+        guidance.save()
+        options = {"lift": True}
+        if guidance == arms[2]:
+            options |= {"is_previous_arm": True, "looks_with": runs[1].pk}
+        runs.append(make_run(version, guidance=guidance, launch=launch, options=options))
+        for _ in range(5):
+            make_trial(runs[-1], "create", outcome="fail" if guidance == arms[0] else "pass")
+        close(runs[-1])
+    lift = api().get(f"/guidance/{arms[0].pk}/against/{arms[1].pk}").json()["lift"]
+    assert lift["verdict"] == "improved"
+    assert lift["previous"] | {"sentence": ""} == {
+        "guidance": arms[2].pk,
+        "name": "older",
+        "runs": [runs[2].pk],
+        "verdict": "too_little",
+        "sentence": "",
+    }
+    assert lift["previous"]["sentence"].startswith(
+        "Against the previous version, older: too little data, pass rate ±0"
+    )
+
+
+def test_a_lift_is_started_with_the_previous_version_that_is_asked_for(api, project):
+    make_target(project)
+    version = make_suite(project, name="Basics")
+    older, skill = (make_guidance(version.suite, name) for name in ("older", "skill"))
+    for guidance in (older, skill):
+        guidance.files = [{"path": ".agents/skills/tool/SKILL.md", "content": guidance.name}]
+        guidance.sha256 = guidance_hash(guidance_files(guidance))
+        guidance.save()
+    Upload.objects.create(suite=version.suite, suite_version=version, guidance=skill)
+    runs = []
+    for previous in ({}, {"previous": "none"}, {"previous": "older"}):
+        body = {"suites": ["basics"], "targets": ["local"], "lift": True, **previous}
+        keys = api("runner").post("/runs", body).json()["runs"]
+        runs.append([str(each.guidance) for each in Run.objects.filter(pk__in=keys).order_by("pk")])
+    assert runs == [["no skill", "skill", "older"], ["no skill", "skill"], ["no skill", "skill", "older"]]
+    refused = api("runner").post("/runs", {"suites": ["basics"], "lift": True, "previous": "/etc"})
+    assert (refused.status_code, refused.json()["id"]) == (422, "request/invalid")
+    assert "'/etc' is no guidance version of Basics. It has: " in refused.json()["detail"]
