@@ -10,6 +10,7 @@ from django.contrib.auth.models import User
 
 from evalhub.teams.models import Project
 from runs.errors import RequestError
+from runs.exchange.results_files.skill_creator import BENCHMARK, WORKSPACE, mean_shares
 from runs.launch.given_guidance import GivenDocument, OutsideWorkspace, keep_document
 from runs.targets.import_targets import folder_on_disk, import_bundle_targets, import_targets
 from scenarios.bundle_limits import read_whole
@@ -79,6 +80,21 @@ def _guidance(version: SuiteVersion, name: str, by: User | None) -> Guidance:
     raise RequestError(
         f"'{name}' is neither a file nor a guidance version of {suite.name}. It has: {numbers}."
     )
+
+
+def read_benchmarks(names: Sequence[str], versions: Sequence[SuiteVersion]) -> dict[str, dict[str, float]]:
+    """Return what the benchmark.json of workspaces beside the named skill folders says, by the slug of their suites."""
+    slugs = {version.suite.slug for version in versions}
+    found = {}
+    for name in names:
+        folder = Path(name).resolve()
+        workspace = folder.with_name(folder.name + WORKSPACE)
+        slug = folder.name if folder.name in slugs or len(names) > 1 else next(iter(slugs))
+        if folder.is_dir() and workspace.is_dir() and slug in slugs:
+            paths = (path for path in workspace.rglob(BENCHMARK) if path.is_file() and not path.is_symlink())
+            files = {path.relative_to(workspace).as_posix(): read_whole(path) for path in paths}
+            found[slug] = mean_shares(files)
+    return found
 
 
 def read_previous(name: str) -> str | GuidanceFiles:

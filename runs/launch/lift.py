@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import posixpath
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from django.contrib.auth.models import User
 
 from runs.errors import RequestError
+from runs.exchange.results_files.skill_creator import BENCHMARK, mean_shares
 from scenarios.adopted_guidance import last_guidance
 from scenarios.formats.agent_skills import is_trigger_suite
 from scenarios.guidance import Guidance as GuidanceFiles
 from scenarios.guidance import skill_files, with_skills, without_skills
 from scenarios.models import Guidance, Suite, SuiteVersion
 from scenarios.naming import find_version
+from scenarios.sources import source_of
 from scenarios.storing import guidance_files, keep_guidance, plan_guidance
 
 LIFT_OPTIONS: dict[str, Any] = {"until_decided": True, "experiment": True}
@@ -69,6 +72,20 @@ def keep_arms(arms: Sequence[Guidance], *, by: User | None) -> list[Guidance]:
         each if each.pk else keep_guidance(each.suite, guidance_files(each), by=by, name_if_new=each.name)[0]
         for each in arms
     ]
+
+
+def lift_benchmark(suite: Suite, beside: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
+    """Return what skill-creator's benchmark.json says of a suite's skill: that in its folder, else one `beside` it.
+
+    It is the mean share of statements by configuration, empty without a file. Two queries.
+    """
+    source = source_of(suite)
+    files = {path: file.content for path, file in source.files.items()} if source else {}
+    folders = {posixpath.dirname(path) for path in files if posixpath.basename(path) == "SKILL.md"}
+    own = {
+        path: files[path] for path in files if path in {posixpath.join(each, BENCHMARK) for each in folders}
+    }
+    return mean_shares(own) or dict(beside.get(suite.slug, {}))
 
 
 def _previous_files(suite: Suite, skill: Guidance, previous: str | GuidanceFiles) -> GuidanceFiles:

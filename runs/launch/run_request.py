@@ -6,7 +6,7 @@ that the form shows *As a command* follow from that.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, get_args, get_origin
 
@@ -138,11 +138,13 @@ class RunRequest(AskedOptions):
         strict: bool = False,
         shard: tuple[int, int] | None = None,
         previous_files: GuidanceFiles = (),
+        benchmarks: Mapping[str, Mapping[str, float]] | None = None,
         **found: Any,
     ) -> Request:
         """Return the request for these suites and guidance. `found` are options that files or addresses gave.
 
-        `previous_files` are those of the skill that `previous` names, if it names a folder. Raises `RequestError` if the
+        `previous_files` are those of the skill that `previous` names, if it names a folder; `benchmarks` is
+        `Request.benchmarks`. Raises `RequestError` if the
         lift of a suite without a skill is asked for, and for a previous version without a lift.
         """
         asked = {name: getattr(self, name) for name in AskedOptions.model_fields}
@@ -168,6 +170,7 @@ class RunRequest(AskedOptions):
             commit=self.commit,
             tags=self.run_tags,
             priority=priority_named(self.priority),
+            benchmarks=benchmarks or {},
         )
 
 

@@ -179,6 +179,8 @@ class RunOptions(AskedOptions):
     """Of those two, whether it is the one compared with."""
     is_previous_arm: bool = False
     """Whether it is the third arm of a lift: it gets the trials of its looks, which don't look at it."""
+    benchmark: dict[str, float] = {}
+    """Of a lift: the mean share of statements by configuration, as the skill's benchmark.json says."""
     expected_tool: str | None = None
     """The only tool version that the run accepts; None accepts any."""
     seed: Json = None

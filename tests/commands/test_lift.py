@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -34,6 +35,7 @@ def test_one_sentence_says_what_the_skill_adds_and_a_table_by_which_statements()
     assert [each["decision"] for each in skill.looks][-1] == "decided"
     (lift,) = map(lift_json, lifts_of_launch(Launch.objects.get().pk))
     assert (lift["verdict"], lift["sentence"]) == ("improved", sentence)
+    assert (lift["previous"], lift["benchmark"]) == (None, None)
     prompts = JudgingRecord.objects.values_list("content__user_prompt", flat=True)
     assert len(prompts) == 30
     assert not [each for each in prompts if "skill" in each.lower()]
@@ -69,8 +71,24 @@ def older_skill(tmp_path: Path) -> Path:
     return folder
 
 
+def benchmark(**means: float) -> str:
+    """Return a benchmark.json as skill-creator writes it."""
+    runs = [
+        {"eval_id": "order-low", "configuration": arm, "run_number": 1, "result": {"pass_rate": mean}}
+        for arm, mean in means.items()
+    ]
+    summary = {arm: {"pass_rate": {"mean": mean, "stddev": 0.0}} for arm, mean in means.items()}
+    return json.dumps({"metadata": {"skill_name": "stock-keeping"}, "runs": runs, "run_summary": summary})
+
+
 def test_a_previous_version_runs_beside_and_is_tested_once_at_the_end(tmp_path):
-    ended = call(*LIFT, "--previous", str(older_skill(tmp_path)))
+    folder = tmp_path / "stock-keeping"
+    shutil.copytree(EXAMPLES / "stock-keeping", folder)
+    for number, share in ((9, 0.5), (10, 0.625)):
+        iteration = tmp_path / f"stock-keeping-workspace/iteration-{number}"
+        iteration.mkdir(parents=True)
+        (iteration / "benchmark.json").write_text(benchmark(with_skill=0.875, old_skill=share))
+    ended = call(LIFT[0], str(folder), *LIFT[2:], "--previous", str(older_skill(tmp_path)))
     # That the older skill fails a case is no failure of the skill.
     assert ended.code == 0, ended.err
     lines = ended.out.splitlines()
@@ -81,12 +99,19 @@ def test_a_previous_version_runs_beside_and_is_tested_once_at_the_end(tmp_path):
     )
     assert "67 % with that version, 100 % with this one; share of statements +" in lines[at + 1]
     assert lines[at + 1].endswith(". The change helps on order-low.")
+    assert lines[at + 2] == (
+        "Mean share of statements by skill-creator's benchmark.json: 88 % with the skill (here 100 %), 62 % with its"
+        " previous version (here 67 %)."
+    )
     without, skill, previous = Run.objects.order_by("pk")
     assert (without.trials, skill.trials, previous.trials) == (15, 15, 15)
     assert (previous.is_experiment, previous.looks, previous.options["looks_with"]) == (True, [], skill.pk)
     assert {each["against"] for each in skill.looks} == {without.pk}
     (lift,) = map(lift_json, lifts_of_launch(Launch.objects.get().pk))
     assert lift["previous"]["verdict"] == "improved"
+    assert [(each["configuration"], each["said"]) for each in lift["benchmark"]["means"]] == [
+        *(("with_skill", 0.875), ("old_skill", 0.625)),
+    ]
     assert (lift["previous"]["guidance"], lift["previous"]["runs"]) == (previous.guidance_id, [previous.pk])
     prompts = JudgingRecord.objects.values_list("content__user_prompt", flat=True)
     assert len(prompts) == 45

@@ -47,6 +47,27 @@ class PreviousArm:
         return previous_sentence(self.guidance, self.compared)
 
 
+_ARMS = {
+    "with_skill": "with the skill",
+    "new_skill": "with the skill",
+    "without_skill": "without it",
+    "baseline": "without it",
+    "old_skill": "with its previous version",
+}
+"""What configurations of benchmark.json are called, in the order of the sentence."""
+
+
+@dataclass(frozen=True)
+class BenchmarkMean:
+    """The mean share of statements of one configuration, from 0 to 1."""
+
+    configuration: str
+    """As benchmark.json calls it."""
+    said: float
+    here: float | None
+    """None where it was not measured."""
+
+
 @dataclass(frozen=True)
 class LiftAnswer:
     """What a skill adds on one target and model."""
@@ -62,9 +83,37 @@ class LiftAnswer:
         return lift_sentence(self.chosen, self.compared)
 
     @property
+    def benchmark(self) -> list[BenchmarkMean]:
+        """What the skill's benchmark.json said when the newest run started, beside the same here; empty without one."""
+        said = self.chosen.after[0].options.get("benchmark") or {}
+        share, older = (
+            compared_measures(each).get(SHARE) if each else None
+            for each in (self.compared, self.previous and self.previous.compared)
+        )
+        here = {
+            "with the skill": share.after if share else None,
+            "without it": share.before if share else None,
+            "with its previous version": older.before if older else None,
+        }
+        return [BenchmarkMean(name, said[name], here[arm]) for name, arm in _ARMS.items() if name in said]
+
+    @property
+    def benchmark_sentence(self) -> str:
+        """The same in a sentence; empty without a benchmark.json."""
+        if not self.benchmark:
+            return ""
+        means = (
+            f"{_percent(each.said)} {_ARMS[each.configuration]}"
+            f" (here {'not measured' if each.here is None else _percent(each.here)})"
+            for each in self.benchmark
+        )
+        return f"Mean share of statements by skill-creator's benchmark.json: {', '.join(means)}."
+
+    @property
     def sentences(self) -> list[str]:
         """The answer, each sentence with what it is about."""
-        return [self.sentence, *([self.previous.sentence] if self.previous else [])]
+        previous = self.previous.sentence if self.previous else ""
+        return [*filter(None, (self.sentence, previous, self.benchmark_sentence))]
 
 
 def read_answer(chosen: RunsBySide, compared: RunComparison) -> LiftAnswer:
@@ -167,4 +216,17 @@ def previous_json(previous: PreviousArm) -> dict[str, Any]:
         "runs": [run.pk for run in previous.runs],
         "verdict": change.verdict.value if change else None,
         "sentence": previous.sentence,
+    }
+
+
+def benchmark_json(answer: LiftAnswer) -> dict[str, Any] | None:
+    """Return what benchmark.json says beside the same here, for REST and the command line; None without one."""
+    if not answer.benchmark:
+        return None
+    return {
+        "sentence": answer.benchmark_sentence,
+        "means": [
+            {"configuration": each.configuration, "said": each.said, "here": each.here}
+            for each in answer.benchmark
+        ],
     }

@@ -12,7 +12,7 @@ from evaluators.statistics.regression import compare_scenarios
 from evaluators.statistics.verdict_sentences import interval, size
 from runs.compare.guidance.guidance_comparison import compare_chosen, pooled_samples
 from runs.compare.guidance.guidance_runs import RunsBySide, settings_of
-from runs.compare.guidance.lift_answer import LiftAnswer, previous_json, read_answer
+from runs.compare.guidance.lift_answer import LiftAnswer, benchmark_json, previous_json, read_answer
 from runs.compare.measure_changes import RunComparison, rule_of
 from runs.models import Run, Trial
 from runs.results.measures import CRITERION, label_named, unit_of
@@ -211,6 +211,7 @@ def lift_json(lift: Lift) -> dict[str, Any]:
         "verdict": pass_rate.verdict.value if pass_rate else None,
         "sentence": lift.sentence,
         "previous": previous_json(lift.previous) if lift.previous else None,
+        "benchmark": benchmark_json(lift),
         "statements": [
             {
                 "scenario": each.scenario,

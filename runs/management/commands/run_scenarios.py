@@ -316,6 +316,7 @@ def _request(project: Project, options: dict[str, Any]) -> Request:
         inputs.select_guidance(versions, options["guidance"], by=by),
         strict=options["strict"],
         shard=options["shard"],
+        benchmarks=inputs.read_benchmarks(options["suites"], versions) if options["lift"] else {},
         previous_files=previous if isinstance(previous, tuple) else (),
         baseline_note=baseline.baseline_note,
         **given_sources(options),

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from runs.models import Launch, Run
+from scenarios.bundles import Bundle
 from scenarios.hashing import guidance_hash
+from scenarios.imports import import_files
 from scenarios.models import Upload
 from scenarios.storing import guidance_files
 from tests.builders import close, make_guidance, make_run, make_suite, make_target, make_trial
@@ -66,7 +70,7 @@ def test_the_lift_of_a_skill_is_part_of_its_comparison_with_no_skill(api, projec
     lift = api().get(f"/guidance/{arms[0].pk}/against/{arms[1].pk}").json()["lift"]
     assert (lift["verdict"], lift["setting"]["target"]) == ("improved", "local")
     assert lift["sentence"].startswith("On local, the skill adds 100 points of pass rate")
-    assert lift["previous"] is None
+    assert (lift["previous"], lift["benchmark"]) == (None, None)
     assert lift["statements"] == [
         {
             "scenario": "create",
@@ -128,3 +132,40 @@ def test_a_lift_is_started_with_the_previous_version_that_is_asked_for(api, proj
     refused = api("runner").post("/runs", {"suites": ["basics"], "lift": True, "previous": "/etc"})
     assert (refused.status_code, refused.json()["id"]) == (422, "request/invalid")
     assert "'/etc' is no guidance version of Basics. It has: " in refused.json()["detail"]
+
+
+def test_a_skills_own_benchmark_is_said_beside_the_means_and_no_agent_gets_it(api, project):
+    make_target(project)
+    said = json.dumps(
+        {
+            "runs": [
+                {"configuration": arm, "result": {"passed": passed, "total": 4}, "expectations": []}
+                for arm, passed in (("with_skill", 4), ("with_skill", 3), ("without_skill", 1))
+            ]
+        }
+    )
+    files = {
+        "SKILL.md": b"---\nname: tool\ndescription: Use it.\n---\nRun tool.",
+        "benchmark.json": said.encode(),
+        "evals/evals.json": b'{"skill_name": "tool", "evals": [{"id": "a", "prompt": "Go.", "expected_output": "Gone."}]}',
+    }
+    (imported,) = import_files(Bundle("tool", files), project=project, by=None)
+    assert [each["path"] for each in imported.guidance.files] == [".agents/skills/tool/SKILL.md"]
+    body = {"suites": ["tool"], "targets": ["local"], "lift": True}
+    without, skill = Run.objects.filter(pk__in=api("runner").post("/runs", body).json()["runs"]).order_by(
+        "pk"
+    )
+    for asked, share in ((without, 0.5), (skill, 1.0)):
+        run = make_run(imported.version, guidance=asked.guidance, options=asked.options)
+        for _ in range(3):
+            make_trial(run, "a", outcome="pass", scores=[{"layer": "judge", "name": "judge", "value": share}])
+        close(run)
+    lift = api().get(f"/guidance/{without.guidance_id}/against/{skill.guidance_id}").json()["lift"]
+    assert lift["benchmark"] == {
+        "sentence": "Mean share of statements by skill-creator's benchmark.json: 88 % with the skill (here 100 %),"
+        " 25 % without it (here 50 %).",
+        "means": [
+            {"configuration": "with_skill", "said": 0.875, "here": 1.0},
+            {"configuration": "without_skill", "said": 0.25, "here": 0.5},
+        ],
+    }

@@ -108,6 +108,14 @@ def test_the_answer_says_what_changed_since_the_previous_version_and_draws_it(ar
     ]
 
 
+def test_the_answer_says_what_benchmark_json_says(arms, page_of):
+    assert "benchmark.json" not in page_of(*arms).region("Lift").text
+    run = Run.objects.get(guidance=arms[1])
+    Run.objects.filter(pk=run.pk).update(options={**run.options, "benchmark": {"with_skill": 0.9}})
+    lift = page_of(*arms).region("Lift").text
+    assert "by skill-creator's benchmark.json: 90 % with the skill (here not measured)." in lift
+
+
 def test_without_a_previous_version_the_picture_has_one_part(arms, page_of):
     page = page_of(*arms)
     assert "previous version" not in page.region("Lift").text
