@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from evaluators.statistics.measure_change import ChangeVerdict, MeasureChange, Sample
 from evaluators.statistics.regression import compare_scenarios
@@ -17,7 +18,7 @@ from runs.compare.measure_changes import RunComparison, rule_of
 from runs.models import Run, Trial
 from runs.results.measures import CRITERION, label_named, unit_of
 from scenarios.guidance import without_skills
-from scenarios.models import Guidance
+from scenarios.models import Guidance, Suite
 from scenarios.storing import guidance_files
 
 PRICES = ("trial/cost_usd", "trial/tokens_in", "trial/seconds")
@@ -142,6 +143,26 @@ def read_lift(chosen: RunsBySide, compared: RunComparison | None = None) -> Lift
         tuple(_statements(before, after, texts)),
         tuple(_dearer_cases(chosen, before, after)),
     )
+
+
+class LatestLift(NamedTuple):
+    """A suite's newest lift, with the versions of guidance that its page compares."""
+
+    before: int
+    after: int
+    launch: int
+    started: datetime
+
+
+def latest_lift(suite: Suite) -> LatestLift | None:
+    """Return a suite's newest lift, finished or not. Up to two queries."""
+    old = (
+        Run.objects.filter(suite=suite, options__lift=True, options__is_old_side=True).order_by("-pk").first()
+    )
+    new = Run.objects.filter(pk=old.options["looks_with"]).first() if old else None
+    if old is None or new is None or not old.guidance_id or not new.guidance_id:
+        return None
+    return LatestLift(old.guidance_id, new.guidance_id, old.launch_id, old.created)
 
 
 def lifts_of_launch(launch: int) -> list[Lift]:

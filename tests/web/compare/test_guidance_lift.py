@@ -154,7 +154,9 @@ def test_the_suite_offers_to_measure_the_lift_and_the_form_starts_both_arms(vers
     Upload.objects.create(suite=version.suite, suite_version=version, guidance=skill)
     make_target(version.suite.project)
     client = signed_in()
-    button = main_of(client.get("/p/tools/suites/basics/")).link("Measure lift…")
+    page = main_of(client.get("/p/tools/suites/basics/"))
+    assert "Latest lift" not in page
+    button = page.link("Measure lift…")
     form = main_of(client.get(button.address))
     assert form.field(
         "Lift: run the suite’s skill, no skill and its previous version in turn until decided what it adds"
@@ -170,6 +172,8 @@ def test_the_suite_offers_to_measure_the_lift_and_the_form_starts_both_arms(vers
     assert (no_skill.options["is_old_side"], run.options["looks_with"]) == (True, no_skill.pk)
     compared = f"/p/tools/guidance/{no_skill.guidance_id}/against/{skill.pk}/?launch={run.launch_id}"
     assert started.headers["Location"] == compared
+    latest = main_of(client.get("/p/tools/suites/basics/")).link("What the skill adds")
+    assert latest.address == compared
 
 
 def test_the_form_offers_the_previous_version(version, signed_in):
