@@ -98,7 +98,7 @@ def read_benchmarks(names: Sequence[str], versions: Sequence[SuiteVersion]) -> d
 
 
 def read_previous(name: str) -> str | GuidanceFiles:
-    """Return the files of the skill in a folder; a name that is no path is returned as it is. Raises `RequestError`."""
+    """Return the files of the skill in a folder; another name is returned as it is. Raises `RequestError`."""
     path = Path(name)
     if not name or not path.exists():
         return name

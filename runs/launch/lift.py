@@ -107,7 +107,7 @@ def _named_skill(suite: Suite, name: str) -> GuidanceFiles:
     version = find_version(suite, name)
     if version is None:
         numbers = ", ".join(str(each.number) for each in suite.guidance.all()) or "none"
-        raise RequestError(f"'{name}' is no guidance version of {suite.name}. It has: {numbers}.")
+        raise RequestError(f"'{name}' isn't a guidance version of {suite.name}. It has: {numbers}.")
     files = skill_files(guidance_files(version))
     if not files:
         raise RequestError(

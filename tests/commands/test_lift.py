@@ -145,8 +145,8 @@ def test_the_previous_version_is_the_last_stored_one_with_another_skill(tmp_path
     ("previous", "sentence"),
     [
         ("{tmp}", "--previous {tmp}: There is no skill. Name a folder with SKILL.md, a version of"),
-        ("{tmp}/none.md", "'{tmp}/none.md' is no guidance version of stock-keeping. It has: 1."),
-        ("7", "'7' is no guidance version of stock-keeping. It has: 1."),
+        ("{tmp}/none.md", "'{tmp}/none.md' isn't a guidance version of stock-keeping. It has: 1."),
+        ("7", "'7' isn't a guidance version of stock-keeping. It has: 1."),
         ("1", "The previous version is the one that is measured. Choose another one, or none."),
     ],
 )

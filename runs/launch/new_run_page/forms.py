@@ -55,8 +55,8 @@ def previous_choices(offer: RunChoices, slug: str) -> list[tuple[str, str]]:
     version = offer.versions.get(slug)
     stored = offer.guidance_of(version.suite) if version else []
     return [
-        ("", "The last one with another skill, if any"),
-        (NO_PREVIOUS, "None: no third arm"),
+        ("", "Last other skill"),
+        (NO_PREVIOUS, "None"),
         *((str(each.number), str(each)) for each in stored if each.name != NO_SKILL),
     ]
 
@@ -101,12 +101,12 @@ class RunForm(forms.Form):
         help_text="A finished run of this suite.",
     )
     previous = forms.ChoiceField(
-        label="Previous version of the skill",
+        label="Previous version",
         required=False,
         error_messages={
-            "invalid_choice": "This is no version of the suite's guidance. Choose one of the list."
+            "invalid_choice": "This isn't a version of the suite's guidance. Choose one of the list."
         },
-        help_text="Of a lift: the third arm, tested once at the end.",
+        help_text="Of the skill: the third arm of a lift, tested once at the end.",
     )
     priority = forms.ChoiceField(
         required=False,

@@ -131,7 +131,7 @@ def test_a_lift_is_started_with_the_previous_version_that_is_asked_for(api, proj
     assert runs == [["no skill", "skill", "older"], ["no skill", "skill"], ["no skill", "skill", "older"]]
     refused = api("runner").post("/runs", {"suites": ["basics"], "lift": True, "previous": "/etc"})
     assert (refused.status_code, refused.json()["id"]) == (422, "request/invalid")
-    assert "'/etc' is no guidance version of Basics. It has: " in refused.json()["detail"]
+    assert "'/etc' isn't a guidance version of Basics. It has: " in refused.json()["detail"]
 
 
 def test_a_skills_own_benchmark_is_said_beside_the_means_and_no_agent_gets_it(api, project):

@@ -182,12 +182,10 @@ def test_the_form_offers_the_previous_version(version, signed_in):
     Upload.objects.create(suite=version.suite, suite_version=version, guidance=skill)
     make_target(version.suite.project)
     client = signed_in()
-    choice = main_of(client.get("/p/tools/runs/new/?suite=basics&lift=on")).field(
-        "Previous version of the skill"
-    )
+    choice = main_of(client.get("/p/tools/runs/new/?suite=basics&lift=on")).field("Previous version")
     assert choice.choices == {
-        "": "The last one with another skill, if any",
-        "none": "None: no third arm",
+        "": "Last other skill",
+        "none": "None",
         str(skill.number): "skill",
         str(older.number): "older",
     }
