@@ -38,10 +38,10 @@ test-slow: dev  ## Run the tests that take minutes: long walks, fuzzing, simulat
 test-faults: dev  ## Kill workers and servers, and fill disks, under load
 	@$(PY) -m pytest -n 5 --dist load --maxschedchunk 1 -m fault tests/faults tests/docker $(ARGS)
 
-agents:  ## Install codex, claude and opencode for test-agents (npm, 1 GB)
+agents:  ## Install six agents for test-agents (npm, 2 GB)
 	@bin/agents
 
-test-agents: dev agents  ## Run codex, claude and opencode against a scripted model
+test-agents: dev agents  ## Run claude, codex, copilot, gemini, opencode and qwen against a scripted model
 	@EVALHUB_TEST_REQUIRE=agents $(PY) -m pytest -n 3 --dist loadgroup --no-loadscope-reorder -m agents tests/real_agents $(ARGS)
 
 check: dev  ## Lint, types, templates, migrations, lock files, tests collected

@@ -94,9 +94,14 @@ def read_archive(name: str, data: bytes) -> Bundle:
 
 
 def read_folder(files: Sequence[tuple[str, bytes]]) -> Bundle:
-    """Return the files of a folder by their paths, which begin with its name. Raises `ScenarioFileError`."""
+    """Return the files of a folder by their paths, which begin with its name. Raises `ScenarioFileError`.
+
+    A file that begins with `#!` is executable.
+    """
     name = files[0][0].split("/")[0]
-    return _without_top_folder(_bundle(name, name, (Member(path, content) for path, content in files)))
+    # Browsers don't say which files are executable.
+    members = (Member(path, content, executable=content.startswith(b"#!")) for path, content in files)
+    return _without_top_folder(_bundle(name, name, members))
 
 
 def _without_top_folder(bundle: Bundle) -> Bundle:

@@ -176,6 +176,17 @@ def without_skills(documents: Guidance) -> Guidance:
     return tuple(file for file in documents if not file.path.startswith(folders))
 
 
+def skill_files(documents: Guidance) -> Guidance:
+    """Return the files of skills among documents."""
+    rest = {file.path for file in without_skills(documents)}
+    return tuple(file for file in documents if file.path not in rest)
+
+
+def with_skills(documents: Guidance, skills: Guidance) -> Guidance:
+    """Return documents with the files of skills."""
+    return _sort_files([*documents, *skills])
+
+
 def _is_shared(path: str, found: Mapping[str, Mapping[str, FixtureFile]]) -> bool:
     if _owner(path, found) is not None:
         # Without its own prefix it would be read as guidance of that one fixture.

@@ -1,4 +1,4 @@
-"""Change the name of a guidance version."""
+"""Names of guidance versions: find a version by one, and change one."""
 
 from __future__ import annotations
 
@@ -6,13 +6,23 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from evalhub.teams import audit
-from scenarios.models import Guidance
+from scenarios.models import Guidance, Suite
 
 LONGEST_NAME = 120
 
 
 class NameRefused(ValueError):
     """A name can't be given; the message says why and what to do."""
+
+
+def find_version(suite: Suite, name: str) -> Guidance | None:
+    """Return a suite's guidance version by its number, its name, or the first six digits of its hash or more. One query."""
+    for guidance in suite.guidance.all():
+        if name in (str(guidance.number), guidance.name) or (
+            len(name) >= 6 and guidance.sha256.startswith(name)
+        ):
+            return guidance
+    return None
 
 
 @transaction.atomic

@@ -82,7 +82,8 @@ FACES: Mapping[str, frozenset[str]] = {
     "exchange": _names("""
         exports.document exports.exports exports.files exports.regression_rule exports.scenario_classes
         exports.suite_result imports.import_results imports.merged_shards imports.removing_sessions
-        imports.store_results results_files.archived_runs results_files.importers results_files.values
+        imports.store_results results_files.archived_runs results_files.importers
+        results_files.skill_creator results_files.values
     """),
     "launch": _names("""
         aa_pair confirmation estimate inputs lift more_trials request run_history run_request selection

@@ -27,6 +27,8 @@ _READERS = frozenset(
     ["awk", "bat", "batcat", "cat", "grep", "head", "less", "more", "nl", "rg", "sed", "tail", "view"]
 )
 _READ = re.compile(r"read|view|open|cat|fetch|get_file", re.IGNORECASE)
+_SKILL_TOOLS = ("skill", "activate_skill")
+"""Tools that load a skill by its name; the second is Gemini CLI's."""
 _SPAN = re.compile(r"`([^`\n]+)`")
 _PLACEHOLDER = re.compile(r"<|\[|\$|\{|\b[A-Z][A-Z_]+\b")
 _MARKS = re.compile(r"^[\s>#*+-]*(?:\d+[.)]\s+)?|[*_`]")
@@ -75,7 +77,10 @@ def estimated_tokens(text: str) -> int:
 
 
 def opened_paths(paths: Sequence[str], transcript: Transcript) -> tuple[str, ...]:
-    """Return the paths that the agent read with a tool, printed with a command or called as a skill."""
+    """Return the paths that the agent read with a tool, printed with a command or called as a skill.
+
+    A tool's call that failed opened nothing.
+    """
     found = {path for call in calls(transcript.events) for path in paths if _opens(call, path)}
     return tuple(path for path in paths if path in found)
 
@@ -110,8 +115,10 @@ def _opens(call: Call, path: str) -> bool:
             for part in segments(event.command)
             if part.words
         )
+    if call.not_run or call.exit_code:
+        return False
     words, name = list(_texts(event.input)), event.name or ""
-    if name.lower() == "skill":
+    if name.lower() in _SKILL_TOOLS:
         file = PurePosixPath(path)
         return file.name == "SKILL.md" and any(
             word.rpartition(":")[2].strip("/") == file.parent.name for word in words

@@ -26,10 +26,12 @@ class ShownChange:
 
     change: MeasureChange
     dollars_a_trial: float | None = None
+    called: str = ""
+    """What the measure is called here, if not by its usual label."""
 
     @property
     def label(self) -> str:
-        return label_of_key(self.change.rule.name)
+        return self.called or label_of_key(self.change.rule.name)
 
     @property
     def verdict(self) -> str:
@@ -85,6 +87,8 @@ class ForestRow:
     before: str
     after: str
     picture: SafeString
+    section: str = ""
+    """What the row and those after it are about; empty if that of the row before goes on."""
 
 
 @dataclass(frozen=True)
@@ -121,12 +125,22 @@ class ShownVerdict:
         """Return the headline measures, and cost, time and commands: on an axis of points, and on one of shares."""
         others = {each.change.rule.name: each for each in self.others}
         chosen = [*self.headline, *(others[name] for name in IN_FOREST if name in others)]
-        drawn = [each for each in chosen if each.change.effect is not None]
-        by_scale = [[each for each in drawn if each.change.rule.scale is scale] for scale in Scale]
-        return [_group(own) for own in by_scale if own]
+        return draw_forest([("", chosen)])
 
 
-def _group(shown: Sequence[ShownChange]) -> ForestGroup:
+Section = tuple[str, Sequence[ShownChange]]
+"""A title, which may be empty, and measures below it."""
+
+
+def draw_forest(sections: Sequence[Section]) -> list[ForestGroup]:
+    """Return the measures with an effect on an axis of points and on one of shares, each shared by all sections."""
+    drawn = [(title, each) for title, own in sections for each in own if each.change.effect is not None]
+    by_scale = [[each for each in drawn if each[1].change.rule.scale is scale] for scale in Scale]
+    return [_group(own) for own in by_scale if own]
+
+
+def _group(titled: Sequence[tuple[str, ShownChange]]) -> ForestGroup:
+    shown = [each for _, each in titled]
     reach = [
         max(
             abs(value)
@@ -137,11 +151,15 @@ def _group(shown: Sequence[ShownChange]) -> ForestGroup:
     ]
     least = 2 * max(each.change.rule.smallest for each in shown)
     span = min(1.0, ceil(10 * max(*reach, least)) / 10)
-    rows = tuple(_row(each, span) for each in shown)
+    before = ("", *(title for title, _ in titled))
+    rows = tuple(
+        _row(each, span, title if title != last else "")
+        for (title, each), last in zip(titled, before, strict=False)
+    )
     return ForestGroup(shown[0].change.rule.scale is Scale.RELATIVE, f"{span * 100:.0f}", rows)
 
 
-def _row(shown: ShownChange, span: float) -> ForestRow:
+def _row(shown: ShownChange, span: float, section: str) -> ForestRow:
     change = shown.change
     # Right is better in every row.
     sign = -1 if change.rule.better == "lower" else 1
@@ -160,7 +178,11 @@ def _row(shown: ShownChange, span: float) -> ForestRow:
         label=label,
     )
     return ForestRow(
-        shown, _value(change.rule.name, change.before), _value(change.rule.name, change.after), picture
+        shown,
+        _value(change.rule.name, change.before),
+        _value(change.rule.name, change.after),
+        picture,
+        section,
     )
 
 

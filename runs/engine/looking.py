@@ -57,6 +57,18 @@ class _Plan:
     after: tuple[Run, ...]
     over: str
     """Why no trial may follow; empty if some may."""
+    previous: Run | None = None
+    """The third arm of a lift, which gets the looks' trials; no look compares it."""
+
+    @property
+    def runs(self) -> list[Run]:
+        """The runs that take turns."""
+        return [each for each in (self.beside, self.run, self.previous) if each is not None]
+
+    @property
+    def growing(self) -> list[Run]:
+        """Those of them that get further trials: a third arm that was stopped doesn't stop the others."""
+        return [each for each in self.runs if each is not self.previous or not _why_stopped(each)]
 
     @property
     def is_further(self) -> bool:
@@ -78,13 +90,15 @@ def look_at_run(run_id: int) -> tuple[int, ...]:
     if plan is None:
         _note(run, NO_BASELINE)
         return (run_id,)
-    own = [each for each in (plan.beside, plan.run) if each is not None]
+    own = plan.runs
     ending = [each for each in own if each.is_open]
     if any(each.open for each in ending):
         # A cancelled side doesn't wait for the other, which makes the last look when its trials have ended.
         return (run_id,) if any(each.cancel_requested for each in own if each.pk == run_id) else ()
     done = tuple(each.pk for each in ending if each.state == RunState.RUNNING and not each.open)
-    return () if _look(plan, own) else done
+    if not _look(plan):
+        return done
+    return tuple(each for each in done if each not in [run.pk for run in plan.growing])
 
 
 def _note(run: Run, sentence: str) -> None:
@@ -99,6 +113,8 @@ def _plan_of(run_id: int) -> _Plan | None:
     run = runs.get(pk=run_id)
     options = RunOptions.model_validate(run.options)
     other = runs.filter(pk=options.looks_with).first() if options.looks_with else None
+    if options.is_previous_arm:
+        return _plan_of(other.pk) if other else None
     if options.is_old_side:
         if other is None:
             return None
@@ -107,7 +123,9 @@ def _plan_of(run_id: int) -> _Plan | None:
     if old is None or old.has_too_many_errors:
         return None
     before, after, changed = _sides(old, run)
-    return _Plan(run, options, other, before, after, _why_over(run, other) or changed)
+    beside_both = {"launch": run.launch_id, "options__is_previous_arm": True, "options__looks_with": run.pk}
+    previous = runs.filter(**beside_both).first() if options.lift else None
+    return _Plan(run, options, other, before, after, _why_over(run, other) or changed, previous)
 
 
 def _sides(old: Run, new: Run) -> tuple[tuple[Run, ...], tuple[Run, ...], str]:
@@ -130,22 +148,27 @@ def _sides(old: Run, new: Run) -> tuple[tuple[Run, ...], tuple[Run, ...], str]:
 def _why_over(run: Run, beside: Run | None) -> str:
     """Return why no trial may follow, whatever the look finds; empty if some may."""
     for each in filter(None, (run, beside)):
-        if each.cancel_requested or each.state == RunState.CANCELLED:
-            return f"Run {each.pk} was cancelled."
-        if each.state == RunState.FINISHED:
-            return f"Run {each.pk} ended before."
-        if each.cancelled:
-            return next(
-                (text for text in each.warnings if text.endswith(" did not run.")), "Trials were cancelled."
-            )
-        if each.has_too_many_errors:
-            return each.no_verdict
+        if stopped := _why_stopped(each):
+            return stopped
     if run.max_usd is not None and spending.is_budget_spent(run.launch_id, run.max_usd):
         return spending.budget_reason(run)
     return month_spent_sentence(run.project)
 
 
-def _look(plan: _Plan, own: Sequence[Run]) -> bool:
+def _why_stopped(run: Run) -> str:
+    """Return why a run gets no further trial of its own; empty if it may."""
+    if run.cancel_requested or run.state == RunState.CANCELLED:
+        return f"Run {run.pk} was cancelled."
+    if run.state == RunState.FINISHED:
+        return f"Run {run.pk} ended before."
+    if run.cancelled:
+        return next(
+            (text for text in run.warnings if text.endswith(" did not run.")), "Trials were cancelled."
+        )
+    return run.no_verdict if run.has_too_many_errors else ""
+
+
+def _look(plan: _Plan) -> bool:
     """Make and store a look; return whether trials were added."""
     layer, _, name = HEADLINE[0].partition("/")
     smallest = rule_of(plan.run.project, layer, name, "rate", "higher").smallest
@@ -167,7 +190,8 @@ def _look(plan: _Plan, own: Sequence[Run]) -> bool:
         decide_look(found.state, _levels(plan, earlier, found), is_last=is_last), found, reason=plan.over
     )
     goes_on = looked.decision is LookDecision.GO_ON
-    if goes_on and not sum(_add_trials(each, looked.undecided, sizes[len(earlier) + 1]) for each in own):
+    size = sizes[len(earlier) + 1] if goes_on else 0
+    if goes_on and not sum(_add_trials(each, looked.undecided, size) for each in plan.growing):
         looked, goes_on = replace(looked, decision=LookDecision.LIMIT, undecided=()), False
     Run.objects.filter(pk=plan.run.pk).update(looks=[each.to_json() for each in (*earlier, looked)])
     return goes_on

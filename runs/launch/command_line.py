@@ -35,8 +35,8 @@ def as_command(asked: RunRequest, request: Request, guidance: Sequence[Guidance]
 def _other_words(request: Request, guidance: Sequence[Guidance], document: str) -> Iterator[str]:
     slug = request.suite_versions[0].suite.project.slug
     yield from _option("--project", "" if slug == DEFAULT_PROJECT else slug)
-    # With --lift, the other arm follows from the skill.
-    for each in request.guidance[1:] if request.options.lift else request.guidance:
+    # With --lift, the other arms follow from the skill.
+    for each in request.guidance[1:2] if request.options.lift else request.guidance:
         yield from _option("--guidance", _unambiguous(each, guidance) if each.pk else "")
     yield from _option("--guidance", document)
     # Their values are in the form, so the files have to be written first.

@@ -10,13 +10,18 @@ from django.contrib.auth.models import User
 
 from evalhub.teams.models import Project
 from runs.errors import RequestError
+from runs.exchange.results_files.skill_creator import BENCHMARK, WORKSPACE, mean_shares
 from runs.launch.given_guidance import GivenDocument, OutsideWorkspace, keep_document
 from runs.targets.import_targets import folder_on_disk, import_bundle_targets, import_targets
 from scenarios.bundle_limits import read_whole
 from scenarios.bundles import read_path
+from scenarios.formats.agent_skills.skill_folders import find_skills, installed_files
+from scenarios.formats.upload import UploadedFiles
+from scenarios.guidance import Guidance as GuidanceFiles
 from scenarios.guidance import Unplaced
 from scenarios.imports import import_files
 from scenarios.models import Guidance, Suite, SuiteVersion
+from scenarios.naming import find_version
 
 logger = logging.getLogger(__name__)
 
@@ -69,15 +74,47 @@ def _guidance(version: SuiteVersion, name: str, by: User | None) -> Guidance:
         return _from_file(version, Path(name), "", by)
     if place and file and Path(file).is_file():
         return _from_file(version, Path(file), place, by)
-    for guidance in suite.guidance.all():
-        if name in (str(guidance.number), guidance.name) or (
-            len(name) >= 6 and guidance.sha256.startswith(name)
-        ):
-            return guidance
+    if found := find_version(suite, name):
+        return found
     numbers = ", ".join(str(each.number) for each in suite.guidance.all()) or "none"
     raise RequestError(
         f"'{name}' is neither a file nor a guidance version of {suite.name}. It has: {numbers}."
     )
+
+
+def read_benchmarks(names: Sequence[str], versions: Sequence[SuiteVersion]) -> dict[str, dict[str, float]]:
+    """Return what the benchmark.json of workspaces beside the named skill folders says, by the slug of their suites."""
+    slugs = {version.suite.slug for version in versions}
+    found = {}
+    for name in names:
+        folder = Path(name).resolve()
+        workspace = folder.with_name(folder.name + WORKSPACE)
+        slug = folder.name if folder.name in slugs or len(names) > 1 else next(iter(slugs))
+        if folder.is_dir() and workspace.is_dir() and slug in slugs:
+            paths = (path for path in workspace.rglob(BENCHMARK) if path.is_file() and not path.is_symlink())
+            files = {path.relative_to(workspace).as_posix(): read_whole(path) for path in paths}
+            found[slug] = mean_shares(files)
+    return found
+
+
+def read_previous(name: str) -> str | GuidanceFiles:
+    """Return the files of the skill in a folder; another name is returned as it is. Raises `RequestError`."""
+    path = Path(name)
+    if not name or not path.exists():
+        return name
+    files = _read_skills(path) if path.is_dir() else ()
+    if not files:
+        raise RequestError(
+            f"--previous {name}: There is no skill. Name a folder with SKILL.md, a version of the suite's guidance, or"
+            " none."
+        )
+    return files
+
+
+def _read_skills(folder: Path) -> GuidanceFiles:
+    bundle = read_path(folder)
+    upload = UploadedFiles(bundle.name, bundle.files, bundle.executables)
+    return installed_files(upload, find_skills(upload), frozenset())
 
 
 def _from_file(version: SuiteVersion, file: Path, place: str, by: User | None) -> Guidance:

@@ -46,23 +46,30 @@ def with_looks(options: RunOptions) -> RunOptions:
 
 
 def check_sides(options: RunOptions, guidance: Sequence[Guidance]) -> None:
-    """Raise `RequestError` if a request until a verdict compares more than two versions of a suite's guidance."""
+    """Raise `RequestError` if a request until a verdict compares more than two versions of a suite's guidance.
+
+    A lift has its third arm beside them.
+    """
     of_suites = Counter(each.suite_id for each in guidance)
-    if options.until_decided and max(of_suites.values(), default=0) > 2:
+    most = 3 if options.lift else 2
+    if options.until_decided and max(of_suites.values(), default=0) > most:
         raise RequestError("A run until a verdict compares two versions of guidance. Choose two.")
 
 
 def pair_guidance(runs: Iterable[Run]) -> None:
     """Have both runs of each A/B of guidance looked at together, on the same suite version, target and model.
 
-    The old side is the one with the adopted guidance, else the one named first.
+    The old side is the one with the adopted guidance, else the one named first. A third run, of a lift, follows them.
     """
     sides: dict[tuple[int, int, str], list[Run]] = {}
     for run in runs:
         sides.setdefault((run.suite_version_id, run.target_id, run.model), []).append(run)
     for own in sides.values():
-        if len(own) == 2:
-            pair(*sorted(own, key=lambda run: (run.is_experiment, run.pk)))
+        if len(own) > 1:
+            old, new, *previous = sorted(own, key=lambda run: (run.is_experiment, run.pk))
+            pair(old, new)
+            for each in previous:
+                _follow(each, new)
 
 
 def pair(old: Run, new: Run) -> None:
@@ -71,3 +78,9 @@ def pair(old: Run, new: Run) -> None:
     new.options = {**new.options, "looks_with": old.pk, "baseline": str(old.pk)}
     for run in (old, new):
         run.save(update_fields=["options"])
+
+
+def _follow(run: Run, new: Run) -> None:
+    """Have an open run get the trials of the looks at another one, without being looked at."""
+    run.options = {**run.options, "looks_with": new.pk, "is_previous_arm": True}
+    run.save(update_fields=["options"])

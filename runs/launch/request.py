@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,7 +16,7 @@ from runs.compare.baselines import pinned_of
 from runs.db import statements
 from runs.errors import NothingToRun, RequestError
 from runs.launch.judge_choice import unjudged_warning, with_recommended_judge
-from runs.launch.lift import keep_arms
+from runs.launch.lift import keep_arms, lift_benchmark
 from runs.launch.looks import check_sides, pair_guidance, with_looks
 from runs.launch.selection import (
     ChosenScenario,
@@ -33,7 +33,7 @@ from runs.results.spending import month_spent_sentence
 from runs.workers import holds, wakeups
 from runs.workers.labels import refuse_missing_labels
 from scenarios.adopted_guidance import last_guidance
-from scenarios.models import Guidance, SuiteVersion
+from scenarios.models import Guidance, Suite, SuiteVersion
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,8 @@ class Request:
     priority: Priority = Priority.NORMAL
     strict: bool = False
     """Refuse stored eval files that `--strict` would refuse."""
+    benchmarks: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """Of a lift: what the benchmark.json beside a suite's skill says, by the suite's slug (`lift_benchmark`)."""
     more_of: int | None = None
     """Key of the run that these are further trials of."""
 
@@ -175,11 +177,19 @@ def request_runs(
     planned = plan(project, request)
     if not wake:
         refuse_missing_labels(each.target for each in planned)
-    asked = [(each, request) for each in planned]
+    asked = [(each, _with_benchmark(request, each.suite_version.suite)) for each in planned]
     launch = store_launch(project, asked, by=by, trigger=trigger, wake=wake)
     if request.options.until_decided and len(request.guidance) > 1:
         pair_guidance(launch.runs.order_by("pk"))
     return launch
+
+
+def _with_benchmark(request: Request, suite: Suite) -> Request:
+    """Return the request with what the suite's benchmark.json says, if it is one for a lift. Two queries for a lift."""
+    if not request.options.lift:
+        return request
+    benchmark = lift_benchmark(suite, request.benchmarks)
+    return replace(request, options=request.options.model_copy(update={"benchmark": benchmark}))
 
 
 @transaction.atomic

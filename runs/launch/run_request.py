@@ -6,7 +6,7 @@ that the form shows *As a command* follow from that.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, get_args, get_origin
 
@@ -16,6 +16,7 @@ from pydantic import AfterValidator, ConfigDict, Field
 from evalhub.lib.storable_text import Text, storable_text
 from evalhub.teams.models import priority_named
 from evalhub.web.rest.request_body import Name
+from runs.errors import RequestError
 from runs.launch.lift import LIFT_OPTIONS, drop_triggers, lift_arms
 from runs.launch.request import Request
 from runs.models.run_options import (
@@ -29,6 +30,7 @@ from runs.models.run_options import (
     RunOptions,
     Selection,
 )
+from scenarios.guidance import Guidance as GuidanceFiles
 from scenarios.models import Guidance, SuiteVersion
 
 SCENARIOS, TARGETS, LABELS = "what to run", "on what", "labels stored with the run"
@@ -84,6 +86,21 @@ class RunRequest(AskedOptions):
     """For scenarios without their own limit."""
     max_usd: Annotated[AskedDollars, Field(le=1_000_000)] = None
     """Budget of the launch: once its runs cost this much, no further trial starts."""
+    previous: Annotated[
+        Text,
+        Field(max_length=1000),
+        Asked(
+            AMOUNT,
+            "with --lift: the skill's previous version, which runs as a third arm: a folder with SKILL.md, a guidance"
+            " version, or none (default: the last stored version with another skill)",
+            metavar="PATH-or-version",
+            in_form=False,
+        ),
+    ] = ""
+    """With `lift`: number, name or hash of the guidance whose skill runs as a third arm, or `none`.
+
+    Default: the last stored version with another skill.
+    """
     judge_model: Annotated[AskedJudgeModel, Field(max_length=200), AfterValidator(storable_text)] = ""
     baseline: Annotated[AskedBaseline, Field(max_length=40), AfterValidator(storable_text)] = ""
     """A run's number or UUID, or last-pass. Default: the pinned baseline."""
@@ -120,17 +137,23 @@ class RunRequest(AskedOptions):
         *,
         strict: bool = False,
         shard: tuple[int, int] | None = None,
+        previous_files: GuidanceFiles = (),
+        benchmarks: Mapping[str, Mapping[str, float]] | None = None,
         **found: Any,
     ) -> Request:
         """Return the request for these suites and guidance. `found` are options that files or addresses gave.
 
-        Raises `RequestError` if the lift of a suite without a skill is asked for.
+        `previous_files` are those of the skill that `previous` names, if it names a folder; `benchmarks` is
+        `Request.benchmarks`. Raises `RequestError` if the
+        lift of a suite without a skill is asked for, and for a previous version without a lift.
         """
         asked = {name: getattr(self, name) for name in AskedOptions.model_fields}
         if self.lift:
             asked |= LIFT_OPTIONS
             suite_versions = drop_triggers(suite_versions)
-            guidance = lift_arms(suite_versions, guidance)
+            guidance = lift_arms(suite_versions, guidance, previous_files or self.previous)
+        elif self.previous:
+            raise RequestError("--previous (previous) is an arm of a lift. Add --lift (lift).")
         found["shard"] = "/".join(map(str, shard or ()))
         selection = {"tags": tuple(self.tags), "tier": self.tier, "only": tuple(self.only)}
         return Request(
@@ -147,6 +170,7 @@ class RunRequest(AskedOptions):
             commit=self.commit,
             tags=self.run_tags,
             priority=priority_named(self.priority),
+            benchmarks=benchmarks or {},
         )
 
 

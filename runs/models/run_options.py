@@ -114,11 +114,12 @@ class AskedOptions(BaseModel):
         bool,
         Asked(
             AMOUNT,
-            "run the suite's skill and no skill in turn, judged blind to which, until decided what the skill adds",
+            "run the suite's skill, no skill and its previous version in turn, judged blind to which, until decided what the"
+            " skill adds",
             label="Lift",
         ),
     ] = False
-    """Run the suite's skill and no skill in turn, as experiments judged blind to which, until decided what it adds."""
+    """Run the suite's skill, no skill and its previous version in turn, as experiments judged blind to which."""
     concurrency: Annotated[
         int | None,
         Field(ge=1, le=1000),
@@ -176,6 +177,10 @@ class RunOptions(AskedOptions):
     """The run whose trials take turns with this one's, looked at together; None if its looks need no other run's."""
     is_old_side: bool = False
     """Of those two, whether it is the one compared with."""
+    is_previous_arm: bool = False
+    """Whether it is the third arm of a lift: it gets the trials of its looks, which don't look at it."""
+    benchmark: dict[str, float] = {}
+    """Of a lift: the mean share of statements by configuration, as the skill's benchmark.json says."""
     expected_tool: str | None = None
     """The only tool version that the run accepts; None accepts any."""
     seed: Json = None
@@ -195,7 +200,7 @@ class RunOptions(AskedOptions):
     def without_looks(self) -> RunOptions:
         """Return the options of a run that repeats trials of this one once."""
         plain = {"until_decided": False, "max_trials": None, "looks_with": None, "is_old_side": False}
-        return self.model_copy(update=plain)
+        return self.model_copy(update={**plain, "is_previous_arm": False})
 
     def agent_seconds(self, of_scenario: float | None) -> float:
         """Return an agent's time limit: the scenario's, else the request's; the target may have a shorter one."""

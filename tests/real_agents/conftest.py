@@ -37,6 +37,5 @@ def _is_short(item: pytest.Item) -> bool:
 
 @pytest.fixture(autouse=True)
 def _installed(request: pytest.FixtureRequest) -> None:
-    others = ("test_other_programs", "test_agents_with_sessions")
-    if not any(name in request.node.nodeid for name in others) and not (PROGRAMS / "codex").exists():
+    if "test_other_programs" not in request.node.nodeid and not (PROGRAMS / "codex").exists():
         missing("agents", "The agents are not installed: run `make agents`.")

@@ -29,6 +29,10 @@ AGENTS = {
     "opencode": ("opencode", "AGENTS.md"),
 }
 """Program and file of instructions by provider."""
+SESSION_AGENTS = {"gemini_cli": "gemini", "qwen_code": "qwen", "copilot_cli": "copilot"}
+"""Programs of the providers that read session files."""
+MODELS = {"gemini_cli": "gemini-2.5-pro", "qwen_code": "gemini-2.5-pro", "copilot_cli": "gpt-5"}
+"""What the model is called, where a program takes no name that it doesn't know."""
 KEY = "sk-scripted-0123456789abcdef"
 LOOPBACK_ONLY = {
     **dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), "http://127.0.0.1:9"),
@@ -36,6 +40,8 @@ LOOPBACK_ONLY = {
     "npm_config_offline": "true",
 }
 """A target's variables: when they start, agents look for plugins and updates on the internet, which is refused."""
+DIRECT = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), "")
+"""Qwen Code sends requests to 127.0.0.1 through a proxy, too."""
 TASKMGR = """#!/bin/sh
 case "$1" in
   --help) echo "Commands: create, list" ;;

@@ -4,7 +4,7 @@ import pytest
 
 from runs.management.commands.check_scenarios import check_paths
 from scenarios.bundle_limits import MAX_FILE_BYTES
-from scenarios.bundles import read_path
+from scenarios.bundles import read_folder, read_path
 from scenarios.formats.problems import ScenarioFileError
 
 SCENARIO = """\
@@ -119,3 +119,13 @@ def test_checking_reports_every_problem_of_every_path(folder, tmp_path):
 
 def test_checking_finds_nothing_in_a_good_file(folder):
     assert check_paths([folder / "a.yaml"])[0] == []
+
+
+def test_a_script_in_an_uploaded_folder_is_executable():
+    files = [
+        ("notes/tool", b"#!/bin/sh\necho hi\n"),
+        ("notes/a.txt", b"# no script"),
+        ("notes/b/run.py", b"#!/x"),
+    ]
+    bundle = read_folder(files)
+    assert (bundle.name, bundle.executables) == ("notes", {"tool", "b/run.py"})

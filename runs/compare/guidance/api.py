@@ -55,6 +55,32 @@ class DearerCaseOut(Schema):
     growth: float
 
 
+class PreviousArmOut(Schema):
+    """What changed since the skill's previous version, which ran as a third arm."""
+
+    guidance: int
+    name: str
+    runs: list[int]
+    verdict: ChangeVerdict | None
+    """Of the pass rate, tested once after the last look."""
+    sentence: str
+
+
+class BenchmarkMeanOut(Schema):
+    """The mean share of statements of a configuration, from 0 to 1; null where it was not measured here."""
+
+    configuration: str
+    said: float
+    here: float | None
+
+
+class BenchmarkOut(Schema):
+    """What skill-creator's benchmark.json says of the skill, beside the same here."""
+
+    sentence: str
+    means: list[BenchmarkMeanOut]
+
+
 class LiftOut(Schema):
     """What a skill adds, where A is B without its skill."""
 
@@ -62,6 +88,10 @@ class LiftOut(Schema):
     verdict: ChangeVerdict | None
     """Of the pass rate."""
     sentence: str
+    previous: PreviousArmOut | None
+    """Null where no previous version ran beside the skill."""
+    benchmark: BenchmarkOut | None
+    """Null unless a benchmark.json was there when the lift started."""
     statements: list[LiftStatementOut]
     dearer: list[DearerCaseOut]
 

@@ -1,35 +1,26 @@
-"""Find what a skill adds: the lift in a sentence, and which statements and cases show it."""
+"""Find which statements and cases show what a skill adds."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from evaluators.statistics.measure_change import ChangeVerdict, MeasureChange, Sample
 from evaluators.statistics.regression import compare_scenarios
 from evaluators.statistics.verdict_sentences import interval, size
 from runs.compare.guidance.guidance_comparison import compare_chosen, pooled_samples
 from runs.compare.guidance.guidance_runs import RunsBySide, settings_of
+from runs.compare.guidance.lift_answer import LiftAnswer, benchmark_json, previous_json, read_answer
 from runs.compare.measure_changes import RunComparison, rule_of
 from runs.models import Run, Trial
 from runs.results.measures import CRITERION, label_named, unit_of
 from scenarios.guidance import without_skills
-from scenarios.models import Guidance
+from scenarios.models import Guidance, Suite
 from scenarios.storing import guidance_files
 
-SHARE = "judge/judge"
-"""The judge's score of statements: the share of them that hold."""
-ADDS = (
-    SHARE,
-    "interaction/first_try_success_rate",
-    "trial/cost_usd",
-    "trial/seconds",
-    "trial/tokens_in",
-    "trial/tokens_out",
-)
-"""What a skill changes beside the pass rate, in the order of the sentence."""
 PRICES = ("trial/cost_usd", "trial/tokens_in", "trial/seconds")
 """What may make a case dearer."""
 
@@ -117,14 +108,11 @@ class DearerCase:
 
 
 @dataclass(frozen=True)
-class Lift:
-    """What a skill adds on one target and model."""
+class Lift(LiftAnswer):
+    """What a skill adds on one target and model, with the statements and cases that show it."""
 
-    chosen: RunsBySide
-    compared: RunComparison
-    sentence: str
-    statements: tuple[StatementLift, ...]
-    dearer: tuple[DearerCase, ...]
+    statements: tuple[StatementLift, ...] = ()
+    dearer: tuple[DearerCase, ...] = ()
 
     @property
     def kinds(self) -> list[tuple[StatementKind, list[StatementLift]]]:
@@ -141,17 +129,40 @@ def is_lift(before: Guidance, after: Guidance) -> bool:
 
 
 def read_lift(chosen: RunsBySide, compared: RunComparison | None = None) -> Lift:
-    """Return what the skill adds, of runs without it against runs with it. Up to eleven queries, five if compared."""
-    compared = compared or compare_chosen(chosen)
+    """Return what the skill adds, of runs without it against runs with it.
+
+    Up to eleven queries, five if compared; one for the previous version, and six more where it ran.
+    """
+    answer = read_answer(chosen, compared or compare_chosen(chosen))
     before, after = pooled_samples(chosen)
     texts = _statement_texts(chosen.after)
     return Lift(
-        chosen,
-        compared,
-        lift_sentence(chosen, compared),
+        answer.chosen,
+        answer.compared,
+        answer.previous,
         tuple(_statements(before, after, texts)),
         tuple(_dearer_cases(chosen, before, after)),
     )
+
+
+class LatestLift(NamedTuple):
+    """A suite's newest lift, with the versions of guidance that its page compares."""
+
+    before: int
+    after: int
+    launch: int
+    started: datetime
+
+
+def latest_lift(suite: Suite) -> LatestLift | None:
+    """Return a suite's newest lift, finished or not. Up to two queries."""
+    old = (
+        Run.objects.filter(suite=suite, options__lift=True, options__is_old_side=True).order_by("-pk").first()
+    )
+    new = Run.objects.filter(pk=old.options["looks_with"]).first() if old else None
+    if old is None or new is None or not old.guidance_id or not new.guidance_id:
+        return None
+    return LatestLift(old.guidance_id, new.guidance_id, old.launch_id, old.created)
 
 
 def lifts_of_launch(launch: int) -> list[Lift]:
@@ -159,50 +170,10 @@ def lifts_of_launch(launch: int) -> list[Lift]:
     runs = Run.objects.filter(launch=launch, options__lift=True).select_related("guidance").order_by("pk")
     by_suite: dict[int, dict[int, Guidance]] = {}
     for run in runs:
-        if run.guidance is not None:
+        if run.guidance is not None and not run.options.get("is_previous_arm"):
             by_suite.setdefault(run.suite_id, {})[run.guidance.pk] = run.guidance
     pairs = [tuple(own.values()) for own in by_suite.values() if len(own) == 2]
     return [read_lift(found.load()) for old, new in pairs for found in settings_of(old, new, launch)]
-
-
-def lift_sentence(chosen: RunsBySide, compared: RunComparison) -> str:
-    """Return what a skill adds, each with its interval, and on which cases."""
-    change, where = compared.pass_rate, chosen.setting.label
-    if change is None:
-        return f"On {where}, no case has results with and without the skill."
-    named = {each.rule.name: each for each in (*compared.headline, *compared.others)}
-    others = [_change_words(named[name]) for name in ADDS if name in named and named[name].effect is not None]
-    helped, hurt = (
-        [key for key, each in compared.scenarios.items() if each.verdict is verdict]
-        for verdict in (ChangeVerdict.IMPROVED, ChangeVerdict.REGRESSED)
-    )
-    cases = [f"{word} {', '.join(keys)}" for word, keys in (("helps on", helped), ("hurts on", hurt)) if keys]
-    where_it_shows = f". It {' and '.join(cases)}" if cases else ""
-    return f"{_first_words(change, where)}{''.join(f'; {each}' for each in others)}{where_it_shows}."
-
-
-def _first_words(change: MeasureChange, where: str) -> str:
-    rates = f"pass rate {_percent(change.before)} without it, {_percent(change.after)} with it"
-    amount = size(change, change.effect, signed=False)
-    ends = f" (95 % interval {interval(change)})" if interval(change) else ""
-    if change.verdict is ChangeVerdict.IMPROVED:
-        return f"On {where}, the skill adds {amount} of pass rate{ends}: {rates}"
-    if change.verdict is ChangeVerdict.REGRESSED:
-        return f"On {where}, the skill takes {amount} of pass rate{ends}: {rates}"
-    return (
-        f"On {where}, whether the skill adds anything is open ({change.verdict.label.lower()}): {rates}{ends}"
-    )
-
-
-def _percent(share: float | None) -> str:
-    return f"{(share or 0.0) * 100:.0f} %"
-
-
-def _change_words(change: MeasureChange) -> str:
-    name = change.rule.name
-    label = "share of statements" if name == SHARE else label_named(*name.split("/", 1)).lower()
-    ends = f" ({interval(change)})" if interval(change) else ""
-    return f"{label} {size(change, change.effect)}{ends}"
 
 
 Texts = Mapping[tuple[str, str], str]
@@ -260,6 +231,8 @@ def lift_json(lift: Lift) -> dict[str, Any]:
         "setting": lift.chosen.setting._asdict(),
         "verdict": pass_rate.verdict.value if pass_rate else None,
         "sentence": lift.sentence,
+        "previous": previous_json(lift.previous) if lift.previous else None,
+        "benchmark": benchmark_json(lift),
         "statements": [
             {
                 "scenario": each.scenario,

@@ -16,9 +16,17 @@ from runs.compare.guidance.guidance_findings import (
     findings,
 )
 from runs.compare.guidance.guidance_runs import FoundSetting, RunsBySide, settings_of
-from runs.compare.guidance.lift_findings import Lift, is_lift, lift_sentence, read_lift
-from runs.compare.measure_changes import RunComparison
-from runs.compare.shown_changes import ShownChange, ShownVerdict, shown_verdict
+from runs.compare.guidance.lift_answer import (
+    ADDS,
+    SHARE,
+    SHARE_LABEL,
+    LiftAnswer,
+    compared_measures,
+    read_answer,
+)
+from runs.compare.guidance.lift_findings import Lift, is_lift, read_lift
+from runs.compare.measure_changes import PASS, RunComparison
+from runs.compare.shown_changes import ForestGroup, ShownChange, ShownVerdict, draw_forest, shown_verdict
 from runs.results.measures import unit_of
 from scenarios.models import Guidance
 
@@ -49,8 +57,20 @@ class GuidanceAgainst:
     levels: Sequence[ExposureLevel] = ()
     lift: Lift | None = None
     """What the skill adds, where the first version is the second without it."""
-    other_lifts: Sequence[str] = ()
-    """The same in a sentence for each other setting in which both ran in turn."""
+    other_lifts: Sequence[LiftAnswer] = ()
+    """The same without statements for each other setting in which both ran in turn."""
+
+    @property
+    def lift_forest(self) -> list[ForestGroup]:
+        """Return what the skill adds in each setting, and what changed since its previous version, as one picture."""
+        sections = []
+        for each in (self.lift, *self.other_lifts) if self.lift else ():
+            where = each.chosen.setting.label
+            sections.append((f"{where}: without → with the skill", _shown_measures(each.compared)))
+            if each.previous:
+                title = f"{where}: previous version, {each.previous.guidance} → this one"
+                sections.append((title, _shown_measures(each.previous.compared)))
+        return draw_forest(sections)
 
     @property
     def input_tokens(self) -> ShownChange | None:
@@ -72,7 +92,8 @@ def guidance_against(
 ) -> GuidanceAgainst:
     """Return two versions compared in one setting, by its label; else the first. Up to nine queries.
 
-    Of a skill against no skill also what it adds: five more, and up to seven for each other setting.
+    Of a skill against no skill also what it adds: six more, up to eight for each other setting, and six for each
+    previous version beside it.
     """
     settings = settings_of(before, after, launch)
     found = next((each for each in settings if each.setting.label == setting), next(iter(settings), None))
@@ -93,12 +114,22 @@ def guidance_against(
         [_scenario(key, change, own) for key, change in by_change(own.compared)],
         own.levels,
         read_lift(chosen, own.compared) if of_skill else None,
-        [_sentence(before, after, each.load()) for each in others] if of_skill else (),
+        [_answer(before, after, each.load()) for each in others] if of_skill else (),
     )
 
 
-def _sentence(before: Guidance, after: Guidance, chosen: RunsBySide) -> str:
-    return lift_sentence(chosen, findings(before, after, chosen).compared)
+def _answer(before: Guidance, after: Guidance, chosen: RunsBySide) -> LiftAnswer:
+    return read_answer(chosen, findings(before, after, chosen).compared)
+
+
+def _shown_measures(compared: RunComparison) -> list[ShownChange]:
+    """Return the measures that a lift is about."""
+    named = compared_measures(compared)
+    return [
+        ShownChange(named[name], called=SHARE_LABEL if name == SHARE else "")
+        for name in (PASS, *ADDS)
+        if name in named
+    ]
 
 
 def _scenario(key: str, change: MeasureChange, own: Findings) -> ScenarioChange:

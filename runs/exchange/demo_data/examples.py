@@ -19,7 +19,7 @@ from evalhub.teams.models import Project
 from evalhub.web import example_agent
 from runs.engine import run_here, wait
 from runs.launch import inputs
-from runs.launch.lift import LIFT_OPTIONS, keep_arms, lift_arms
+from runs.launch.lift import LIFT_OPTIONS, NO_PREVIOUS, keep_arms, lift_arms
 from runs.launch.request import Request, request_runs
 from runs.launch.source_files import read_registry_file
 from runs.models import Run
@@ -86,7 +86,7 @@ def run_example(example: Example, project: Project, *, by: User | None, now: boo
     inputs.import_targets_file(project, FOLDER / example.targets_file, by=by)
     version, guidance = _load(project, example, by=by)
     if example.lift:
-        guidance = keep_arms(lift_arms([version], guidance), by=by)
+        guidance = keep_arms(lift_arms([version], guidance, NO_PREVIOUS), by=by)
     earlier = [] if again else _earlier(example, version, guidance)
     if earlier:
         return earlier

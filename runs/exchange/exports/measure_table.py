@@ -43,7 +43,7 @@ def plain_lift(lift: Lift) -> str:
             rates = (f"{side.mean:.0%} of {side.n}" for side in (each.before, each.after))
             table.add_row(kind.label, each.scenario, Text(each.text), *rates)
     dearer = [f"Dearer: {each.scenario}, {each.label.lower()} {each.size}." for each in lift.dearer]
-    return "\n".join([lift.sentence, "", *([_as_text(table)] if lift.statements else []), *dearer])
+    return "\n".join([*lift.sentences, "", *([_as_text(table)] if lift.statements else []), *dearer])
 
 
 def _as_text(table: Table) -> str:

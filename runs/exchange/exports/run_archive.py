@@ -99,7 +99,7 @@ def _run(writer: _Writer, run: Run) -> ArchivedRun:
     columns["options"] = {
         name: value
         for name, value in run.options.items()
-        if name not in ("import", "baseline", "baseline_note", "looks_with", "is_old_side")
+        if name not in ("import", "baseline", "baseline_note", "looks_with", "is_old_side", "is_previous_arm")
     }
     return ArchivedRun(
         uuid=run.shown_id,

@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
+from statistics import fmean
 from typing import Any, NamedTuple
 
 from evaluators.model import Usage
@@ -73,14 +74,8 @@ def _of_file(given: ResultsFile) -> Iterator[_Benchmark]:
 
 def _of_folder(given: ResultsFile) -> Iterator[_Benchmark]:
     """Yield the iterations of a workspace; of one with a benchmark.json, that is read and nothing else."""
-    files = {
-        PurePosixPath(path): decode_storable_json(decode_text(content, "replace"))
-        for path, content in given.members.items()
-        if PurePosixPath(path).name in READ and OUTPUTS not in path.split("/")[:-1]
-    }
-    whole = {
-        path.parent: value for path, value in files.items() if path.name == BENCHMARK and _is_benchmark(value)
-    }
+    files = _read_files(given.members)
+    whole = _whole_benchmarks(files)
     gradings: dict[PurePosixPath, list[_Graded]] = {}
     for path, value in sorted(files.items()):
         if path.name == GRADING and _is_grading(value) and not any(at in path.parents for at in whole):
@@ -93,6 +88,47 @@ def _of_folder(given: ResultsFile) -> Iterator[_Benchmark]:
             if own
             else _Benchmark(at.name, {"skill_name": _skill_of(at)}, gradings[at])
         )
+
+
+def _read_files(members: Mapping[str, bytes]) -> dict[PurePosixPath, Any]:
+    return {
+        PurePosixPath(path): decode_storable_json(decode_text(content, "replace"))
+        for path, content in members.items()
+        if PurePosixPath(path).name in READ and OUTPUTS not in path.split("/")[:-1]
+    }
+
+
+def _whole_benchmarks(files: Mapping[PurePosixPath, Any]) -> dict[PurePosixPath, dict[str, Any]]:
+    """Return the files called benchmark.json by their folders."""
+    return {
+        path.parent: value for path, value in files.items() if path.name == BENCHMARK and _is_benchmark(value)
+    }
+
+
+def mean_shares(members: Mapping[str, bytes]) -> dict[str, float]:
+    """Return each configuration's mean share of statements by the last iteration's benchmark.json; empty without one.
+
+    It is the mean that the file says, else that of its trials, from 0 to 1.
+    """
+    whole = _whole_benchmarks(_read_files(members))
+    if not whole:
+        return {}
+    last = whole[max(whole, key=_in_order)]
+    trials: dict[str, list[float]] = {}
+    for each in _benchmark("", last).trials:
+        shares = [score["value"] for score in _trial(each).scores if score["name"] == "judge"]
+        trials.setdefault(_configuration(each.values), []).extend(shares)
+    found = {}
+    for arm, own in trials.items():
+        summary = object_of(object_of(last.get("run_summary")).get(arm))
+        said = number_of(object_of(summary.get("pass_rate")).get("mean"), 1)
+        if said is not None or own:
+            found[arm] = fmean(own) if said is None else said
+    return found
+
+
+def _configuration(values: Mapping[str, Any]) -> str:
+    return str(values.get("configuration") or "with_skill")
 
 
 def _grading_in_folder(
@@ -154,7 +190,7 @@ def _skill_of(folder: PurePosixPath) -> str:
 def _runs(benchmark: _Benchmark, file: str) -> Iterator[ExternalRun]:
     by_arm: dict[str, list[_Graded]] = {}
     for each in benchmark.trials:
-        by_arm.setdefault(str(each.values.get("configuration") or "with_skill"), []).append(each)
+        by_arm.setdefault(_configuration(each.values), []).append(each)
     metadata = benchmark.metadata
     suite = _text_of(metadata.get("skill_name")) or _skill_of(PurePosixPath(file)) or "skill"
     ids = {arm: _external_id(suite, benchmark.name, arm, own) for arm, own in by_arm.items()}

@@ -19,6 +19,7 @@ from evalhub.teams.models import RAISED_BY_OTHERS, Priority
 from runs.compare.baselines import LAST_PASS, check_choice
 from runs.errors import RequestError
 from runs.launch.given_guidance import GivenDocument, keep_document, place_document
+from runs.launch.lift import NO_PREVIOUS, NO_SKILL
 from runs.launch.new_run_page.form_fields import DescriptionsField, JsonField, NamesField, form_field
 from runs.launch.new_run_page.named_choices import NamedChoice
 from runs.launch.new_run_page.run_choices import RunChoices
@@ -47,6 +48,17 @@ MORE = (
     *(name for name, each in ASKED.items() if name not in STEPS and each.kind not in (bool, list)),
     *("priority", *SOURCES),
 )
+
+
+def previous_choices(offer: RunChoices, slug: str) -> list[tuple[str, str]]:
+    """Return the choices of a lift's third arm for a suite: the last other skill, no third arm, or a stored version."""
+    version = offer.versions.get(slug)
+    stored = offer.guidance_of(version.suite) if version else []
+    return [
+        ("", "Last other skill"),
+        (NO_PREVIOUS, "None"),
+        *((str(each.number), str(each)) for each in stored if each.name != NO_SKILL),
+    ]
 
 
 class RunForm(forms.Form):
@@ -87,6 +99,14 @@ class RunForm(forms.Form):
         required=False,
         error_messages={"invalid_choice": "This run can't be the baseline. Choose one of the list."},
         help_text="A finished run of this suite.",
+    )
+    previous = forms.ChoiceField(
+        label="Previous version",
+        required=False,
+        error_messages={
+            "invalid_choice": "This isn't a version of the suite's guidance. Choose one of the list."
+        },
+        help_text="Of the skill: the third arm of a lift, tested once at the end.",
     )
     priority = forms.ChoiceField(
         required=False,
@@ -134,6 +154,7 @@ class RunForm(forms.Form):
         self._choose_from(
             "baseline_run", [("", "Pinned, else the newest"), (LAST_PASS, "Last that passed"), *baselines]
         )
+        self._choose_from("previous", previous_choices(offer, data.get("suite", "")))
         self._choose_from("targets", [(each.target.name, each.target.name) for each in offer.targets])
         for name, field in self.fields.items():
             if name != "edit" and not isinstance(field, forms.BooleanField):
@@ -242,6 +263,8 @@ class RunForm(forms.Form):
         values["tags"] = [",".join(given["tags"])] if given.get("tags") else []
         values["targets"] = list(dict.fromkeys(given.get("targets", ())))
         values["baseline"] = given.get("baseline") or given.get("baseline_run", "")
+        # A choice of a lift that is no longer asked for.
+        values["previous"] = given.get("previous", "") if given.get("lift") else ""
         values["priority"] = given.get("priority") or Priority.NORMAL.label
         try:
             self.asked: RunRequest = LimitedRequest(**values)

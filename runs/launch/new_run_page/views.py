@@ -29,7 +29,7 @@ from runs.launch.budgets import budget_warning, month_warning
 from runs.launch.command_line import as_command
 from runs.launch.estimate import PlanEstimate, estimate_plan, line_targets
 from runs.launch.look_plan import LookPlan, look_plan
-from runs.launch.new_run_page.forms import RunForm, edited_guidance
+from runs.launch.new_run_page.forms import RunForm, edited_guidance, previous_choices
 from runs.launch.new_run_page.named_choices import (
     SHOWN_CARDS,
     NamedChoice,
@@ -226,6 +226,8 @@ def _of_suite(
     given.setlist("tags", [each for each in given.getlist("tags") if each in tags])
     own = {"", *(str(each.pk) for each in offer.guidance_of(version.suite))}
     given.setlist("guidance", [each for each in given.getlist("guidance") if each in own])
+    if given.get("previous", "") not in dict(previous_choices(offer, version.suite.slug)):
+        given["previous"] = ""
     if given.get("baseline_run", "") not in ("", LAST_PASS, *dict(baselines)):
         given["baseline_run"] = ""
     return given

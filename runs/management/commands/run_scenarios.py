@@ -272,7 +272,9 @@ def _writer(folder: str | None) -> run_here.Ended | None:
 
 def _has_regressed(runs: list[Run], digests: list[dict[str, Any]], rule: str | None) -> bool:
     pairs = zip(runs, digests, strict=True)
-    return any(has_regressed_as_printed(run, digest["run"], rule) for run, digest in pairs)
+    return any(
+        has_regressed_as_printed(run, digest["run"], rule) for run, digest in pairs if not _is_other_arm(run)
+    )
 
 
 def _not_measured(digests: list[dict[str, Any]], options: dict[str, Any]) -> list[str]:
@@ -292,10 +294,13 @@ def _exit_code(runs: list[Run], digests: list[dict[str, Any]], options: dict[str
         # The rule decides, not single trials: it lets some of them fail.
         rules = [digest["run"]["release_rule"] for digest in digests]
         return PASSED if all(rule and rule["state"] == MET for rule in rules) else FAILED
-    # The arm without the skill of a lift is expected to fail.
-    return run_here.exit_code(
-        [run for run in runs if not (run.options.get("lift") and run.options.get("is_old_side"))]
-    )
+    return run_here.exit_code([run for run in runs if not _is_other_arm(run)])
+
+
+def _is_other_arm(run: Run) -> bool:
+    """Return whether a run is a lift's arm that the skill is compared with, which is expected to fail."""
+    is_other = run.options.get("is_old_side") or run.options.get("is_previous_arm")
+    return bool(run.options.get("lift") and is_other)
 
 
 def _request(project: Project, options: dict[str, Any]) -> Request:
@@ -304,12 +309,15 @@ def _request(project: Project, options: dict[str, Any]) -> Request:
     if options["targets_file"]:
         inputs.import_targets_file(project, Path(options["targets_file"]), by=by)
     versions = inputs.suite_versions(project, options["suites"], by=by, strict=options["strict"])
+    previous = inputs.read_previous(options["previous"])
     baseline = chosen_baseline(project, options["baseline"], versions, by=by, folder=options["output_dir"])
     return _read_options({**options, "baseline": baseline.baseline}).resolve(
         versions,
         inputs.select_guidance(versions, options["guidance"], by=by),
         strict=options["strict"],
         shard=options["shard"],
+        benchmarks=inputs.read_benchmarks(options["suites"], versions) if options["lift"] else {},
+        previous_files=previous if isinstance(previous, tuple) else (),
         baseline_note=baseline.baseline_note,
         **given_sources(options),
     )

@@ -59,5 +59,5 @@ def shown_looks(run: Run) -> dict[str, Any]:
     return {
         "looks": [ShownLook(each) for each in looks_of(run)],
         "most_trials": options.max_trials,
-        "looked_with": options.looks_with if options.is_old_side else None,
+        "looked_with": options.looks_with if options.is_old_side or options.is_previous_arm else None,
     }

@@ -16,6 +16,7 @@ from evalhub.web.states import FORMATS, look_of_state
 from evaluators.grading.criteria import Criteria
 from evaluators.statistics.comparability import Standard
 from evaluators.statistics.scenario_classes import ScenarioClass
+from runs.compare.guidance.lift_findings import LatestLift, latest_lift
 from runs.models import Target
 from runs.results.outcome_history import Strip, strips
 from runs.results.seals import ScenarioSeal, count_seals, seals_of
@@ -145,6 +146,8 @@ class SuitePage:
     target: Target | None
     facts: SuiteFacts
     proof: ShownProof
+    lift: LatestLift | None = None
+    """The newest lift of the suite's skill."""
 
     @property
     def version(self) -> SuiteVersion | None:
@@ -154,8 +157,7 @@ class SuitePage:
     @property
     def has_skill(self) -> bool:
         """Whether a lift says what the suite's skill adds."""
-        paths = (each["path"] for each in (self.default_guidance.files if self.default_guidance else ()))
-        return any(map(is_skill_file, paths)) and not is_trigger_suite(self.suite.format, self.suite.slug)
+        return _has_skill(self.suite, self.default_guidance)
 
     @property
     def format(self) -> str:
@@ -228,7 +230,8 @@ def find_shown_suite(project: Project, slug: str) -> Suite | None:
 def suite_page(suite: Suite, shown: Shown = NOTHING_CHOSEN) -> SuitePage:
     """Return a suite's newest version, its scenarios' last trials on a target, and its history.
 
-    `suite` comes from `find_suite`; of `shown` only target and version are read. Up to eleven queries.
+    `suite` comes from `find_suite`; of `shown` only target and version are read. Up to eleven queries, two more
+    for a skill.
     """
     change = version_change(suite, shown.version)
     targets = list(targets_of(suite))
@@ -249,17 +252,24 @@ def suite_page(suite: Suite, shown: Shown = NOTHING_CHOSEN) -> SuitePage:
     )
     keys = {each.scenario_version_id: each.scenario_version.scenario.key for each in entries}
     seals, proof = seals_of(change.versions[0], keys) if change.versions else ({}, None)
+    default = _default_guidance(suite, guidance)
     return SuitePage(
         suite=suite,
         change=change,
         lines=[_line(*each, last, seals) for each in zip(entries, criteria, strict=True)],
         guidance=guidance,
-        default_guidance=_default_guidance(suite, guidance),
+        default_guidance=default,
         targets=targets,
         target=chosen,
         facts=suite_facts(entries, criteria),
         proof=shown_proof(suite, count_seals(seals.values()), len(entries), proof, chosen),
+        lift=latest_lift(suite) if _has_skill(suite, default) else None,
     )
+
+
+def _has_skill(suite: Suite, guidance: Guidance | None) -> bool:
+    paths = (each["path"] for each in (guidance.files if guidance else ()))
+    return any(map(is_skill_file, paths)) and not is_trigger_suite(suite.format, suite.slug)
 
 
 def _standards(change: VersionChange, entries: Sequence[SuiteEntry]) -> dict[int, dict[int, Standard]]:

@@ -21,6 +21,8 @@ from scenarios.guidance import SKILLS
 FILE = "SKILL.md"
 EVALS = "evals"
 """The folder of a skill that agents never get."""
+BENCHMARKS = ("benchmark.json", "benchmark.md")
+"""Results of skill-creator in a skill's folder, which name the cases' assertions: agents never get them."""
 READ_BY_AGENTS = 1024
 """Characters of a description; agents cut off what is longer."""
 _NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
@@ -135,7 +137,11 @@ def installed_files(upload: UploadedFiles, skills: Sequence[Skill], hidden: Set[
 def _install(upload: UploadedFiles, skill: Skill, hidden: Set[str]) -> Iterator[FixtureFile]:
     files = upload.below(skill.folder) if skill.folder else whole_upload(upload)
     for file in files:
-        if file.path.startswith(EVALS + "/") or posixpath.join(skill.folder, file.path) in hidden:
+        if (
+            file.path.startswith(EVALS + "/")
+            or file.path in BENCHMARKS
+            or posixpath.join(skill.folder, file.path) in hidden
+        ):
             continue
         yield replace(file, path=f"{SKILLS}/{skill.name}/{file.path}")
 

@@ -49,6 +49,16 @@ def test_opened_is_a_read_or_a_printing_command(transcript: Transcript, opened: 
 def test_a_skill_call_opens_its_document(skill: str, opened: bool) -> None:
     path = ".claude/skills/export/SKILL.md"
     assert bool(opened_paths([path], called("Skill", command=skill))) == opened
+    assert bool(opened_paths([path], called("activate_skill", skill=skill))) == opened
+
+
+@pytest.mark.parametrize("tool", ["Skill", "Read"])
+def test_a_call_that_failed_opened_nothing(tool: str) -> None:
+    path = ".claude/skills/export/SKILL.md"
+    call = Event("tool_call", id="1", name=tool, input={"skill": "export", "file_path": path})
+    ends = [Event(type="tool_result", id="1", success=success) for success in (True, False)]
+    opened = [opened_paths([path], Transcript(events=(call, end))) for end in ends]
+    assert opened == [(path,), ()]
 
 
 @pytest.mark.parametrize(

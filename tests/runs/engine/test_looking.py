@@ -277,3 +277,76 @@ def test_the_looks_at_a_comparison_continue_those_before(version):
     assert looks[0].level == pytest.approx(0.0089, abs=0.0002)
     assert [each.level for each in looks] == sorted((each.level for each in looks), reverse=True)
     assert looks[-1].decision == "decided"
+
+
+@pytest.fixture
+def lift(version):
+    """Return a launch of a lift: the runs without the skill, with it, and with its previous version."""
+    arms = [make_guidance(version.suite, name) for name in ("no skill", "skill", "older")]
+    return requested(version, guidance=arms, until_decided=True, experiment=True, lift=True, max_trials=12)
+
+
+def by_arm(*broken):
+    """Return what trials end as when each arm has broken scenarios."""
+    return lambda run, key: failing(*dict(zip(ARMS, broken, strict=True))[run.guidance.name])(run, key)
+
+
+ARMS = ("no skill", "skill", "older")
+
+
+def arms_of(launch):
+    return list(launch.runs.select_related("guidance").order_by("pk"))
+
+
+def test_the_third_arm_of_a_lift_gets_the_looks_trials_and_no_look(lift):
+    carry(arms_of(lift), by_arm((), (), KEYS))
+    without, skill, older = arms_of(lift)
+    assert [each.state for each in (without, skill, older)] == ["finished"] * 3
+    assert decisions(skill) == ["go_on", "futile"]
+    assert (without.looks, older.looks, looks_of(skill)[-1].against) == ([], [], without.pk)
+    assert trials_by_key(without) == trials_by_key(skill) == trials_by_key(older) == dict.fromkeys(KEYS, 6)
+
+
+def test_the_third_arm_changes_no_level_of_the_looks(lift, version):
+    carry(arms_of(lift), by_arm(KEYS[:2], (), KEYS))
+    arms = [make_guidance(version.suite, name) for name in ("none of two", "one of two")]
+    two = requested(version, guidance=arms, until_decided=True, experiment=True, max_trials=12)
+    sides = dict(zip(arms, (KEYS[:2], ()), strict=True))
+    carry(arms_of(two), lambda run, key: failing(*sides[run.guidance])(run, key))
+    looks = [
+        [(each.p, each.level, each.decision) for each in looks_of(arms_of(each)[1])] for each in (lift, two)
+    ]
+    assert looks[0] == looks[1] != []
+
+
+def test_a_cancelled_third_arm_lets_the_others_go_on(lift):
+    carry(arms_of(lift), by_arm((), (), ()), most=20)
+    recording.cancel_run(arms_of(lift)[2].pk)
+    assert arms_of(lift)[2].state == "cancelled"
+    carry(arms_of(lift)[:2], by_arm((), (), ()))
+    without, skill, _ = arms_of(lift)
+    assert (without.state, skill.state, skill.trials) == ("finished", "finished", 30)
+    assert decisions(skill) == ["go_on", "futile"]
+
+
+def test_a_third_arm_cancelled_after_the_others_ended_lets_them_go_on(lift):
+    carry(arms_of(lift)[:2], by_arm((), (), ()))
+    assert [each.state for each in arms_of(lift)] == ["running"] * 3
+    recording.cancel_run(arms_of(lift)[2].pk)
+    assert [(each.state, each.open) for each in arms_of(lift)] == [
+        *(("running", 15), ("running", 15)),
+        ("cancelled", 0),
+    ]
+
+
+def test_a_third_arm_with_too_many_errors_gets_no_further_trials(lift):
+    carry(
+        arms_of(lift),
+        lambda run, key: (
+            passed(outcome="error", error="away") if run.guidance.name == "older" else failing()(run, key)
+        ),
+    )
+    assert [(each.state, each.trials) for each in arms_of(lift)] == [
+        *(("finished", 30), ("finished", 30)),
+        ("finished", 15),
+    ]

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from runs.models import Launch, Run
+from scenarios.hashing import guidance_hash
 from scenarios.models import Guidance, Upload
+from scenarios.storing import guidance_files
 from tests.builders import close, make_guidance, make_run, make_target, make_trial
 from tests.web.screen import main_of
 
@@ -24,6 +26,7 @@ HOLDS = {
 def version_with(suite, name: str, *files: dict[str, str]) -> Guidance:
     guidance = make_guidance(suite, name)
     guidance.files = list(files)
+    guidance.sha256 = guidance_hash(guidance_files(guidance))
     guidance.save()
     return guidance
 
@@ -57,6 +60,27 @@ def arms(version):
 
 
 @pytest.fixture
+def previous(arms, version):
+    """Return an older version of the skill that ran beside both arms and passed a case less often."""
+    older = version_with(version.suite, "older skill", {**SKILL, "content": "Run `tool`.\n"}, AGENTS)
+    skill = Run.objects.get(guidance=arms[1])
+    beside = {"lift": True, "is_previous_arm": True, "looks_with": skill.pk}
+    run = make_run(version, guidance=older, launch=skill.launch, options=beside)
+    for n in range(6):
+        make_trial(run, "create", outcome="pass", scores=[], cost_usd=0.10 + 0.001 * n)
+        make_trial(run, "export", outcome="fail", scores=[], cost_usd=0.10 + 0.001 * n)
+    close(run)
+    return older
+
+
+def points_of(page) -> list[str]:
+    """Return the rows of the picture whose changes are points."""
+    tables = page.region("Measures at a glance").all("table")
+    (points,) = (each for each in tables if each.get("aria-label") == "Changes in points")
+    return [each.text for each in points.all("tbody th")]
+
+
+@pytest.fixture
 def page_of(signed_in):
     """Return a function that opens the comparison of two versions."""
     return lambda before, after: main_of(
@@ -70,6 +94,32 @@ def test_the_answer_is_one_sentence_with_intervals_and_cases(arms, page_of):
     assert "pass rate 50 % without it, 100 % with it" in lift
     assert "cost per trial +" in lift
     assert "It helps on export." in lift
+
+
+def test_the_answer_says_what_changed_since_the_previous_version_and_draws_it(arms, previous, page_of):
+    page = page_of(*arms)
+    lift = page.region("Lift").text
+    assert "Against the previous version, older skill: improved, pass rate +50 points" in lift
+    assert "50 % with that version, 100 % with this one" in lift
+    assert "The change helps on export." in lift
+    assert points_of(page) == [
+        *("local: without → with the skill", "Pass rate"),
+        *("local: previous version, older skill → this one", "Pass rate"),
+    ]
+
+
+def test_the_answer_says_what_benchmark_json_says(arms, page_of):
+    assert "benchmark.json" not in page_of(*arms).region("Lift").text
+    run = Run.objects.get(guidance=arms[1])
+    Run.objects.filter(pk=run.pk).update(options={**run.options, "benchmark": {"with_skill": 0.9}})
+    lift = page_of(*arms).region("Lift").text
+    assert "by skill-creator's benchmark.json: 90 % with the skill (here not measured)." in lift
+
+
+def test_without_a_previous_version_the_picture_has_one_part(arms, page_of):
+    page = page_of(*arms)
+    assert "previous version" not in page.region("Lift").text
+    assert points_of(page) == ["local: without → with the skill", "Pass rate"]
 
 
 def test_statements_are_grouped_by_what_they_show(arms, page_of):
@@ -104,10 +154,12 @@ def test_the_suite_offers_to_measure_the_lift_and_the_form_starts_both_arms(vers
     Upload.objects.create(suite=version.suite, suite_version=version, guidance=skill)
     make_target(version.suite.project)
     client = signed_in()
-    button = main_of(client.get("/p/tools/suites/basics/")).link("Measure lift…")
+    page = main_of(client.get("/p/tools/suites/basics/"))
+    assert "Latest lift" not in page
+    button = page.link("Measure lift…")
     form = main_of(client.get(button.address))
     assert form.field(
-        "Lift: run the suite’s skill and no skill in turn until decided what it adds"
+        "Lift: run the suite’s skill, no skill and its previous version in turn until decided what it adds"
     ).is_checked
     assert "--lift" in form
     started = client.post(
@@ -118,6 +170,33 @@ def test_the_suite_offers_to_measure_the_lift_and_the_form_starts_both_arms(vers
     assert [each["path"] for each in no_skill.guidance.files] == ["AGENTS.md"]
     assert run.guidance == skill
     assert (no_skill.options["is_old_side"], run.options["looks_with"]) == (True, no_skill.pk)
+    compared = f"/p/tools/guidance/{no_skill.guidance_id}/against/{skill.pk}/?launch={run.launch_id}"
+    assert started.headers["Location"] == compared
+    latest = main_of(client.get("/p/tools/suites/basics/")).link("What the skill adds")
+    assert latest.address == compared
+
+
+def test_the_form_offers_the_previous_version(version, signed_in):
+    older = version_with(version.suite, "older", {**SKILL, "content": "Run `tool`.\n"}, AGENTS)
+    skill = version_with(version.suite, "skill", SKILL, AGENTS)
+    Upload.objects.create(suite=version.suite, suite_version=version, guidance=skill)
+    make_target(version.suite.project)
+    client = signed_in()
+    choice = main_of(client.get("/p/tools/runs/new/?suite=basics&lift=on")).field("Previous version")
+    assert choice.choices == {
+        "": "Last other skill",
+        "none": "None",
+        str(skill.number): "skill",
+        str(older.number): "older",
+    }
+    asked = {"suite": "basics", "targets": "local", "trials": "1", "lift": "on", "start": ""}
+    client.post("/p/tools/runs/new/", {**asked, "previous": "none"})
+    assert Run.objects.count() == 2
+    planned = main_of(client.post("/p/tools/runs/new/", {**asked, "previous": str(skill.number)}))
+    assert "The previous version is the one that is measured." in planned
+    started = client.post("/p/tools/runs/new/", {**asked, "previous": str(older.number)})
+    no_skill, run, previous = Run.objects.order_by("pk")[2:]
+    assert (previous.guidance, previous.options["looks_with"]) == (older, run.pk)
     compared = f"/p/tools/guidance/{no_skill.guidance_id}/against/{skill.pk}/?launch={run.launch_id}"
     assert started.headers["Location"] == compared
 

@@ -183,12 +183,22 @@ def test_guidance_and_baselines_follow_the_suite(signed_in, version, project):
     second = make_suite(project, name="Second")
     own, foreign = make_guidance(second.suite), make_guidance(version.suite)
     baseline, other = (make_run(each, passed=1) for each in (second, version))
-    form = given(suite="second", planned_suite="basics", guidance=str(foreign.pk), baseline_run=str(other.pk))
+    form = given(
+        suite="second",
+        planned_suite="basics",
+        guidance=str(foreign.pk),
+        baseline_run=str(other.pk),
+        lift="on",
+        previous=str(foreign.number + 1),
+    )
     client = signed_in()
     plan = parse(client.post(ADDRESS, form, headers=FETCHED))
     assert [each["value"] for each in plan.all("#guidance [name=guidance]")] == ["", str(own.pk)]
-    (baselines,) = plan.all("select[hx-swap-oob]")
+    baselines, previous = plan.all("select[hx-swap-oob]")
     assert [each["value"] for each in baselines.all("option")] == ["", "last-pass", str(baseline.pk)]
+    assert [each["value"] for each in previous.all("option")] == ["", "none", str(own.number)]
+    assert "Second has no skill, so there is no lift." in plan
+    plan = parse(client.post(ADDRESS, {**form, "lift": ""}, headers=FETCHED))
     assert "Start 6 trials" in plan
     again = client.post(ADDRESS, {**form, "planned_suite": "second"}, headers=FETCHED)
     assert parse(again).all("select[hx-swap-oob]") == []
