@@ -13,7 +13,7 @@ from django.utils.safestring import SafeString, mark_safe
 from django_htmx.jinja import htmx_script
 from jinja2 import ChainableUndefined, Environment
 
-from evalhub.web import template_filters
+from evalhub.web import svg, template_filters
 from evalhub.web.csv_export import csv_query
 from runs.alerts.alert_page.alerts import count_untriaged
 from runs.results.run_answers import badge_of
@@ -67,7 +67,7 @@ FUNCTIONS: tuple[Callable[..., Any], ...] = (
     *(
         template_filters.current,
         template_filters.day_bars,
-        template_filters.dumbbell,
+        svg.dumbbell,
         template_filters.icon,
         template_filters.interval,
         template_filters.length_bar,

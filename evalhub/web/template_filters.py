@@ -267,11 +267,6 @@ def progress_bar(run: Any) -> SafeString:
     return svg.bar(parts, total=run.trials, label=label)
 
 
-def dumbbell(before: float, after: float) -> SafeString:
-    """Return two shares on one axis, the old one grey."""
-    return svg.dumbbell(before, after)
-
-
 def day_bars(days: Sequence[tuple[date, float | None]]) -> SafeString:
     """Return a bar for the cost of each day, with its figures as its label."""
     named = [(f"{day:%a}", cost or 0.0) for day, cost in days]

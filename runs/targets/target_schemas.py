@@ -18,13 +18,13 @@ from scenarios.formats.json_schemas import (
     Schema,
     SchemaWriter,
     any_of,
-    by_kind,
     has,
-    list_of,
     or_also,
     or_empty,
     refer,
-    rename,
+    schema_by_kind,
+    schema_of_list,
+    spell_keys,
 )
 from scenarios.formats.upload import TARGETS_FILES
 
@@ -59,7 +59,7 @@ class _ConvertingSchemas(ModelSchemas):
     def tagged_union_schema(self, schema: core_schema.TaggedUnionSchema) -> Schema:
         discriminator = super().tagged_union_schema(schema)["discriminator"]
         kinds = {kind: {"$ref": reference} for kind, reference in discriminator["mapping"].items()}
-        return by_kind(kinds, key=discriminator["propertyName"])
+        return schema_by_kind(kinds, key=discriminator["propertyName"])
 
 
 def targets_schema() -> Schema:
@@ -67,7 +67,7 @@ def targets_schema() -> Schema:
     checks = (HttpHealthcheck, CommandHealthcheck)
     writer = SchemaWriter((*OPTIONS.values(), *checks), generator=_ConvertingSchemas)
     for model in checks:
-        rename(writer.of(model), _as_written({name: (name,) for name in model.model_fields}))
+        spell_keys(writer.of(model), _as_written({name: (name,) for name in model.model_fields}))
     fields = {kind: _fields(OPTIONS[kind], writer.of(OPTIONS[kind])["properties"]) for kind in OPTIONS}
     values, references = _share(fields)
     kinds: dict[str, Schema] = {}
@@ -76,7 +76,7 @@ def targets_schema() -> Schema:
     root: Schema = {
         "type": "object",
         "required": ["targets"],
-        "properties": {"targets": list_of(_any_entry(), minItems=1)},
+        "properties": {"targets": schema_of_list(_any_entry(), minItems=1)},
     }
     reference: Schema = {
         "type": "string",

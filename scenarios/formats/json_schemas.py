@@ -138,7 +138,7 @@ def any_of(*schemas: Schema) -> Schema:
     return {"anyOf": list(schemas)}
 
 
-def list_of(item: Schema, **more: Any) -> Schema:
+def schema_of_list(item: Schema, **more: Any) -> Schema:
     """Return the schema of a list."""
     return {"type": "array", "items": item, **more}
 
@@ -172,7 +172,7 @@ def is_one_of(key: str, values: Sequence[Any]) -> Schema:
     return {"required": [key], "properties": {key: {"enum": list(values)}}}
 
 
-def by_kind(kinds: Mapping[str, Schema], *, key: str = "type") -> Schema:
+def schema_by_kind(kinds: Mapping[str, Schema], *, key: str = "type") -> Schema:
     """Return the schema of mappings whose kind, the value of a key, decides what else is in them.
 
     Conditions rather than alternatives, so that an editor names the one thing that is wrong.
@@ -191,7 +191,7 @@ def by_kind(kinds: Mapping[str, Schema], *, key: str = "type") -> Schema:
     }
 
 
-def rename(schema: Schema, spellings: Mapping[str, Sequence[str]]) -> None:
+def spell_keys(schema: Schema, spellings: Mapping[str, Sequence[str]]) -> None:
     """Give a mapping's keys all their spellings. A required key may then have any of them."""
     properties, required = schema["properties"], schema.get("required", [])
     for name, names in spellings.items():
@@ -222,7 +222,7 @@ def _describe_fields(json_schema: Schema, model: type[BaseModel]) -> None:
 
 def _add_spellings(json_schema: Schema, model: type[BaseModel]) -> None:
     choices = {name: _spellings(name, field) for name, field in model.model_fields.items()}
-    rename(json_schema, {names[0]: names for names in choices.values() if len(names) > 1})
+    spell_keys(json_schema, {names[0]: names for names in choices.values() if len(names) > 1})
 
 
 def _spellings(name: str, field: FieldInfo) -> tuple[str, ...]:

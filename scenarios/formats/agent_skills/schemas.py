@@ -13,7 +13,7 @@ from scenarios.formats.json_schemas import (
     SchemaWriter,
     any_of,
     has,
-    list_of,
+    schema_of_list,
 )
 from scenarios.formats.llm_tool_test.scenario_models import McpTarget, TargetModel
 from scenarios.formats.llm_tool_test.schemas import add_tool_rules, gate_schema
@@ -27,7 +27,7 @@ def evals_schema() -> Schema:
         "required": ["evals"],
         "properties": {
             "skill_name": {"description": "The skill's name, as in SKILL.md."},
-            "evals": list_of(case),
+            "evals": schema_of_list(case),
         },
     }
     return writer.write(root, statements=_statements(writer))
@@ -37,7 +37,7 @@ def triggers_schema() -> Schema:
     """Return the schema of a list of trigger queries."""
     writer, case = _cases()
     writer.of(SkillCase)["allOf"].append(has("should_trigger"))
-    return writer.write(list_of(case, minItems=1), statements=_statements(writer))
+    return writer.write(schema_of_list(case, minItems=1), statements=_statements(writer))
 
 
 def gates_schema() -> Schema:
@@ -54,7 +54,7 @@ def _cases() -> tuple[SchemaWriter, Schema]:
     case["allOf"] = [has(*PROMPTS)]
     # Other keys are stored, but a list of statements under another name would be lost.
     statement = any_of({"type": "string"}, {"type": "object", "required": ["text"]})
-    case["additionalProperties"] = {"not": list_of(statement, minItems=1)}
+    case["additionalProperties"] = {"not": schema_of_list(statement, minItems=1)}
     return writer, writer.reference(SkillCase)
 
 
@@ -66,7 +66,7 @@ def _statements(writer: SchemaWriter) -> Schema:
     }
     texts = ({"required": [key], "properties": {key: NOT_EMPTY}} for key in TEXTS)
     statement = {**writer.of(StatementObject), "anyOf": [pattern, *texts]}
-    return list_of({"if": {"type": "string"}, "then": NOT_EMPTY, "else": statement})
+    return schema_of_list({"if": {"type": "string"}, "then": NOT_EMPTY, "else": statement})
 
 
 SCHEMAS = (

@@ -16,13 +16,13 @@ from scenarios.formats.json_schemas import (
     Schema,
     SchemaWriter,
     any_of,
-    by_kind,
     has,
     is_one_of,
-    list_of,
     or_empty,
     refer,
-    rename,
+    schema_by_kind,
+    schema_of_list,
+    spell_keys,
 )
 from scenarios.formats.validation import Mirror
 
@@ -52,9 +52,9 @@ def eval_file_schema() -> Schema:
     file = writer.of(eval_models.EvalFile)
     case = writer.reference(eval_models.EvalCaseFile)
     with_input: Schema = {"allOf": [case, _has_input()]}
-    cases = {key: or_empty(list_of(with_input, minItems=1)) for key in CASES_KEYS[:-1]}
+    cases = {key: or_empty(schema_of_list(with_input, minItems=1)) for key in CASES_KEYS[:-1]}
     cases_file = {"type": "string", "description": "The path of a file with cases."}
-    case_list = list_of({"if": {"type": "string"}, "else": case}, minItems=1)
+    case_list = schema_of_list({"if": {"type": "string"}, "else": case}, minItems=1)
     file["properties"] |= {**cases, _LATER: any_of(cases_file, case_list, {"type": "null"})}
     file["oneOf"] = [has(key) for key in CASES_KEYS]
     # Where the file has prompts, they are the input of its cases.
@@ -96,7 +96,7 @@ def _writer() -> tuple[SchemaWriter, dict[str, Schema]]:
     case["required"].remove("input_messages")
     case["properties"]["input_files"] = any_of(case["properties"]["input_files"], refer("variable"))
     for model, spellings in _SPELLED.items():
-        rename(writer.of(model), spellings)
+        spell_keys(writer.of(model), spellings)
     _add_rules(writer)
     kinds = _evaluators(writer)
     models_with_variables: Models = (*MODELS.values(), *values, eval_models.ExpectedToolFile)
@@ -125,7 +125,7 @@ def _messages(writer: SchemaWriter) -> dict[str, Schema]:
     parts = any_of({"type": "string"}, _part())
     data: Schema = {"minItems": 1, "items": {"type": "object", "not": {"required": ["type"]}}}
     return {
-        "input": _by_type(list_of(message, minItems=1), shorthand),
+        "input": _by_type(schema_of_list(message, minItems=1), shorthand),
         "expected": _by_type(
             {"if": has_role, "then": {"items": message}, "else": refer("content")}, shorthand
         ),
@@ -234,7 +234,7 @@ def _aggregator(writer: SchemaWriter) -> Schema:
     return {
         "type": ["object", "null"],
         "if": {"type": "object", "minProperties": 1},
-        "then": by_kind(spelled),
+        "then": schema_by_kind(spelled),
     }
 
 

@@ -14,8 +14,8 @@ from scenarios.formats.json_schemas import (
     Schema,
     SchemaWriter,
     any_of,
-    by_kind,
     has,
+    schema_by_kind,
 )
 from scenarios.formats.llm_tool_test.config_file import FILE_NAME
 from scenarios.formats.llm_tool_test.gate_reader import SPELLED
@@ -39,7 +39,7 @@ def gate_schema(writer: SchemaWriter) -> Schema:
         for name, written in SPELLED.items():
             if name in properties:
                 properties[written] = copy.deepcopy(properties[name])
-    return by_kind({name: writer.reference(model) for name, model in GATES.items()})
+    return schema_by_kind({name: writer.reference(model) for name, model in GATES.items()})
 
 
 def add_tool_rules(writer: SchemaWriter) -> None:

@@ -9,8 +9,8 @@ from scenarios.formats.json_schemas import (
     SchemaWriter,
     any_of,
     is_one_of,
-    list_of,
     or_empty,
+    schema_of_list,
 )
 from scenarios.formats.tool_forge import GROUPS
 from scenarios.formats.tool_forge.case_models import (
@@ -46,7 +46,7 @@ def eval_file_schema() -> Schema:
             "else": writer.reference(Envelope),
         },
     }
-    cases = or_empty(list_of(case))
+    cases = or_empty(schema_of_list(case))
     group: Schema = {"if": {"type": "object"}, "then": {"properties": {"cases": cases}}, "else": cases}
     return writer.write(root, case=case, group=group, expect=or_empty(writer.reference(ExpectFile)))
 
@@ -56,10 +56,10 @@ def _add_shapes(properties: dict[str, Schema]) -> None:
     for key in NAME_KEYS:
         properties[key] = any_of(properties[key], _item(properties[key]))
     for key in VALUE_KEYS:
-        properties[key] = any_of(list_of(_SCALAR), _SCALAR, {"type": "null"})
+        properties[key] = any_of(schema_of_list(_SCALAR), _SCALAR, {"type": "null"})
     for key in GROUP_KEYS:
         item = _SCALAR if key in TEXT_GROUP_KEYS else _item(_item(properties[key]))
-        properties[key] = any_of(list_of(any_of(list_of(item), item)), item, {"type": "null"})
+        properties[key] = any_of(schema_of_list(any_of(schema_of_list(item), item)), item, {"type": "null"})
     params = properties["toolParams"]
     properties["toolParams"] = any_of(params, _item(params))
 
