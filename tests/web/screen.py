@@ -109,6 +109,11 @@ class Part:
         return text_of(self.node)
 
     @property
+    def is_folded(self) -> bool:
+        """Whether a closed fold hides it."""
+        return any(not each.has_attr("open") for each in self.node.find_parents("details"))
+
+    @property
     def name(self) -> str:
         """What a screen reader calls it: its label, else its text."""
         label = self.get("aria-label")
