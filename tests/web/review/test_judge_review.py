@@ -106,6 +106,21 @@ def test_similar_wordings_are_one_group(signed_in: SignIn, version: SuiteVersion
     assert "1 statement in 1 trial" in second and "wordings" not in second
 
 
+def test_a_long_statement_is_marked_as_cut(signed_in: SignIn, version: SuiteVersion) -> None:
+    judging = judged_trial(make_run(version), content={"negatives": ["x" * 5000], "positives": []})
+    client = signed_in()
+    mark = "… of 5,000 characters"
+    for address in ("reviews/", "reviews/rationales/", f"trials/{judging.trial_id}/"):
+        assert parse(client.get(f"/p/tools/{address}")).count(mark) == 1
+
+
+def test_a_long_answer_to_label_is_marked_as_cut(signed_in: SignIn, run: Run) -> None:
+    run.trial_set.update(answer="x" * 5000)
+    made = draw(run.project, VERSION, 1, by=make_member(run.project, "runner", "ada"))
+    page = parse(signed_in("runner").get(f"/p/tools/reviews/rounds/{made.pk}/"))
+    assert "xxx … of 5,000 characters" in page
+
+
 def test_overruling_and_undoing_on_the_page(signed_in: SignIn, version: SuiteVersion) -> None:
     client, run = signed_in("runner"), make_run(version)
     trial = make_trial(run, outcome="fail", scores=[score("judge", "judge", 0.4, False)])

@@ -36,6 +36,19 @@ def test_a_long_error_is_shown_in_a_line_and_in_full(signed_in, run):
     assert text.all("script") == []
 
 
+def test_a_long_traceback_is_marked_as_cut(signed_in, run):
+    detail = {"traceback": "x" * 5000}
+    text = page(signed_in(), make_trial(run, outcome="error", error="No answer.", detail=detail))
+    assert "xxx … of 5,000 characters" in text
+
+
+def test_a_gates_long_output_is_marked_as_cut(signed_in, run):
+    long = {"stdout": "x" * 5000, "stderr": "y" * 6000}
+    gate = score("gates", "command_succeeds", 0.0, False) | {"detail": long}
+    gates = page(signed_in(), make_trial(run, outcome="fail", scores=[gate])).region("Gates")
+    assert "xxx … of 5,000 characters" in gates and "yyy … of 6,000 characters" in gates
+
+
 @pytest.mark.parametrize("passed", [True, False])
 def test_gates_of_a_session_that_was_cut_off_are_shown(signed_in, run, passed):
     gate = score("gates", "file_exists", float(passed), passed, message="out.txt does not exist.")
