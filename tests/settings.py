@@ -22,7 +22,7 @@ for _name in ("EVALHUB_HOSTS", "EVALHUB_ENV_ALLOW", "LLM_TOOL_TEST_JUDGE"):
 
 # The environment comes first.
 from evalhub.settings import *  # noqa: E402, F403
-from evalhub.settings import DATABASES, INSTALLED_APPS, TEMPLATES  # noqa: E402
+from evalhub.settings import DATABASES, INSTALLED_APPS  # noqa: E402
 
 # Tests of a server for many say so themselves.
 EMBEDDED = True
@@ -35,6 +35,3 @@ if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
 
 # To compress Plotly's script takes every process with a browser a second.
 WHITENOISE_SKIP_COMPRESS_EXTENSIONS = ("css", "js", "svg")
-
-# Django's test client remembers the contexts of its own templates only.
-TEMPLATES[0]["OPTIONS"] |= {"environment": "tests.rendering.environment"}  # type: ignore[operator]

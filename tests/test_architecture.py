@@ -219,6 +219,18 @@ def test_private_access_has_three_exceptions_at_most() -> None:
     assert len(excepted) + settings.count('"SLF"') <= 3
 
 
+def test_page_tests_read_the_page_and_not_the_context() -> None:
+    found = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for path in modules("tests/web")
+        for node in ast.walk(read(path))
+        if isinstance(node, ast.Subscript)
+        and isinstance(node.value, ast.Attribute)
+        and node.value.attr == "context"
+    ]
+    assert found == []
+
+
 def test_leaves_import_neither_scenarios_nor_runs() -> None:
     found = [
         f"{path.relative_to(ROOT)}:{line}: {name}"

@@ -109,6 +109,11 @@ class Part:
         return text_of(self.node)
 
     @property
+    def is_folded(self) -> bool:
+        """Whether a closed fold hides it."""
+        return any(not each.has_attr("open") for each in self.node.find_parents("details"))
+
+    @property
     def name(self) -> str:
         """What a screen reader calls it: its label, else its text."""
         label = self.get("aria-label")
@@ -205,6 +210,17 @@ class Part:
         found = [Field(each.node).label for each in self.all("input, select, textarea")]
         raise AssertionError(f"no field is called “{label}”; there are {found}")
 
+    @property
+    def form_data(self) -> dict[str, str]:
+        """What a browser sends for its fields, hidden ones too, without buttons and files."""
+        fields = [Field(each.node) for each in self.all("input[name], select[name], textarea[name]")]
+        return {
+            each["name"]: each.value
+            for each in fields
+            if each.get("type") != "file"
+            and (each.get("type") not in ("checkbox", "radio") or each.is_checked)
+        }
+
     def choices(self, legend: str) -> dict[str, bool]:
         """Return the checkboxes of a fieldset by their labels, and whether each is checked."""
         for each in self.all("fieldset"):
@@ -252,7 +268,7 @@ class Field(Part):
     @property
     def value(self) -> str:
         if self.node.name == "textarea":
-            return self.node.get_text()
+            return self.node.get_text().removeprefix("\n")  # as browsers read it
         if self.node.name == "select":
             options = self.node.find_all("option")
             chosen = next(

@@ -220,7 +220,7 @@ def test_another_projects_member_is_not_found(signed_in):
 def test_a_token_is_shown_once(signed_in):
     client = signed_in("runner")
     response = client.post(f"{ADDRESS}tokens/", {"name": "ci", "role": "runner", "days": "30"})
-    secret = response.context["secret"]
+    secret = parse(response).region("Token").text
     assert response.content.decode().count(secret) == 1
     assert response.headers["Cache-Control"] == "no-store"
     assert secret not in client.get(ADDRESS).content.decode()
@@ -240,15 +240,17 @@ def test_a_token_is_revoked(signed_in):
     client.post(f"{ADDRESS}tokens/", {"name": "ci", "role": "viewer", "days": ""})
     client.post(f"{ADDRESS}tokens/{ApiToken.objects.get().pk}/revoke/")
     assert ApiToken.objects.get().revoked
-    assert "ci" not in [token.name for token in client.get(ADDRESS).context["tokens"]]
+    assert "No tokens yet." in parse(client.get(ADDRESS)).region("API tokens")
     assert actions() == ["token.create", "token.revoke"]
 
 
 def test_tokens_of_others_are_an_admins_only(signed_in, project):
     token, _ = ApiToken.issue(project, make_member(project, "author"), name="theirs", role="viewer")
-    for role, seen in (("viewer", []), ("admin", ["theirs"])):
-        client = signed_in(role)
-        assert [each.name for each in client.get(ADDRESS).context["tokens"]] == seen
+    for role, count in (("viewer", "0 of yours"), ("admin", "1 in this project")):
+        page = parse(signed_in(role).get(ADDRESS))
+        assert count in page.region("API tokens")
+        assert ("Tokens" in page.tables) == (role == "admin")
+    assert page.table("Tokens").row("theirs").button("Revoke theirs")
     text = parse(signed_in("viewer").post(f"{ADDRESS}tokens/{token.pk}/revoke/", follow=True))
     assert "You have no such token." in text
     assert ApiToken.objects.get().revoked is None
@@ -301,15 +303,20 @@ def test_an_invalid_price_is_reported(signed_in, project, changes, sentence):
     assert ModelPrice.objects.count() == 1
 
 
+def cancelled(page):
+    """Return the runs that were cancelled, in the order of the audit log."""
+    return [row.cell("What").text.split("cancelled ")[1] for row in page.table("Audit log").rows]
+
+
 def test_the_audit_log_pages_by_key(signed_in, project):
     for number in range(52):
         audit.append_event(project, None, "run.cancel", f"run {number}")
     audit.append_event(make_project("other"), None, "run.cancel", "run of others")
     client = signed_in()
-    first = client.get(f"{ADDRESS}audit/")
-    assert [event.subject for event in first.context["events"]][:2] == ["run 51", "run 50"]
-    rest = client.get(f"{ADDRESS}audit/?{first.context['older']}")
-    assert [event.subject for event in rest.context["events"]] == ["run 1", "run 0"]
+    first = parse(client.get(f"{ADDRESS}audit/"))
+    assert cancelled(first) == [f"run {number}" for number in range(51, 1, -1)]
+    rest = client.get(f"{ADDRESS}audit/{first.link('Older ›').address}")
+    assert cancelled(parse(rest)) == ["run 1", "run 0"]
 
 
 @pytest.mark.parametrize(
@@ -344,9 +351,11 @@ def test_the_audit_log_has_sentences_and_the_raw_entry(signed_in, project, actio
 def test_the_audit_log_can_be_narrowed_to_an_action(signed_in, project):
     audit.append_event(project, None, "run.cancel", "run 1")
     audit.append_event(project, None, "suite.upload", "<b>basics</b>")
-    response = signed_in().get(f"{ADDRESS}audit/?action=suite.upload")
-    assert [event.action for event in response.context["events"]] == ["suite.upload"]
-    assert "<b>basics</b>" in parse(response)
+    page = parse(signed_in().get(f"{ADDRESS}audit/?action=suite.upload"))
+    (row,) = page.table("Audit log").rows
+    assert row.link("suite.upload").address == "?action=suite.upload"
+    assert "<b>basics</b>" in row.cell("What")
+    assert "Action suite.upload" in page
 
 
 @pytest.mark.spec("llm-tool-test", "Recommended small judges")

@@ -159,7 +159,7 @@ def _spellings(kind: str, name: str) -> tuple[str, ...]:
 
 def _field(each: TargetField) -> forms.CharField | forms.ChoiceField:
     label = LABELS.get(each.name, each.name.replace("_", " ").capitalize())
-    hint = HINTS.get(each.name, f"Default: {each.default}." if each.default else "")
+    hint = HINTS.get(each.name, f"Default: {str(each.default).removesuffix('.')}." if each.default else "")
     if each.choices:
         shown = [(value, YES_NO.get(value, value)) for value in each.choices]
         return forms.ChoiceField(

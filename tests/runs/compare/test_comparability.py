@@ -25,6 +25,7 @@ from tests.builders import (
 )
 from tests.commands.calling import call
 from tests.static_files import plain_static_files  # noqa: F401  # a fixture
+from tests.web.screen import parse
 
 pytestmark = pytest.mark.django_db
 KEYS = ("create", "export", "list", "kept")
@@ -109,11 +110,11 @@ def test_the_pages_show_it_in_one_line(runs):
     base, new = runs
     client = Client()
     client.force_login(make_member(new.project))
-    response = client.get(new.get_absolute_url())
-    text = response.content.decode()
-    assert f"{LINE}." in text
-    assert "No scenario stopped passing" in text
-    assert [row.change for row in response.context["rows"]] == ["", "", "", "same"]
+    page = parse(client.get(new.get_absolute_url()))
+    assert f"{LINE}." in page
+    assert "No scenario stopped passing" in page
+    rows = [row for row in page.table("Scenarios").rows if row.all("th")]
+    assert [row.cell("vs. baseline").text for row in rows] == ["–", "–", "–", "="]
     text = client.get(f"/p/tools/compare/?runs={base.pk},{new.pk}").content.decode()
     assert f"! {LINE}." in text
     assert "▼ 100 pts" not in text

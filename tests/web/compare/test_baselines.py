@@ -91,14 +91,15 @@ def test_a_run_shows_what_regressed_before_what_improved(signed_in, version):
     before = ran(version, "create")
     Baseline.objects.create(suite=version.suite, target=before.target, run=before)
     run = ran(version, "export", fingerprint={"tool_version": "2.0"})
-    response = signed_in().get(f"/p/tools/runs/{run.pk}/")
-    changed = response.context["against"].changed
+    text = page(signed_in(), run)
+    rows = text.table("Changed scenarios").rows
     failed = run.trial_set.get(scenario__key="export")
-    assert [(each.key, each.verdict) for each in changed] == [("export", "regressed"), ("create", "improved")]
-    assert changed[0].trial == failed.pk
-    text = parse(response)
+    assert [(row.header, row.cell("Change").text) for row in rows] == [
+        ("export out.txt does not exist.", "▼ no longer passes"),
+        ("create", "▲ passes now"),
+    ]
+    assert rows[0].link(f"trial {failed.pk}").address == f"/p/tools/trials/{failed.pk}/"
     assert "1 scenario no longer passes every trial, 1 newly passing." in text
-    assert "out.txt does not exist." in text
     assert text.table("What changed").row("Tool").texts[1].endswith(" → 2.0")
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from runs.models import Alert, Change, Measure, Run
@@ -65,8 +67,9 @@ def test_a_point_leads_to_its_run(signed_in, version):
 
 def test_the_large_chart_has_a_figure_to_zoom_into(signed_in, version):
     runs = history(version, "pass", "fail")
-    client = signed_in()
-    figure = client.get("/p/tools/trends/?measure=trial/pass").context["trend"].large.figure
+    page = parse(signed_in().get("/p/tools/trends/?measure=trial/pass"))
+    (chart,) = page.all("[data-figure]")
+    figure = json.loads(chart.all(f"#{chart['data-figure']}")[0].text)
     line = figure["data"][-1]
     assert (line["x"], line["y"], len(figure["days"])) == ([0, 1], [1.0, 0.0], len(runs))
 
@@ -270,9 +273,12 @@ def test_statements_are_counted_by_guidance(signed_in, version):
         run.guidance = version.suite.guidance.filter(name=name).first() or make_guidance(version.suite, name)
         run.save()
         make_judging(make_trial(run), content={"negatives": [issue], "positives": []})
-    found = signed_in().get("/p/tools/reviews/rationales/").context["readings"]
-    counted = [(each.guidance, [len(issue.trials) for issue in each.groups["Issues"]]) for each in found]
-    assert counted == [("v2", [2]), ("v1", [1])]
+    readings = parse(signed_in().get("/p/tools/reviews/rationales/")).all(".columns > section")
+    counted = [(each.headings[0], [count.text for count in each.all(".after > span")]) for each in readings]
+    assert counted == [
+        ("unknown tool version · v2", ["2 of 2 judgings"]),
+        ("unknown tool version · v1", ["1 of 1 judgings"]),
+    ]
 
 
 def test_judgings_that_do_not_count_are_left_out(signed_in, version):
@@ -281,7 +287,7 @@ def test_judgings_that_do_not_count_are_left_out(signed_in, version):
 
 
 def opened(client, page):
-    return client.get(f"/p/tools/{page}/").context["suite"].slug
+    return parse(client.get(f"/p/tools/{page}/")).field("Suite").value
 
 
 def test_both_pages_open_with_the_suite_that_was_run_last(signed_in, version):

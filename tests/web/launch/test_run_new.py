@@ -287,7 +287,9 @@ def test_the_page_takes_what_the_command_line_takes(signed_in, version):
     client = signed_in()
     baseline = make_run(version, passed=1)
     form = given(trials="1", use_cache="on", baseline_run=str(baseline.pk), **EVERYTHING)
-    command = client.post(ADDRESS, form, headers=FETCHED).context["plan"].command
+    plan = parse(client.post(ADDRESS, form, headers=FETCHED))
+    (fold,) = [each for each in plan.all("details") if each.all("summary")[0].text == "As a command"]
+    command = fold.all("pre")[0].text
     for words in ("--judge-model local", "--threshold 0.8", "--tool-version 2.1", "--branch main"):
         assert words in command
     for words in ("--commit abc123", "--snapshot snapshot.json", "--use-cache", "--experiment"):
@@ -308,26 +310,27 @@ def test_a_rerun_keeps_the_tool_descriptions(signed_in, version):
     client.post(ADDRESS, given(start="yes", descriptions="tools: {put: Add a note.}"))
     run = Run.objects.get()
     link = parse(client.get(run.get_absolute_url())).link("Run again…")["href"]
-    form = client.get(link).context["form"]
-    assert form["descriptions"].value() == "tools:\n  put:\n    description: Add a note.\n"
+    field = parse(client.get(link)).field("Tool descriptions")
+    assert field.value == "tools:\n  put:\n    description: Add a note.\n"
     assert client.get(f"{ADDRESS}?descriptions_of=x").status_code == 200
 
 
 @pytest.mark.parametrize(
-    ("field", "text", "sentence"),
+    ("name", "label", "text", "sentence"),
     [
-        ("snapshot", "{", "This is not JSON at line 1."),
-        ("seed", '"\\u0000"', "It contains a NUL"),
-        ("registry", '{"a": 1}', "registry"),
-        ("descriptions", "tools:\n  put: 7", "Line 2"),
-        ("threshold", "2", "Enter 1 or less."),
-        ("baseline_run", "12345", "can't be the baseline"),
+        ("snapshot", "Snapshot", "{", "This is not JSON at line 1."),
+        ("seed", "Seed values", '"\\u0000"', "It contains a NUL"),
+        ("registry", "Tool registry", '{"a": 1}', "registry"),
+        ("descriptions", "Tool descriptions", "tools:\n  put: 7", "Line 2"),
+        ("threshold", "Threshold", "2", "Enter 1 or less."),
+        ("baseline_run", "Baseline", "12345", "can't be the baseline"),
     ],
 )
-def test_a_mistake_under_more_is_shown_there(signed_in, version, field, text, sentence):
-    response = signed_in().post(ADDRESS, given(start="yes", **{field: text}))
+def test_a_mistake_under_more_is_shown_there(signed_in, version, name, label, text, sentence):
+    response = signed_in().post(ADDRESS, given(start="yes", **{name: text}))
     assert response.status_code == 422
-    assert sentence in response.context["form"].errors[field][0]
+    field = parse(response).field(label)
+    assert sentence in field.hint and not field.is_folded
     assert not Run.objects.exists()
 
 

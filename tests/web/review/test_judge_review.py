@@ -13,7 +13,7 @@ from runs.review.review_rounds import decide_item, draw
 from scenarios.models import SuiteVersion
 from tests.builders import close, make_guidance, make_member, make_run, make_trial, score
 from tests.runs.review.judged import VERSION, judged_trial
-from tests.web.screen import parse
+from tests.web.screen import Part, parse
 
 pytestmark = pytest.mark.one_database
 
@@ -26,6 +26,15 @@ def run(version: SuiteVersion) -> Run:
     for n in range(6):
         judged_trial(made, passed=n < 3)
     return close(made)
+
+
+def statements(page: Part) -> list[Part]:
+    """Return the groups of statements on the queue, in its order."""
+    return page.all(".is-queue > li")
+
+
+def kind(statement: Part) -> str:
+    return statement.all(".tag")[0].text
 
 
 def test_agreeing_stores_the_persons_name(signed_in: SignIn, run: Run) -> None:
@@ -41,16 +50,16 @@ def test_agreeing_stores_the_persons_name(signed_in: SignIn, run: Run) -> None:
 
 def test_one_act_reviews_a_group(signed_in: SignIn, run: Run) -> None:
     client = signed_in("runner")
-    page = client.get("/p/tools/reviews/")
-    (group,) = [each for each in page.context["groups"] if each.polarity == "negative"]
-    refs = ",".join(map(str, group.references))
-    answer = client.post(
-        "/p/tools/reviews/statements/", {"refs": refs, "word": "agree"}, HTTP_HX_REQUEST="true"
-    )
+    page = parse(client.get("/p/tools/reviews/"))
+    (issue,) = [each for each in statements(page) if kind(each) == "issue"]
+    assert "3 statements in 3 trials" in issue
+    sent = {"refs": issue.form_data["refs"], "word": issue.button("Agree")["value"]}
+    answer = client.post("/p/tools/reviews/statements/", sent, HTTP_HX_REQUEST="true")
     assert answer.status_code == 200 and Review.objects.count() == 3
-    assert "3 agree" in parse(client.get("/p/tools/reviews/"))
-    left = client.get("/p/tools/reviews/?unreviewed=yes").context["groups"]
-    assert [each.polarity for each in left] == ["positive"]
+    page = parse(client.get("/p/tools/reviews/"))
+    assert "3 agree" in page and "1 of 2 groups reviewed." in page
+    left = statements(parse(client.get("/p/tools/reviews/?unreviewed=yes")))
+    assert [kind(each) for each in left] == ["highlight"]
 
 
 @pytest.mark.parametrize(
@@ -66,20 +75,21 @@ def test_bad_reviews_are_refused(signed_in: SignIn, run: Run, changes: dict[str,
 
 
 @pytest.mark.parametrize(
-    ("query", "polarities"),
+    ("query", "kinds"),
     [
         ("tool_version=2.0", set()),
-        ("tool_version=1.0", {"negative", "positive"}),
-        ("criterion=task", {"negative"}),
-        (f"judge={VERSION.value}", {"negative", "positive"}),
+        ("tool_version=1.0", {"issue", "highlight"}),
+        ("criterion=task", {"issue"}),
+        (f"judge={VERSION.value}", {"issue", "highlight"}),
         ("judge=x:other", set()),
         ("suite=nowhere", set()),
         ("guidance=999", set()),
     ],
 )
-def test_the_queue_is_filtered(signed_in: SignIn, run: Run, query: str, polarities: set[str]) -> None:
-    found = signed_in("viewer").get(f"/p/tools/reviews/?{query}").context["groups"]
-    assert {each.polarity for each in found} == polarities
+def test_the_queue_is_filtered(signed_in: SignIn, run: Run, query: str, kinds: set[str]) -> None:
+    page = parse(signed_in("viewer").get(f"/p/tools/reviews/?{query}"))
+    assert {kind(each) for each in statements(page)} == kinds
+    assert ("No statements match." in page) == (not kinds)
 
 
 def test_similar_wordings_are_one_group(signed_in: SignIn, version: SuiteVersion) -> None:
@@ -91,8 +101,24 @@ def test_similar_wordings_are_one_group(signed_in: SignIn, version: SuiteVersion
         "Read no help.",
     ):
         judged_trial(made, content={"negatives": [text], "positives": []})
-    groups = signed_in().get("/p/tools/reviews/").context["groups"]
-    assert [(len(each.references), len(each.wordings)) for each in groups] == [(3, 2), (1, 1)]
+    first, second = statements(parse(signed_in().get("/p/tools/reviews/")))
+    assert "3 statements in 3 trials" in first and "2 wordings" in first
+    assert "1 statement in 1 trial" in second and "wordings" not in second
+
+
+def test_a_long_statement_is_marked_as_cut(signed_in: SignIn, version: SuiteVersion) -> None:
+    judging = judged_trial(make_run(version), content={"negatives": ["x" * 5000], "positives": []})
+    client = signed_in()
+    mark = "… of 5,000 characters"
+    for address in ("reviews/", "reviews/rationales/", f"trials/{judging.trial_id}/"):
+        assert parse(client.get(f"/p/tools/{address}")).count(mark) == 1
+
+
+def test_a_long_answer_to_label_is_marked_as_cut(signed_in: SignIn, run: Run) -> None:
+    run.trial_set.update(answer="x" * 5000)
+    made = draw(run.project, VERSION, 1, by=make_member(run.project, "runner", "ada"))
+    page = parse(signed_in("runner").get(f"/p/tools/reviews/rounds/{made.pk}/"))
+    assert "xxx … of 5,000 characters" in page
 
 
 def test_overruling_and_undoing_on_the_page(signed_in: SignIn, version: SuiteVersion) -> None:
@@ -140,16 +166,20 @@ def test_disagreements_most_confident_first(signed_in: SignIn, version: SuiteVer
         Trial.objects.filter(pk=one.trial_id).update(scores=scores, outcome="fail")
     close(run)
     client = signed_in("runner")
-    table = client.get("/p/tools/reviews/disagreements/").context["table"]
-    assert [each.confidence for each in table.weak] == [0.95, 0.5]
-    assert [each.confidence for each in table.fooled] == [0.7]
-    trial = table.weak[0].trial.pk
+    page = parse(client.get("/p/tools/reviews/disagreements/"))
+    weak, fooled = page.table("Gates passed, judge failed"), page.table("Gates failed, judge passed")
+    assert [row.cell("Confidence").text for row in weak.rows] == ["0.95", "0.50"]
+    assert [row.cell("Confidence").text for row in fooled.rows] == ["0.70"]
+    button = weak.rows[0].button("Gate too weak")
+    trial = Trial.objects.get(judgings__content__confidence=0.95).pk
     client.post(
-        f"/p/tools/trials/{trial}/resolution/", {"right": "gate_weak", "note": "It only checks a name."}
+        f"/p/tools/trials/{trial}/resolution/", {"right": button["value"], "note": "It only checks a name."}
     )
     assert Resolution.objects.get().right == "gate_weak"
-    page = client.get("/p/tools/reviews/disagreements/")
-    assert [each.trial.pk for each in page.context["table"].weak][-1] == trial
+    page = parse(client.get("/p/tools/reviews/disagreements/"))
+    last = page.table("Gates passed, judge failed").rows[-1]
+    assert last.header == f"create {trial} run {run.pk}"
+    assert "It only checks a name." in last.cell("Who was right")
     other = signed_in("runner").post(
         f"/p/tools/trials/{trial}/resolution/", {"right": "judge_fooled"}, follow=True
     )
@@ -160,10 +190,11 @@ def test_the_judge_is_hidden_until_decided(signed_in: SignIn, run: Run) -> None:
     client = signed_in("runner")
     client.post("/p/tools/reviews/rounds/", {"judge": VERSION.value, "n": 6, "stratified": "on"})
     made = ReviewRound.objects.get()
-    page = client.get(f"/p/tools/reviews/rounds/{made.pk}/")
-    item = page.context["item"]
-    assert "0 of 6" in parse(page)
+    page = parse(client.get(f"/p/tools/reviews/rounds/{made.pk}/"))
+    assert "0 of 6" in page and "Item 1: did the agent do this task well?" in page.headings
+    item = made.items.get(position=1)
     trial = f"/p/tools/trials/{item.judging.trial_id}/"
+    assert page.link("Open the trial").address == f"{trial}?blind=yes"
     hidden = parse(client.get(trial))
     assert "the judge's answer is hidden" in hidden
     assert not {"Composite", "Last 20 trials"} & hidden.facts.keys()
@@ -220,11 +251,10 @@ def test_judged_pass_rates_stand_beside_the_corrected_ones(signed_in: SignIn, ru
 def test_rationales_stand_in_columns(signed_in: SignIn, version: SuiteVersion, run: Run) -> None:
     other = make_run(version, tool_version="2.0", guidance=make_guidance(version.suite))
     judged_trial(other, content={"criteria": {"task": 0.5}})
-    page = signed_in().get("/p/tools/reviews/rationales/?suite=basics&criterion=task")
-    readings = page.context["readings"]
-    assert [(each.tool, each.guidance, each.mean) for each in readings] == [
-        ("2.0", "AGENTS.md v1", 0.5),
-        ("1.0", "no guidance", pytest.approx(0.55)),
+    page = parse(signed_in().get("/p/tools/reviews/rationales/?suite=basics&criterion=task"))
+    assert [each.text for each in page.all(".columns > section > header")] == [
+        "2.0 · AGENTS.md v1 1 run, 1 judging, mean 0.50",
+        "1.0 · no guidance 1 run, 6 judgings, mean 0.55",
     ]
 
 
@@ -237,15 +267,15 @@ def test_reasons_of_a_criterion_are_shown(signed_in: SignIn, version: SuiteVersi
     judged_trial(run, passed=False, content={"negatives": named})
     close(run)
     client = signed_in("runner")
-    queue = client.get("/p/tools/reviews/?criterion=task")
-    texts = {(group.kind, group.text) for group in queue.context["groups"]}
-    assert texts == {
-        ("reason", "It wrote a wrong file."),
-        ("issue", "[task] Forgot the header."),
-        ("issue", "Ran `export` three times."),
+    queue = statements(parse(client.get("/p/tools/reviews/?criterion=task")))
+    assert {each.all("p")[0].text for each in queue} == {
+        "reason It wrote a wrong file.",
+        "issue [task] Forgot the header.",
+        "issue Ran export three times.",
     }, "only a judging that says nothing of the criterion shows all"
-    (group,) = [each for each in queue.context["groups"] if each.kind == "reason"]
-    client.post("/p/tools/reviews/statements/", {"refs": str(group.references[0]), "word": "agree"})
+    (reason,) = [each for each in queue if kind(each) == "reason"]
+    first = reason.form_data["refs"].split(",")[0]
+    client.post("/p/tools/reviews/statements/", {"refs": first, "word": "agree"})
     assert Review.objects.get().polarity == "criterion"
     page = client.get("/p/tools/reviews/rationales/?suite=basics&criterion=task")
     assert "Reasons" in parse(page) and "It wrote the wrong file." in parse(page)

@@ -36,10 +36,17 @@ def suite(project):
     return imported.suite
 
 
+def editor_of(response):
+    """Return the form that a file is edited in."""
+    (form,) = [each for each in parse(response).all("form") if each.all("textarea")]
+    return form
+
+
 def given(client, path="greet.yaml", **more):
-    """Return the fields of the form as the page has them."""
-    editor = client.get(EDIT, {"file": path}).context["editor"]
-    return {"path": path, "text": editor.text, "base": editor.base, **more}
+    """Return what the form of a file sends, without its token."""
+    fields = editor_of(client.get(EDIT, {"file": path})).form_data
+    assert fields["path"] == path
+    return {name: fields[name] for name in ("path", "text", "base")} | more
 
 
 def test_the_page_shows_the_file_with_line_numbers(signed_in, suite):
@@ -80,7 +87,7 @@ def test_invalid_files_are_not_saved(signed_in, suite, path, text, problem):
     assert response.status_code == 422
     page = parse(response)
     assert problem in page.all("#editor-problems")[0].text
-    assert response.context["editor"].text == text
+    assert editor_of(response).form_data["text"] == text
     assert SuiteVersion.objects.count() == 1
 
 
@@ -113,7 +120,7 @@ def test_a_second_editor_is_warned_and_keeps_the_others_files(signed_in, suite):
     refused = mine.post(EDIT, fields)
     assert refused.status_code == 422
     assert "saved version 2 in the meantime" in parse(refused)
-    assert mine.post(EDIT, fields | {"base": refused.context["editor"].base}).status_code == 302
+    assert mine.post(EDIT, fields | {"base": editor_of(refused).form_data["base"]}).status_code == 302
     source = source_of(suite)
     assert "Sing" in source.text("part.yaml") and "Shout" in source.text("greet.yaml")
 
@@ -155,16 +162,17 @@ def test_a_new_suite_is_written(signed_in, project):
 
 def test_the_sample_of_a_new_suite_is_valid(signed_in, project):
     client = signed_in("author")
-    editor = client.get(NEW).context["editor"]
-    client.post(NEW, {"path": editor.path, "text": editor.text, "save": "yes"})
+    form = editor_of(client.get(NEW))
+    client.post(NEW, {"path": form.field("File").value, "text": form.field("Text").value, "save": "yes"})
     assert Suite.objects.get().slug == "my-scenario"
 
 
 def test_a_scenario_opens_at_its_line_and_is_retired(signed_in, suite):
     client = signed_in("author")
     assert f"{EDIT}?scenario=part" in parse(client.get("/p/tools/suites/box/")).addresses
-    editor = client.get(EDIT, {"scenario": "part"}).context["editor"]
-    assert (editor.path, editor.key) == ("part.yaml", "part")
+    page = parse(client.get(EDIT, {"scenario": "part"}))
+    assert page.field("part.yaml").value.startswith("name: part")
+    assert page.region("part").button("Retire scenario")["value"] == "part"
     client.post("/p/tools/suites/box/retire/", {"scenario": "part"})
     assert suite.scenarios.get(key="part").retired
     last = client.post("/p/tools/suites/box/retire/", {"scenario": "greet"}, follow=True)
@@ -187,7 +195,7 @@ def test_a_suite_without_kept_files_says_what_to_do(signed_in, suite):
     client = signed_in("author")
     assert "Upload it again without changes" in parse(client.get(EDIT))
     import_files(BUNDLE, project=suite.project, by=None)
-    assert client.get(EDIT).context["editor"].path == "greet.yaml"
+    assert parse(client.get(EDIT)).field("greet.yaml").value == GOOD
     assert suite.versions.count() == 1
 
 
@@ -199,10 +207,11 @@ def test_a_draft_of_a_trial_opens_in_the_editor(signed_in, suite):
     address = next(
         each for each in parse(client.get(f"/p/tools/trials/{trial.pk}/draft/")).addresses if EDIT in each
     )
-    editor = client.get(address).context["editor"]
-    assert editor.path == f"sync-trial-{trial.pk}-1.yaml"
-    assert editor.is_new_file and "FILL-IN" in editor.text
-    assert client.get(NEW, {"draft": trial.pk}).context["editor"].text == editor.text
+    form = editor_of(client.get(address))
+    assert form.field("File").value == f"sync-trial-{trial.pk}-1.yaml"
+    assert "FILL-IN" in form.field("Text").value
+    assert "Remove file" not in form.buttons
+    assert editor_of(client.get(NEW, {"draft": trial.pk})).field("Text").value == form.field("Text").value
     assert Target.objects.count() == 1
 
 
@@ -210,7 +219,7 @@ def test_a_new_suites_file_names_its_schema_at_this_server(signed_in, settings):
     settings.PUBLIC_URL = "https://evals.example"
     answer = signed_in("author").get(NEW)
     assert parse(answer).link("schemas")["href"] == "/schemas/"
-    first, *rest = answer.context["editor"].text.splitlines()
+    first, *rest = editor_of(answer).field("Text").value.splitlines()
     assert first == "# yaml-language-server: $schema=https://evals.example/schemas/llm-tool-test.json"
     assert rest[0] == "name: my-scenario"
 

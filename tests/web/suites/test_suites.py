@@ -54,8 +54,7 @@ def test_an_empty_list_says_how_to_upload_a_suite(signed_in):
 def test_the_list_is_by_name(signed_in, project):
     for name in ("Second", "First"):
         make_suite(project, name=name)
-    rows = signed_in().get("/p/tools/suites/").context["suites"].rows
-    assert [row.suite.name for row in rows] == ["First", "Second"]
+    assert parse(signed_in().get("/p/tools/suites/")).table("Suites").row_names == ["First", "Second"]
 
 
 @pytest.fixture
@@ -79,14 +78,16 @@ def three_suites(project):
     ],
 )
 def test_the_list_can_be_narrowed(signed_in, three_suites, query, names):
-    suites = signed_in().get(f"/p/tools/suites/?{query}").context["suites"]
-    assert ([row.suite.name for row in suites.rows], suites.total) == (names, 3)
+    page = parse(signed_in().get(f"/p/tools/suites/?{query}"))
+    assert (page.table("Suites").row_names if "Suites" in page.tables else []) == names
+    assert "All suites 3" in page.region("All suites")
 
 
 def test_the_list_offers_its_formats_and_tags(signed_in, three_suites):
-    suites = signed_in().get("/p/tools/suites/?q=wea").context["suites"]
-    assert suites.formats == [("agentv", "AgentV"), ("llm_tool_test", "llm-tool-test")]
-    assert suites.tags == ["export", "slow", "smoke"]
+    page = parse(signed_in().get("/p/tools/suites/?q=wea"))
+    formats = {"": "Any", "agentv": "AgentV", "llm_tool_test": "llm-tool-test"}
+    assert list(page.field("Format").choices.items()) == list(formats.items())
+    assert list(page.field("Tag").choices.values()) == ["Any", "export", "slow", "smoke"]
 
 
 def test_htmx_gets_only_the_table_or_its_empty_state(signed_in, three_suites):
@@ -100,8 +101,8 @@ def test_the_newest_guidance_comes_first(signed_in, project):
     suite = make_suite(project, name="Basics").suite
     for name in ("v1", "v2"):
         make_guidance(suite, name)
-    page = signed_in().get("/p/tools/suites/basics/").context["page"]
-    assert [str(each) for each in page.guidance] == ["v2", "v1"]
+    table = parse(signed_in().get("/p/tools/suites/basics/")).table("Guidance")
+    assert [each.text for each in table.all("tbody th a")] == ["v2", "v1"]
 
 
 def test_the_guidance_of_the_last_upload_is_what_a_run_takes(signed_in, project):
@@ -147,11 +148,8 @@ def test_the_list_makes_as_many_queries_for_many_suites(signed_in, project, djan
 )
 def test_the_list_shows_the_layers_of_each_suite(signed_in, project, criteria, layers):
     make_suite(project, criteria=criteria)
-    page = signed_in().get("/p/tools/suites/")
-    (row,) = page.context["suites"].rows
-    assert ", ".join(row.layers) == layers
-    (shown,) = parse(page).table("Suites").rows
-    assert shown.cell("Layers").text == (layers or "–")
+    (row,) = parse(signed_in().get("/p/tools/suites/")).table("Suites").rows
+    assert row.cell("Layers").text == (layers or "–")
 
 
 @pytest.fixture
@@ -171,23 +169,23 @@ def tried(project):
 @pytest.mark.parametrize(
     ("criteria", "checks", "judged"),
     [
-        ({"gates": [{"type": "file_exists", "path": "out.txt"}]}, 1, False),
-        ({"evaluators": [{"type": "llm_judge"}, {"type": "expected_messages"}]}, 2, True),
-        ({"evaluators": [{"type": "expected_messages"}]}, 1, False),
-        ({"expect": {"tools_called": [], "no_tool_errors": True, "stubs": ["search"]}}, 2, False),
+        ({"gates": [{"type": "file_exists", "path": "out.txt"}]}, "1", "no"),
+        ({"evaluators": [{"type": "llm_judge"}, {"type": "expected_messages"}]}, "2", "yes"),
+        ({"evaluators": [{"type": "expected_messages"}]}, "1", "no"),
+        ({"expect": {"tools_called": [], "no_tool_errors": True, "stubs": ["search"]}}, "2", "no"),
     ],
     ids=["gates", "judged answer", "answer", "assertions"],
 )
 def test_a_suite_counts_its_checks_in_every_format(signed_in, project, criteria, checks, judged):
     make_suite(project, ("one",), name="Basics", criteria=criteria)
-    (line,) = signed_in().get("/p/tools/suites/basics/").context["lines"]
-    assert (line.checks, line.judged) == (checks, judged)
+    (row,) = parse(signed_in().get("/p/tools/suites/basics/")).table("Scenarios").rows
+    assert (row.cell("Checks").text, row.cell("Judge").text) == (checks, judged)
 
 
 @pytest.mark.parametrize("kind", ["solid", "flaky", "broken", "new"])
 def test_a_suite_classifies_its_scenarios(signed_in, tried, kind):
-    response = signed_in().get(f"/p/tools/suites/basics/?show={kind}")
-    assert [line.scenario.key for line in response.context["lines"]] == [f"{kind}-one"]
+    table = parse(signed_in().get(f"/p/tools/suites/basics/?show={kind}")).table("Scenarios")
+    assert table.row_names == [f"{kind}-one smoke"]
 
 
 @pytest.mark.parametrize(
@@ -235,11 +233,14 @@ def test_a_suite_shows_versions_guidance_and_hints(signed_in, project):
 def test_a_suite_opens_with_the_newest_runs_target(signed_in, tried, project):
     run = make_run(tried, target=make_target(project, "codex"))
     make_trial(run, "new-one")
-    lines = signed_in().get("/p/tools/suites/basics/?target=local").context["lines"]
-    assert {line.scenario.key: line.kind for line in lines}["solid-one"] == "solid"
-    lines = signed_in().get("/p/tools/suites/basics/").context["lines"]
-    assert {line.scenario.key: line.strip.outcomes for line in lines}["new-one"] == ("pass",)
-    assert {line.scenario.key: line.strip.outcomes for line in lines}["solid-one"] == ()
+    page = parse(signed_in().get("/p/tools/suites/basics/?target=local"))
+    assert "on local, last 20 comparable trials" in page
+    assert page.table("Scenarios").row("solid-one").cell("Class").text.startswith("solid")
+    page = parse(signed_in().get("/p/tools/suites/basics/"))
+    assert "on codex, last 20 comparable trials" in page
+    cells = {row.header: row.cell("Last 20 trials") for row in page.table("Scenarios").rows}
+    assert [each.name for each in cells["new-one smoke"].all("[role=img]")] == ["1 passed"]
+    assert cells["solid-one smoke"].text == "–"
 
 
 def test_a_suites_page_makes_few_queries(signed_in, project, django_assert_max_num_queries):

@@ -81,8 +81,11 @@ def test_checking_only_stores_nothing(signed_in):
     assert not Suite.objects.exists()
 
 
-def checked(client, *contents, **given):
-    return upload(client, *contents, check="on", **given).context["uploaded"]
+def checked_seal(client, *contents):
+    """Return the seal that the button of a checked upload sends."""
+    (button,) = parse(upload(client, *contents, check="on")).all("button[name=keep]")
+    assert button.text.startswith("Save")
+    return button["value"]
 
 
 def test_checking_a_new_suite_shows_its_first_version(signed_in):
@@ -98,11 +101,10 @@ def test_checking_shows_what_would_change(signed_in):
     changed = GOOD.replace(b"List the files.", b"List them <b>all</b>.").replace(
         b"path: out.txt", b"path: all.txt"
     )
-    response = upload(client, changed, check="on")
-    (preview,) = response.context["uploaded"].checked
-    assert (preview.number, preview.difference.incomparable, preview.difference.common) == (2, 1, 1)
-    page = parse(response)
-    assert "list-files (task, gates)" in page
+    page = parse(upload(client, changed, check="on"))
+    assert "✓ list is valid; saving creates version 2" in page.headings
+    assert page.facts["Added"] == page.facts["Retired"] == "0"
+    assert page.facts["Changed"] == "1: list-files (task, gates)"
     assert page.facts["Not comparable with version 1"] == "1 of 1"
     assert "prompt: List the files." in page.all("tr.removed")[0]
     assert "prompt: List them <b>all</b>." in page
@@ -118,7 +120,7 @@ def test_checking_a_stored_suite_reports_no_change(signed_in):
 
 def test_what_was_checked_is_kept_by_its_seal(signed_in):
     client = signed_in("author")
-    seal = checked(client, GOOD).seal
+    seal = checked_seal(client, GOOD)
     assert "Uploaded list, version 1" in parse(upload(client, GOOD, check="on", keep=seal))
     assert Suite.objects.get().versions.count() == 1
 
@@ -132,9 +134,9 @@ def test_nothing_is_kept_under_another_seal(signed_in, seal):
 
 def test_other_files_than_those_checked_are_not_kept(signed_in):
     client = signed_in("author")
-    seal = checked(client, GOOD).seal
-    response = upload(client, GOOD.replace(b"Lists", b"Shows"), keep=seal)
-    assert response.context["uploaded"].is_other
+    seal = checked_seal(client, GOOD)
+    page = parse(upload(client, GOOD.replace(b"Lists", b"Shows"), keep=seal))
+    assert "Nothing was saved because the files" in page and "Save as version 1" in page.buttons
     assert not Suite.objects.exists()
 
 
@@ -142,9 +144,10 @@ def test_a_preview_saves_only_the_checked_files(signed_in):
     client = signed_in("author")
     upload(client, GOOD)
     changed = GOOD.replace(b"Lists", b"Shows")
-    seal = checked(client, changed).seal
+    seal = checked_seal(client, changed)
     upload(client, GOOD.replace(b"Lists", b"Names"))
-    assert upload(client, changed, keep=seal).context["uploaded"].is_other
+    page = parse(upload(client, changed, keep=seal))
+    assert "Nothing was saved because the files" in page and "Save as version 3" in page.buttons
     assert Suite.objects.get().versions.count() == 2
 
 

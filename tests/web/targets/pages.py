@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from evalhub.teams.models import AuditEvent
+from tests.web.screen import parse
 
 ADDRESS = "/p/tools/targets/"
 FILE = b"targets:\n  - name: local\n    provider: mock\n    workers: 2\n    model: gpt-5\n    judge_target: judge\n"
@@ -10,3 +11,9 @@ FILE = b"targets:\n  - name: local\n    provider: mock\n    workers: 2\n    mode
 
 def actions():
     return list(AuditEvent.objects.order_by("pk").values_list("action", flat=True))
+
+
+def form_of(response):
+    """Return the form that a target is edited in."""
+    (form,) = [each for each in parse(response).all("form") if each.all("input[name=view]")]
+    return form

@@ -9,7 +9,7 @@ import pytest
 from runs.models import Target
 from tests.builders import make_run, make_suite, make_target
 from tests.web.screen import parse
-from tests.web.targets.pages import ADDRESS, actions
+from tests.web.targets.pages import ADDRESS, actions, form_of
 
 pytestmark = pytest.mark.one_database
 
@@ -89,18 +89,19 @@ def test_what_another_admin_rewrote_is_not_replaced_unseen(signed_in, project):
     target = make_target(project)
     client = signed_in()
     address = f"{ADDRESS}{target.pk}/"
-    was = client.get(f"{address}?view=yaml").context["form"].initial["was"]
+    was = form_of(client.get(f"{address}?view=yaml")).form_data["was"]
     signed_in("admin").post(
         address, {"view": "yaml", "definition": "name: local\nprovider: mock\nworkers: 3\n", "was": was}
     )
     mine = {"view": "yaml", "definition": "name: local\nprovider: mock\nworkers: 5\n", "was": was}
     refused = client.post(address, mine)
     assert refused.status_code == 422
-    assert "changed this target in the meantime. Save again to overwrite that change." in parse(refused)
-    assert "workers: 5" in parse(refused)
+    field = parse(refused).field("Targets file entry")
+    assert "changed this target in the meantime. Save again to overwrite that change." in field.hint
+    assert "workers: 5" in field.value
     target.refresh_from_db()
     assert target.workers == 3
-    again = {**mine, "was": refused.context["form"]["was"].value()}
+    again = {**mine, "was": form_of(refused).form_data["was"]}
     assert client.post(address, again).status_code == 302
     target.refresh_from_db()
     assert target.workers == 5

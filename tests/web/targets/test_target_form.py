@@ -20,7 +20,7 @@ from runs.targets.target_page import edit_views
 from runs.targets.target_page.target_form import KINDS, initial_of, kind_of
 from tests.builders import make_target
 from tests.web.screen import parse
-from tests.web.targets.pages import ADDRESS, actions
+from tests.web.targets.pages import ADDRESS, actions, form_of
 
 pytestmark = pytest.mark.one_database
 
@@ -117,21 +117,21 @@ def test_a_new_target_is_added_by_its_form(signed_in, project):
 
 
 @pytest.mark.parametrize(
-    ("more", "field", "sentence"),
+    ("more", "label", "sentence"),
     [
-        ({"workers": "many"}, "workers", "Input should be a valid integer"),
-        ({"command_template": ""}, "command_template", "needs the field 'command_template'"),
-        ({"command_template": "x {NOPE}"}, "command_template", "there is no placeholder {NOPE}"),
-        ({"env": "API_KEY=sk-0123456789abcdef0123456789"}, "env", "secrets are never stored"),
-        ({"env": "no pair"}, "env", "This is not valid here"),
-        ({"healthcheck": "{type: none}"}, "healthcheck", "This is not valid here"),
-        ({"cwd": "/etc"}, "cwd", "/etc"),
-        ({"name": "taken"}, "name", "There is already a target called 'taken'."),
-        ({"name": ""}, "name", "This field is required."),
+        ({"workers": "many"}, "Trials at once", "Input should be a valid integer"),
+        ({"command_template": ""}, "Command", "needs the field 'command_template'"),
+        ({"command_template": "x {NOPE}"}, "Command", "there is no placeholder {NOPE}"),
+        ({"env": "API_KEY=sk-0123456789abcdef0123456789"}, "Variables", "secrets are never stored"),
+        ({"env": "no pair"}, "Variables", "This is not valid here"),
+        ({"healthcheck": "{type: none}"}, "Health check", "This is not valid here"),
+        ({"cwd": "/etc"}, "Working folder", "/etc"),
+        ({"name": "taken"}, "Name", "There is already a target called 'taken'."),
+        ({"name": ""}, "Name", "This field is required."),
     ],
     ids=["number", "missing", "placeholder", "secret", "pairs", "health check", "path", "taken", "no name"],
 )
-def test_a_problem_is_shown_at_its_field(signed_in, project, more, field, sentence):
+def test_a_problem_is_shown_at_its_field(signed_in, project, more, label, sentence):
     make_target(project, "taken")
     given = {
         "view": "form",
@@ -142,7 +142,9 @@ def test_a_problem_is_shown_at_its_field(signed_in, project, more, field, senten
     }
     response = signed_in().post(NEW, given | more)
     assert response.status_code == 422
-    assert sentence in response.context["form"].errors[field][0]
+    field = parse(response).field(label)
+    assert sentence in field.hint and not field.is_folded
+    assert field["aria-invalid"] == "true"
     assert Target.objects.count() == 1
 
 
@@ -151,8 +153,8 @@ def test_an_edited_target_keeps_its_name_and_spelling(signed_in, project):
     target.provider, target.definition = "cli", {**ENTRIES[0], "timeout_seconds": 30}
     target.save()
     client = signed_in()
-    form = client.get(f"{ADDRESS}{target.pk}/").context["form"]
-    given = {"view": "form", "kind": "cli", **form.initial, "timeout_seconds": "45", "name": "other"}
+    sent = form_of(client.get(f"{ADDRESS}{target.pk}/")).form_data
+    given = {**sent, "timeout_seconds": "45", "name": "other"}
     assert client.post(f"{ADDRESS}{target.pk}/", given).status_code == 302
     target.refresh_from_db()
     assert target.definition == {**ENTRIES[0], "timeout_seconds": 45}
@@ -161,15 +163,19 @@ def test_an_edited_target_keeps_its_name_and_spelling(signed_in, project):
 def test_the_views_convert_what_is_not_saved(signed_in, project):
     client = signed_in()
     given = {"view": "form", "kind": "mock", "name": "new", "response": "hi", "show": "yaml"}
-    text = client.post(NEW, given).context["form"]["definition"].value()
+    text = parse(client.post(NEW, given)).field("Targets file entry").value
     assert yaml.safe_load(text) == {"name": "new", "provider": "mock", "response": "hi"}
-    form = client.post(NEW, {"view": "yaml", "definition": text + "note: x\n", "show": "form"}).context[
-        "form"
-    ]
-    given = {"view": "form", "kind": "mock", **form.initial, "show": "yaml"}
-    text = client.post(NEW, given).context["form"]["definition"].value()
+    form = form_of(client.post(NEW, {"view": "yaml", "definition": text + "note: x\n", "show": "form"}))
+    assert (form.field("Name").value, form.field("Response").value) == ("new", "hi")
+    text = parse(client.post(NEW, form.form_data | {"show": "yaml"})).field("Targets file entry").value
     assert yaml.safe_load(text)["note"] == "x"
     assert not Target.objects.exists()
+
+
+def test_a_default_that_is_a_sentence_ends_with_one_period(signed_in):
+    field = parse(signed_in().get(f"{NEW}?provider=mock")).field("Response")
+    assert field.hint.startswith("Default: This is the mock provider's answer.")
+    assert field.hint.endswith("targets file.") and ".." not in field.hint
 
 
 def test_an_author_of_a_served_evalhub_proposes_and_cannot_try(signed_in, settings):
@@ -210,8 +216,10 @@ def test_hostile_yaml_in_a_field_is_answered_soon(signed_in, field, text):
 
 def test_a_date_stays_text_between_form_and_yaml(signed_in):
     definition = "name: x\nprovider: mock\nresponse: hi\nnote: 2020-99-99\n"
-    form = signed_in().post(NEW, {"view": "yaml", "definition": definition, "show": "form"}).context["form"]
-    assert "note: 2020-99-99" in form.initial["base"].replace("'", "")
+    client = signed_in()
+    form = form_of(client.post(NEW, {"view": "yaml", "definition": definition, "show": "form"}))
+    text = parse(client.post(NEW, form.form_data | {"show": "yaml"})).field("Targets file entry").value
+    assert yaml.safe_load(text) == {"name": "x", "provider": "mock", "response": "hi", "note": "2020-99-99"}
 
 
 @pytest.fixture

@@ -22,12 +22,12 @@ def test_it_lists_targets_with_what_was_run(signed_in, project):
     make_trial(run)
     make_trial(run, outcome="error")
     Worker.objects.create(name="eval-1", lanes=4, sandbox="bubblewrap")
-    response = signed_in("viewer").get(ADDRESS)
-    assert [(row.target.name, row.trials, row.errors) for row in response.context["rows"]] == [
-        ("codex", 2, 1),
-        ("idle", 0, 0),
+    text = parse(signed_in("viewer").get(ADDRESS))
+    rows = text.table("Targets").rows
+    assert [(row.header, row.cell("Trials, 7 days").text, row.cell("Errors").text) for row in rows] == [
+        ("codex", "2", "! 1"),
+        ("idle", "0", "0"),
     ]
-    text = parse(response)
     assert "eval-1" in text and "bubblewrap" in text
     assert "not checked" in text
 

@@ -49,9 +49,10 @@ def test_a_try_shows_what_was_recognised_and_stores_no_trial(signed_in):
 def test_the_page_without_javascript_keeps_what_was_typed(signed_in):
     client = signed_in()
     given = {"view": "form", "kind": "mock", "name": "new", "response": "hello", "try": "yes", "prompt": "Go"}
-    page = client.get(client.post(NEW, given).url)
-    assert (page.context["form"]["response"].value(), page.context["prompt"]) == ("hello", "Go")
-    assert "Waiting for a worker" in parse(page)
+    page = parse(client.get(client.post(NEW, given).url))
+    assert page.field("Name").value == "new"
+    assert (page.field("Response").value, page.field("Prompt to try").value) == ("hello", "Go")
+    assert "Waiting for a worker" in page
 
 
 @pytest.mark.parametrize(

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from tests.builders import make_compared
-from tests.web.screen import main_of
+from tests.web.screen import main_of, parse
 
 ADDRESS = "/p/tools/runs/"
 
 
 def numbers(response):
     """Return the runs on a page, in its order."""
-    return [row.run.id for row in response.context["rows"]]
+    page = parse(response)
+    rows = page.table("Runs").rows if "Runs" in page.tables else []
+    return [int(row.cell("Run").text) for row in rows]
 
 
 def tried(version, *outcomes, **changes):
@@ -22,6 +24,11 @@ def tried(version, *outcomes, **changes):
 
 def address(run, part=""):
     return f"/p/tools/runs/{run.pk}/{part}"
+
+
+def scenarios(client, run, query=""):
+    """Return the scenarios that a run's page lists, in its order."""
+    return [row.header for row in page(client, run, query).table("Scenarios").rows if row.all("th")]
 
 
 def page(client, run, query=""):

@@ -15,14 +15,16 @@ def test_three_figures_are_above_the_rows(signed_in, version):
     first = tried(version, "pass", "pass", trials=6, cost_usd=2.4)
     last = tried(version, "pass", "fail", trials=6, cost_usd=3.6)
     response = signed_in().get(ADDRESS)
-    figures, text = response.context["figures"], response.content.decode()
-    assert [(each.title, each.now) for each in figures.drawn] == [
-        ("Pass rate", "50\N{NO-BREAK SPACE}%"),
-        ("First-try success", "50\N{NO-BREAK SPACE}%"),
-        ("Cost per passed trial", "$0.60"),
+    page, text = parse(response), response.content.decode()
+    assert [each.text for each in page.all("figcaption b")] == [
+        "Pass rate",
+        "First-try success",
+        "Cost per passed trial",
     ]
-    assert (figures.runs, figures.baseline) == (2, first.pk)
-    assert len(parse(response).all("figure .baseline")) == 3
+    assert [each.text for each in page.all("figcaption .now")] == ["50 %", "50 %", "$0.60"]
+    assert page.count("last 2 runs") == 1
+    assert page.all(".legend")[0].links == {f"run {first.pk}": f"{first.pk}/"}
+    assert len(page.all("figure .baseline")) == 3
     assert f"Run {last.pk}, " in text
     assert "50 %, 95 % interval 25 % to 75 %, regressed</title>" in text.replace("\N{NO-BREAK SPACE}", " ")
     assert "intervals; for cost, derived from the pass rate." in text
@@ -33,7 +35,8 @@ def test_runs_without_results_are_not_drawn(signed_in, version):
     make_run(version, state="queued")
     make_trial(make_run(version, cancelled=1), outcome="error")
     tried(version, "pass", "pass")
-    assert signed_in().get(ADDRESS).context["figures"] is None
+    page = parse(signed_in().get(ADDRESS))
+    assert page.all("figure") == [] and "3 runs" in page
 
 
 def test_the_figures_follow_the_filters_and_hold_twenty_runs(signed_in, project, version):
@@ -41,7 +44,9 @@ def test_the_figures_follow_the_filters_and_hold_twenty_runs(signed_in, project,
     for number in range(26):
         tried(other if number % 8 == 0 else version, "pass", "pass")
     for suite, runs in (("second", 4), (version.suite.slug, 20)):
-        assert signed_in().get(f"{ADDRESS}?suite={suite}").context["figures"].runs == runs
+        page = parse(signed_in().get(f"{ADDRESS}?suite={suite}"))
+        assert f"last {runs} runs" in page
+        assert page.all("figure")[0].count("95 % interval") == runs
 
 
 def test_runs_of_several_lines_have_no_figures(signed_in, project, version):
@@ -63,5 +68,7 @@ def test_older_pages_have_rows_only(signed_in, version):
     for _ in range(52):
         tried(version, "pass", "pass")
     client = signed_in()
-    older = client.get(ADDRESS).context["older"]
-    assert client.get(f"{ADDRESS}?{older}").context["figures"] is None
+    first = parse(client.get(ADDRESS))
+    older = parse(client.get(ADDRESS + first.link("Older ›").address))
+    assert (len(first.all("figure")), len(older.all("figure"))) == (3, 0)
+    assert len(older.table("Runs").rows) == 2

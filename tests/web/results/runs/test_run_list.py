@@ -39,9 +39,9 @@ def test_it_pages_by_key(signed_in, version):
     client = signed_in()
     first = client.get(f"{ADDRESS}?suite=basics")
     assert numbers(first) == runs[:1:-1]
-    older = first.context["older"]
-    assert older == f"suite=basics&before={runs[2]}"
-    assert numbers(client.get(f"{ADDRESS}?{older}")) == runs[1::-1]
+    older = parse(first).link("Older ›").address
+    assert older == f"?suite=basics&before={runs[2]}"
+    assert numbers(client.get(ADDRESS + older)) == runs[1::-1]
 
 
 @pytest.mark.parametrize("before", ["x", "-1", "9" * 40, "1e3", "٣"])
@@ -70,18 +70,19 @@ def test_it_escapes_names_and_shows_what_is_hidden_in_them(signed_in, project):
 def test_a_regressed_run_shows_its_change(signed_in, version):
     for outcome in ("pass", "fail"):
         tried(version, outcome, "pass", trials=6)
-    newest, oldest = signed_in().get(ADDRESS).context["rows"]
-    assert (newest.state, newest.verdict) == ("regressed", "regressed")
-    assert (newest.change, newest.direction) == (-0.5, "worse")
-    assert (oldest.state, oldest.change) == ("new_line", None)
+    newest, oldest = parse(signed_in().get(ADDRESS)).table("Runs").rows
+    assert (newest.cell("State").text, newest.cell("Verdict").text) == ("regressed", "regressed ▼ 50 pts")
+    (change,) = newest.cell("Verdict").all(".sub")
+    assert (change.text, change.classes) == ("▼ 50 pts", {"sub", "worse"})
+    assert (oldest.cell("State").text, oldest.cell("Verdict").text) == ("new line", "–")
 
 
 def test_a_flip_without_evidence_is_no_verdict(signed_in, version):
     set_baseline(tried(version, "fail", "pass"), by=None)
     tried(version, "pass", "fail")
-    newest = signed_in().get(ADDRESS).context["rows"][0]
-    assert (newest.state, newest.verdict) == ("undecided", "too_little")
-    assert (newest.change, newest.direction) == (0.0, "muted")
+    newest = parse(signed_in().get(ADDRESS)).table("Runs").rows[0]
+    assert (newest.cell("State").text, newest.cell("Verdict").text) == ("undecided", "too little data = 0")
+    assert newest.cell("Verdict").all(".sub")[0].classes == {"sub", "muted"}
 
 
 def test_runs_are_filtered_by_their_verdict(signed_in, version):

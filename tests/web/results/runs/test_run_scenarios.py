@@ -8,7 +8,7 @@ import pytest
 
 from runs.models import RunDigest
 from tests.builders import close, make_run, make_suite, make_trial, score
-from tests.web.results.runs.pages import address, page
+from tests.web.results.runs.pages import address, page, scenarios
 
 pytestmark = pytest.mark.one_database
 
@@ -17,8 +17,7 @@ def test_a_chip_narrows_the_scenarios(signed_in, version):
     run = make_run(version)
     make_trial(run, "create", outcome="fail")
     make_trial(run, "export")
-    response = signed_in().get(address(run) + "?show=failing")
-    assert [row.key for row in response.context["rows"]] == ["create"]
+    assert scenarios(signed_in(), run, "?show=failing") == ["create"]
 
 
 def test_a_scenario_that_went_well_opens_when_it_is_asked_for(signed_in, version):
@@ -59,8 +58,7 @@ def test_scenarios_whose_gates_and_judge_disagree_have_a_chip(signed_in, version
     make_trial(run, "export", scores=[gates, score("judge", "judge", 0.9, True)])
     client = signed_in()
     assert "Gates and judge disagree 1" in page(client, run).links
-    response = client.get(address(run) + "?show=disagreeing")
-    assert [row.key for row in response.context["rows"]] == ["create"]
+    assert scenarios(client, run, "?show=disagreeing") == ["create"]
 
 
 def test_without_disagreement_there_is_no_chip_for_it(signed_in, version):
@@ -108,8 +106,7 @@ def test_scenarios_are_filtered_by_their_class(signed_in, version):
         close(run)
     client = signed_in()
     assert page(client, run).table("Scenarios").row("create").cell("Class").text == "flaky"
-    rows = client.get(address(run) + "?show=broken").context["rows"]
-    assert [row.key for row in rows] == ["export"]
+    assert scenarios(client, run, "?show=broken") == ["export"]
 
 
 def test_a_column_in_which_nothing_was_measured_is_left_out(signed_in, version):
@@ -148,8 +145,7 @@ def test_a_scenario_that_lost_all_trials_is_marked(signed_in, version):
     client = signed_in()
     text = page(client, close(run))
     assert text.count("▼ lost 3 of 3 passes") == text.count("▼ worse") == 1
-    rows = client.get(address(run) + "?show=worse").context["rows"]
-    assert [row.key for row in rows] == ["create", "export"]
+    assert scenarios(client, run, "?show=worse") == ["create", "export"]
 
 
 @pytest.mark.parametrize(

@@ -61,12 +61,12 @@ def test_the_way_to_the_baseline_costs_no_query(signed_in, run, base, django_ass
 def test_the_first_command_that_differs_is_marked(signed_in, run, base):
     did(base, "tool list", "tool export --json", "jq . out.json")
     did(new := make_trial(run, outcome="fail"), "tool list", "tool export --format json", code=2)
-    response = against(signed_in(), new, base)
-    compared, text = response.context["compared"], parse(response)
-    assert [pair.is_apart for pair in compared.pairs] == [False, True, True]
+    text = parse(against(signed_in(), new, base))
     assert "first difference at command 2" in text
     rows = text.table("Commands").rows
+    assert [row.cells[0].text for row in rows] == ["1", "2 first difference", "3"]
     assert ["is-apart" in row.classes for row in rows] == [False, True, False]
+    assert rows[0].texts[1:] == ["✓ succeeded tool list", "✕ failed tool list exit 2"]
     assert rows[1].cell("New").text == "✕ failed tool export --format json exit 2"
     assert rows[1].link("tool export --json").address == f"{address(base)}?part=commands&from=0#c2"
     assert rows[2].cell("New").text == "–"
@@ -104,22 +104,22 @@ def test_gates_are_paired_by_what_they_check(signed_in, run, base):
     base.scores = [gate("a.txt", passed=True), gate("b.txt", passed=True)]
     base.save()
     new = make_trial(run, scores=[gate("b.txt", passed=False), gate("c.txt", passed=True)])
-    found = against(signed_in(), new, base).context["compared"].gates
-    paired = [
-        (each.gate["detail"]["path"], each.base and each.base["passed"], each.new and each.new["passed"])
-        for each in found
+    rows = parse(against(signed_in(), new, base)).table("Gates").rows
+    assert [row.texts for row in rows] == [
+        ["file_exists b.txt", "✓ passed", "✕ failed b.txt is missing."],
+        ["file_exists c.txt", "–", "✓ passed"],
+        ["file_exists a.txt", "✓ passed", "–"],
     ]
-    assert paired == [("b.txt", True, False), ("c.txt", None, True), ("a.txt", True, None)]
 
 
 def test_measures_of_either_side_are_shown(signed_in, run, base):
     new = make_trial(run, seconds=2.5, cost_usd=None)
     base.seconds, base.cost_usd, base.tokens_in = None, 0.25, None
     base.save()
-    measures = {each.label: each[2:] for each in against(signed_in(), new, base).context["compared"].measures}
-    assert measures["Time"] == (None, 2.5)
-    assert measures["Cost"] == (0.25, None)
-    assert "Input tokens" not in measures
+    table = parse(against(signed_in(), new, base)).table("Measures")
+    assert table.row("Time").texts == ["Time", "–", "2.5 s"]
+    assert table.row("Cost").texts == ["Cost", "$0.25", "–"]
+    assert "Input tokens" not in table.row_names
 
 
 def test_a_changed_scenario_is_not_comparable(signed_in, run, base):

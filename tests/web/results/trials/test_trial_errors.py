@@ -6,6 +6,7 @@ import pytest
 
 from tests.builders import make_run, make_suite, make_target, make_trial, score
 from tests.web.results.trials.pages import HOSTILE, SHOWN, page
+from tests.web.screen import parse
 
 pytestmark = pytest.mark.one_database
 
@@ -35,6 +36,19 @@ def test_a_long_error_is_shown_in_a_line_and_in_full(signed_in, run):
     assert text.all("script") == []
 
 
+def test_a_long_traceback_is_marked_as_cut(signed_in, run):
+    detail = {"traceback": "x" * 5000}
+    text = page(signed_in(), make_trial(run, outcome="error", error="No answer.", detail=detail))
+    assert "xxx … of 5,000 characters" in text
+
+
+def test_a_gates_long_output_is_marked_as_cut(signed_in, run):
+    long = {"stdout": "x" * 5000, "stderr": "y" * 6000}
+    gate = score("gates", "command_succeeds", 0.0, False) | {"detail": long}
+    gates = page(signed_in(), make_trial(run, outcome="fail", scores=[gate])).region("Gates")
+    assert "xxx … of 5,000 characters" in gates and "yyy … of 6,000 characters" in gates
+
+
 @pytest.mark.parametrize("passed", [True, False])
 def test_gates_of_a_session_that_was_cut_off_are_shown(signed_in, run, passed):
     gate = score("gates", "file_exists", float(passed), passed, message="out.txt does not exist.")
@@ -58,14 +72,11 @@ def test_the_scenario_of_an_error_can_be_started_again(signed_in, project, role,
     text = page(client, make_trial(run, outcome="error", error="No answer."))
     assert ("Rerun this scenario…" in text.links) is may
     if may:
-        form = client.get(text.link("Rerun this scenario…").address).context["form"]
-        asked = {name: form[name].value() for name in ("suite", "targets", "models", "only")}
-        assert asked == {
-            "suite": "basics",
-            "targets": ["local"],
-            "models": ["m-1"],
-            "only": ["export & more"],
-        }
+        form = parse(client.get(text.link("Rerun this scenario…").address))
+        assert form.field("Suite").value == "basics"
+        assert form.choices("Scenarios") == {"export & more": True}
+        assert form.table("Targets").row("local").all("input")[0].get("checked") is not None
+        assert form.choices("Models") == {"m-1": True}
 
 
 def test_what_cannot_be_asked_for_again_is_not_offered(signed_in, project):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from scenarios.formats.parsed import FixtureFile
 from scenarios.models import Guidance
 from scenarios.storing import keep_fixture
@@ -34,6 +36,23 @@ def page(client, trial):
     return main_of(client.get(address(trial, "?part=files")))
 
 
+class ShownChange(NamedTuple):
+    """A changed file as its section of the page shows it."""
+
+    change: str
+    sizes: str
+    note: str
+    is_compared: bool
+
+
 def changes(client, trial):
-    found = client.get(address(trial, "?part=files")).context["files"]
-    return {change.path: change for change in found.files}
+    """Return the changed files that the page lists, in its order, by their paths."""
+    return {each.name: _read_change(each) for each in page(client, trial).all("section.changed-file")}
+
+
+def _read_change(section):
+    (header,), notes = section.all("header"), section.all("section > p.muted")
+    (sizes,) = header.all(".muted")
+    letter, change = header.text.split()[:2]
+    assert letter == {"added": "A", "removed": "D", "changed": "M"}[change]
+    return ShownChange(change, sizes.text, " ".join(each.text for each in notes), bool(section.all("table")))
