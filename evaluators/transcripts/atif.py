@@ -21,16 +21,11 @@ from evaluators.transcripts.stream import (
     transcript,
     whole,
 )
-from evaluators.transcripts.traces import shell_command, timestamp
+from evaluators.transcripts.traces import shell_command, returned_code, timestamp
 
 NEWEST = (1, 7)
 """The last version that is known."""
 _VERSION = re.compile(r"ATIF-v(\d{1,4})\.(\d{1,4})")
-_STATED = re.compile(
-    r"\A\s*(?:<returncode>(?P<a>-?\d{1,9})</returncode>|\{\s*\"returncode\":\s*(?P<b>-?\d{1,9})\s*,)"
-    r"|(?:\A|\n)(?:Exit code|Process exited with code|Command exited with code):? (?P<c>-?\d{1,9})\s*(?:\Z|\n)"
-)
-"""How mini-swe-agent, and agents that write a line of their own, state an exit code in an observation."""
 
 
 def parse(raw: bytes) -> Transcript:
@@ -110,7 +105,9 @@ def _events(step: Object) -> Iterator[Event]:
             id = next(iter(names))
         if id in names:
             output = text_of_message(result.get("content"))
-            yield Event("tool_result", id, names[id], output=output, exit_code=_code(output), timestamp=time)
+            yield Event(
+                "tool_result", id, names[id], output=output, exit_code=returned_code(output), timestamp=time
+            )
 
 
 def _command(name: str | None, given: Json) -> str | None:
@@ -119,11 +116,6 @@ def _command(name: str | None, given: Json) -> str | None:
         keys = text_or_none(given.get("keystrokes")) or text_or_none(given.get("command"))
         return keys.rstrip("\n") if keys else None
     return shell_command(name, given)
-
-
-def _code(output: str) -> int | None:
-    found = _STATED.search(output[:200]) or _STATED.search(output[-200:])
-    return int(next(code for code in found.groups() if code is not None)) if found else None
 
 
 def _usage(step: Object) -> Usage | None:

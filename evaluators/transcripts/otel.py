@@ -19,7 +19,7 @@ from evaluators.transcripts.span_attributes import (
     messages,
     results_in,
 )
-from evaluators.transcripts.traces import shell_command, timestamp
+from evaluators.transcripts.traces import shell_command, returned_code, timestamp
 
 
 def parse(raw: bytes) -> Transcript:
@@ -54,7 +54,10 @@ def find_spans(value: Json) -> list[Mapping[str, Json]] | None:
 
 
 def read_spans(found: Sequence[Mapping[str, Json]]) -> Transcript:
-    """Return spans as a transcript, in the order in which they began; one of no known kind is kept raw."""
+    """Return spans as a transcript, in the order in which they began; one of no known kind is kept raw.
+
+    Spans around others, such as an agent's, are left out: they say again what is in those.
+    """
     spans = sorted(map(_span, found), key=lambda span: span.began)
     has_tools = any(span.is_tool for span in spans)
     # With spans of tools, the same calls stand in the messages, too.
@@ -115,7 +118,7 @@ def _events(span: Span) -> Iterator[Event]:
         yield from _tool_events(span)
     elif span.is_model:
         yield from _model_events(span)
-    else:
+    elif not span.is_container:
         yield Event("raw", span.id, span.name, timestamp=span.began or None, metadata=dict(span.raw))
 
 
@@ -151,7 +154,11 @@ def _tool_events(span: Span) -> Iterator[Event]:
     kind: EventType = "error" if failed else "tool_result"
     text = (span.failure or str(has.get("error.type") or "failed")) if failed else None
     ended = span.ended or None
-    yield Event(kind, id, name, output=output, text=text, success=not failed, timestamp=ended)
+    code = returned_code(output) if shell_command(name, input) else None
+    if failed:
+        code = code or None
+    success = not failed if code is None else None
+    yield Event(kind, id, name, output=output, text=text, exit_code=code, success=success, timestamp=ended)
 
 
 def _model_events(span: Span) -> Iterator[Event]:
@@ -187,18 +194,33 @@ _RESULT = (
 _INPUT = (
     "gen_ai.usage.input_tokens",
     "llm.token_count.prompt",
+    "ai.usage.inputTokens",
     "ai.usage.promptTokens",
     "gen_ai.usage.prompt_tokens",
 )
 _OUTPUT = (
     "gen_ai.usage.output_tokens",
     "llm.token_count.completion",
+    "ai.usage.outputTokens",
     "ai.usage.completionTokens",
     "gen_ai.usage.completion_tokens",
 )
-_CACHE_READ = ("gen_ai.usage.cache_read.input_tokens", "llm.token_count.prompt_details.cache_read")
-_CACHE_WRITE = ("gen_ai.usage.cache_creation.input_tokens", "llm.token_count.prompt_details.cache_write")
-_REASONING = ("gen_ai.usage.reasoning.output_tokens", "llm.token_count.completion_details.reasoning")
+_CACHE_READ = (
+    "gen_ai.usage.cache_read.input_tokens",
+    "llm.token_count.prompt_details.cache_read",
+    "ai.usage.cachedInputTokens",
+)
+_CACHE_WRITE = (
+    "gen_ai.usage.cache_creation.input_tokens",
+    "llm.token_count.prompt_details.cache_write",
+    "ai.usage.inputTokenDetails.cacheWriteTokens",
+)
+_REASONING = (
+    "gen_ai.usage.reasoning.output_tokens",
+    "llm.token_count.completion_details.reasoning",
+    "gen_ai.usage.details.reasoning_tokens",
+    "ai.usage.reasoningTokens",
+)
 
 
 def _span_usage(span: Span) -> Usage | None:

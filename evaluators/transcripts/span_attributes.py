@@ -11,6 +11,7 @@ from msgspec import Struct
 from evaluators.model import Json
 
 _MODEL_OPERATIONS = frozenset(("chat", "text_completion", "generate_content"))
+_CONTAINER_OPERATIONS = frozenset(("invoke_agent", "create_agent", "invoke_workflow"))
 _OUTPUT = re.compile(r"llm\.output_messages\.(\d+)\.message\.(content|role)")
 
 
@@ -56,6 +57,16 @@ class Span(Struct, frozen=True):
             or self.kind == "LLM"
             or sdk.endswith((".doGenerate", ".doStream"))
             or self.attributes.get("llm.request.type") in ("chat", "completion")
+        )
+
+    @property
+    def is_container(self) -> bool:
+        """Whether it is the span of an agent or a workflow around those of its models and tools."""
+        return (
+            self.operation in _CONTAINER_OPERATIONS
+            or self.kind in ("AGENT", "CHAIN")
+            or "ai.operationId" in self.attributes
+            or self.attributes.get("traceloop.span.kind") in ("workflow", "task", "agent")
         )
 
     def first(self, *names: str) -> Json:
@@ -158,10 +169,10 @@ def _otlp(value: Json) -> Json:
     if kind == "intValue":
         return int(inner) if str(inner).lstrip("-").isdigit() else inner
     if kind == "arrayValue":
-        values = inner.get("values", []) if isinstance(inner, dict) else []
-        return [_otlp(item) for item in values]
+        values = inner.get("values") if isinstance(inner, dict) else None
+        return [_otlp(item) for item in values] if isinstance(values, list) else []
     if kind == "kvlistValue":
-        return attributes(inner.get("values", [])) if isinstance(inner, dict) else {}
+        return attributes(inner.get("values")) if isinstance(inner, dict) else {}
     return inner
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -18,6 +19,12 @@ _FIELDS = ("id", "name", "input", "output", "text", "metadata")
 _SHELL_TOOLS = frozenset(
     ["bash", "shell", "sh", "zsh", "terminal", "exec", "run_command", "run_shell_command", "execute_command"]
 )
+_CODES = ("exit_code", "exitCode", "returncode", "return_code")
+_STATED = re.compile(
+    r"\A\s*(?:<returncode>(?P<a>-?\d{1,9})</returncode>|\{\s*\"returncode\":\s*(?P<b>-?\d{1,9})\s*,)"
+    r"|(?:\A|\n)(?:Exit code|Process exited with code|Command exited with code):? (?P<c>-?\d{1,9})\s*(?:\Z|\n)"
+)
+"""How mini-swe-agent, and agents that write a line of their own, state an exit code in an observation."""
 _SHOWN = 3
 _MOST_MILLISECONDS = 10**12
 
@@ -119,6 +126,17 @@ def shell_command(name: str | None, input: Json) -> str | None:
     if isinstance(command, list) and all(isinstance(word, str) for word in command):
         return " ".join(command)
     return command if isinstance(command, str) else None
+
+
+def returned_code(output: Json) -> int | None:
+    """Return the exit code in what a shell tool returned: of a key, or of a line in its text's beginning or end."""
+    if isinstance(output, dict):
+        codes = map(_whole, (output.get(name) for name in _CODES))
+        return next((code for code in codes if code is not None), None)
+    if not isinstance(output, str):
+        return None
+    found = _STATED.search(output[:200]) or _STATED.search(output[-200:])
+    return int(next(code for code in found.groups() if code is not None)) if found else None
 
 
 def timestamp(value: Json) -> str | None:

@@ -154,16 +154,10 @@ OPENINFERENCE = [
 def test_it_reads_openinference_spans(lines):
     raw = b"\n".join(map(trace, OPENINFERENCE)) if lines else trace(OPENINFERENCE)
     found = parse("otel", raw)
-    assert [event.type for event in found.events] == [
-        "raw",
-        "model_step",
-        "message",
-        "tool_call",
-        "tool_result",
-    ]
-    assert (found.answer, found.usage, found.unknown_events) == ("done", Usage(5, 2), 1)
-    assert found.events[3].input == {"id": 7}
-    assert found.events[4].output == "found"
+    assert [event.type for event in found.events] == ["model_step", "message", "tool_call", "tool_result"]
+    assert (found.answer, found.usage, found.unknown_events) == ("done", Usage(5, 2), 0)
+    assert found.events[2].input == {"id": 7}
+    assert found.events[3].output == "found"
 
 
 def test_it_reads_attributes_that_are_nested():
