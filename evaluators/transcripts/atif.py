@@ -21,7 +21,7 @@ from evaluators.transcripts.stream import (
     transcript,
     whole,
 )
-from evaluators.transcripts.traces import shell_command, returned_code, timestamp
+from evaluators.transcripts.traces import returned_code, shell_command, timestamp
 
 NEWEST = (1, 7)
 """The last version that is known."""

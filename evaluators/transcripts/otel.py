@@ -15,11 +15,12 @@ from evaluators.transcripts.span_attributes import (
     attributes,
     called_in,
     entity_arguments,
+    entity_result,
     json_value,
     messages,
     results_in,
 )
-from evaluators.transcripts.traces import shell_command, returned_code, timestamp
+from evaluators.transcripts.traces import returned_code, shell_command, timestamp
 
 
 def parse(raw: bytes) -> Transcript:
@@ -125,20 +126,20 @@ def _events(span: Span) -> Iterator[Event]:
 def _with_calls_of_messages(spans: Sequence[Span]) -> Iterator[Event]:
     """Yield the events of spans without a tool's own, with the calls in the model's answers.
 
-    A result stands in what the model was asked next, and says nothing of how a command ended.
+    A result stands in what the model was asked next. Only its text may say how a command ended.
     """
-    known, answered = set[str](), set[str]()
+    lines, answered = dict[str, str | None](), set[str]()
     for span in spans:
         for id, output in results_in(span.attributes) if span.is_model else ():
-            if id in known - answered:
+            if id in lines and id not in answered:
                 answered.add(id)
-                yield Event("tool_result", id, output=output, timestamp=span.began or None)
+                code = returned_code(output) if lines[id] else None
+                yield Event("tool_result", id, output=output, exit_code=code, timestamp=span.began or None)
         yield from _events(span)
         for id, name, given in called_in(span.attributes) if span.is_model else ():
-            if id not in known:
-                known.add(id)
-                line = shell_command(name, given)
-                yield Event("tool_call", id, name, line, given, timestamp=span.ended or None)
+            if id not in lines:
+                lines[id] = _command(name, given)
+                yield Event("tool_call", id, name, lines[id], given, timestamp=span.ended or None)
 
 
 def _tool_events(span: Span) -> Iterator[Event]:
@@ -149,16 +150,24 @@ def _tool_events(span: Span) -> Iterator[Event]:
     if input is None:
         input = entity_arguments(has.get("traceloop.entity.input"))
     output = json_value(span.first(*_RESULT))
+    if output is None:
+        output = entity_result(has.get("traceloop.entity.output"))
+    line = _command(name, input)
     failed = span.failed or "error.type" in has
-    yield Event("tool_call", id, name, shell_command(name, input), input, timestamp=span.began or None)
+    yield Event("tool_call", id, name, line, input, timestamp=span.began or None)
     kind: EventType = "error" if failed else "tool_result"
     text = (span.failure or str(has.get("error.type") or "failed")) if failed else None
     ended = span.ended or None
-    code = returned_code(output) if shell_command(name, input) else None
+    code = returned_code(output) if line else None
     if failed:
         code = code or None
     success = not failed if code is None else None
     yield Event(kind, id, name, output=output, text=text, exit_code=code, success=success, timestamp=ended)
+
+
+def _command(name: str | None, given: Json) -> str | None:
+    """Return a call's command line, also where it was the only argument, without a name."""
+    return shell_command(name, {"command": given} if isinstance(given, str) else given)
 
 
 def _model_events(span: Span) -> Iterator[Event]:
@@ -180,16 +189,15 @@ _ARGUMENTS = (
     "gen_ai.tool.call.arguments",
     "tool_arguments",
     "tool_call.function.arguments",
-    "tool.parameters",
     "ai.toolCall.args",
     "input.value",
+    "tool.parameters",
 )
 _RESULT = (
     "gen_ai.tool.call.result",
     "tool_response",
     "output.value",
     "ai.toolCall.result",
-    "traceloop.entity.output",
 )
 _INPUT = (
     "gen_ai.usage.input_tokens",
@@ -218,6 +226,7 @@ _CACHE_WRITE = (
 _REASONING = (
     "gen_ai.usage.reasoning.output_tokens",
     "llm.token_count.completion_details.reasoning",
+    "gen_ai.usage.reasoning_tokens",
     "gen_ai.usage.details.reasoning_tokens",
     "ai.usage.reasoningTokens",
 )

@@ -9,10 +9,13 @@ from collections.abc import Iterator, Mapping
 from msgspec import Struct
 
 from evaluators.model import Json
+from evaluators.transcripts.stream import json_or_none
 
 _MODEL_OPERATIONS = frozenset(("chat", "text_completion", "generate_content"))
 _CONTAINER_OPERATIONS = frozenset(("invoke_agent", "create_agent", "invoke_workflow"))
 _OUTPUT = re.compile(r"llm\.output_messages\.(\d+)\.message\.(content|role)")
+_CALL = re.compile(r"(llm\.output_messages\.\d+\.message\.tool_calls\.\d+\.tool_call)\.id")
+_ANSWERED = re.compile(r"(llm\.input_messages\.\d+\.message)\.tool_call_id")
 
 
 class Span(Struct, frozen=True):
@@ -121,6 +124,9 @@ def called_in(has: Mapping[str, Json]) -> Iterator[tuple[str, str, Json]]:
     for part in _parts(has.get("gen_ai.output.messages"), "tool_call"):
         if part.get("id") and part.get("name"):
             yield str(part["id"]), str(part["name"]), json_value(part.get("arguments"))
+    for id, call in _numbered(has, _CALL):
+        if name := has.get(f"{call}.function.name"):
+            yield id, str(name), json_value(has.get(f"{call}.function.arguments"))
 
 
 def results_in(has: Mapping[str, Json]) -> Iterator[tuple[str, Json]]:
@@ -128,17 +134,35 @@ def results_in(has: Mapping[str, Json]) -> Iterator[tuple[str, Json]]:
     for part in _parts(has.get("gen_ai.input.messages"), "tool_call_response"):
         if part.get("id"):
             yield str(part["id"]), part.get("response", part.get("result"))
+    for id, message in _numbered(has, _ANSWERED):
+        yield id, has.get(f"{message}.content")
 
 
 def entity_arguments(value: Json) -> Json:
-    """Return the arguments in what traceloop writes of a tool's input."""
+    """Return the arguments in what traceloop writes of a tool's input; a single one without its name as it is."""
     given = json_value(value)
     if not isinstance(given, dict):
         return given
     for name in ("inputs", "kwargs"):
         if isinstance(given.get(name), dict) and given[name]:
             return given[name]
+    unnamed = given.get("args")
+    if isinstance(unnamed, list) and len(unnamed) == 1:
+        return unnamed[0]
     return json_value(given["input_str"]) if isinstance(given.get("input_str"), str) else given
+
+
+def entity_result(value: Json) -> Json:
+    """Return the result in what traceloop writes of a tool's output: always JSON, texts too."""
+    decoded = json_or_none(value) if isinstance(value, str) else None
+    return value if decoded is None else decoded
+
+
+def _numbered(has: Mapping[str, Json], pattern: re.Pattern[str]) -> Iterator[tuple[str, str]]:
+    """Yield the ids that OpenInference's numbered attributes name, each with its attributes' prefix."""
+    for name, id in has.items():
+        if id and (found := pattern.fullmatch(name)):
+            yield str(id), found[1]
 
 
 def _parts(value: Json, type: str) -> Iterator[Mapping[str, Json]]:

@@ -69,6 +69,14 @@ DIALECTS: dict[str, tuple[dict[str, Any], ...]] = {
             "traceloop.entity.output": "Milk",
         },
     ),
+    "traceloop's JSON": (
+        {
+            "traceloop.span.kind": "tool",
+            "traceloop.entity.name": "bash",
+            "traceloop.entity.input": json.dumps({"args": [], "kwargs": {"command": "./taskmgr list"}}),
+            "traceloop.entity.output": json.dumps("Milk"),
+        },
+    ),
     "messages": (
         {"gen_ai.operation.name": "chat", "gen_ai.output.messages": json.dumps(CALLED)},
         {
@@ -98,6 +106,29 @@ def test_a_call_inside_messages_says_nothing_of_its_end() -> None:
 def test_a_call_that_has_a_span_is_not_counted_again_in_messages() -> None:
     tool = {**DIALECTS["GenAI"][0], "gen_ai.tool.call.id": "c"}
     assert len(calls(parse("otel", spans(*DIALECTS["messages"], tool)).events)) == 1
+
+
+@pytest.mark.parametrize(
+    ("result", "code"),
+    [
+        ({"exitCode": 3, "stdout": ""}, 3),
+        ({"exit_code": 0, "stdout": "Exit code: 4"}, 0),
+        ("no\nExit code: 3", 3),
+        ("It says Exit code: 3 somewhere", 0),
+        ({"exitCode": True}, 0),
+    ],
+)
+def test_the_code_that_a_tool_returned_counts_before_its_spans_success(result: Any, code: int) -> None:
+    tool = {**DIALECTS["GenAI"][0], "gen_ai.tool.call.result": result}
+    [call] = calls(parse("otel", spans(tool)).events)
+    assert call.exit_code == code
+
+
+def test_only_a_shells_result_has_an_exit_code() -> None:
+    result = json.dumps({"exitCode": 3})
+    tool = {**DIALECTS["GenAI"][0], "gen_ai.tool.name": "lookup", "gen_ai.tool.call.result": result}
+    [call] = calls(parse("otel", spans(tool)).events)
+    assert call.result is not None and call.result.exit_code is None
 
 
 @pytest.mark.parametrize(
