@@ -1,4 +1,4 @@
-"""A trajectory in ATIF, the Agent Trajectory Interchange Format of Harbor (versions 1.0 to 1.7): one JSON object.
+"""A trajectory in ATIF, the Agent Trajectory Interchange Format of Harbor (versions 1.0 to 1.8): one JSON object.
 
 Exit codes are not part of it: a command's end is unknown, but for agents that state it in what they observed.
 """
@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from msgspec import structs
 
 from evaluators.model import Event, Json, Transcript, Usage, plausible_cost, total_usage
+from evaluators.transcripts.gemini_cli import stated_code
 from evaluators.transcripts.reading import UnreadableTranscript, decode_output
 from evaluators.transcripts.span_attributes import json_value
 from evaluators.transcripts.stream import (
@@ -23,7 +24,7 @@ from evaluators.transcripts.stream import (
 )
 from evaluators.transcripts.traces import returned_code, shell_command, timestamp
 
-NEWEST = (1, 7)
+NEWEST = (1, 8)
 """The last version that is known."""
 _VERSION = re.compile(r"ATIF-v(\d{1,4})\.(\d{1,4})")
 
@@ -105,9 +106,14 @@ def _events(step: Object) -> Iterator[Event]:
             id = next(iter(names))
         if id in names:
             output = text_of_message(result.get("content"))
-            yield Event(
-                "tool_result", id, names[id], output=output, exit_code=returned_code(output), timestamp=time
-            )
+            code = _code(names[id], output)
+            yield Event("tool_result", id, names[id], output=output, exit_code=code, timestamp=time)
+
+
+def _code(name: str | None, output: str) -> int | None:
+    """Return the exit code in an observation; of Gemini CLI's and Qwen Code's tool as those programs state it."""
+    code = stated_code(output) if name == "run_shell_command" else None
+    return returned_code(output) if code is None else code
 
 
 def _command(name: str | None, given: Json) -> str | None:

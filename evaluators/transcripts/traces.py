@@ -22,9 +22,10 @@ _SHELL_TOOLS = frozenset(
 _CODES = ("exit_code", "exitCode", "returncode", "return_code")
 _STATED = re.compile(
     r"\A\s*(?:<returncode>(?P<a>-?\d{1,9})</returncode>|\{\s*\"returncode\":\s*(?P<b>-?\d{1,9})\s*,)"
+    r"|(?:\A|\n)<shellId: [\w-]{1,60} completed with exit code (?P<d>-?\d{1,9})>\s*\Z"
     r"|(?:\A|\n)(?:Exit code|Process exited with code|Command exited with code):? (?P<c>-?\d{1,9})\s*(?:\Z|\n)"
 )
-"""How mini-swe-agent, and agents that write a line of their own, state an exit code in an observation."""
+"""How mini-swe-agent, Copilot CLI, and agents that write a line of their own, state an exit code in an observation."""
 _SHOWN = 3
 _MOST_MILLISECONDS = 10**12
 
