@@ -69,8 +69,8 @@ def test_it_leaves_the_finished_trials(
     assert "### Cancelled: `evals` v1 on `recorded`" in job.summary
     assert "⚠ The run was cancelled: 1 of 4 trials finished." in job.summary
     assert (job.junit.get("tests"), job.junit.get("skipped"), job.junit.get("failures")) == ("4", "3", "0")
-    (state,) = job.junit.findall("properties/property")
-    assert (state.get("name"), state.get("value")) == ("state", "cancelled")
+    properties = {each.get("name"): each.get("value") for each in job.junit.findall("properties/property")}
+    assert properties["evalhub.state"] == "cancelled"
     report: dict[str, Any] = json.loads((job.folder / "ctrf.json").read_text())["results"]
     (run,) = report["extra"]["runs"]
     assert (run["state"], run.get("outcome")) == ("cancelled", None)

@@ -131,7 +131,7 @@ class TestRunScenarios:
         )
         assert json.loads((files / "o/x.json").read_text())["runs"][0]["run"]["failed"] == 1
         suite = ElementTree.parse(files / "x.xml").getroot()[0]
-        assert (suite.get("failures"), suite[0].get("name")) == ("1", "bad")
+        assert (suite.get("failures"), suite.findall("testcase")[0].get("name")) == ("1", "bad")
 
     @pytest.mark.parametrize(
         ("words", "identifier"),
@@ -207,11 +207,12 @@ def test_junit_is_well_formed_whatever_the_texts_hold():
         },
     ]
     suite = ElementTree.fromstring(junit_xml([{"run": run, "trials": trials}]).encode())[0]
-    error, failure = suite[0].find("error"), suite[1].find("failure")
+    cases = suite.findall("testcase")
+    error, failure = cases[0].find("error"), cases[1].find("failure")
     assert error is not None
     assert failure is not None
     assert error.text == failure.text == "ab[31m<&>\"'  ]]> ✓"
-    assert suite[1].get("name") == "x #2"
+    assert cases[1].get("name") == "x #2"
 
 
 def test_one_trial_from_the_command_line_imports_nothing_heavy(tmp_path, files):

@@ -34,7 +34,7 @@ READERS = {
     "choices": (4, lambda v: choices(v.suite.project)),
     "project_summary": (10, lambda v: project_summary(v.suite.project, now=timezone.now())),
     "running now": (1, lambda v: running_now(v.suite.project)),
-    "layers": (1, lambda v: layers_of(v.runs.first(), RunTrials(Digest()))),
+    "layers": (1, lambda v: layers_of(v.runs.first(), RunTrials(Digest()), None)),
     "trials": (1, lambda v: trials_of(v.runs.first())),
     "subcommands": (1, lambda v: subcommands(v.runs.first(), RunTrials(Digest()))),
     "recent runs": (1, lambda v: recent_runs(v.suite.pk)),
@@ -66,7 +66,7 @@ def test_a_trial_asks_for_its_parts_once(version, django_assert_num_queries):
 
 def test_layers_hold_means_gates_and_statements(version):
     run = history(version, 1)[0]
-    layers = layers_of(run, trials_of(run))
+    layers = layers_of(run, trials_of(run), None)
     assert [mean.name for mean in layers.interaction] == [
         "first_try_success_rate",
         "error_rate",
@@ -77,19 +77,6 @@ def test_layers_hold_means_gates_and_statements(version):
     assert layers.judge.mean == pytest.approx(0.6)
     assert [criterion.label for criterion in layers.criteria] == ["Efficiency"]
     assert [len(issue.trials) for issue in layers.issues] == [2]
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "direction"),
-    [(0.5, 0.25, "worse"), (0.25, 0.5, "better"), (0.5, 0.5, "muted")],
-)
-def test_a_change_knows_whether_it_is_for_the_better(version, before, after, direction):
-    runs = []
-    for value in (before, after):
-        run = make_run(version, baseline=runs[0] if runs else None)
-        make_trial(run, scores=[{"layer": "interaction", "name": "first_try_success_rate", "value": value}])
-        runs.append(close(run))
-    assert layers_of(runs[1], trials_of(runs[1])).interaction[0].direction == direction
 
 
 def test_statements_in_the_same_words_are_one(version):

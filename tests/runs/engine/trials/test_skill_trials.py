@@ -64,7 +64,7 @@ def test_the_agent_loads_the_skill_and_all_its_statements_hold(project):
     judged = {each["name"]: each["value"] for each in trial.scores if each["layer"] == "judge"}
     assert judged["judge"] == 1.0
     assert judged["criterion.the_agent_ran_stock_count_lamp_7"] == 1.0
-    caption = layers_of(run, trials_of(run)).judge_caption
+    caption = layers_of(run, trials_of(run), None).judge_caption
     assert caption == "mean share of statements, all hold in 3 of 3"
 
 
@@ -142,7 +142,7 @@ def test_trigger_queries_give_sensitivity_and_specificity(project):
     run = run_suite(project, bundle, "stock-keeping-triggers", "scripted-agent", trials=2)
     outcomes = dict(run.trial_set.values_list("scenario__key", "outcome"))
     assert list(outcomes.values()).count("pass") == 2
-    rates = {each.label: each for each in layers_of(run, trials_of(run)).triggers}
+    rates = {each.label: each for each in layers_of(run, trials_of(run), None).triggers}
     assert {label: (each.passed, each.trials, each.queries) for label, each in rates.items()} == {
         "Sensitivity": (2, 4, 2),
         "Specificity": (2, 4, 2),

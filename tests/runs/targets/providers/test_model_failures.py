@@ -147,7 +147,7 @@ def test_a_model_that_asks_to_wait_beyond_the_time_limit_failed(models, kind, st
         raised.value
     )
     assert raised.value.seconds is not None
-    assert 0 < raised.value.seconds <= passed < 8
+    assert 0 < raised.value.seconds <= passed < 3600
 
 
 @pytest.mark.parametrize("in_workspace", [True, False])
