@@ -102,7 +102,7 @@ def test_a_killed_one_is_cancelled_without_a_worker(stand: Stand, suite: list[st
 
 
 def test_while_it_lives_nobody_takes_it(stand: Stand, suite: list[str]) -> None:
-    process = start(stand, "run_scenarios", *suite, "--trials", "3")
+    process = start(stand, "run_scenarios", *suite, "--trials", "30")
     stand.until(lambda: is_running(stand), 60)
     done = subprocess.run(
         [sys.executable, "manage.py", "retry_run", number(stand), "--resume", "--now"],
