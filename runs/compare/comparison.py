@@ -79,7 +79,8 @@ def comparison_between(before: Run, after: Run) -> Comparison:
 def compare_with_baseline(run: Run, *, is_new: bool = False) -> None:
     """Replace the run's baseline, verdict, changes and alert; a new run has none yet. Requires a transaction."""
     options = RunOptions.model_validate(run.options)
-    side = OldSide(None) if options.baseline_file else old_side_of(run, options.baseline)
+    has_no_old_side = options.baseline_file or options.is_other_arm
+    side = OldSide(None) if has_no_old_side else old_side_of(run, options.baseline)
     baseline = run.baseline = side.baseline
     run.verdict, run.configuration_changed, run.old_side = "", False, {}
     run.aa_scenarios = run.aa_differing = None

@@ -197,6 +197,11 @@ class RunOptions(AskedOptions):
     registry_source: str = ""
     """An address or a command that returns the registry, likewise."""
 
+    @property
+    def is_other_arm(self) -> bool:
+        """Return whether the run is the arm of a lift that the skill is compared with, which is expected to fail."""
+        return self.lift and (self.is_old_side or self.is_previous_arm)
+
     def without_looks(self) -> RunOptions:
         """Return the options of a run that repeats trials of this one once."""
         plain = {"until_decided": False, "max_trials": None, "looks_with": None, "is_old_side": False}

@@ -32,6 +32,7 @@ def test_one_sentence_says_what_the_skill_adds_and_a_table_by_which_statements()
     without, skill = Run.objects.order_by("pk")
     assert (without.guidance.name, without.guidance.files) == ("no skill", [])
     assert (without.is_experiment, skill.is_experiment) == (True, True)
+    assert (without.verdict, skill.verdict, skill.baseline) == ("", "improved", without)
     assert [each["decision"] for each in skill.looks][-1] == "decided"
     (lift,) = map(lift_json, lifts_of_launch(Launch.objects.get().pk))
     assert (lift["verdict"], lift["sentence"]) == ("improved", sentence)

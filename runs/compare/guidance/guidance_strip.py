@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -81,7 +82,7 @@ class GuidanceStrip:
     def document(self) -> str:
         """The name of the documents if they are one, else `guidance`."""
         paths = {each["path"] for version in self.versions for each in version.guidance.files}
-        return paths.pop() if len(paths) == 1 else "guidance"
+        return posixpath.basename(paths.pop()) if len(paths) == 1 else "guidance"
 
 
 def guidance_strip(suite: Suite, place: str = "") -> GuidanceStrip:

@@ -6,6 +6,7 @@ from argparse import ArgumentParser
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,7 @@ from runs.launch.run_arguments import add_run_arguments
 from runs.launch.run_request import RunRequest, asked_fields
 from runs.models import Launch, Run
 from runs.models.run import Trigger
+from runs.models.run_options import RunOptions
 from runs.results.release_rule import MET
 from scenarios.annotations import shows_annotations
 from scenarios.commands import (
@@ -189,7 +191,9 @@ class Command(EvalhubCommand):
         return Result(text, found, code)
 
     def _code(self, runs: list[Run], digests: list[dict[str, Any]], options: dict[str, Any]) -> int:
-        """Return the exit code; say on stderr why nothing was measured."""
+        """Return the exit code; say on stderr why nothing was measured. Of a lift only the arm with the skill counts."""
+        kept = [not RunOptions.model_validate(run.options).is_other_arm for run in runs]
+        runs, digests = list(compress(runs, kept)), list(compress(digests, kept))
         if options["fail_on_regression"] and _has_regressed(runs, digests, options["regression_rule"]):
             return REGRESSED
         reasons = _not_measured(digests, options)
@@ -272,9 +276,7 @@ def _writer(folder: str | None) -> run_here.Ended | None:
 
 def _has_regressed(runs: list[Run], digests: list[dict[str, Any]], rule: str | None) -> bool:
     pairs = zip(runs, digests, strict=True)
-    return any(
-        has_regressed_as_printed(run, digest["run"], rule) for run, digest in pairs if not _is_other_arm(run)
-    )
+    return any(has_regressed_as_printed(run, digest["run"], rule) for run, digest in pairs)
 
 
 def _not_measured(digests: list[dict[str, Any]], options: dict[str, Any]) -> list[str]:
@@ -294,13 +296,7 @@ def _exit_code(runs: list[Run], digests: list[dict[str, Any]], options: dict[str
         # The rule decides, not single trials: it lets some of them fail.
         rules = [digest["run"]["release_rule"] for digest in digests]
         return PASSED if all(rule and rule["state"] == MET for rule in rules) else FAILED
-    return run_here.exit_code([run for run in runs if not _is_other_arm(run)])
-
-
-def _is_other_arm(run: Run) -> bool:
-    """Return whether a run is a lift's arm that the skill is compared with, which is expected to fail."""
-    is_other = run.options.get("is_old_side") or run.options.get("is_previous_arm")
-    return bool(run.options.get("lift") and is_other)
+    return run_here.exit_code(runs)
 
 
 def _request(project: Project, options: dict[str, Any]) -> Request:

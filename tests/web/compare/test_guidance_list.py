@@ -57,6 +57,14 @@ def test_a_better_version_is_named_with_its_next_step(signed_in, version, versio
     assert "An author can adopt it." in page_of(signed_in, "viewer")
 
 
+def test_a_skill_is_called_by_its_file_and_not_by_its_folder(signed_in, version, versions):
+    for each in versions:
+        each.files = [{**each.files[0], "path": ".agents/skills/export/SKILL.md"}]
+        each.save()
+    ran(version, (versions[0], "fail"), (versions[1], "pass"))
+    assert title(page_of(signed_in)) == "good is the best SKILL.md so far"
+
+
 def test_one_press_adopts_it(signed_in, version, versions):
     ran(version, (versions[0], "fail"), (versions[1], "pass"))
     client = signed_in("author")
