@@ -18,7 +18,7 @@ def texts() -> dict[str, str]:
 
 
 def main() -> None:
-    """Write the files, and remove those of formats that are no more."""
+    """Write a file for each schema, and remove files without one."""
     FOLDER.mkdir(exist_ok=True)
     written = texts()
     for path in FOLDER.glob("*.json"):

@@ -70,8 +70,8 @@ def _unpack(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, raw: bytes, most: 
         with archive.open(entry) as file:
             return file.read(most)
     if entry.compress_type != _ZSTANDARD:
-        raise NotImplementedError(
-            f"{entry.filename} is compressed by another method than Deflate or Zstandard"
+        raise UnreadableTranscript(
+            f"The log can't be unpacked: {entry.filename} is compressed by another method than Deflate or Zstandard."
         )
     at = entry.header_offset
     # The name and the extra fields before the content have their own lengths here.
@@ -93,6 +93,7 @@ def _zstandard() -> ModuleType:
             return import_module(name)
         except ImportError:
             continue
-    raise NotImplementedError(
-        "Zstandard is not installed here. Install backports.zstd, or write the log as JSON"
+    raise UnreadableTranscript(
+        "The log is compressed with Zstandard, which is not installed here. Install backports.zstd, or write the log as"
+        " JSON."
     )

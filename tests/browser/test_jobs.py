@@ -69,19 +69,19 @@ def person(as_admin: Page, live_server: Any, project: Any) -> Callable[[], Perso
 
 
 @pytest.fixture
-def done(record_property: Any) -> Callable[..., None]:
+def check_effort(record_property: Any) -> Callable[..., None]:
     """Hold a job's presses and fields against the most that it may take; print them with the seconds."""
 
-    def hold(person: Person, *, presses: int, fields: int) -> None:
+    def check(person: Person, *, presses: int, fields: int) -> None:
         seconds = time.monotonic() - person.began
         print(f"{person.presses} presses, {person.fields} fields, {seconds:.1f} s")
         record_property("seconds", round(seconds, 1))
         assert person.presses <= presses and person.fields <= fields
 
-    return hold
+    return check
 
 
-def test_upload_a_suite(person: Any, done: Any, tmp_path: Path) -> None:
+def test_upload_a_suite(person: Any, check_effort: Any, tmp_path: Path) -> None:
     (tmp_path / "list.yaml").write_text(SCENARIO)
     me = person()
     me.link("Suites")
@@ -89,11 +89,11 @@ def test_upload_a_suite(person: Any, done: Any, tmp_path: Path) -> None:
     me.page.locator("#file").set_input_files(tmp_path / "list.yaml")
     me.button("Upload")
     expect(me.page.get_by_text("Uploaded list, version 1")).to_be_visible()
-    done(me, presses=3, fields=0)
+    check_effort(me, presses=3, fields=0)
     assert Suite.objects.get().slug == "list"
 
 
-def test_add_an_own_agent(person: Any, done: Any) -> None:
+def test_add_an_own_agent(person: Any, check_effort: Any) -> None:
     me = person()
     me.link("Targets")
     me.link("New target")
@@ -102,11 +102,11 @@ def test_add_an_own_agent(person: Any, done: Any) -> None:
     me.fill("Command", "echo {PROMPT}")
     me.button("Save")
     expect(me.page.get_by_text("Added mine. New runs can use it.")).to_be_visible()
-    done(me, presses=4, fields=2)
+    check_effort(me, presses=4, fields=2)
     assert Target.objects.get().name == "mine"
 
 
-def test_compare_two_guidance_versions(person: Any, done: Any, project: Any) -> None:
+def test_compare_two_guidance_versions(person: Any, check_effort: Any, project: Any) -> None:
     version = make_suite(project, KEYS, name="Basics")
     make_target(project, "local")
     for rule in ("poor", "good"):
@@ -116,7 +116,7 @@ def test_compare_two_guidance_versions(person: Any, done: Any, project: Any) -> 
     me.link("Run good and poor")
     me.button("Start")
     expect(me.page.get_by_role("heading", level=1)).to_contain_text("good")
-    done(me, presses=3, fields=0)
+    check_effort(me, presses=3, fields=0)
     assert {run.guidance.name for run in Run.objects.all() if run.guidance} == {"poor", "good"}
 
 
@@ -131,17 +131,17 @@ def regress(project: Any, number: int) -> list[Alert]:
     return [Alert.objects.get(run=run) for run in reversed(runs)]
 
 
-def test_find_the_cause_of_a_regression(person: Any, done: Any, project: Any) -> None:
+def test_find_the_cause_of_a_regression(person: Any, check_effort: Any, project: Any) -> None:
     (alert,) = regress(project, 1)
     me = person()
     me.link("See what broke")
     expect(me.page.get_by_role("heading", level=1)).to_contain_text(f"Run {alert.run_id}")
     me.link("export")
     expect(me.page.get_by_role("heading", name="Gates")).to_be_visible()
-    done(me, presses=2, fields=0)
+    check_effort(me, presses=2, fields=0)
 
 
-def test_triage_ten_regressions(person: Any, done: Any, project: Any) -> None:
+def test_triage_ten_regressions(person: Any, check_effort: Any, project: Any) -> None:
     alerts = regress(project, 10)
     me = person()
     me.link("Regressions")
@@ -150,15 +150,15 @@ def test_triage_ten_regressions(person: Any, done: Any, project: Any) -> None:
         me.key("j")
         me.key("a")
         expect(me.page.locator("#tabs")).to_contain_text(re.compile(rf"Acknowledged\s+{at}\b"))
-    done(me, presses=21, fields=0)
+    check_effort(me, presses=21, fields=0)
     assert Alert.objects.filter(state="acknowledged").count() == 10
 
 
-def test_invite_a_member(person: Any, done: Any) -> None:
+def test_invite_a_member(person: Any, check_effort: Any) -> None:
     me = person()
     me.link("Settings")
     me.fill("E-mail (optional)", "grace@example.org")
     me.button("Invite")
     expect(me.page.get_by_label("Invitation link")).to_be_visible()
-    done(me, presses=2, fields=1)
+    check_effort(me, presses=2, fields=1)
     assert Invitation.objects.get().email == "grace@example.org"

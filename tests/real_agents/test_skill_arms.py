@@ -62,7 +62,7 @@ AT_HOME = (
     *(".agents/skills", ".claude/skills", ".codex/skills", ".config/opencode/skills", ".copilot/skills"),
     *(".gemini/skills", ".qwen/skills", ".claude/plugins/shop/skills"),
 )
-"""Where whoever runs evalhub may have the skill at home."""
+"""Folders below the home of the person who runs evalhub, in which the skill may lie."""
 pytestmark = [pytest.mark.xdist_group("trials"), pytest.mark.timeout(300)]
 
 

@@ -303,7 +303,7 @@ def test_an_invalid_price_is_reported(signed_in, project, changes, sentence):
     assert ModelPrice.objects.count() == 1
 
 
-def cancelled(page):
+def read_cancelled(page):
     """Return the runs that were cancelled, in the order of the audit log."""
     return [row.cell("What").text.split("cancelled ")[1] for row in page.table("Audit log").rows]
 
@@ -314,9 +314,9 @@ def test_the_audit_log_pages_by_key(signed_in, project):
     audit.append_event(make_project("other"), None, "run.cancel", "run of others")
     client = signed_in()
     first = parse(client.get(f"{ADDRESS}audit/"))
-    assert cancelled(first) == [f"run {number}" for number in range(51, 1, -1)]
+    assert read_cancelled(first) == [f"run {number}" for number in range(51, 1, -1)]
     rest = client.get(f"{ADDRESS}audit/{first.link('Older ›').address}")
-    assert cancelled(parse(rest)) == ["run 1", "run 0"]
+    assert read_cancelled(parse(rest)) == ["run 1", "run 0"]
 
 
 @pytest.mark.parametrize(

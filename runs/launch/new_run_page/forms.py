@@ -263,7 +263,7 @@ class RunForm(forms.Form):
         values["tags"] = [",".join(given["tags"])] if given.get("tags") else []
         values["targets"] = list(dict.fromkeys(given.get("targets", ())))
         values["baseline"] = given.get("baseline") or given.get("baseline_run", "")
-        # A choice of a lift that is no longer asked for.
+        # The lift was unticked after a previous version was chosen.
         values["previous"] = given.get("previous", "") if given.get("lift") else ""
         values["priority"] = given.get("priority") or Priority.NORMAL.label
         try:

@@ -30,7 +30,7 @@ def ran(found: Transcript) -> list[str | None]:
     return [each.command for each in found.events if each.type == "tool_call" and each.id not in declined]
 
 
-def declined(found: Transcript) -> list[str | None]:
+def find_declined(found: Transcript) -> list[str | None]:
     ids = {event.id for event in found.events if event.not_run}
     return [each.command for each in found.events if each.type == "tool_call" and each.id in ids]
 
@@ -51,7 +51,7 @@ def test_the_commands_of_a_real_chat_are_those_that_aider_ran() -> None:
         "./taskmgr list",
         "./taskmgr purge",
     ]
-    assert declined(found) == ["./taskmgr purge", "./taskmgr purge --yes"]
+    assert find_declined(found) == ["./taskmgr purge", "./taskmgr purge --yes"]
     # A failure is not in the record, so no command is counted as failed or as succeeded.
     counted = analyse(found, Tool(binary="taskmgr"), completed=True)
     assert {(each.failed, each.end) for each in counted.commands} == {(False, "unknown")}
@@ -84,7 +84,7 @@ def test_a_quote_in_an_answer_is_no_note_of_aiders() -> None:
 
 def test_what_was_proposed_and_not_asked_about_is_no_call() -> None:
     found = chat("\n#### Hi  \n\n```bash\n./mt list\n```\n\n> Tokens: 1 sent, 2 received.  \n")
-    assert (ran(found), declined(found)) == ([], [])
+    assert (ran(found), find_declined(found)) == ([], [])
 
 
 @pytest.mark.parametrize("answer", ["n", "s", "d", "skip", "don't"])
@@ -92,7 +92,7 @@ def test_a_declined_command_never_ran(answer: str) -> None:
     found = chat(
         f"\n#### Hi  \n\nTry it.\n\n> Tokens: 1 sent, 2 received.  \n> ./mt list  \n{QUESTION}{answer}  \n"
     )
-    assert (ran(found), declined(found)) == ([], ["./mt list"])
+    assert (ran(found), find_declined(found)) == ([], ["./mt list"])
 
 
 def test_an_answer_that_was_not_understood_is_asked_again() -> None:
@@ -100,7 +100,7 @@ def test_an_answer_that_was_not_understood_is_asked_again() -> None:
         "\n#### Hi  \n\nTry it.\n\n> Tokens: 1 sent, 2 received.  \n> ./mt list  \n"
         f"> Please answer with one of: yes, no, skip, all, don't  \n{QUESTION}n  \n"
     )
-    assert declined(found) == ["./mt list"]
+    assert find_declined(found) == ["./mt list"]
 
 
 def test_a_file_of_several_chats_is_several_sessions_with_lasting_ids() -> None:
@@ -108,12 +108,12 @@ def test_a_file_of_several_chats_is_several_sessions_with_lasting_ids() -> None:
     first, second = sessions(content)
     assert (first.started, second.started) == ("2026-11-28T10:34:53", "2026-11-28T10:35:15")
     assert first.id != second.id and {first.model, second.model} == {"openai/gpt-4o"}
-    assert [len(declined(each.transcript)) for each in (first, second)] == [2, 0]
+    assert [len(find_declined(each.transcript)) for each in (first, second)] == [2, 0]
     more = content + b"\n#### Once more.  \n\nDone.\n"
     assert [each.id for each in sessions(more)] == [first.id, second.id]
 
 
 def test_the_chats_of_one_trial_are_one_transcript() -> None:
     found = parse("aider", (FILES / "sessions/other-agents/aider-two-chats.md").read_bytes())
-    assert (found.usage, len(declined(found))) == (Usage(3000, 40, estimated=True), 2)
+    assert (found.usage, len(find_declined(found))) == (Usage(3000, 40, estimated=True), 2)
     assert found.cost_usd == pytest.approx(0.007)

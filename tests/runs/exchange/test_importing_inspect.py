@@ -24,7 +24,7 @@ INDEX: dict[str, Any] = json.loads((FILES / "index.json").read_text())
 LOGS = INDEX["files"]
 
 
-def imported(content: Any, file: str = "log.json") -> Run:
+def import_log(content: Any, file: str = "log.json") -> Run:
     raw = content if isinstance(content, bytes) else json.dumps(content).encode()
     (run,) = import_results(make_project(), raw, file, by=None)
     return run
@@ -54,7 +54,7 @@ def summaries(name: str) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("name", LOGS)
 def test_counts_are_those_made_by_hand(name: str) -> None:
-    run = imported((FILES / name).read_bytes(), name)
+    run = import_log((FILES / name).read_bytes(), name)
     assert (run.suite.name, run.target.name, run.model) == ("capitals", "inspect", "mockllm/model")
     counts = (run.trials, run.passed, run.failed, run.errors)
     assert counts == tuple(INDEX[key] for key in ("trials", "passed", "failed", "errors"))
@@ -69,7 +69,7 @@ def test_counts_are_those_made_by_hand(name: str) -> None:
 
 @pytest.mark.parametrize("name", LOGS)
 def test_every_trial_is_what_inspect_says_of_its_sample(name: str) -> None:
-    run = imported((FILES / name).read_bytes(), name)
+    run = import_log((FILES / name).read_bytes(), name)
     trials = {(each.scenario.key, each.index + 1): each for each in run.trial_set.select_related("scenario")}
     told = {(each["id"], each["epoch"]): each for each in summaries(name)}
     assert trials.keys() == told.keys()
@@ -85,7 +85,7 @@ def test_every_trial_is_what_inspect_says_of_its_sample(name: str) -> None:
 def test_the_pass_rate_is_inspects_accuracy() -> None:
     results = log()["results"]["scores"]
     (accuracy,) = [each["metrics"]["accuracy"]["value"] for each in results if each["name"] == "match"]
-    run = imported((FILES / "capitals.json").read_bytes())
+    run = import_log((FILES / "capitals.json").read_bytes())
     assert run.passed / (run.passed + run.failed) == accuracy
 
 
@@ -117,14 +117,14 @@ def test_what_inspect_did_not_score_is_an_error_and_not_a_fail() -> None:
     content["samples"] = content["samples"][:2]
     for sample in content["samples"]:
         sample |= {"scores": None, "error": None}
-    run = imported(content)
+    run = import_log(content)
     assert (run.errors, run.failed) == (2, 0)
     assert {trial.error for trial in run.trial_set.all()} == {"Inspect did not score this sample."}
     assert "The log has 2 of 10 samples; the others did not run." in run.warnings
 
 
 def test_an_eval_that_did_not_end_is_no_baseline() -> None:
-    run = imported({**log(), "status": "error", "error": {"message": "No network."}})
+    run = import_log({**log(), "status": "error", "error": {"message": "No network."}})
     assert (run.state, run.warnings) == ("cancelled", ["The eval did not end: error (No network.)."])
 
 
@@ -140,7 +140,7 @@ def test_a_value_counts_as_inspect_counts_it(value: Any, outcome: str, score: fl
     content = log()
     content["samples"] = [each for each in content["samples"] if each["id"] == "france"][:1]
     content["samples"][0]["scores"] = {"match": {"value": value}}
-    trial = imported(content).trial_set.get()
+    trial = import_log(content).trial_set.get()
     assert (trial.outcome, trial.composite) == (outcome, score)
 
 
@@ -154,5 +154,5 @@ def test_a_value_counts_as_inspect_counts_it(value: Any, outcome: str, score: fl
 )
 def test_a_log_without_samples_is_refused(content: Any, sentence: str) -> None:
     with pytest.raises(RequestError, match=sentence):
-        imported(content)
+        import_log(content)
     assert not Run.objects.exists()

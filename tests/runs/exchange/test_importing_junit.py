@@ -23,7 +23,7 @@ FILES = Path(__file__).parents[2] / "files/junit"
 INDEX: dict[str, dict[str, Any]] = json.loads((FILES / "index.json").read_text())["files"]
 
 
-def imported(content: str | bytes, file: str = "report.xml") -> Run:
+def import_junit(content: str | bytes, file: str = "report.xml") -> Run:
     raw = content.encode() if isinstance(content, str) else content
     (run,) = import_results(make_project(), raw, file, by=None)
     return run
@@ -41,7 +41,7 @@ def test_every_specimen_is_in_the_index() -> None:
 def test_counts_are_those_made_by_hand(name: str) -> None:
     expected, content = INDEX[name], (FILES / name).read_bytes()
     shown = preview_results(make_project("shown"), content, name)
-    run = imported(content, name)
+    run = import_junit(content, name)
     found = {
         "from": expected["from"],
         "suite": run.suite.name,
@@ -59,7 +59,7 @@ def test_counts_are_those_made_by_hand(name: str) -> None:
 
 
 def test_attempts_of_a_rerun_test_are_trials_in_their_order() -> None:
-    run = imported((FILES / "TEST-shop.CartTest.xml").read_bytes())
+    run = import_junit((FILES / "TEST-shop.CartTest.xml").read_bytes())
     assert [each.outcome for each in trials(run, "shop.CartTest.flaky")] == ["fail", "pass"]
     assert [each.outcome for each in trials(run, "shop.CartTest.crashes")] == ["error"] * 3
     # Only the attempt that the case reports has a time.
@@ -67,7 +67,7 @@ def test_attempts_of_a_rerun_test_are_trials_in_their_order() -> None:
 
 
 def test_messages_properties_and_output_are_kept() -> None:
-    run = imported((FILES / "pytest.xml").read_bytes())
+    run = import_junit((FILES / "pytest.xml").read_bytes())
     (failed,) = trials(run, "test_things.test_fails")
     assert failed.scores[0]["message"].startswith("AssertionError: sums are off\nassert (1 + 1) == 3")
     (passed,) = trials(run, "test_things.test_passes")
@@ -78,7 +78,7 @@ def test_messages_properties_and_output_are_kept() -> None:
 
 
 def test_what_a_test_printed_is_its_answer() -> None:
-    run = imported((FILES / "unittest.xml").read_bytes())
+    run = import_junit((FILES / "unittest.xml").read_bytes())
     assert [each.answer for each in trials(run, "A.test_ok")] == ["out"]
 
 
@@ -88,7 +88,7 @@ def test_the_files_of_a_surefire_folder_are_one_run(tmp_path: Path) -> None:
     for name in ("TEST-shop.CartTest.xml", "TEST-shop.PriceTest.xml"):
         (reports / name).write_bytes((FILES / name).read_bytes())
     (reports / "shop.CartTest.txt").write_text("Tests run: 5")
-    run = imported(pack_folder(reports), "surefire-reports")
+    run = import_junit(pack_folder(reports), "surefire-reports")
     assert (run.suite.name, run.trials, run.passed, run.failed, run.errors) == (
         "surefire-reports",
         10,
@@ -114,7 +114,7 @@ GO = """<?xml version="1.0" encoding="UTF-8"?>
 
 def test_results_of_one_test_that_ran_twice_are_its_trials() -> None:
     """As `gotestsum --junitfile` writes `-count=2`."""
-    run = imported(GO)
+    run = import_junit(GO)
     assert (run.suite.name, run.target.name, run.trials, run.passed) == ("example.org/shop", "go test", 3, 2)
     assert run.started == datetime(2026, 11, 1, 9, tzinfo=UTC)
     assert [each.seconds for each in trials(run, "example.org/shop.TestAdd")] == [0.1, 0.2]
@@ -126,14 +126,14 @@ def test_properties_name_what_ran() -> None:
         f'<property name="evalhub.{name}" value="{value}"/>'
         for name, value in (("suite", "shop"), ("target", "codex"), ("model", "gpt-x"))
     )
-    run = imported(GO.replace("<properties>", f"<properties>{named}"))
+    run = import_junit(GO.replace("<properties>", f"<properties>{named}"))
     assert (run.suite.name, run.target.name, run.model) == ("shop", "codex", "gpt-x")
 
 
 def test_an_export_comes_back_with_its_trials() -> None:
     version = uploaded(make_project("theirs"))
     original = make_compared(version, {"a": "pass", "b": "fail", "c": "error"}, trials=2)
-    copy = imported(export_run(original.pk, "junit"))
+    copy = import_junit(export_run(original.pk, "junit"))
     assert (copy.suite.name, copy.target.name, copy.model) == ("notes", original.target.name, original.model)
     assert (copy.trials, copy.passed, copy.failed, copy.errors) == (6, 2, 2, 2)
     indices = copy.trial_set.filter(scenario__key="b").values_list("index", flat=True)
@@ -152,7 +152,7 @@ def test_an_export_beside_its_original_is_not_stored() -> None:
 
 def test_long_names_stay_apart() -> None:
     cases = "".join(f'<testcase classname="c" name="{"n" * 300}{end}"/>' for end in "ab")
-    run = imported(f'<testsuite name="long">{cases}</testsuite>')
+    run = import_junit(f'<testsuite name="long">{cases}</testsuite>')
     assert run.trial_set.values("scenario").distinct().count() == 2
 
 
@@ -175,5 +175,5 @@ def test_long_names_stay_apart() -> None:
 )
 def test_a_file_without_results_is_refused(text: str, sentence: str) -> None:
     with pytest.raises(RequestError, match=sentence):
-        imported(text)
+        import_junit(text)
     assert not Run.objects.exists()

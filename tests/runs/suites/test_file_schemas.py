@@ -27,7 +27,7 @@ LINE = re.compile(r"# yaml-language-server: \$schema=(\S+)\n")
 IN_JSON = {"cities.golden.json": "tool-forge", "evals.json": "agent-skills"}
 """Schemas of the examples without comments."""
 WITHOUT_SCHEMA = {
-    "expected.yaml": "what the examples come to, read by a test",
+    "expected.yaml": "the expected outcomes of the examples, read by a test",
     "tools.json": "a registry of tools, which programs write",
     "seed-manifest.json": "the data of a program under test, of any shape",
 }

@@ -30,7 +30,7 @@ def validator() -> Draft202012Validator:
     return Draft202012Validator(schema.document())
 
 
-def decoded(text: str) -> Any:
+def decode(text: str) -> Any:
     return read_yaml(text.encode(), "targets.yaml").value
 
 
@@ -44,7 +44,7 @@ def one(*lines: str) -> str:
 def test_it_refuses_what_the_reader_refuses(name: str, lines: list[str], id: str) -> None:
     unseen = name in UNSEEN_SAMPLES or (id in UNSEEN and name not in SEEN_SECRETS)
     text = "targets:\n" + "".join(f"  {each}\n" for each in lines)
-    assert validator().is_valid(decoded(text)) == unseen
+    assert validator().is_valid(decode(text)) == unseen
 
 
 def test_the_list_of_what_it_cannot_see_names_nothing_else() -> None:
@@ -77,7 +77,7 @@ VALID = {
 @pytest.mark.parametrize("text", VALID.values(), ids=VALID)
 def test_it_refuses_no_valid_file(text: str) -> None:
     assert hints_of_file(text.encode(), "targets.yaml") == ()
-    assert [error.message for error in validator().iter_errors(decoded(text))] == []
+    assert [error.message for error in validator().iter_errors(decode(text))] == []
 
 
 WRONG = {
@@ -101,11 +101,11 @@ WRONG = {
 def test_it_refuses_a_wrong_type_key_or_choice(text: str) -> None:
     with pytest.raises(ScenarioFileError):
         read_targets(text.encode(), "targets.yaml")
-    assert not validator().is_valid(decoded(text))
+    assert not validator().is_valid(decode(text))
 
 
 def test_it_refuses_a_field_that_would_be_ignored() -> None:
     text = one("name: a", "provider: mock", "respnse: hi")
     (hint,) = hints_of_file(text.encode(), "targets.yaml")
     assert hint.id == "targets/unknown-field"
-    assert not validator().is_valid(decoded(text))
+    assert not validator().is_valid(decode(text))

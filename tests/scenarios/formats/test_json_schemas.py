@@ -99,7 +99,7 @@ def schema_of(path: str, content: bytes, value: Any) -> str:
     return format.replace("_", "-")
 
 
-def decoded(path: str, content: bytes) -> Any:
+def decode(path: str, content: bytes) -> Any:
     """Return a file's value, None for one that can't be decoded."""
     try:
         return (read_toml if path.endswith(".toml") else lambda data, file: decode_file(file, data))(
@@ -125,7 +125,7 @@ def verdicts(files: Files, **options: Any) -> Iterator[tuple[str, bool, set[str]
     """Yield each file with a schema: whether the schema refuses it, and the problems that the reader finds in it."""
     problems = found_in(files, **options)
     for path, content in files.items():
-        value = decoded(path, content)
+        value = decode(path, content)
         name = schema_of(path, content, value) if value is not None else ""
         if name in BY_NAME:
             ids = {
@@ -140,7 +140,7 @@ def as_bytes(files: Mapping[str, str | bytes]) -> Files:
     return {path: each if isinstance(each, bytes) else each.encode() for path, each in files.items()}
 
 
-def broken() -> Iterator[tuple[str, Files]]:
+def broken_samples() -> Iterator[tuple[str, Files]]:
     tables = (llm_tool_test.REFUSED, llm_tool_test.REFUSED_ELSEWHERE, agentv.REFUSED)
     for name, row in chain.from_iterable(table.items() for table in tables):
         yield name, row[0]
@@ -240,7 +240,7 @@ VALID = {
     **{name: as_bytes(sample.files) for name, sample in SAMPLES.items()},
     **{f"a hint: {name}": row[0] for name, row in llm_tool_test.LINTS.items()},
 }
-ALL_BROKEN = [*broken(), *FURTHER.items()]
+ALL_BROKEN = [*broken_samples(), *FURTHER.items()]
 
 
 @pytest.mark.parametrize(("name", "files"), ALL_BROKEN, ids=[name for name, _ in ALL_BROKEN])

@@ -35,19 +35,19 @@ def compared(client, base, new):
     return client.get(f"{ADDRESS}?runs={base.pk},{new.pk}")
 
 
-def narrowed(client, base, new, show, **headers):
+def narrow_by(client, base, new, show, **headers):
     """Return the scenarios that a chip leaves, and the page."""
     page = parse(client.get(f"{ADDRESS}?runs={base.pk},{new.pk}&show={show}", **headers))
     return page.table("Scenarios").row_names if "Scenarios" in page.tables else [], page
 
 
-def statuses(client, base, new):
+def read_statuses(client, base, new):
     """Return every scenario with how it changed, in the order of the page."""
-    rows = narrowed(client, base, new, "all")[1].table("Scenarios").rows
+    rows = narrow_by(client, base, new, "all")[1].table("Scenarios").rows
     return [(row.header, row.cell("Status").text.removesuffix(" not significant")) for row in rows]
 
 
-def differing(client, base, new):
+def read_differences(client, base, new):
     """Return the parts of the fingerprints: label, base and new, and whether they differ."""
     rows = [row.texts for row in parse(compared(client, base, new)).table("Runs compared").rows]
     return [
@@ -59,7 +59,7 @@ def differing(client, base, new):
 
 def test_changed_scenarios_come_first(signed_in, version):
     base, new = ran(version, "list"), ran(version, "export")
-    assert statuses(signed_in("viewer"), base, new) == [
+    assert read_statuses(signed_in("viewer"), base, new) == [
         ("export", "▼ worse"),
         ("list", "▲ better"),
         ("create", "= same"),
@@ -72,12 +72,12 @@ def test_chips_count_scenarios_and_narrow_them_by_the_address(signed_in, version
     client = signed_in("viewer")
     chips = parse(compared(client, base, new)).region("Show").all("a")
     assert [chip.text for chip in chips] == ["What differs 2", "▼ Worse 1", "▲ Better 1", "= Same 1", "All 3"]
-    assert narrowed(client, base, new, "differing")[0] == ["export", "list"]
-    assert narrowed(client, base, new, "worse")[0] == ["export"]
-    assert narrowed(client, base, new, "same")[0] == ["create"]
-    assert narrowed(client, base, new, "all")[0] == ["export", "list", "create"]
-    assert narrowed(client, base, removed, "removed")[0] == ["list"]
-    assert narrowed(client, removed, base, "incomparable")[0] == ["list"]
+    assert narrow_by(client, base, new, "differing")[0] == ["export", "list"]
+    assert narrow_by(client, base, new, "worse")[0] == ["export"]
+    assert narrow_by(client, base, new, "same")[0] == ["create"]
+    assert narrow_by(client, base, new, "all")[0] == ["export", "list", "create"]
+    assert narrow_by(client, base, removed, "removed")[0] == ["list"]
+    assert narrow_by(client, removed, base, "incomparable")[0] == ["list"]
 
 
 @pytest.mark.parametrize("outcomes", [("pass", "error"), ("error", "pass"), ("error", "error")])
@@ -88,14 +88,14 @@ def test_a_scenario_with_errors_only_is_not_compared(signed_in, version, outcome
         make_trial(run, "list", outcome="pass")
         close(run)
     client = signed_in()
-    assert statuses(client, *runs) == [("create", "! errors only"), ("list", "= same")]
-    assert narrowed(client, *runs, "differing")[0] == []
-    assert narrowed(client, *runs, "unmeasured")[0] == ["create"]
+    assert read_statuses(client, *runs) == [("create", "! errors only"), ("list", "= same")]
+    assert narrow_by(client, *runs, "differing")[0] == []
+    assert narrow_by(client, *runs, "unmeasured")[0] == ["create"]
 
 
 def test_a_chip_without_scenarios_leads_back_to_all(signed_in, version):
     base, new = ran(version), ran(version)
-    keys, text = narrowed(signed_in(), base, new, "worse")
+    keys, text = narrow_by(signed_in(), base, new, "worse")
     assert keys == []
     assert text.link("Show all 3").address == f"?runs={base.pk},{new.pk}&show=all#scenarios"
 
@@ -111,7 +111,7 @@ def test_only_what_differs_is_listed_unless_all_is_chosen(signed_in, version):
 
 def test_a_chip_that_does_not_exist_shows_all(signed_in, version):
     base, new = ran(version), ran(version)
-    keys, text = narrowed(signed_in(), base, new, "%3Cb%3E")
+    keys, text = narrow_by(signed_in(), base, new, "%3Cb%3E")
     assert len(keys) == 3
     (chosen,) = text.all("#scenarios a[aria-current]")
     assert (chosen.text, chosen.address.endswith("&show=all#scenarios")) == ("All 3", True)
@@ -120,7 +120,7 @@ def test_a_chip_that_does_not_exist_shows_all(signed_in, version):
 def test_a_chip_swaps_the_scenarios_only(signed_in, version):
     base, new = ran(version), ran(version, "export")
     asked = {"HTTP_HX_REQUEST": "true", "HTTP_HX_TARGET": "scenarios"}
-    keys, text = narrowed(signed_in(), base, new, "worse", **asked)
+    keys, text = narrow_by(signed_in(), base, new, "worse", **asked)
     assert keys == ["export"]
     assert text.all("html") == []
     assert text.headings == ["Scenarios"]
@@ -243,14 +243,14 @@ def test_trial_totals_come_before_layers(signed_in, version):
 
 def test_a_part_unknown_in_both_fingerprints_is_left_out(signed_in, version):
     base, new = ran(version, fingerprint={"model": "", "judge": "j"}), ran(version, fingerprint={"model": ""})
-    assert differing(signed_in(), base, new) == [("Judge", "j", "–", True)]
+    assert read_differences(signed_in(), base, new) == [("Judge", "j", "–", True)]
 
 
 def test_an_edited_target_definition_is_a_difference(signed_in, version):
     def edits(before: str, after: str) -> list[tuple[str, str, str, bool]]:
         fingerprints = [{"target": "agent", "target_sha256": each} for each in (before, after)]
         base, new = (ran(version, fingerprint=each) for each in fingerprints)
-        return [row for row in differing(signed_in(), base, new) if row[3]]
+        return [row for row in read_differences(signed_in(), base, new) if row[3]]
 
     assert edits("a" * 64, "b" * 64) == [("Target's definition", "a" * 8, "b" * 8, True)]
     assert edits("", "b" * 64) == []
@@ -265,12 +265,12 @@ def test_a_targets_edits_are_shown_by_field(signed_in, version):
         run.target.definition = definition
         Run.objects.filter(pk=run.pk).update(target_version=version_of(run.target))
     shortened = f'{{"A": "{"x" * 400}'[:160] + "…"
-    assert differing(signed_in(), base, new) == [
+    assert read_differences(signed_in(), base, new) == [
         ("Target's timeout_seconds", "30", "60", True),
         ("Target's model", "small", "–", True),
         ("Target's env", "–", shortened, True),
     ]
-    assert differing(signed_in(), base, ran(version)) == []
+    assert read_differences(signed_in(), base, ran(version)) == []
 
 
 def test_a_judges_edits_are_shown_by_field(signed_in, project, version):
@@ -282,20 +282,25 @@ def test_a_judges_edits_are_shown_by_field(signed_in, project, version):
             for judge in judges:
                 judge.definition = {"name": judge.name, "model": model if judge == strict else "one"}
             run.judge_versions.set([version_of(judge) for judge in judges])
-        return {label: (before, after) for label, before, after, _ in differing(signed_in(), base, new)}
+        return {
+            label: (before, after) for label, before, after, _ in read_differences(signed_in(), base, new)
+        }
 
     assert judge_differences() == {}
     assert judge_differences(strict) == {"Judge's model": ("small", "large")}
     assert judge_differences(strict, mild) == {"Judge strict's model": ("small", "large")}
     base.judge_versions.clear()
-    assert differing(signed_in(), base, new) == []
+    assert read_differences(signed_in(), base, new) == []
 
 
 def test_what_differs_is_said_before_any_number(signed_in, version):
     base = ran(version, fingerprint={"judge": "j", "tool_version": "1.0"})
     new = ran(version, fingerprint={"judge": "j", "tool_version": "2.0"})
     response = compared(signed_in(), base, new)
-    assert differing(signed_in(), base, new) == [("Tool", "1.0", "2.0", True), ("Judge", "j", "j", False)]
+    assert read_differences(signed_in(), base, new) == [
+        ("Tool", "1.0", "2.0", True),
+        ("Judge", "j", "j", False),
+    ]
     text = response.content.decode()
     assert text.index("What differs") < text.index("forest-table")
     assert text.count(">differs<") == 1
