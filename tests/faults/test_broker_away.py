@@ -45,7 +45,7 @@ def test_work_goes_on_while_the_broker_is(
     stand.start_worker(threads=2, beat=False)
     stand.until(lambda: stand.one("SELECT count(*) FROM runs_worker") == 2, 60)
     os.kill(broker.pid, signal.SIGKILL if fault == "killed" else signal.SIGSTOP)
-    start_run(stand, tmp_path, trials=4, concurrency=4, seconds=3)
+    start_run(stand, tmp_path, trials=4, concurrency=4, command="sleep 3")
     if fault == "killed":
         stand.until(lambda: stand.one("SELECT count(*) FROM runs_trial WHERE state = 'running'") == 4, 60)
         kill_group(first)

@@ -10,9 +10,7 @@ import pytest
 from tests.services.servers import PostgresServer
 from tests.worker.stand import Stand
 
-SCENARIO = (
-    "name: {name}\ndescription: Takes a while.\ntask:\n  prompt: sleep {seconds}\nevaluation:\n  gates: []\n"
-)
+SCENARIO = "name: {name}\ndescription: Takes a while.\ntask:\n  prompt: {command}\nevaluation:\n  gates: []\n"
 TARGETS = """
 targets:
   - name: shell
@@ -21,15 +19,19 @@ targets:
 """
 
 
-def start_run(stand: Stand, folder: Path, *, trials: int, concurrency: int, seconds: int = 4) -> None:
-    """Request a run whose agents take so many seconds each."""
+def start_run(stand: Stand, folder: Path, *, trials: int, concurrency: int, command: str = "sleep 4") -> None:
+    """Request a run each of whose agents executes this shell command."""
     suite = folder / "slow"
     suite.mkdir()
-    (suite / "one.yaml").write_text(SCENARIO.format(name="one", seconds=seconds))
+    (suite / "one.yaml").write_text(SCENARIO.format(name="one", command=command))
     (folder / "targets.yaml").write_text(TARGETS)
     words = ["--targets", str(folder / "targets.yaml"), "--target", "shell", "--json"]
     words += ["--trials", str(trials), "--concurrency", str(concurrency)]
     stand.manage("run_scenarios", str(suite), *words)
+
+
+def has_lines(path: Path, count: int) -> bool:
+    return path.exists() and len(path.read_text().splitlines()) == count
 
 
 @pytest.mark.starts_first
@@ -37,21 +39,20 @@ def test_no_trial_runs_again_when_the_database_restarts(
     stand: Stand, tmp_path: Path, database_server: PostgresServer
 ):
     stand.env["EVALHUB_LEASE_SECONDS"] = "20"
+    # The agents tell and hear of the rounds by files outside their folders.
+    stand.env |= {"EVALHUB_SANDBOX": "off", "EVALHUB_EGRESS": "full"}
     stand.start_worker(threads=10)
-    start_run(stand, tmp_path, trials=20, concurrency=10)
-    for round_ in range(2):
-        stand.until(
-            lambda: (
-                stand.one("SELECT count(*) FROM runs_trial WHERE state = 'running'") == 10
-                and stand.one("SELECT count(*) FROM runs_trial WHERE state = 'finished'") == 10 * round_  # noqa: B023
-            ),
-            40,
-        )
+    started, released, ended = tmp_path / "started", tmp_path / "released", tmp_path / "ended"
+    command = f"echo >> {started}; until test -e {released}; do sleep 0.2; done; echo >> {ended}"
+    start_run(stand, tmp_path, trials=20, concurrency=10, command=command)
+    for count in (10, 20):
+        stand.until(lambda: has_lines(started, count), 40)  # noqa: B023
         stand.forget_connection()
-        # Every agent ends while the server is away.
-        time.sleep(2.5)
         database_server.stop()
-        time.sleep(2.5)
+        released.touch()
+        stand.until(lambda: has_lines(ended, count), 20)  # noqa: B023
+        time.sleep(1)
+        released.unlink()
         database_server.start()
     stand.until(lambda: stand.one("SELECT state FROM runs_run") == "finished", 90)
     assert stand.rows("SELECT passed, errors, open FROM runs_run") == [(20, 0, 0)]
@@ -66,7 +67,7 @@ def test_agents_keep_their_leases_when_the_database_restarts(
     stand.env["EVALHUB_LEASE_SECONDS"] = "6"
     stand.start_worker(threads=4)
     # They outlast their leases, which only heartbeats on a new connection renew.
-    start_run(stand, tmp_path, trials=4, concurrency=4, seconds=14)
+    start_run(stand, tmp_path, trials=4, concurrency=4, command="sleep 14")
     stand.until(lambda: stand.one("SELECT count(*) FROM runs_trial WHERE state = 'running'") == 4, 40)
     stand.forget_connection()
     time.sleep(1)

@@ -82,7 +82,7 @@ def test_a_command_waits_with_its_results(stand: Stand, tmp_path: Path, database
     stand.env["EVALHUB_LEASE_SECONDS"] = str(LEASE_SECONDS)
     suite = tmp_path / "slow"
     suite.mkdir()
-    (suite / "one.yaml").write_text(SCENARIO.format(name="one", seconds=4))
+    (suite / "one.yaml").write_text(SCENARIO.format(name="one", command="sleep 4"))
     (tmp_path / "targets.yaml").write_text(TARGETS)
     words = ["--targets", str(tmp_path / "targets.yaml"), "--target", "shell", "--trials", "3"]
     command = subprocess.Popen(

@@ -30,7 +30,7 @@ SCHEMAS = {
     "release_0_1_1": {"teams": "0012", "runs": "0060"},
 }
 """The newest migration of each app in the version that wrote the rows, where it isn't the last one."""
-WITHOUT_ROWS = {"run-tools", "not-found"}
+WITHOUT_ROWS = {"run-tools", "run-regressed", "not-found"}
 """Pages of the examples that the earlier versions' examples had nothing for."""
 
 
