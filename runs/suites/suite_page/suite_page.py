@@ -49,6 +49,8 @@ class SuiteFacts:
     """Patterns that match the tool's calls among commands."""
     tools: tuple[str, ...] = ()
     """Programs that are matched by name, without a pattern."""
+    thresholds: tuple[float, ...] = ()
+    """The lowest passing scores of scenarios with evaluators, ascending."""
 
 
 def entries_of(version: SuiteVersion) -> list[SuiteEntry]:
@@ -78,6 +80,7 @@ def suite_facts(entries: Sequence[SuiteEntry], criteria: Sequence[Criteria]) -> 
         ),
         patterns=_unique(tool.command_pattern for tool in tools if tool.command_pattern),
         tools=_unique(tool.title for tool in tools if (tool.binary or tool.mcp) and not tool.command_pattern),
+        thresholds=tuple(sorted({own.threshold for own in criteria if own.evaluators})),
     )
 
 

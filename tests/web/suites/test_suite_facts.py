@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from runs.models import Baseline
+from scenarios.bundles import Bundle
+from scenarios.imports import import_files
 from scenarios.models import Fixture, Rubric, ScenarioVersion
 from tests.builders import make_run, make_suite, make_target
 from tests.web.screen import parse
@@ -41,6 +45,27 @@ def test_a_rubric_without_an_enabled_judge_is_not_shown(signed_in, project):
 def test_what_scenarios_do_not_have_is_left_out(signed_in, project):
     make_suite(project, name="Basics")
     assert not {"Fixture", "Baseline", "Rubric", "Tool pattern"} & set(head(signed_in()).facts)
+
+
+OF_DECEMBER = """evalcases:
+  - id: sums
+    conversation_id: one
+    expected_outcome: Says 7.
+    input_messages: [{role: user, content: Add 3 and 4.}]
+    execution: {evaluators: [{name: says-7, type: code_judge, script: "true"}]}
+"""
+RELEASED = """tests:
+  - id: sums
+    input: Add 3 and 4.
+    criteria: Says 7.
+    assertions: [{type: contains, value: "7"}]
+"""
+
+
+@pytest.mark.parametrize(("document", "score"), [(OF_DECEMBER, "1.00"), (RELEASED, "0.80")])
+def test_an_agentv_suite_names_its_passing_score(signed_in, project, document, score):
+    import_files(Bundle("Basics", {"basics.yaml": document.encode()}), project=project, by=None)
+    assert head(signed_in()).facts["Passing score"] == score
 
 
 def test_several_values_are_counted(signed_in, project):
