@@ -10,7 +10,7 @@ from runs.exchange.imports.preview_results import PreviewedRun, ResultsPreview
 
 def preview_lines(preview: ResultsPreview) -> list[str]:
     """Return what a file holds, a paragraph a run, and how many runs are new."""
-    lines = [f"{preview.file}: {written_with(preview)}"]
+    lines = [f"{preview.file}: {describe_program(preview)}"]
     for run in preview.runs:
         lines += [
             f"  {run.suite} on {run.target}" + (f", {run.model}" if run.model else ""),
@@ -20,7 +20,7 @@ def preview_lines(preview: ResultsPreview) -> list[str]:
     return [*lines, f"{counted(len(preview.new), 'run')} to import. {_known(preview)}Nothing was stored."]
 
 
-def written_with(preview: ResultsPreview) -> str:
+def describe_program(preview: ResultsPreview) -> str:
     """Return the program that wrote a file, with its version if the file says it."""
     return f"{preview.program} {preview.version}".strip()
 

@@ -16,7 +16,7 @@ from evalhub.web.forms import FileForm
 from evalhub.web.fragments import page_or_fragment
 from runs.errors import RequestError
 from runs.exchange.exports.exports import EXPORTS, export_run
-from runs.exchange.exports.results_preview import preview_facts, written_with
+from runs.exchange.exports.results_preview import describe_program, preview_facts
 from runs.exchange.imports.import_results import import_results
 from runs.exchange.imports.preview_results import preview_results
 from runs.models import Run
@@ -68,7 +68,7 @@ def run_import(request: ProjectRequest) -> HttpResponse:
 def _page(request: ProjectRequest, status: int, **context: Any) -> HttpResponse:
     preview = context.get("preview")
     if preview:
-        context["written_with"] = written_with(preview)
+        context["program"] = describe_program(preview)
         context["runs"] = [(each, preview_facts(each)) for each in preview.runs]
     return page_or_fragment(
         request,

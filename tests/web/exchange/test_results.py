@@ -67,7 +67,7 @@ def test_foreign_results_become_a_run(signed_in):
     assert "Drop a results file here" in parse(client.get(IMPORT))
     shown = parse(bring(client, RESULTS))
     assert not Run.objects.exists() and not Suite.objects.exists()
-    assert "results.jsonl, written by AgentV." in shown
+    assert "results.jsonl, read as AgentV." in shown
     facts = shown.facts
     assert (facts["Trials"], facts["Outcomes"]) == ("2 of 2 scenarios", "1 passed, 1 failed, 0 errors")
     assert (facts["Suite"], facts["New scenarios"], facts["Run"]) == ("new", "2: one, two", "new")
