@@ -153,14 +153,39 @@ def day_bars(days: Sequence[tuple[str, float]], *, label: str) -> SafeString:
     )
 
 
-def dumbbell(before: float, after: float, *, label: str = "", look: str = "") -> SafeString:
-    """Return two shares of an axis: the old one grey, a line to the new one. Only a verdict gives the new one a look."""
-    old, new = (4 + 112 * min(max(share, 0.0), 1.0) for share in (before, after))
+def dumbbell(
+    before: float,
+    after: float,
+    *,
+    band: tuple[float, float] | None = None,
+    label: str = "",
+    look: str = "",
+) -> SafeString:
+    """Return two shares of an axis: the old one grey, a line to the new one. Only a verdict gives the new one a look.
+
+    `band` is an area of the axis behind both.
+    """
+    left, right = (_dumbbell_x(share) for share in band) if band else (0.0, 0.0)
+    behind = (
+        format_html(
+            '<rect class="band" x="{}" y="2" width="{}" height="10" rx="2"/>',
+            f"{left - 2:.1f}",
+            f"{right - left + 4:.1f}",
+        )
+        if band
+        else ""
+    )
+    old, new = _dumbbell_x(before), _dumbbell_x(after)
     return format_html(
         '<svg class="dumbbell {}" role="img" aria-label="{}" viewBox="0 0 120 14" width="120" height="14">'
-        '<line class="track" x1="4" x2="116" y1="7" y2="7"/><line class="move" x1="{}" x2="{}" y1="7" y2="7"/>'
+        '<line class="track" x1="4" x2="116" y1="7" y2="7"/>{}<line class="move" x1="{}" x2="{}" y1="7" y2="7"/>'
         '<circle class="old" cx="{}" cy="7" r="3.5"/><circle class="new" cx="{}" cy="7" r="4"/></svg>',
         look,
         label or f"{percent(before)} to {percent(after)}",
+        behind,
         *(f"{each:.1f}" for each in (old, new, old, new)),
     )
+
+
+def _dumbbell_x(share: float) -> float:
+    return 4 + 112 * min(max(share, 0.0), 1.0)

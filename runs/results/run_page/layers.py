@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -12,6 +13,7 @@ from evalhub.web.svg import dumbbell
 from evaluators.grading.evaluator import LAYER as SCORING
 from evaluators.grading.scores.weighted_score import NAME as AGGREGATE
 from evaluators.statistics.descriptive import Interval, wilson
+from evaluators.statistics.line import FEWEST_RUNS
 from evaluators.statistics.measure_change import ChangeVerdict
 from runs.compare.shown_changes import ShownChange, ShownVerdict
 from runs.models import Run, RunMeasure
@@ -41,6 +43,8 @@ class Mean:
     mean: float
     compared: ShownChange | None = None
     """Its stored change over the scenarios that can be compared; None without any."""
+    band: tuple[float, float] | None = None
+    """The smallest and largest mean of the runs of its line; None below `FEWEST_RUNS`."""
 
     @property
     def before(self) -> float | None:
@@ -54,14 +58,20 @@ class Mean:
 
     @property
     def picture(self) -> SafeString | None:
-        """Return before and after as dots: rates and scores from 0 to 1, others from 0 to a quarter above the larger."""
+        """Return before and after as dots: rates and scores from 0 to 1, others from 0 to a quarter above the largest."""
         if self.compared is None or self.before is None:
             return None
-        top = 1.0 if self.unit in ("rate", "score") else 1.25 * max(self.before, self.after)
+        largest = max(self.before, self.after, self.band[1] if self.band else 0.0)
+        top = 1.0 if self.unit in ("rate", "score") else 1.25 * largest or 1.0
         before, after = (measured(each, self.unit) for each in (self.before, self.after))
+        words = f"{self.label}: {before} to {after}, {ChangeVerdict(self.compared.verdict).label.lower()}"
+        if self.band:
+            words += f"; earlier runs {' to '.join(measured(each, self.unit) for each in self.band)}"
         return dumbbell(
-            *(each / top if top > 0 else 0.0 for each in (self.before, self.after)),
-            label=f"{self.label}: {before} to {after}, {ChangeVerdict(self.compared.verdict).label.lower()}",
+            self.before / top,
+            self.after / top,
+            band=(self.band[0] / top, self.band[1] / top) if self.band else None,
+            label=words,
             look=self.compared.direction,
         )
 
@@ -97,6 +107,8 @@ class Layers:
     interaction: list[Mean]
     gates: list[GateKind]
     gate_trials: tuple[int, int]
+    gate_means: dict[tuple[str, str], Mean]
+    """The pass rate of each kind of gate, by layer and name."""
     false_done: Mean | None
     """The share of trials that the agent completed and in which a gate failed; None if not measured."""
     evaluators: list[Mean]
@@ -170,6 +182,14 @@ class Layers:
         """Return whether any measure of layer 1 is compared."""
         return any(each.picture for each in self.interaction)
 
+    @property
+    def has_bands(self) -> bool:
+        """Return whether a measure's picture shows its line's earlier runs."""
+        return any(
+            each.band and each.picture
+            for each in (*self.interaction, *self.gate_means.values(), *self.criteria)
+        )
+
 
 def layers_of(run: Run, read: RunTrials, verdict: ShownVerdict | None) -> Layers:
     """Return a run's layers from its rollups and its trials' digest. One query.
@@ -185,6 +205,7 @@ def layers_of(run: Run, read: RunTrials, verdict: ShownVerdict | None) -> Layers
         interaction=[means[LAYER, name] for name in INTERACTION if (LAYER, name) in means],
         gates=digest.gates,
         gate_trials=digest.gate_trials,
+        gate_means={key: means[key] for kind in digest.gates if (key := (kind.layer, kind.name)) in means},
         false_done=means.get(FALSE_DONE),
         evaluators=[means[key] for key in sorted(means, key=_aggregate_first) if key[0] == SCORING],
         judge=means.get(("judge", "judge")),
@@ -213,12 +234,32 @@ def _aggregate_first(key: tuple[str, str]) -> tuple[bool, str]:
 
 
 def _means(run: Run, changes: Mapping[str, ShownChange]) -> dict[tuple[str, str], Mean]:
-    found = RunMeasure.objects.filter(run=run, scenario=None)
-    rows = found.values_list("measure__layer", "measure__name", "mean", "measure__unit")
+    earlier = run.old_side.get("runs", [])
+    rows = RunMeasure.objects.filter(run__in=(run.pk, *earlier), scenario=None)
+    values: dict[tuple[str, str], list[float]] = defaultdict(list)
+    own = {}
+    for key, layer, name, mean, unit in rows.values_list(
+        "run", "measure__layer", "measure__name", "mean", "measure__unit"
+    ):
+        if key == run.pk:
+            own[layer, name] = mean, unit
+        else:
+            values[layer, name].append(mean)
     return {
-        (layer, name): Mean(name, _label(name), unit, mean, changes.get(f"{layer}/{name}"))
-        for layer, name, mean, unit in rows
+        (layer, name): Mean(
+            name,
+            _label(name) if layer in (LAYER, "judge") else name,
+            unit,
+            mean,
+            changes.get(f"{layer}/{name}"),
+            _band(values[layer, name]),
+        )
+        for (layer, name), (mean, unit) in own.items()
     }
+
+
+def _band(means: list[float]) -> tuple[float, float] | None:
+    return (min(means), max(means)) if len(means) >= FEWEST_RUNS else None
 
 
 def _label(name: str) -> str:

@@ -124,6 +124,33 @@ def test_the_judges_scores_are_drawn_before_and_after(signed_in, version):
     assert row.all("[role=img]")[0].name.startswith("Correctness: 0.60 to 0.60, ")
 
 
+def test_gates_are_drawn_before_and_after(signed_in, version):
+    keys = [f"s{n}" for n in range(12)]
+    several = make_version(version.suite, **{key: {} for key in keys})
+    before = first_try(make_run(several), **dict.fromkeys(keys))
+    run = make_run(several, baseline=before)
+    for key in keys:
+        make_trial(run, key, outcome="fail", scores=[score("gates", "script", 0.0, False)])
+    compare_with_baseline(close(run))
+    row = page(signed_in(), run).table("2 Gates").row("script")
+    assert row.cell("Passed").text == "0 /12"
+    (picture,) = row.all("[role=img]")
+    assert picture.name.replace("\xa0", " ") == "script: 100 % to 0 %, regressed"
+
+
+def test_the_lines_earlier_runs_are_behind_the_dots(signed_in, version):
+    line = [first_try(make_run(version), create=share) for share in (0.5, 0.6, 0.7, 0.8, 1.0)]
+    run = first_try(make_run(version, baseline=line[-1]), create=0.25)
+    compare_with_baseline(run)
+    for earlier, words in ((line[1:], None), (line, "earlier runs 50 % to 100 %")):
+        run.old_side |= {"runs": [each.pk for each in earlier]}
+        run.save()
+        shown = page(signed_in(), run).region("Three layers")
+        (picture,) = shown.table("1 Interaction").row("First-try success").all("[role=img]")
+        assert picture.name.replace("\xa0", " ").partition("; ")[2] == (words or "")
+        assert ("The grey band shows the line's earlier runs." in shown) == bool(words)
+
+
 def test_a_mean_without_baseline_has_no_column(signed_in, version):
     run = make_run(version, baseline=first_try(make_run(version), create=0.5))
     compare_with_baseline(first_try(run, export=0.5))
