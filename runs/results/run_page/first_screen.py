@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from django.db.models import QuerySet
 from django.utils.safestring import SafeString
 
 from evalhub.lib.numbers import counted, decimals, percent
@@ -172,7 +173,12 @@ def _drawn_run(run: Run) -> DrawnRun:
 
 
 def _earlier(run: Run) -> list[DrawnRun]:
-    """Return the measured runs before this one on the same suite, target and model, oldest first. One query."""
+    """Return `earlier_runs`, oldest first. One query."""
+    return [DrawnRun(*row) for row in reversed(earlier_runs(run).values_list(*DrawnRun._fields))]
+
+
+def earlier_runs(run: Run) -> QuerySet[Run]:
+    """Return the measured runs before this one on the same suite, target and model that are shown, newest first."""
     branches = MAINLINE if run.branch in MAINLINE else (run.branch,)
     same = Run.objects.filter(
         NOT_CONFIRMING,
@@ -185,8 +191,7 @@ def _earlier(run: Run) -> list[DrawnRun]:
         state=RunState.FINISHED,
         is_experiment=False,
     )
-    newest = same.order_by("-pk").values_list(*DrawnRun._fields)[: RUNS_SHOWN - 1]
-    return [DrawnRun(*row) for row in reversed(newest)]
+    return same.order_by("-pk")[: RUNS_SHOWN - 1]
 
 
 def _first_commands(run: Run, keys: Sequence[str], read: RunTrials) -> Mapping[str, tuple[str, str]]:

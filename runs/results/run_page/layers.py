@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from django.db.models import Q
 from django.utils.safestring import SafeString
 
 from evalhub.lib.numbers import counted, measured
@@ -13,7 +14,7 @@ from evalhub.web.svg import dumbbell
 from evaluators.grading.evaluator import LAYER as SCORING
 from evaluators.grading.scores.weighted_score import NAME as AGGREGATE
 from evaluators.statistics.descriptive import Interval, wilson
-from evaluators.statistics.line import FEWEST_RUNS
+from evaluators.statistics.line_band import FEWEST_RUNS
 from evaluators.statistics.measure_change import ChangeVerdict
 from runs.compare.shown_changes import ShownChange, ShownVerdict
 from runs.models import Run, RunMeasure
@@ -27,6 +28,7 @@ from runs.results.layer_totals import GateKind, LayerTotals
 from runs.results.measures import CRITERION, INTERACTION, unit_of
 from runs.results.repeated_statements import RepeatedStatement
 from runs.results.rollups import FALSE_DONE, so_far
+from runs.results.run_page.first_screen import earlier_runs
 from runs.results.run_trials import RunTrials
 from scenarios.formats.agent_skills import NAME as SKILLS
 
@@ -44,7 +46,7 @@ class Mean:
     compared: ShownChange | None = None
     """Its stored change over the scenarios that can be compared; None without any."""
     band: tuple[float, float] | None = None
-    """The smallest and largest mean of the runs of its line; None below `FEWEST_RUNS`."""
+    """The smallest and largest mean of its line's runs, else of `earlier_runs`; None below `FEWEST_RUNS`."""
 
     @property
     def before(self) -> float | None:
@@ -234,8 +236,8 @@ def _aggregate_first(key: tuple[str, str]) -> tuple[bool, str]:
 
 
 def _means(run: Run, changes: Mapping[str, ShownChange]) -> dict[tuple[str, str], Mean]:
-    earlier = run.old_side.get("runs", [])
-    rows = RunMeasure.objects.filter(run__in=(run.pk, *earlier), scenario=None)
+    line = run.old_side.get("runs") or earlier_runs(run).values("pk")
+    rows = RunMeasure.objects.filter(Q(run=run) | Q(run__in=line), scenario=None)
     values: dict[tuple[str, str], list[float]] = defaultdict(list)
     own = {}
     for key, layer, name, mean, unit in rows.values_list(

@@ -138,17 +138,25 @@ def test_gates_are_drawn_before_and_after(signed_in, version):
     assert picture.name.replace("\xa0", " ") == "script: 100 % to 0 %, regressed"
 
 
-def test_the_lines_earlier_runs_are_behind_the_dots(signed_in, version):
-    line = [first_try(make_run(version), create=share) for share in (0.5, 0.6, 0.7, 0.8, 1.0)]
-    run = first_try(make_run(version, baseline=line[-1]), create=0.25)
-    compare_with_baseline(run)
-    for earlier, words in ((line[1:], None), (line, "earlier runs 50 % to 100 %")):
-        run.old_side |= {"runs": [each.pk for each in earlier]}
-        run.save()
-        shown = page(signed_in(), run).region("Three layers")
-        (picture,) = shown.table("1 Interaction").row("First-try success").all("[role=img]")
-        assert picture.name.replace("\xa0", " ").partition("; ")[2] == (words or "")
-        assert ("The grey band shows the line's earlier runs." in shown) == bool(words)
+def test_earlier_runs_are_behind_the_dots(signed_in, version):
+    def shown(run):
+        compare_with_baseline(run)
+        layers = page(signed_in(), run).region("Three layers")
+        (picture,) = layers.table("1 Interaction").row("First-try success").all("[role=img]")
+        return picture.name.replace("\xa0", " ").partition("; ")[2], "Grey: earlier runs." in layers
+
+    earlier = [first_try(make_run(version), create=share) for share in (0.5, 1.0)]
+    third = first_try(make_run(version, baseline=earlier[-1]), create=0.6)
+    assert shown(third) == ("", False)
+    fourth = first_try(make_run(version, baseline=third), create=0.25)
+    assert shown(fourth) == ("earlier runs 50 % to 100 %", True)
+    # A line has other runs than those before, which its verdict was made with.
+    line = [first_try(make_run(version), create=share) for share in (0.4, 0.5, 0.6)]
+    fourth.old_side |= {"runs": [each.pk for each in line]}
+    fourth.save()
+    layers = page(signed_in(), fourth).region("Three layers")
+    (picture,) = layers.table("1 Interaction").row("First-try success").all("[role=img]")
+    assert picture.name.replace("\xa0", " ").endswith("earlier runs 40 % to 60 %")
 
 
 def test_a_mean_without_baseline_has_no_column(signed_in, version):
