@@ -69,9 +69,9 @@ def first_screen(
 
     One query for the line where the verdict has none, one where scenarios broke.
     """
-    strong, text, aside = _sentence(run, answer, verdict, against, rule)
-    picture, caption = _picture(run, answer, line)
     lost = [each for each in _lost(against, rows) if each.row]
+    strong, text, aside = _sentence(run, answer, verdict, len(lost) if against else 0, rule)
+    picture, caption = _picture(run, answer, line)
     commands = _first_commands(run, [each.key for each in lost[:BROKEN_SHOWN]], read)
     errors = (each.lost[0] for each in read.digest.trials if each.mark == "error" and each.lost)
     return FirstScreen(
@@ -88,20 +88,29 @@ def first_screen(
 
 
 def _lost(against: AgainstBaseline | None, rows: Sequence[ScenarioRow]) -> list[ChangedScenario]:
-    """Return the scenarios that lost passes; without a run before, those that failed, the worst first."""
-    if against:
-        return [each for each in against.changed if each.verdict == "regressed"]
-    failed = [row for row in rows if "fail" in row.marks]
-    return [ChangedScenario(row.key, "failed", row) for row in sorted(failed, key=lambda row: row.rate.share)]
+    """Return the scenarios that pass less often: those of the verdict's table, then by loss.
+
+    Without a run before, return those that failed, the worst first.
+    """
+    if against is None:
+        failed = [row for row in rows if "fail" in row.marks]
+        return [
+            ChangedScenario(row.key, "failed", row) for row in sorted(failed, key=lambda row: row.rate.share)
+        ]
+    proved = [each for each in against.changed if each.verdict == "regressed" and each.is_proved]
+    worse = sorted((row for row in rows if row.change == "worse"), key=lambda row: -row.loss)
+    named = {each.key for each in proved}
+    return [*proved, *(ChangedScenario(row.key, "regressed", row) for row in worse if row.key not in named)]
 
 
 def _sentence(
     run: Run,
     answer: RunAnswer,
     verdict: ShownVerdict | None,
-    against: AgainstBaseline | None,
+    fewer: int,
     rule: str,
 ) -> tuple[str, str, str]:
+    """Return the sentence's beginning, its end, and the change's figures; `fewer` scenarios pass less often."""
     ended = run.passed + run.failed + run.errors
     passed = f"{run.passed} of {counted(run.passed + run.failed, 'trial')} passed"
     if answer is RunAnswer.CANCELLED:
@@ -121,10 +130,9 @@ def _sentence(
         return WORDS.get(answer, verdict.label), f": {change[0].lower()}{change[1:]}", aside
     of = counted(deciding.change.scenarios, "scenario")
     changed = deciding.change.broke if answer is RunAnswer.REGRESSED else deciding.change.mended
-    fewer = against.regressions if against and answer is RunAnswer.REGRESSED else 0
     if changed:
         did = f"{len(changed)} of {of} {'broke' if answer is RunAnswer.REGRESSED else 'improved'}"
-    elif fewer:
+    elif fewer and answer is RunAnswer.REGRESSED:
         did = f"{fewer} of {of} {'passes' if fewer == 1 else 'pass'} less often"
     else:
         return change, "", aside

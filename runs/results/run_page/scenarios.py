@@ -59,6 +59,12 @@ class ScenarioRow:
         return "fail" in self.marks or "error" in self.marks
 
     @property
+    def loss(self) -> float:
+        """Return by how much its pass rate fell, from -1 to 1; 0 if a side is unknown."""
+        before = _rate(self.baseline)
+        return before.share - self.rate.share if before.n and self.rate.n else 0.0
+
+    @property
     def disagrees(self) -> bool:
         """Return whether gates and judge disagree in one of its trials."""
         return any([trial.disagrees for trial in self.trials])  # noqa: C419 (a list is quicker)

@@ -13,7 +13,7 @@ from runs.exchange.exports.console import verdict_lines
 from runs.exchange.exports.document import run_json
 from runs.exchange.exports.regression_rule import has_regressed
 from runs.models import Run
-from tests.builders import make_compared, make_member
+from tests.builders import make_compared, make_member, make_suite
 from tests.web.screen import main_of
 
 pytestmark = pytest.mark.one_database
@@ -116,3 +116,17 @@ def test_two_chosen_runs_are_compared_alone(signed_in, version, line):
     found = main_of(signed_in().get(f"/p/tools/compare/?runs={line[-1].pk},{run.pk}"))
     assert f"against run {line[-1].pk}" in found.region("Verdict").text
     assert "10 / 4" in found.table("Measures").row("Pass rate").text
+
+
+def test_what_broke_are_all_that_pass_less_often_the_largest_loss_first(signed_in, project):
+    keys = [f"s{n:02}" for n in range(12)]
+    version = make_suite(project, keys)
+    before = {key: ["pass"] * 4 + ["fail"] for key in keys} | {"s00": ["pass"] * 5}
+    after = {key: ["pass"] + ["fail"] * 4 for key in keys} | {"s00": ["pass"] * 4 + ["fail"], "s11": ["fail"] * 5}
+    run = make_compared(version, before, fingerprint=FINGERPRINT)
+    found = page(signed_in(), make_compared(version, after, fingerprint=FINGERPRINT, baseline=run))
+    (sentence, *_) = found.all("h2")
+    assert sentence.text.startswith("12 of 12 scenarios pass less often"), sentence.text
+    assert "Worse than baseline 12" in found
+    (broken,) = found.all("[aria-label='What broke']")
+    assert "s11" in broken.text and "s00" not in broken.text
