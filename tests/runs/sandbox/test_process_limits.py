@@ -78,7 +78,7 @@ def test_a_fork_bomb_is_ended_soon(folders, level):
     began = time.monotonic()
     result = run(allowing(level), folders, BOMB.replace("SECONDS", seconds))
     assert result.error == "The command ran more than 512 processes at once and was ended."
-    assert time.monotonic() - began < 15
+    assert time.monotonic() - began < 60
     assert nothing_left(seconds, within_seconds=5)
 
 

@@ -23,7 +23,7 @@ def test_a_call_that_the_time_limit_cuts_has_no_known_end(place: Place) -> None:
     seconds = unique_seconds()
     result, calls = place.run(f"bin/mt fail 2; bin/mt sleep {seconds}", timeout_seconds=1.0)
     assert result.timed_out
-    assert result.seconds < 5
+    assert result.seconds < 20
     assert ends(calls) == [("2", 2, None), (seconds, None, None)]
     assert nothing_left(seconds)
 
@@ -33,7 +33,7 @@ def test_a_call_that_ignores_the_limits_signal(place: Place) -> None:
     place.write("bin/mt", f"#!/bin/sh\ntrap '' TERM\nwhile :; do sleep 0.05; done; : {seconds}\n")
     result, calls = place.run("trap '' TERM; bin/mt; :", timeout_seconds=0.5, grace_seconds=0.3)
     assert result.timed_out
-    assert 0.7 < result.seconds < 8
+    assert 0.7 < result.seconds < 30
     assert [(call.exit, call.signal) for call in calls] == [(None, None)]
     assert nothing_left(seconds)
 
@@ -42,7 +42,7 @@ def test_what_is_left_behind_has_no_known_end(place: Place) -> None:
     seconds = unique_seconds()
     began = time.monotonic()
     result, calls = place.run(f"bin/mt sleep {seconds} > /dev/null 2>&1 & bin/mt ok a; sleep 0.2; exit 3")
-    assert time.monotonic() - began < 3
+    assert time.monotonic() - began < 20
     assert result.exit_code == 3
     assert sorted(ends(calls)) == sorted([(seconds, None, None), ("a", 0, None)])
     assert nothing_left(seconds)
@@ -64,12 +64,12 @@ def test_a_call_that_catches_the_limits_signal(place: Place) -> None:
 
 def test_a_process_that_escapes_does_not_cost_the_trial(place: Place) -> None:
     """Without namespaces a process can leave its session, parents and variables."""
-    seconds = unique_seconds(3.0)
+    seconds = unique_seconds(30.0)
     began = time.monotonic()
     result, calls = place.run(
         f"bin/mt ok a; setsid env -i PATH=$PATH sh bin/mt sleep {seconds} > /dev/null 2>&1 & sleep 0.4"
     )
-    assert time.monotonic() - began < 3
+    assert time.monotonic() - began < 20
     assert result.exit_code == 0
     assert ends(calls) == [("a", 0, None), (seconds, None, None)]
 

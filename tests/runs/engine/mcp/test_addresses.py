@@ -128,11 +128,13 @@ def test_an_address_that_cannot_be_used_says_what_it_is(project, answer, why):
 KEPT = """
 import http.client, sys, time
 connection = http.client.HTTPConnection(sys.argv[1].split("/")[2])
-began = time.monotonic()
+seconds = []
 for number in range(40):
+    began = time.monotonic()
     connection.request("POST", "/mcp", '{"jsonrpc": "2.0", "id": %d, "method": "ping"}' % number)
     connection.getresponse().read()
-print(time.monotonic() - began)
+    seconds.append(time.monotonic() - began)
+print(min(seconds))
 """
 
 
@@ -140,8 +142,8 @@ def test_calls_on_a_connection_that_is_kept_do_not_wait(tmp_path):
     answer = Reply({"jsonrpc": "2.0", "result": {}}, headers={"Content-Type": "application/json"})
     with serving(answer) as server:
         ended, _ = over_http(tmp_path, f"{server.url}/mcp", KEPT)
-    # An acknowledgement may be delayed by 40 ms.
-    assert float(ended.stdout) < 40 * 0.02
+    # An acknowledgement may be delayed by 40 ms, that of every call.
+    assert float(ended.stdout) < 0.03
 
 
 def test_a_server_that_starts_late_is_waited_for():

@@ -133,7 +133,7 @@ def test_each_connection_has_a_server_of_its_own(tmp_path):
 
 
 SLOW = """import json, sys, time
-time.sleep(1.5)
+time.sleep(4)
 for line in sys.stdin:
     asked = json.loads(line)
     if "id" in asked:
@@ -148,7 +148,7 @@ def test_the_agent_gets_a_server_that_has_started(tmp_path):
         connection, began = proxy.connect(), time.monotonic()
         connection.send(line_of({**ASKED, "method": "initialize"}))
         assert json.loads(connection.read())["result"] == {"method": "initialize"}
-        assert time.monotonic() - began < 0.7
+        assert time.monotonic() - began < 3
         record = proxy.end()
     assert [each["connection"] for each in record] == [1, 1], "what evalhub asks isn't a call"
 

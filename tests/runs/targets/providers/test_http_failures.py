@@ -36,7 +36,7 @@ def test_it_stops_when_it_is_cancelled():
     began = time.monotonic()
     _, recording = asked(Reply(WEATHER, delay=1.0), invocation(cancelled=stop.is_set))
     assert recording.cancelled
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 20
 
 
 @pytest.mark.parametrize(

