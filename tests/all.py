@@ -24,6 +24,8 @@ from tests.requirements import required
 from tests.services.servers import NotHere, postgres, redis
 
 ROOT = Path(__file__).resolve().parent.parent
+SLOWEST = ["--durations=25", "--durations-min=5"]
+"""pytest's arguments for a list of the slowest tests, which are the first to make cheaper."""
 SOURCE = ("runs", "evaluators", "scenarios")
 PURE = ["-c", "tests/evaluators/tables.ini", "--rootdir", ".", "tests/evaluators", "-m", "table"]
 SLOW = "slow or fault or simulation"
@@ -100,7 +102,7 @@ def passes(arguments: list[str]) -> Iterator[int]:
     if not named:
         yield run("Pure parts by table", [*PURE, *arguments], {})
     rest = [] if named else ["-m", f"not table and not ({ELSEWHERE})"]
-    yield run("SQLite and the embedded broker", [*spread(PROCESSORS + 2), *rest, *arguments], {})
+    yield run("SQLite and the embedded broker", [*spread(PROCESSORS + 2), *SLOWEST, *rest, *arguments], {})
     chosen = ["-m", f"{ON_EVERY_DATABASE} and not ({SLOW})"]
     yield on_servers([*spread(PROCESSORS + 1), *chosen, *arguments])
 
