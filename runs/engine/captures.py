@@ -55,15 +55,15 @@ def capture(context: RunContext) -> dict[str, Json]:
     Raises `RequestError` or `ProviderError` if a source fails.
     """
     options = context.options
-    found: dict[str, Json] = store_surfaces(context, _listings(context))
+    captures: dict[str, Json] = store_surfaces(context, _listings(context))
     if packages := _packages(context):
-        found["packages"] = packages
+        captures["packages"] = packages
     if options.snapshot_source:
-        found["snapshot"] = _ask(context, options.snapshot_source, "the snapshot", tools=False)
+        captures["snapshot"] = _ask(context, options.snapshot_source, "the snapshot", tools=False)
     if options.registry_source:
         answer = _ask(context, options.registry_source, "the tool registry", tools=True)
-        found["registry"] = registry_from(answer, options.registry_source)
-    return found
+        captures["registry"] = registry_from(answer, options.registry_source)
+    return captures
 
 
 def _packages(context: RunContext) -> Json:
@@ -75,7 +75,7 @@ def _packages(context: RunContext) -> Json:
 
 def _listings(context: RunContext) -> dict[str, Json]:
     """Return what each MCP server under test lists, by its name."""
-    found: dict[str, Json] = {}
+    listings: dict[str, Json] = {}
     asked: dict[str, McpServer] = {}
     for tool, files in context.tools:
         server = tool.mcp
@@ -89,10 +89,10 @@ def _listings(context: RunContext) -> dict[str, Json]:
         asked[server.name] = server
         if server.url:
             what = f"the tools of the MCP server '{server.name}'"
-            found[server.name] = _fetch_listing(context, server, what)
+            listings[server.name] = _fetch_listing(context, server, what)
             continue
-        found[server.name] = list_command(context, tool, server, files)
-    return found
+        listings[server.name] = list_command(context, tool, server, files)
+    return listings
 
 
 def list_command(context: RunContext, tool: Tool, server: McpServer, files: FixtureFiles) -> Json:

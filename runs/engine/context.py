@@ -120,15 +120,15 @@ class RunContext:
         version = self.run.suite_version
         if version.pk is None:
             return JudgingFiles()
-        found = version.scenario_versions.all()
+        versions = version.scenario_versions.all()
         if version.source_id is not None:
-            found = ScenarioVersion.objects.filter(suite_versions__source=version.source_id)
-        files = frozenset(found.values_list("content__file", flat=True))
-        contents = found.filter(content__bundle__isnull=False).values_list(
+            versions = ScenarioVersion.objects.filter(suite_versions__source=version.source_id)
+        files = frozenset(versions.values_list("content__file", flat=True))
+        contents = versions.filter(content__bundle__isnull=False).values_list(
             "content__criteria__evaluators", "content__criteria__expected_messages"
         )
         named, scripts = named_by_judging(part for row in contents for part in row)
-        rubrics = Rubric.objects.filter(pk__in=found.exclude(rubric=None).values("rubric"))
+        rubrics = Rubric.objects.filter(pk__in=versions.exclude(rubric=None).values("rubric"))
         return JudgingFiles(
             named | files, scripts, tuple(RubricCriteria.model_validate(each.content) for each in rubrics)
         )

@@ -157,12 +157,12 @@ def _check(context: RunContext, warnings: list[str]) -> tuple[str, str]:
     warnings += not_recorded(context)
     if not reported and (files_version := context.tool_files_hash[:SHORT_HASH]):
         reported = f"files {files_version}"
-    given, expected = context.run.tool_version, context.options.expected_tool
-    if expected is not None and (reported or given) != expected:
+    requested, expected = context.run.tool_version, context.options.expected_tool
+    if expected is not None and (reported or requested) != expected:
         raise NotReady(
             f"This needs the tool version “{expected or 'unknown'}”, and the worker has “{reported or 'unknown'}”."
         )
-    return given or reported, availability.version
+    return requested or reported, availability.version
 
 
 def _check_unchanged(context: RunContext, tool_version: str, provider_version: str) -> None:

@@ -145,7 +145,7 @@ class Task:
             self._scenario_files,
             self.context.judging,
             folder=spec.folder,
-            given=(*spec.input_files, *spec.guidelines),
+            attachments=(*spec.input_files, *spec.guidelines),
             target=commands_of_target(definition, spec.folder),
         )
 

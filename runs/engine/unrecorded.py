@@ -82,10 +82,10 @@ def _folder() -> Path:
     return Path(settings.DATA_DIR) / "unrecorded"
 
 
-def _write(path: Path, kept: UnrecordedResult) -> int:
+def _write(path: Path, result: UnrecordedResult) -> int:
     """Write a file in one step; return its descriptor, which holds its lock. Raises `OSError`."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    content = storable_json(msgspec.to_builtins(kept._asdict()))
+    content = storable_json(msgspec.to_builtins(result._asdict()))
     lock, part = tempfile.mkstemp(dir=path.parent)
     try:
         with open(lock, "wb", closefd=False) as file:

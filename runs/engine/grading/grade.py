@@ -138,12 +138,12 @@ def _grade(
 
 def _reply(grading: Grading) -> Complete:
     """Return a judge that gives the captured reply."""
-    given = grading.evidence.judge_reply
+    reply = grading.evidence.judge_reply
 
     def answer(request: CompletionRequest) -> Completion:
-        if given is None:
+        if reply is None:
             raise CompletionError("The evidence has no judge reply. Add it as `judge_reply`.")
-        text = given if isinstance(given, str) else msgspec.json.encode(given).decode()
+        text = reply if isinstance(reply, str) else msgspec.json.encode(reply).decode()
         return Completion(text, model=request.model)
 
     return answer

@@ -58,13 +58,13 @@ def _depth(content: bytes) -> int:
 
 def read_head(content: bytes) -> dict[str, Any]:
     """Return what can be told of a message that can't be read: `id`, `method`, `result`, `error`, a tool's name."""
-    found: dict[str, Any] = {}
+    head: dict[str, Any] = {}
     depth, path, key, is_key = 0, [""] * 3, "", False
     for match in _TOKEN.finditer(content):
         token = match[0]
         if token in (b"{", b"["):
             if depth == 1 and key in ("result", "error"):
-                found[key] = {}
+                head[key] = {}
             depth += 1
             if depth < len(path):
                 path[depth] = key
@@ -81,17 +81,17 @@ def read_head(content: bytes) -> dict[str, Any]:
         elif is_key:
             key = token.strip(b'"').decode("utf-8", "replace")
         else:
-            _note(found, path[depth] if depth else "", key, depth, token)
-    return found
+            _note(head, path[depth] if depth else "", key, depth, token)
+    return head
 
 
-def _note(found: dict[str, Any], parent: str, key: str, depth: int, token: bytes) -> None:
+def _note(head: dict[str, Any], parent: str, key: str, depth: int, token: bytes) -> None:
     if depth == 1 and key in ("id", "method"):
-        found[key] = _scalar(token)
+        head[key] = _scalar(token)
     elif depth == 2 and (parent, key) == ("params", "name"):
-        found["params"] = {"name": _scalar(token)}
+        head["params"] = {"name": _scalar(token)}
     elif depth == 2 and (parent, key) == ("result", "isError") and token == b"true":
-        found["result"] = {"isError": True}
+        head["result"] = {"isError": True}
 
 
 def _scalar(token: bytes) -> Any:
@@ -119,14 +119,14 @@ def override_descriptions(
     return {**result, "tools": tools}
 
 
-def _describe_tool(tool: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
+def _describe_tool(tool: dict[str, Any], override: dict[str, Any]) -> dict[str, Any]:
     changed = dict(tool)
-    if own.get("description") is not None:
-        changed["description"] = own["description"]
-    if own.get("arguments"):
+    if override.get("description") is not None:
+        changed["description"] = override["description"]
+    if override.get("arguments"):
         schema = dict(tool.get("inputSchema") or {})
         properties = dict(schema.get("properties") or {})
-        for name, text in own["arguments"].items():
+        for name, text in override["arguments"].items():
             properties[name] = {**properties.get(name, {}), "description": text}
         changed["inputSchema"] = {**schema, "properties": properties}
     return changed
@@ -160,13 +160,13 @@ class Record:
         if message is None:
             self._request({**read_head(content)}, connection, {"unread": len(content)})
             return
-        for each in message if isinstance(message, list) else [message]:
-            if not isinstance(each, dict):
+        for request in message if isinstance(message, list) else [message]:
+            if not isinstance(request, dict):
                 continue
-            if each.get("method") == "notifications/cancelled":
-                self._give_up(each.get("params"), connection)
+            if request.get("method") == "notifications/cancelled":
+                self._give_up(request.get("params"), connection)
             else:
-                self._request(each, connection, {})
+                self._request(request, connection, {})
 
     def _request(self, message: dict[str, Any], connection: int, more: dict[str, Any]) -> None:
         if "method" not in message or "id" not in message:

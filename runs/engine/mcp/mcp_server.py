@@ -85,11 +85,11 @@ def store_surfaces(context: RunContext, listings: Mapping[str, Json]) -> dict[st
 
 def _check_names(surfaces: list[McpSurface], descriptions: Mapping[str, Any]) -> None:
     schemas = {tool.name: tool.schema for surface in surfaces for tool in surface.tools}
-    for name, own in (descriptions.get("tools") or {}).items():
+    for name, override in (descriptions.get("tools") or {}).items():
         if name not in schemas:
             raise RequestError(_unknown(f"a tool '{name}'", name, list(schemas)))
         known = list(schemas[name].get("properties") or ())
-        for argument in own.get("arguments") or {}:
+        for argument in override.get("arguments") or {}:
             if argument not in known:
                 raise RequestError(_unknown(f"an argument '{argument}' of '{name}'", argument, known))
 

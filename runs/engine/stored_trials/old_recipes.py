@@ -103,11 +103,11 @@ def _takes_carried_out_for_success(transcript: Transcript | None) -> bool:
 
 def _printed_stream(trial: Trial) -> bool:
     """Return whether the agent printed a stream that the recipes read, also if they have another name."""
-    kept = Artifact.objects.filter(trial=trial, name="transcript", size__lte=LARGEST_RECORD).first()
-    if kept is None:
+    artifact = Artifact.objects.filter(trial=trial, name="transcript", size__lte=LARGEST_RECORD).first()
+    if artifact is None:
         return False
     try:
-        return _STREAM.search(content_of(kept)) is not None
+        return _STREAM.search(content_of(artifact)) is not None
     except StoredFileUnavailable:
         return False
 

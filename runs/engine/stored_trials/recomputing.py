@@ -55,11 +55,11 @@ def recompute_runs(
     done = Recomputed(behind=len(keys))
     for at, key in enumerate(keys, 1):
         run = Run.objects.select_related("project", "target", "target_version", "suite").get(pk=key)
-        found = recompute(run)
-        done.trials += found.trials
-        done.compared += found.compared
-        done.kept += found.kept
-        done.runs += bool(found.trials)
+        counts = recompute(run)
+        done.trials += counts.trials
+        done.compared += counts.compared
+        done.kept += counts.kept
+        done.runs += bool(counts.trials)
         progress(at, len(keys))
     return done
 

@@ -48,14 +48,14 @@ def with_confusions(
     """
     commands = result.interaction.commands if result.interaction else ()
     if surface is not None and tool and tool.mcp:
-        found = argument_confusions(commands, surface, tool.mcp.name)
-        return replace(result, detail=result.detail | {"flags": json_of(found)}) if found else result
+        flags = argument_confusions(commands, surface, tool.mcp.name)
+        return replace(result, detail=result.detail | {"flags": json_of(flags)}) if flags else result
     wanted = confused_subcommands(commands)[:MOST_SUBCOMMANDS]
     # A proof's run belongs to no project.
     if tool is None or not tool.binary or not wanted or not context.run.project_id:
         return result
-    found = confusions(commands, _pages(context, tool, files, (TOOL, *wanted)))
-    return replace(result, detail=result.detail | {"flags": json_of(found)}) if found else result
+    flags = confusions(commands, _pages(context, tool, files, (TOOL, *wanted)))
+    return replace(result, detail=result.detail | {"flags": json_of(flags)}) if flags else result
 
 
 def _pages(context: RunContext, tool: Tool, files: Fixture, names: Iterable[str]) -> dict[str, HelpPage]:

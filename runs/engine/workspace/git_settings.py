@@ -113,11 +113,11 @@ class GitSettings:
         if not added:
             return []
         names = list(dict.fromkeys(name for name, _ in added))
-        kept = [each for each in self._entries_of(before) if each[0] in names]
+        restored = [each for each in self._entries_of(before) if each[0] in names]
         lines = [f"git config --file {shlex.quote(inside)} --unset-all {shlex.quote(name)}" for name in names]
         lines += [
             f"git config --file {shlex.quote(inside)} --add {shlex.quote(name)} {shlex.quote(value)}"
-            for name, value in kept
+            for name, value in restored
         ]
         self._git("\n".join(lines))
         if self._find_added(inside, before):
@@ -155,12 +155,12 @@ class GitSettings:
         """Remove the lines of changed attributes that name a driver and were not in them before."""
         known = set((before or b"").splitlines())
         lines = now.splitlines()
-        kept = [
+        remaining = [
             line for line in lines if line in known or not _DRIVER.search(line.decode("utf-8", "replace"))
         ]
-        if kept == lines:
+        if remaining == lines:
             return []
-        _put(place, b"".join(line + b"\n" for line in kept))
+        _put(place, b"".join(line + b"\n" for line in remaining))
         return [self._name(place)]
 
     def _name(self, place: Place) -> str:

@@ -62,14 +62,14 @@ class WatchedFiles:
     def changed(self, allowed: Collection[str] = ()) -> list[str]:
         """Return the paths that the agent changed, added or removed, except those that it is allowed to."""
         after = self.hashes()
-        found = [
+        paths = [
             path
             for path in sorted(self.before.keys() | after.keys())
             if self.before.get(path, _ABSENT) != after.get(path, _ABSENT)
             # A further test makes no other test pass.
             and not (path not in self.before and is_test(path) and path not in self.executed.files)
         ]
-        return [path for path in found if path not in allowed]
+        return [path for path in paths if path not in allowed]
 
     def hashes(self) -> dict[str, str]:
         """Return the hashes of the executed files that exist."""
