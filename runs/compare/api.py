@@ -220,15 +220,16 @@ def compare_runs(request: ApiRequest, query: Query[CompareQuery]) -> dict[str, A
         ],
         "scenarios": [{"scenario": key, "passed": passed} for key, passed in comparison.scenarios],
         "comparisons": [
-            _compared_json(each) for each in compared_with_first(comparison.runs, fresh=query.fresh)
+            _compared_json(compared_run)
+            for compared_run in compared_with_first(comparison.runs, fresh=query.fresh)
         ],
     }
 
 
-def _compared_json(each: ComparedRun) -> dict[str, Any]:
-    compared = each.comparison
+def _compared_json(compared_run: ComparedRun) -> dict[str, Any]:
+    compared = compared_run.comparison
     return {
-        "run": each.run.pk,
+        "run": compared_run.run.pk,
         "verdict": compared.verdict,
         "verdict_reason": compared.verdict_reason,
         "scenarios": compared.common,
@@ -236,8 +237,8 @@ def _compared_json(each: ComparedRun) -> dict[str, Any]:
         "not_comparable": {key: list(why) for key, why in compared.not_comparable.items()},
         "measures": [change_json(change) for change in (*compared.headline, *compared.others)],
         "ends": list(compared.ends),
-        "pooled": list(each.pooled),
-        "first_divergences": divergences_json(each.divergences),
+        "pooled": list(compared_run.pooled),
+        "first_divergences": divergences_json(compared_run.divergences),
     }
 
 

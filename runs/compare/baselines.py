@@ -79,11 +79,11 @@ def check_choice(project_id: int, choice: str) -> None:
     """Raise `RequestError` if a request's baseline can't be one."""
     if choice in ("", LAST_PASS):
         return
-    found = Run.objects.filter(pk=int(choice), project=project_id).first() if choice.isdecimal() else None
-    if found is None:
+    run = Run.objects.filter(pk=int(choice), project=project_id).first() if choice.isdecimal() else None
+    if run is None:
         raise RequestError(f"There is no run '{choice}'. For the baseline, give a run number or {LAST_PASS}.")
-    if found.has_too_many_errors and not found.is_open:
-        raise RequestError(f"Run {choice} can't be the baseline. {found.no_verdict}")
+    if run.has_too_many_errors and not run.is_open:
+        raise RequestError(f"Run {choice} can't be the baseline. {run.no_verdict}")
 
 
 def run_of_import(project_id: int, run_id: str) -> int | None:

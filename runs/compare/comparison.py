@@ -206,15 +206,15 @@ def _changes(run: Run, baseline: Run, comparison: RunComparison) -> list[dict[st
             row["detail"]["not_comparable"] = left_out
     moved = {key: change for key, change in comparison.scenarios.items() if change.effect}
     keys = dict(Scenario.objects.filter(suite=run.suite_id, key__in=list(moved)).values_list("key", "pk"))
-    own = [
+    scenario_rows = [
         _row(run, baseline, ids[PASS_KEY], change, keys[key]) for key, change in moved.items() if key in keys
     ]
-    lost = [row for row in own if (row["after"] or 0.0) < (row["before"] or 0.0)]
+    lost = [row for row in scenario_rows if (row["after"] or 0.0) < (row["before"] or 0.0)]
     if run.verdict == ChangeVerdict.REGRESSED and lost:
         since = failing_since(run, {row["scenario"] for row in lost})
         for row in lost:
             row["detail"]["since"] = since.get(row["scenario"])
-    return rows + own
+    return rows + scenario_rows
 
 
 def _row(

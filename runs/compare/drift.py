@@ -46,12 +46,12 @@ def _alerts(run: Run) -> QuerySet[Alert]:
 def _passes(runs: Sequence[int]) -> dict[int, dict[str, tuple[int, int]]]:
     """Return the passed trials, and trials, of each run's scenarios by key. One query."""
     rows = RunMeasure.objects.filter(run__in=runs, measure__layer="trial", measure__name="pass")
-    found: dict[int, dict[str, tuple[int, int]]] = {key: {} for key in runs}
+    passes: dict[int, dict[str, tuple[int, int]]] = {key: {} for key in runs}
     for key, scenario, mean, n in rows.exclude(scenario=None).values_list(
         "run", "scenario__key", "mean", "n"
     ):
-        found[key][scenario] = (round(mean * n), n)
-    return found
+        passes[key][scenario] = (round(mean * n), n)
+    return passes
 
 
 def _alike(run: Run, keys: Sequence[int], passes: Mapping[int, Mapping[str, tuple[int, int]]]) -> list[int]:

@@ -134,27 +134,32 @@ Section = tuple[str, Sequence[ShownChange]]
 
 def draw_forest(sections: Sequence[Section]) -> list[ForestGroup]:
     """Return the measures with an effect on an axis of points and on one of shares, each shared by all sections."""
-    drawn = [(title, each) for title, own in sections for each in own if each.change.effect is not None]
+    drawn = [
+        (title, change)
+        for title, changes in sections
+        for change in changes
+        if change.change.effect is not None
+    ]
     by_scale = [[each for each in drawn if each[1].change.rule.scale is scale] for scale in Scale]
     return [_group(own) for own in by_scale if own]
 
 
 def _group(titled: Sequence[tuple[str, ShownChange]]) -> ForestGroup:
-    shown = [each for _, each in titled]
+    shown = [shown_change for _, shown_change in titled]
     reach = [
         max(
             abs(value)
-            for value in (each.change.effect, each.change.lower, each.change.upper)
+            for value in (shown_change.change.effect, shown_change.change.lower, shown_change.change.upper)
             if value is not None
         )
-        for each in shown
+        for shown_change in shown
     ]
-    least = 2 * max(each.change.rule.smallest for each in shown)
+    least = 2 * max(shown_change.change.rule.smallest for shown_change in shown)
     span = min(1.0, ceil(10 * max(*reach, least)) / 10)
     before = ("", *(title for title, _ in titled))
     rows = tuple(
-        _row(each, span, title if title != last else "")
-        for (title, each), last in zip(titled, before, strict=False)
+        _row(shown_change, span, title if title != last else "")
+        for (title, shown_change), last in zip(titled, before, strict=False)
     )
     return ForestGroup(shown[0].change.rule.scale is Scale.RELATIVE, f"{span * 100:.0f}", rows)
 

@@ -64,7 +64,7 @@ class SideBySide:
 def side_by_side(runs: Sequence[Run]) -> SideBySide:
     """Return the runs' rollups and passed scenarios. Two queries."""
     passed = list(passes_of([run.pk for run in runs]).values())
-    keys = sorted({key for each in passed for key in each})
+    keys = sorted({key for by_key in passed for key in by_key})
     return SideBySide(
         list(runs), measures_with_cells(runs), [(key, [each.get(key) for each in passed]) for key in keys]
     )

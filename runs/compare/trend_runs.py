@@ -213,12 +213,12 @@ def is_of_line(run: TrendRun, filters: TrendFilters) -> bool:
 
 def marks(runs: Sequence[TrendRun]) -> list[Mark]:
     """Return the changes of tool (T), guidance (G), model (M), judge (J) and suite (S) between runs."""
-    found = []
+    all_marks = []
     for at, (before, after) in enumerate(pairwise(runs), 1):
         changed = _find_changes(before, after)
         if changed:
-            found.append(Mark(at, "".join(changed), ", ".join(changed.values())))
-    return found
+            all_marks.append(Mark(at, "".join(changed), ", ".join(changed.values())))
+    return all_marks
 
 
 def _find_changes(before: TrendRun, after: TrendRun) -> dict[str, str]:

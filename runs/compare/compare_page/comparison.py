@@ -165,7 +165,7 @@ def compare_two_runs(base: Run, new: Run, fresh: Sequence[FreshRun] = ()) -> Com
     """
     pools = tuple(pool_of(run, fresh) for run in (base, new))
     changes, by_key, levels = _read_stored(pools) or _compute(pools)
-    counted = {key: each.run.pk for each in pools for key in each.keys}
+    counted = {key: pool.run.pk for pool in pools for key in pool.keys}
     sides = sides_of(counted)
     before, after = sides[base.pk], sides[new.pk]
     reasons = incomparable(base, new)
@@ -246,9 +246,9 @@ def _in_judges(base: Run, new: Run) -> list[FingerprintDifference]:
     before, after = definitions[base.pk], definitions[new.pk]
     several = len(before | after) > 1
     return [
-        each
+        difference
         for name in sorted(before.keys() & after.keys())
-        for each in definition_differences(
+        for difference in definition_differences(
             f"Judge {name}'s" if several else "Judge's", before[name], after[name]
         )
     ]

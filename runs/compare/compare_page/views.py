@@ -44,13 +44,13 @@ A_YEAR = 365 * 24 * 3600
 @project_page()
 def compare(request: ProjectRequest) -> HttpResponseBase:
     """Compare runs with the first one; the list's check boxes send them as separate parameters."""
-    given = request.GET.getlist("runs")
-    if len(given) > 1:
+    keys = request.GET.getlist("runs")
+    if len(keys) > 1:
         # The oldest run is the base, whichever was ticked first.
-        return _to(request, sorted(given, key=lambda key: (len(key), key)))
+        return _to(request, sorted(keys, key=lambda key: (len(key), key)))
     if added := request.GET.get("add", "").strip():
-        return _to(request, [*given, added])
-    chosen = chosen_runs(request.access.project, given[0] if given else "")
+        return _to(request, [*keys, added])
+    chosen = chosen_runs(request.access.project, keys[0] if keys else "")
     if not chosen.runs:
         status = 404 if chosen.problem else 200
         return render(request, "compare/compare/choose_runs.html", {"problem": chosen.problem}, status=status)

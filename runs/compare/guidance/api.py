@@ -134,9 +134,9 @@ def compare_guidance(
         )
     asked = query.model_dump(exclude_defaults=True)
     fitting = (
-        each
-        for each in settings_of(before, after)
-        if all(getattr(each.setting, name) == value for name, value in asked.items())
+        candidate
+        for candidate in settings_of(before, after)
+        if all(getattr(candidate.setting, name) == value for name, value in asked.items())
     )
     found = next(fitting, None)
     chosen = found.load() if found else None

@@ -77,15 +77,19 @@ def compare_chosen(chosen: RunsBySide) -> RunComparison:
     before, after = _samples(chosen, changed, by_events)
     named = {}
     for name in sorted(before.keys() & after.keys()):
-        layer, _, own = name.partition("/")
-        unit, better = unit_of(layer, own)
-        named[name] = (rule_of(chosen.after[0].project, layer, own, unit, better), before[name], after[name])
+        layer, _, measure = name.partition("/")
+        unit, better = unit_of(layer, measure)
+        named[name] = (
+            rule_of(chosen.after[0].project, layer, measure, unit, better),
+            before[name],
+            after[name],
+        )
     levels = _levels(chosen)
     headline = compare_headline([named[name] for name in HEADLINE if name in named], levels)
     others = compare_measures([each for name, each in named.items() if name not in HEADLINE])
     scenarios = compare_scenarios(*named[PASS], levels.scenarios) if PASS in named else {}
     common = before.get(PASS, {}).keys() & after.get(PASS, {}).keys()
-    reasons = {key: why for each in changed.values() for key, why in each.items()}
+    reasons = {key: why for by_key in changed.values() for key, why in by_key.items()}
     common_keys = len(common | reasons.keys())
     return RunComparison(tuple(headline), tuple(others), scenarios, reasons, common_keys, levels=levels)
 
@@ -115,7 +119,7 @@ def _samples(
 
     Layer 1 of the runs `by_events` is that of their agents' events, because others are not recorded.
     """
-    found: tuple[Samples, Samples] = ({}, {})
+    sides: tuple[Samples, Samples] = ({}, {})
     alike: dict[tuple[int, str], list[int]] = {}
     for at, runs in enumerate((chosen.before, chosen.after)):
         for run in runs:
@@ -130,22 +134,25 @@ def _samples(
         rows += [(at, changed[run], name, key, sample) for run, name, key, sample in _open(runs)]
     for at, why, name, key, sample in rows:
         if not parts_of(*name.split("/", 1)) & set(why.get(key, ())):
-            samples = found[at].setdefault(name, {})
+            samples = sides[at].setdefault(name, {})
             samples[key] = pool_samples(samples[key], sample) if key in samples else sample
-    return found
+    return sides
 
 
 def _pool_closed_runs(
     classes: Sequence[Sequence[int]], by_events: Collection[int]
 ) -> Iterator[tuple[int, str, str, Sample]]:
     """Yield the pooled samples of closed runs by the position of their class. One query, none without runs."""
-    runs = [run for own in classes for run in own]
+    runs = [run for class_runs in classes for run in class_runs]
     if not runs:
         return
     rows = RunMeasure.objects.filter(run__in=runs, n__gt=0).exclude(scenario=None)
     rows = rows.exclude(Q(measure__layer=REPORTED) & ~Q(run__in=by_events))
     rows = rows.exclude(run__in=by_events, measure__layer=LAYER_1, measure__name__in=(*RATES, *COUNTS))
-    which = Case(*(When(run__in=own, then=n) for n, own in enumerate(classes)), output_field=IntegerField())
+    which = Case(
+        *(When(run__in=class_runs, then=n) for n, class_runs in enumerate(classes)),
+        output_field=IntegerField(),
+    )
     grouped = rows.values_list(which, "measure__layer", "measure__name", "scenario__key").annotate(
         count=Sum("n"),
         total=Sum(F("n") * F("mean")),
@@ -164,13 +171,13 @@ def _open(runs: Sequence[Run]) -> Iterator[tuple[int, str, str, Sample]]:
     series = {run.pk: scenario_series(run.pk) for run in runs if run.is_open}
     if not series:
         return
-    ids = {scenario for own in series.values() for scenario, _ in own}
+    ids = {scenario for samples in series.values() for scenario, _ in samples}
     keys = dict(Scenario.objects.filter(pk__in=ids).values_list("pk", "key"))
-    for run, own in series.items():
-        for (scenario, (layer, name)), each in own.items():
+    for run, samples in series.items():
+        for (scenario, (layer, name)), sample in samples.items():
             if layer == REPORTED:
                 continue
-            yield run, f"{layer}/{name}", keys[scenario], Sample(each.n, each.mean, each.m2)
+            yield run, f"{layer}/{name}", keys[scenario], Sample(sample.n, sample.mean, sample.m2)
 
 
 def by_change(compared: RunComparison) -> list[tuple[str, MeasureChange]]:
@@ -187,19 +194,19 @@ def comparison_json(
     before: Guidance, after: Guidance, chosen: RunsBySide | None, compared: RunComparison | None
 ) -> dict[str, Any]:
     """Return a comparison for REST and the command line; without runs of both, it has no measures."""
-    found: dict[str, Any] = {"before": before.pk, "after": after.pk, "verdict": None, "setting": None}
-    found |= {"interleaved": False, "runs_before": [], "runs_after": [], "scenarios": [], "measures": []}
+    document: dict[str, Any] = {"before": before.pk, "after": after.pk, "verdict": None, "setting": None}
+    document |= {"interleaved": False, "runs_before": [], "runs_after": [], "scenarios": [], "measures": []}
     if chosen is None or compared is None:
-        return found
-    return found | {
+        return document
+    return document | {
         "verdict": compared.verdict,
         "setting": chosen.setting._asdict(),
         "interleaved": chosen.interleaved,
         "runs_before": [run.pk for run in chosen.before],
         "runs_after": [run.pk for run in chosen.after],
-        "measures": [change_json(each) for each in (*compared.headline, *compared.others)],
+        "measures": [change_json(change) for change in (*compared.headline, *compared.others)],
         "scenarios": [
-            {"scenario": key, "before": each.before, "after": each.after, "verdict": each.verdict.value}
-            for key, each in by_change(compared)
+            {"scenario": key, "before": change.before, "after": change.after, "verdict": change.verdict.value}
+            for key, change in by_change(compared)
         ],
     }

@@ -114,9 +114,9 @@ def _settings_of_rows(
     for setting, guidance, key in rows:
         sides.setdefault(setting, {before: [], after: []})[guidance].append(key)
     both = [
-        _choose_runs(setting, own[before], own[after])
-        for setting, own in sides.items()
-        if own[before] and own[after]
+        _choose_runs(setting, keys[before], keys[after])
+        for setting, keys in sides.items()
+        if keys[before] and keys[after]
     ]
     return sorted(both, key=lambda each: not each.interleaved)
 

@@ -50,7 +50,7 @@ def last_change(
 
     `line` has the runs whose verdicts count. One query.
     """
-    by_key = {measure.pk: each for measure in measures for each in series if each.name == str(measure)}
+    by_key = {measure.pk: trend for measure in measures for trend in series if trend.name == str(measure)}
     # Of changes at one run, the first measure's; a verdict before a change point.
     found = [*_verdicts(by_key, runs, line), *_change_points(series)]
     if not found:
@@ -61,7 +61,9 @@ def last_change(
 
 
 def _change_points(series: Sequence[TrendSeries]) -> list[_Change]:
-    return [_Change(each.at, own, each.before, each.after) for own in series for each in own.changes]
+    return [
+        _Change(change.at, trend, change.before, change.after) for trend in series for change in trend.changes
+    ]
 
 
 def _verdicts(
@@ -78,7 +80,7 @@ def _verdicts(
             "measure_id", "run_id", "verdict", "before", "after"
         )
     }
-    found = []
+    changes = []
     for key, series in by_key.items():
         verdicts = [(run, decided.get((key, run.pk))) for run in line]
         newest: _Change | None = None
@@ -90,8 +92,8 @@ def _verdicts(
             elif newest and previous and not verdict:
                 newest = newest._replace(until=run)
             previous = verdict
-        found += [newest] if newest else []
-    return found
+        changes += [newest] if newest else []
+    return changes
 
 
 def _sentence(suite: str, change: _Change, marked: str) -> str:

@@ -70,15 +70,15 @@ def trends(request: ProjectRequest) -> HttpResponseBase:
 @project_page("annotate")
 def annotation_add(request: ProjectRequest) -> HttpResponse:
     """Annotate trends at a run, or on a day."""
-    project, given = request.access.project, request.POST
+    project, posted = request.access.project, request.POST
     try:
         add_annotation(
             project,
             by=request.user,
-            text=given.get("text", ""),
-            run=_find_run(project, given.get("run", "").strip()),
-            suite=Suite.objects.filter(project=project, slug=given.get("suite", "")).first(),
-            day=_read_day(given.get("day", "")),
+            text=posted.get("text", ""),
+            run=_find_run(project, posted.get("run", "").strip()),
+            suite=Suite.objects.filter(project=project, slug=posted.get("suite", "")).first(),
+            day=_read_day(posted.get("day", "")),
         )
     except RequestError as error:
         messages.error(request, str(error))
