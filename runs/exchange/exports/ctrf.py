@@ -125,9 +125,14 @@ def _trial(run: _Document, trial: _Document) -> dict[str, Json]:
         "exitCode": trial["exit_code"],
         "gates": [{"type": gate["type"], "passed": gate["passed"]} for gate in trial["gates"]],
         "scores": [
-            {"layer": each["layer"], "name": each["name"], "value": each["value"], "passed": each["passed"]}
-            for each in trial["scores"]
-            if each["layer"] != "gates"
+            {
+                "layer": score["layer"],
+                "name": score["name"],
+                "value": score["value"],
+                "passed": score["passed"],
+            }
+            for score in trial["scores"]
+            if score["layer"] != "gates"
         ],
     }
     return {name: value for name, value in fields.items() if value is not None}

@@ -123,9 +123,9 @@ def result_json(trial: Mapping[str, Any], judgings: Iterable[Mapping[str, Any]])
 def _contradictions(judgings: Iterable[Mapping[str, Any]]) -> list[str]:
     """Return where the total of a judging that counts contradicts its weighted criteria."""
     return [
-        f"{contradiction(each['score'], each['content']['recomputed'])} The reported score counts."
-        for each in judgings
-        if each["counts"] and each["content"].get("mismatch") and each["score"] is not None
+        f"{contradiction(judging['score'], judging['content']['recomputed'])} The reported score counts."
+        for judging in judgings
+        if judging["counts"] and judging["content"].get("mismatch") and judging["score"] is not None
     ]
 
 

@@ -36,13 +36,13 @@ def junit_xml(documents: Iterable[Mapping[str, Any]], files: Files | None = None
 
 def _suite(run: Mapping[str, Any], trials: Iterable[Mapping[str, Any]], files: Mapping[str, str]) -> Element:
     cases = [_case(run, trial, files.get(trial["scenario"], "")) for trial in trials]
-    found = [each.tag for case in cases for each in case]
+    tags = [element.tag for case in cases for element in case]
     attributes = {
         "name": _clean(f"{run['suite']} on {run['target']}"),
         "tests": str(len(cases)),
-        "failures": str(found.count("failure")),
-        "errors": str(found.count("error")),
-        "skipped": str(found.count("skipped")),
+        "failures": str(tags.count("failure")),
+        "errors": str(tags.count("error")),
+        "skipped": str(tags.count("skipped")),
         "time": _time(run["seconds"]),
     }
     if moment := run.get("started") or run.get("created"):

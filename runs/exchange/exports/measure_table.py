@@ -22,15 +22,15 @@ COLUMNS = ("Measure", "A", "B", "Difference", "95 % interval", "n", "Verdict")
 def plain_measure_table(measures: Sequence[MeasureChange]) -> str:
     """Return each measure's change on a line."""
     table = Table(*COLUMNS, box=None, pad_edge=False)
-    for each in measures:
+    for change in measures:
         table.add_row(
-            label_of_key(each.rule.name),
-            _number(each.before),
-            _number(each.after),
-            verdict_sentences.size(each, each.effect),
-            verdict_sentences.interval(each),
-            str(each.scenarios),
-            each.verdict.label,
+            label_of_key(change.rule.name),
+            _number(change.before),
+            _number(change.after),
+            verdict_sentences.size(change, change.effect),
+            verdict_sentences.interval(change),
+            str(change.scenarios),
+            change.verdict.label,
         )
     return _as_text(table)
 

@@ -156,16 +156,18 @@ def _trial(writer: _Writer, trial: Trial) -> ArchivedTrial:
         prompt=str(content.get("prompt") or ""),
         transcript=redact_json(msgspec.to_builtins(stored.unpack())) if stored else None,
         commands=[
-            redact_json({name: getattr(each, name) for name in COMMAND_COLUMNS})
-            for each in trial.commands.all()
+            redact_json({name: getattr(command, name) for name in COMMAND_COLUMNS})
+            for command in trial.commands.all()
         ],
         judgings=[
-            redact_json({name: _plain(getattr(each, name)) for name in JUDGING_COLUMNS})
-            for each in trial.judgings.all()
+            redact_json({name: _plain(getattr(judging, name)) for name in JUDGING_COLUMNS})
+            for judging in trial.judgings.all()
         ],
         artifacts=[
-            _artifact(writer, ArchivedArtifact(each.name, each.sha256, each.size, each.media_type))
-            for each in trial.artifacts.all()
+            _artifact(
+                writer, ArchivedArtifact(artifact.name, artifact.sha256, artifact.size, artifact.media_type)
+            )
+            for artifact in trial.artifacts.all()
         ],
     )
 

@@ -131,18 +131,18 @@ def has_sources(run: ArchivedRun, members: Mapping[str, bytes]) -> bool:
 def _restore_suite(
     project: Project, run: ArchivedRun, members: Mapping[str, bytes], by: User | None
 ) -> SuiteVersion | None:
-    own = run.suite
+    archived = run.suite
     if not has_sources(run, members):
         return None
-    files = {each.path: members[f"files/{each.sha256}"] for each in own.source}
-    marked = frozenset(each.path for each in own.source if each.executable)
-    existing = Suite.objects.filter(project=project, slug=own.slug).first()
+    files = {each.path: members[f"files/{each.sha256}"] for each in archived.source}
+    marked = frozenset(each.path for each in archived.source if each.executable)
+    existing = Suite.objects.filter(project=project, slug=archived.slug).first()
     # A run of an older version must not put the suite back to it.
     is_current = existing is None or not existing.runs.exclude(trigger=Trigger.IMPORT).exists()
     try:
         return restore_version(
-            Bundle(own.source_name or own.name, files, marked),
-            own.slug,
+            Bundle(archived.source_name or archived.name, files, marked),
+            archived.slug,
             project=project,
             by=by,
             is_current=is_current,
@@ -155,8 +155,8 @@ def as_external(archived: Archived) -> ExternalRun:
     """Return a run of an archive as results of another program, whose suite is made of its trials."""
     run = archived.run
     trials = tuple(
-        ExternalTrial(each.scenario, str(each.columns["outcome"]), each.description, each.prompt)
-        for each in archived.trials
+        ExternalTrial(trial.scenario, str(trial.columns["outcome"]), trial.description, trial.prompt)
+        for trial in archived.trials
     )
     return ExternalRun(
         run.suite.slug,

@@ -86,8 +86,8 @@ class ResultsPreview:
     def seal(self) -> str:
         """Return the token that confirms exactly this file and what it was compared with."""
         known = [
-            [each.stored and each.stored.pk, each.version and each.version.pk, list(each.new_scenarios)]
-            for each in self.runs
+            [run.stored and run.stored.pk, run.version and run.version.pk, list(run.new_scenarios)]
+            for run in self.runs
         ]
         return content_hash([self.sha256, [run.pk for run in self.imported], known])
 

@@ -37,7 +37,7 @@ class RunWithout(NamedTuple):
 
 def sessions_without_tool(project: Project | None = None, run: int | None = None) -> QuerySet[Trial]:
     """Return the imported sessions without a command, or of which every command is another tool's call."""
-    own = CommandRecord.objects.filter(trial=OuterRef("pk"))
+    commands = CommandRecord.objects.filter(trial=OuterRef("pk"))
     binary = KeyTextTransform("binary", F("trial__scenario_version__content__criteria__tool"))
     # Such a call is stored as its tool's name and its input as JSON, and the name is also its subcommand. A pattern
     # may take a whole command of the tool as its subcommand.
@@ -45,10 +45,10 @@ def sessions_without_tool(project: Project | None = None, run: int | None = None
     for begin in ("{", "[", '"'):
         other |= Q(line__startswith=Concat(F("subcommand"), Value(f" {begin}")))
     other &= ~Q(subcommand="")
-    found = Trial.objects.filter(~Exists(own.exclude(other)), run__suite__format=SESSIONS)
+    trials = Trial.objects.filter(~Exists(commands.exclude(other)), run__suite__format=SESSIONS)
     if project is not None:
-        found = found.filter(run__project=project)
-    return found if run is None else found.filter(run=run)
+        trials = trials.filter(run__project=project)
+    return trials if run is None else trials.filter(run=run)
 
 
 def runs_without_tool(project: Project | None = None) -> list[RunWithout]:

@@ -56,7 +56,8 @@ def store_results(
         return tuple(run for run in known if run)
     launch = Launch.objects.create(project=project, by=by, trigger=Trigger.IMPORT, request={"file": file})
     runs = tuple(
-        stored or _store(launch, each, sha256, version) for stored, each in zip(known, parsed, strict=True)
+        stored or _store(launch, external_run, sha256, version)
+        for stored, external_run in zip(known, parsed, strict=True)
     )
     audit.append_event(project, by, "results.import", file, runs=[run.pk for run in runs])
     return runs
@@ -179,12 +180,12 @@ def _chosen_version(
     """Return a version and the scenarios of results by key; those that it lacks are stored without a content."""
     scenarios = _scenarios(version)
     lacking = [spec for spec in _specs(external) if spec.key not in scenarios]
-    made = keep_scenarios(version.suite, lacking, {}, dict.fromkeys((spec.key for spec in lacking), ""))
+    created = keep_scenarios(version.suite, lacking, {}, dict.fromkeys((spec.key for spec in lacking), ""))
     present = version.scenario_versions.values("scenario_id")
     version.suite.scenarios.filter(key__in=[spec.key for spec in lacking]).exclude(pk__in=present).update(
         retired=True
     )
-    return version, scenarios | {spec.key: each for spec, each in zip(lacking, made, strict=True)}
+    return version, scenarios | {spec.key: each for spec, each in zip(lacking, created, strict=True)}
 
 
 def _specs(external: ExternalRun) -> list[ScenarioSpec]:

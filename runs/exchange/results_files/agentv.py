@@ -43,11 +43,11 @@ _Row = tuple[dict[str, Any], Mapping[str, str]]
 """A line, and the texts of the files that it names, by the name of its key."""
 
 
-def read(given: ResultsFile) -> tuple[ExternalRun, ...]:
+def read(results_file: ResultsFile) -> tuple[ExternalRun, ...]:
     """Return a run for each suite and target, and run id of evalhub's own lines; other lines become a warning."""
     runs: dict[tuple[str, str, str], list[_Row]] = {}
     warnings: list[str] = []
-    for file, text, texts in _indexes(given):
+    for file, text, texts in _indexes(results_file):
         for row in _rows(file, text, warnings):
             names = _suite_of(row, file), str(row.get("target") or "imported")
             place = (*names, str(row.get("run_id") or ""))
@@ -55,35 +55,35 @@ def read(given: ResultsFile) -> tuple[ExternalRun, ...]:
     return tuple(_run(*place, own, warnings) for place, own in runs.items())
 
 
-def _indexes(given: ResultsFile) -> Iterator[tuple[str, str, Mapping[str, str]]]:
+def _indexes(results_file: ResultsFile) -> Iterator[tuple[str, str, Mapping[str, str]]]:
     """Yield each list of rows: its file, its text, and the other files of its run by their path in it."""
-    if not given.members:
-        yield given.name, given.text, {}
-    for path, content in given.members.items():
+    if not results_file.members:
+        yield results_file.name, results_file.text, {}
+    for path, content in results_file.members.items():
         if PurePosixPath(path).name != INDEX:
             continue
         folder = posixpath.dirname(path)
         folder = posixpath.dirname(folder) if posixpath.basename(folder) == _INTERNAL else folder
         start = f"{folder}/" if folder else ""
         texts = {
-            each.removeprefix(start): decode_text(content, "replace")
-            for each, content in given.members.items()
-            if each.startswith(start)
+            member.removeprefix(start): decode_text(content, "replace")
+            for member, content in results_file.members.items()
+            if member.startswith(start)
         }
         yield path, decode_text(content, "replace"), texts
 
 
 def _rows(file: str, text: str, warnings: list[str]) -> Iterator[dict[str, Any]]:
     bad: list[int] = []
-    found = 0
+    count = 0
     for number, line in enumerate(text.splitlines(), start=1):
         value = decode_storable_json(line)
         if isinstance(value, dict) and (value.get("eval_id") or value.get("test_id")):
-            found += 1
+            count += 1
             yield value
         elif line.strip():
             bad.append(number)
-    if bad and found:
+    if bad and count:
         skipped = ", ".join(map(str, bad[:5])) + (f" and {len(bad) - 5} more" if len(bad) > 5 else "")
         warnings.append(f"{file}: skipped lines that are not results: {skipped}.")
 
@@ -100,18 +100,18 @@ def _texts_of(row: Mapping[str, Any], texts: Mapping[str, str]) -> dict[str, str
     return {key: texts[row[key]] for key in named if isinstance(row.get(key), str) and row[key] in texts}
 
 
-def _run(suite: str, target: str, run_id: str, own: Sequence[_Row], warnings: Sequence[str]) -> ExternalRun:
-    first = own[0][0]
+def _run(suite: str, target: str, run_id: str, rows: Sequence[_Row], warnings: Sequence[str]) -> ExternalRun:
+    first = rows[0][0]
     return ExternalRun(
         suite,
         format_of_suite(first.get("suite_format"), "agentv"),
         target,
-        tuple(_trial(row, texts) for row, texts in own),
+        tuple(_trial(row, texts) for row, texts in rows),
         external_id=run_id,
         model=str(first.get("model") or "")[:LONGEST_NAME],
         suite_hash=str(first.get("suite_hash") or ""),
         guidance=str(first.get("guidance_hash") or ""),
-        started=_first([row for row, _ in own]),
+        started=_first([row for row, _ in rows]),
         warnings=tuple(warnings),
     )
 
@@ -207,22 +207,22 @@ def _results(row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _scores(results: Sequence[Any], prefix: str) -> Iterator[dict[str, Any]]:
-    for each in results:
-        if not isinstance(each, dict) or not each.get("name"):
+    for result in results:
+        if not isinstance(result, dict) or not result.get("name"):
             continue
-        hits, misses = _hits_and_misses(each)
-        name = f"{prefix}{each['name']}"
+        hits, misses = _hits_and_misses(result)
+        name = f"{prefix}{result['name']}"
         yield {
             "layer": "evaluators",
             "name": name,
-            "value": number_of(each.get("score"), 1),
-            "message": str(each.get("reasoning") or "; ".join(map(str, (*misses, *hits)))),
-            "weight": number_of(each.get("weight"), 1) or 1.0,
+            "value": number_of(result.get("score"), 1),
+            "message": str(result.get("reasoning") or "; ".join(map(str, (*misses, *hits)))),
+            "weight": number_of(result.get("weight"), 1) or 1.0,
             "detail": {
-                "type": each.get("type"),
-                "verdict": each.get("verdict"),
+                "type": result.get("type"),
+                "verdict": result.get("verdict"),
                 "hits": hits,
                 "misses": misses,
             },
         }
-        yield from _scores(list_of(each.get("scores")), f"{name}/")
+        yield from _scores(list_of(result.get("scores")), f"{name}/")

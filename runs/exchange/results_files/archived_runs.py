@@ -197,12 +197,12 @@ CLOSED = ("finished", "cancelled")
 
 def decode_manifest(content: bytes, file: str) -> Manifest:
     """Return the content of `evalhub.json`. Raises `RequestError`."""
-    found = _decode(content, Manifest, f"{file}: {MANIFEST}")
-    if found.evalhub_archive != FORMAT:
+    manifest = _decode(content, Manifest, f"{file}: {MANIFEST}")
+    if manifest.evalhub_archive != FORMAT:
         raise RequestError(
-            f"{file}: the archive has format {found.evalhub_archive}, and this evalhub reads {FORMAT}. Upgrade evalhub."
+            f"{file}: the archive has format {manifest.evalhub_archive}, and this evalhub reads {FORMAT}. Upgrade evalhub."
         )
-    return found
+    return manifest
 
 
 def written_by(members: Mapping[str, bytes]) -> str:
