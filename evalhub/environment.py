@@ -33,13 +33,13 @@ def words(name: str) -> list[str]:
 
 def roots(name: str) -> list[str]:
     """Return a comma separated variable of absolute paths, each perhaps with `:rw` after it."""
-    found = words(name)
-    if wrong := [word for word in found if not Path(word.removesuffix(":rw")).is_absolute()]:
+    paths = words(name)
+    if wrong := [word for word in paths if not Path(word.removesuffix(":rw")).is_absolute()]:
         raise ImproperlyConfigured(
             f"{name} has '{wrong[0]}', which isn't an absolute path. Write /srv/recordings, "
             "or /srv/logs:rw where targets may write."
         )
-    return found
+    return paths
 
 
 def integer(name: str, default: int) -> int:
@@ -61,17 +61,17 @@ def choice(name: str, default: str, allowed: tuple[str, ...]) -> str:
     return value
 
 
-def networks(name: str, given: list[str]) -> list[str]:
+def networks(name: str, addresses: list[str]) -> list[str]:
     """Return addresses and networks as they were given, such as 10.0.0.0/8, or `unix`, checked."""
-    for each in given:
+    for address in addresses:
         try:
-            if each != "unix":
-                ipaddress.ip_network(each)
+            if address != "unix":
+                ipaddress.ip_network(address)
         except ValueError as error:
             raise ImproperlyConfigured(
-                f"{name} holds '{each}'. Give addresses or networks such as 10.0.0.0/8, or unix for a Unix socket."
+                f"{name} holds '{address}'. Give addresses or networks such as 10.0.0.0/8, or unix for a Unix socket."
             ) from error
-    return given
+    return addresses
 
 
 def readable_file(name: str) -> str:

@@ -141,14 +141,14 @@ def list_tokens(request: ApiRequest, cursor: Query[Cursor]) -> dict[str, Any]:
 
 
 @tokens.post("/tokens", auth=Bearer(), response=declare_answers(NewTokenOut, status=201))
-def create_token(request: ApiRequest, given: TokenIn) -> Status[dict[str, Any]]:
+def create_token(request: ApiRequest, body: TokenIn) -> Status[dict[str, Any]]:
     """Create a token for yourself; its role and expiry can't exceed those of the token you use."""
     try:
         token, secret = issue_token(
             request.access,
-            name=given.name[:80],
-            role=given.role.value,
-            expires=_utc(given.expires),
+            name=body.name[:80],
+            role=body.role.value,
+            expires=_utc(body.expires),
             latest=request.token.expires,
         )
     except TokenRefused as error:
@@ -168,8 +168,8 @@ def revoke(request: ApiRequest, token_id: Path[Key]) -> Status[None]:
     return Status(204, None)
 
 
-def _tokens_json(found: Sequence[ApiToken]) -> list[dict[str, Any]]:
-    return [token_json(token) for token in found]
+def _tokens_json(tokens: Sequence[ApiToken]) -> list[dict[str, Any]]:
+    return [token_json(token) for token in tokens]
 
 
 def _utc(at: datetime | None) -> datetime | None:

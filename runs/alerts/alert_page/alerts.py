@@ -170,8 +170,12 @@ def _fresh(launches: Sequence[int]) -> dict[int, Fresh]:
     for launch, pk, trials, still_open in runs.values_list("launch", "pk", "trials", "open"):
         rows.setdefault(launch, []).append((pk, trials - still_open, trials))
     return {
-        launch: Fresh(tuple(pk for pk, _, _ in own), sum(n for _, n, _ in own), sum(n for _, _, n in own))
-        for launch, own in rows.items()
+        launch: Fresh(
+            tuple(pk for pk, _, _ in launch_runs),
+            sum(n for _, n, _ in launch_runs),
+            sum(n for _, _, n in launch_runs),
+        )
+        for launch, launch_runs in rows.items()
     }
 
 
