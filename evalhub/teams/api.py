@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -137,7 +136,9 @@ def get_project(request: ApiRequest, slug: Path[Text]) -> dict[str, Any]:
 @tokens.get("/tokens", auth=Bearer(), response=declare_answers(PageOut[TokenOut]))
 def list_tokens(request: ApiRequest, cursor: Query[Cursor]) -> dict[str, Any]:
     """One's own tokens; for an admin those of the whole project."""
-    return page_of(request, tokens_of(request.access), cursor, _tokens_json)
+    return page_of(
+        request, tokens_of(request.access), cursor, lambda tokens: [token_json(token) for token in tokens]
+    )
 
 
 @tokens.post("/tokens", auth=Bearer(), response=declare_answers(NewTokenOut, status=201))
@@ -166,10 +167,6 @@ def revoke(request: ApiRequest, token_id: Path[Key]) -> Status[None]:
     if not found:
         raise not_found("token", token_id)
     return Status(204, None)
-
-
-def _tokens_json(tokens: Sequence[ApiToken]) -> list[dict[str, Any]]:
-    return [token_json(token) for token in tokens]
 
 
 def _utc(at: datetime | None) -> datetime | None:

@@ -80,7 +80,7 @@ def old_side_of(run: Run, choice: str) -> OldSide:
     if sibling is not None:
         return OldSide(pinned or sibling, is_pinned=pinned is not None)
     history = _History(run)
-    branch_line = history.members(_branches(run))
+    branch_line = history.members(MAINLINE if run.branch in MAINLINE else (run.branch,))
     since, again = (None, ()) if run.is_experiment else history.frozen(branch_line)
     if pinned is not None:
         return OldSide(pinned, since=since, again=again, is_pinned=True, best_of=_best_of(pinned, history))
@@ -109,10 +109,6 @@ def _pass_rate(run: Run) -> float:
 
 def _frozen_by(members: Members, run: Run) -> int | None:
     return None if run.is_experiment else members.since
-
-
-def _branches(run: Run) -> tuple[str, ...]:
-    return MAINLINE if run.branch in MAINLINE else (run.branch,)
 
 
 def line_runs(run: Run) -> QuerySet[Run]:

@@ -94,9 +94,6 @@ class _TrialResult:
     reasons: tuple[str, ...]
 
 
-_Results = Mapping[str, Sequence[_TrialResult]]
-
-
 def changes_of_run(run: int) -> dict[str, MeasureChange]:
     """Return the stored changes of a run's scenarios by key; none of older releases. One query."""
     rows = Change.objects.filter(run=run).exclude(scenario=None).order_by("pk")

@@ -6,6 +6,7 @@ import json
 import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -123,7 +124,8 @@ def list_command(context: RunContext, tool: Tool, server: McpServer, files: Fixt
 
 def _ask(context: RunContext, source: str, what: str, *, tools: bool) -> Json:
     if source.startswith(("http://", "https://")):
-        return _fetch(context, source, what, tools=tools)
+        # For tools the address may be that of an MCP server.
+        return _read_address(context, source, what, partial(_tools if tools else _plain, url=source))
     with trial_folder(settings.WORK_DIR, (_mcp_client_script(),) if tools else ()) as folder:
         command = (
             f"{shlex.quote(sys.executable)} -IS {MCP_CLIENT_SCRIPT} {shlex.quote(source)}"
@@ -148,11 +150,6 @@ def _fetch_listing(context: RunContext, server: McpServer, what: str) -> Json:
         return fetch_tools(http, server.url, headers, server.transport)
 
     return _read_address(context, server.url, what, fetch, secrets)
-
-
-def _fetch(context: RunContext, url: str, what: str, *, tools: bool) -> Json:
-    """Return the JSON at an address; for tools it may be an MCP server."""
-    return _read_address(context, url, what, lambda http: _tools(http, url) if tools else _plain(http, url))
 
 
 def _read_address(

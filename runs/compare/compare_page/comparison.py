@@ -15,7 +15,7 @@ from runs.compare.comparison import incomparable
 from runs.compare.differences import FingerprintDifference, definition_differences, fingerprint_rows
 from runs.compare.first_divergences import FirstDivergences, first_divergences
 from runs.compare.fresh_trials import FreshRun, pool_of
-from runs.compare.measure_changes import HEADLINE, PASS, Pool, compare_pools
+from runs.compare.measure_changes import HEADLINE, Pool, compare_pools
 from runs.compare.shown_changes import ShownChange, ShownVerdict, shown_verdict
 from runs.compare.side_by_side import measures_with_cells
 from runs.compare.stored_changes import stored_changes, stored_scenario_changes
@@ -52,11 +52,6 @@ class MeasureRow:
     @property
     def label(self) -> str:
         return label_of(self.measure)
-
-    @property
-    def is_pass_rate(self) -> bool:
-        """Return whether values are percentages."""
-        return str(self.measure) == PASS
 
     @property
     def sign(self) -> str:

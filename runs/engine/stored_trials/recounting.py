@@ -121,7 +121,7 @@ def _counted_again(run: Run, trial: Trial) -> tuple[Transcript, bool, Interactio
         # The results may have named a tool that nothing stored names.
         return None
     transcript = stored.unpack()
-    again = None if tool and tool.mcp else read_stored(run, trial, agent_parser(run))
+    again = None if tool and tool.mcp else read_stored(trial, agent_parser(run))
     is_anew = again is not None and again != transcript
     if again is not None:
         transcript = again

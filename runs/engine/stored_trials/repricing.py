@@ -132,7 +132,7 @@ class _Prices:
 def _cost_again(run: Run, trial: Trial, prices: _Prices) -> NewCost:
     """Return a trial's cost: reported or by the tokens of its raw output, else the stored one."""
     stored = _stored_source(run, trial)
-    read = read_stored(run, trial, _parser(run))
+    read = read_stored(trial, _parser(run))
     if read is None or read.usage is None:
         return _keep_cost(run, trial, stored)
     computed = _compute_cost(run, trial, read, prices)

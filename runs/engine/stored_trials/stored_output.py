@@ -29,7 +29,7 @@ AGENTS = frozenset(
 """Kinds of targets whose raw output is read again, by the reader of the same name."""
 
 
-def read_stored(run: Run, trial: Trial, parser: str) -> Transcript | None:
+def read_stored(trial: Trial, parser: str) -> Transcript | None:
     """Return the transcript of a trial's stored raw output; None where it isn't stored or can't be read."""
     if not parser:
         return None

@@ -129,7 +129,7 @@ def _compared_summary(run: Run, compared: Compared, transcripts: Transcripts | N
     verdict = overall(compared.headline).label if compared.headline else ""
     lines = [_heading(run, verdict)]
     if compared.headline:
-        lines += [_verdict(run, compared), _table(compared.headline)]
+        lines += [_verdict(run, compared), "\n".join([TABLE_HEAD, *map(_row, compared.headline)])]
     elif compared.no_verdict:
         lines.append(compared.no_verdict)
     elif not run.error:
@@ -170,10 +170,6 @@ def _dollars(run: Run) -> float | None:
     """Return the mean cost of one trial; None if unknown."""
     done = run.passed + run.failed + run.errors
     return run.cost_usd / done if run.cost_usd and done else None
-
-
-def _table(changes: Sequence[MeasureChange]) -> str:
-    return "\n".join([TABLE_HEAD, *map(_row, changes)])
 
 
 def _row(change: MeasureChange) -> str:

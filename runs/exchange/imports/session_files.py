@@ -131,7 +131,7 @@ def read_paths(paths: Iterable[Path], tool: Tool, *, whole: bool) -> ReadSession
             try:
                 file = _open_regular_file(path)
             except OSError as error:
-                sessions.problems.append(f"{path}: cannot be read: {error.strerror}.")
+                sessions.problems.append(_unreadable(error))
             else:
                 with closing(file):
                     sessions.add(str(path), file, tool, whole=whole)

@@ -139,6 +139,7 @@ def _trial(row: dict[str, Any], texts: Mapping[str, str]) -> ExternalTrial:
     }
     transcript = _transcript(texts.get("transcript_path", ""))
     request = object_of(row.get("agent_provider_request") or row.get("lm_provider_request"))
+    evaluators = list_of(row.get("evaluator_results")) or list_of(row.get("scores"))
     return ExternalTrial(
         key=key_of_text(row.get("eval_id") or row["test_id"]),
         outcome=outcome,
@@ -148,7 +149,7 @@ def _trial(row: dict[str, Any], texts: Mapping[str, str]) -> ExternalTrial:
         answer=_answer(row, texts),
         seconds=_seconds(row),
         finished=moment_of(row.get("timestamp")),
-        scores=() if outcome == "error" else (aggregate, *_results(row)),
+        scores=() if outcome == "error" else (aggregate, *_scores(evaluators)),
         tools_called=tuple(map(str, list_of(object_of(row.get("trace_summary")).get("toolNames")))),
         error=error,
         transcript=transcript,
@@ -201,12 +202,8 @@ def _hits_and_misses(value: Mapping[str, Any]) -> tuple[list[Any], list[Any]]:
     return list_of(value.get("hits")) + passed, list_of(value.get("misses")) + failed
 
 
-def _results(row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the scores of a row's evaluators, each before those of its members."""
-    yield from _scores(list_of(row.get("evaluator_results")) or list_of(row.get("scores")), "")
-
-
-def _scores(results: Sequence[Any], prefix: str) -> Iterator[dict[str, Any]]:
+def _scores(results: Sequence[Any], prefix: str = "") -> Iterator[dict[str, Any]]:
+    """Yield the scores of evaluators, each before those of its members."""
     for result in results:
         if not isinstance(result, dict) or not result.get("name"):
             continue
