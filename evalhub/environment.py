@@ -163,9 +163,9 @@ WRONG_DATABASE_HOST = (
 
 def _database_hosts(netloc: str) -> tuple[str, str]:
     """Return the hosts and ports between `//` and `/` as libpq takes them, each separated by commas."""
-    found = [DATABASE_HOST.fullmatch(each) for each in netloc.rpartition("@")[2].split(",")]
-    known = [match for match in found if match and int(match[2] or 5432) in range(1, 65536)]
-    if len(known) < len(found) or (len(known) > 1 and not all(match[1] for match in known)):
+    matches = [DATABASE_HOST.fullmatch(each) for each in netloc.rpartition("@")[2].split(",")]
+    known = [match for match in matches if match and int(match[2] or 5432) in range(1, 65536)]
+    if len(known) < len(matches) or (len(known) > 1 and not all(match[1] for match in known)):
         raise ImproperlyConfigured(WRONG_DATABASE_HOST)
     hosts = ",".join(unquote(match[1].strip("[]")) for match in known)
     if not any(match[2] for match in known):
@@ -195,8 +195,8 @@ def database(url: str) -> dict[str, Any]:
     if parts.scheme in ("postgres", "postgresql"):
         options: dict[str, Any] = dict(parse_qsl(parts.query))
         in_transactions = _pools_transactions(options.pop("pool_mode", "session"))
-        kept = options.get("prepare_threshold", "none" if in_transactions else "5")
-        options["prepare_threshold"] = _prepare_threshold(kept)
+        threshold = options.get("prepare_threshold", "none" if in_transactions else "5")
+        options["prepare_threshold"] = _prepare_threshold(threshold)
         # Statements can only be prepared where the server binds their parameters.
         options["server_side_binding"] = True
         hosts, ports = _database_hosts(parts.netloc)
@@ -297,5 +297,5 @@ def file_store(name: str) -> dict[str, Any]:
         ),
         "transfer_config": TransferConfig(multipart_threshold=LARGEST_UPLOAD),
     }
-    given = {key: value for key, value in known.items() if value}
-    return {"BACKEND": "storages.backends.s3.S3Storage", "OPTIONS": {"file_overwrite": True, **given}}
+    set_options = {key: value for key, value in known.items() if value}
+    return {"BACKEND": "storages.backends.s3.S3Storage", "OPTIONS": {"file_overwrite": True, **set_options}}

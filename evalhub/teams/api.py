@@ -161,10 +161,10 @@ def create_token(request: ApiRequest, body: TokenIn) -> Status[dict[str, Any]]:
 def revoke(request: ApiRequest, token_id: Path[Key]) -> Status[None]:
     """Revoke a token at once: your own, or as an admin any of the project; its role can't be above your token's."""
     try:
-        found = revoke_token(request.access, token_id, within=request.token.role)
+        was_revoked = revoke_token(request.access, token_id, within=request.token.role)
     except TokenRefused as error:
         raise ApiError(403, str(error), id="token/too-much") from error
-    if not found:
+    if not was_revoked:
         raise not_found("token", token_id)
     return Status(204, None)
 

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 def open_invitations() -> QuerySet[Invitation]:
     """Return the invitations that still work, as a query: those of people who are admins of the project."""
     since = timezone.now() - Invitation.LIFETIME
-    found = Invitation.objects.filter(used=None, created__gt=since).select_related("project", "by")
+    invitations = Invitation.objects.filter(used=None, created__gt=since).select_related("project", "by")
     admins = Membership.objects.filter(project=OuterRef("project"), user=OuterRef("by"), role=Role.ADMIN)
-    return found.filter(Exists(admins), by__is_active=True)
+    return invitations.filter(Exists(admins), by__is_active=True)
 
 
 @transaction.atomic

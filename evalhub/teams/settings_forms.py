@@ -170,8 +170,8 @@ class ProjectForm(ProjectModelForm):
 
     def clean_judge_rate(self) -> float:
         """Return the least lower bound of a calibrated judge, the default where none is given."""
-        given = self.cleaned_data["judge_rate"]
-        return float(Project._meta.get_field("judge_rate").default if given is None else given)
+        rate = self.cleaned_data["judge_rate"]
+        return float(Project._meta.get_field("judge_rate").default if rate is None else rate)
 
     def clean_command_pattern(self) -> str:
         """Return the pattern. Raises for a text that isn't a regular expression."""

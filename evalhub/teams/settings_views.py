@@ -103,8 +103,10 @@ def member_invite(request: ProjectRequest) -> HttpResponse:
     form = InvitationForm(request.POST)
     if not form.is_valid():
         return _show(request, invitation_form=form, status=422)
-    made, link = invite(request.access, **form.cleaned_data)
-    response = _show(request, invited=made, link=link, invitation_message=send_invitation(made, link))
+    invitation, link = invite(request.access, **form.cleaned_data)
+    response = _show(
+        request, invited=invitation, link=link, invitation_message=send_invitation(invitation, link)
+    )
     response["Cache-Control"] = "no-store"
     return response
 

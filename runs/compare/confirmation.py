@@ -236,9 +236,9 @@ def _earlier_values(
 ) -> _ByMeasure:
     """Return the measures' values in earlier runs, of the scenarios that can be compared with the fresh ones."""
     pooled: _ByMeasure = {rule.name: {} for rule in rules}
-    for each in earlier:
-        why = parts_changed_since(each, [new], strict=not by_events)[0]
-        for name, scenarios in _values([each.pk], rules, by_events=by_events).items():
+    for earlier_run in earlier:
+        why = parts_changed_since(earlier_run, [new], strict=not by_events)[0]
+        for name, scenarios in _values([earlier_run.pk], rules, by_events=by_events).items():
             parts = parts_of(*_layer_and_name(name))
             for key, values in scenarios.items():
                 if not parts & set(why.get(key, ())):

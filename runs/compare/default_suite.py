@@ -27,5 +27,5 @@ def _newest(project: int) -> QuerySet[Run, tuple[int, int]]:
 
 
 def _find_judged(runs: tuple[int, ...]) -> QuerySet[RunMeasure, int]:
-    found = RunMeasure.objects.filter(run__in=runs, scenario=None, measure__layer="judge")
-    return found.values_list("run_id", flat=True)
+    scores = RunMeasure.objects.filter(run__in=runs, scenario=None, measure__layer="judge")
+    return scores.values_list("run_id", flat=True)

@@ -58,9 +58,11 @@ def _alike(run: Run, keys: Sequence[int], passes: Mapping[int, Mapping[str, tupl
     """Return the runs that have every scenario of a run with the same content."""
     earlier = Run.objects.in_bulk([key for key in keys if passes[run.pk].keys() <= passes[key].keys()])
     runs = [earlier[key] for key in keys if key in earlier]
-    own = passes[run.pk].keys()
+    run_keys = passes[run.pk].keys()
     changed = parts_changed_since(run, runs, prices=False)
-    return [each.pk for each, why in zip(runs, changed, strict=True) if own.isdisjoint(outcome_reasons(why))]
+    return [
+        each.pk for each, why in zip(runs, changed, strict=True) if run_keys.isdisjoint(outcome_reasons(why))
+    ]
 
 
 def _total(passes: Mapping[str, tuple[int, int]], keys: Mapping[str, tuple[int, int]]) -> tuple[int, int]:

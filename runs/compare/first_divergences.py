@@ -70,8 +70,8 @@ def first_divergences(runs: Sequence[int], scenarios: Sides) -> FirstDivergences
     if not failing:
         return FirstDivergences()
     commands = command_sequences(runs)
-    found = {key: _diverging(*sides, commands) for key, sides in failing.items()}
-    return FirstDivergences(len(failing), {key: each for key, each in found.items() if each})
+    diverging = {key: _diverging(*sides, commands) for key, sides in failing.items()}
+    return FirstDivergences(len(failing), {key: each for key, each in diverging.items() if each})
 
 
 def divergences_from(base: Pool, others: Sequence[tuple[Pool, RunComparison]]) -> list[FirstDivergences]:

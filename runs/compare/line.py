@@ -230,10 +230,10 @@ def _line(run: Run, runs: Sequence[Run]) -> _Found | None:
 def _keys(runs: Sequence[Run]) -> dict[int, frozenset[str]]:
     """Return the scenarios that each run has results of. One query."""
     rows = RunMeasure.objects.filter(run__in=runs, measure__layer="trial", measure__name="pass")
-    found: dict[int, set[str]] = {}
+    by_run: dict[int, set[str]] = {}
     for run, key in rows.exclude(scenario=None).values_list("run", "scenario__key"):
-        found.setdefault(run, set()).add(key)
-    return {run: frozenset(keys) for run, keys in found.items()}
+        by_run.setdefault(run, set()).add(key)
+    return {run: frozenset(keys) for run, keys in by_run.items()}
 
 
 def _last(run: Run, history: _History, lines: Sequence[Members]) -> Run | None:

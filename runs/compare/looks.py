@@ -126,8 +126,8 @@ def passes_of_side(runs: Sequence[Run]) -> Passes:
     ended = [run.pk for run in runs if not run.is_open]
     rows = [*_stored_passes(ended), *_ended_passes([run.pk for run in runs if run.is_open])]
     for key, trials, passed in rows:
-        own = counted.get(key, (0, 0))
-        counted[key] = (own[0] + trials, own[1] + passed)
+        so_far = counted.get(key, (0, 0))
+        counted[key] = (so_far[0] + trials, so_far[1] + passed)
     return {key: Sample(trials, passed / trials) for key, (trials, passed) in counted.items()}
 
 
@@ -139,8 +139,8 @@ def _stored_passes(runs: Collection[int]) -> list[tuple[str, int, int]]:
 
 
 def _pass_rollups(runs: Collection[int]) -> Any:
-    own = RunMeasure.objects.filter(run__in=runs, measure__layer="trial", measure__name="pass", n__gt=0)
-    return own.exclude(scenario=None)
+    rollups = RunMeasure.objects.filter(run__in=runs, measure__layer="trial", measure__name="pass", n__gt=0)
+    return rollups.exclude(scenario=None)
 
 
 def _ended_passes(runs: Collection[int]) -> list[tuple[str, int, int]]:
@@ -203,10 +203,10 @@ def information_so_far(before: Sequence[int], after: Sequence[int]) -> list[tupl
 
 
 def _trials_by_run(runs: Collection[int]) -> dict[int, dict[str, int]]:
-    found: dict[int, dict[str, int]] = {}
+    by_run: dict[int, dict[str, int]] = {}
     for run, key, n in _pass_rollups(runs).values_list("run", "scenario__key", "n"):
-        found.setdefault(run, {})[key] = n
-    return found
+        by_run.setdefault(run, {})[key] = n
+    return by_run
 
 
 def _information(sides: Sequence[Mapping[str, int]]) -> tuple[float, float] | None:

@@ -236,16 +236,16 @@ def rule_of(project: Project, layer: str, name: str, unit: str, better: str) -> 
     """Return how a project compares a measure."""
     scale = Scale.POINTS if unit in _POINTS else Scale.RELATIVE
     default = project.smallest_effect if scale is Scale.POINTS else SMALLEST_SHARE
-    own: Mapping[str, float] = project.smallest_effects
+    smallest: Mapping[str, float] = project.smallest_effects
     is_outcome = layer in _OUTCOMES or f"{layer}/{name}" == PASS
     full = f"{layer}/{name}"
-    return MeasureRule(full, better, scale, own.get(full, default), is_outcome)
+    return MeasureRule(full, better, scale, smallest.get(full, default), is_outcome)
 
 
 def smallest_of_pass_rate(project: Project) -> float:
     """Return the smallest effect of interest on the pass rate, 0 to 1."""
-    own: Mapping[str, float] = project.smallest_effects
-    return own.get(PASS, project.smallest_effect)
+    smallest: Mapping[str, float] = project.smallest_effects
+    return smallest.get(PASS, project.smallest_effect)
 
 
 _Named = tuple[str, str, str, str]

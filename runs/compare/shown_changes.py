@@ -227,8 +227,8 @@ def _draw_effect(
 
 
 def _value(name: str, value: float | None) -> str:
-    layer, _, own = name.partition("/")
-    unit = unit_of(layer, own)[0]
+    layer, _, measure = name.partition("/")
+    unit = unit_of(layer, measure)[0]
     return measured(value, unit)
 
 

@@ -39,10 +39,10 @@ class TrendFilters(AddressFilters):
     def condition(self) -> Q:
         """Return the filters as one condition on runs."""
         columns = {"target__name": self.target, "model": self.model, "tool_version": self.tool_version}
-        found = Q(**{column: value for column, value in columns.items() if value})
+        condition = Q(**{column: value for column, value in columns.items() if value})
         if self.guidance:
-            found &= Q(guidance=key_of(self.guidance) or 0)
-        return found & Q(branch=self.branch) if self.branch else found
+            condition &= Q(guidance=key_of(self.guidance) or 0)
+        return condition & Q(branch=self.branch) if self.branch else condition
 
 
 class TrendRun(NamedTuple):

@@ -224,8 +224,8 @@ class _Steps:
         pair = before.pk, after.pk
         if pair not in self._changed:
             self._changed[pair] = self._changed_parts(before, after)
-        found = self._changed[pair]
-        return found is not None and parts_of(measure.layer, measure.name).isdisjoint(found)
+        changed_parts = self._changed[pair]
+        return changed_parts is not None and parts_of(measure.layer, measure.name).isdisjoint(changed_parts)
 
     def _changed_parts(self, before: TrendRun, after: TrendRun) -> frozenset[str] | None:
         """Return the parts that changed in any scenario; None where the scenarios are others."""

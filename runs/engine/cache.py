@@ -29,8 +29,8 @@ _REUSED = ("outcome", "completed", "timed_out", "exit_code", "composite", "secon
 def cache_key(fingerprint: Mapping[str, Any], options: RunOptions) -> str:
     """Return a hash of what a run's trials depend on beside their scenarios."""
     inputs = {name: value for name, value in fingerprint.items() if name not in _NOT_INPUTS}
-    given = options.model_dump(mode="json", include=set(_OPTIONS))
-    return hashlib.sha256(msgspec.json.encode([inputs, given], order="sorted")).hexdigest()
+    requested = options.model_dump(mode="json", include=set(_OPTIONS))
+    return hashlib.sha256(msgspec.json.encode([inputs, requested], order="sorted")).hexdigest()
 
 
 def reuse_passes(run: Run) -> int:

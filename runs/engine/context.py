@@ -74,14 +74,14 @@ class RunContext:
     @property
     def seed(self) -> Json:
         """The seed manifest: the request's, else the suite's, else None."""
-        given = self.options.seed
-        return given if given is not None else self.run.suite_version.config.get("seed")
+        seed = self.options.seed
+        return seed if seed is not None else self.run.suite_version.config.get("seed")
 
     @cached_property
     def registry(self) -> Registry | None:
         """The tool registry as of preparation; None without one."""
-        given = self.options.registry
-        return msgspec.convert(given, Registry) if given is not None else None
+        registry = self.options.registry
+        return msgspec.convert(registry, Registry) if registry is not None else None
 
     @cached_property
     def complete(self) -> Complete | None:
@@ -175,8 +175,10 @@ class RunContext:
     @cached_property
     def tool_files_hash(self) -> str:
         """The hash of the tools that lie in the fixtures; empty if none does."""
-        found = {files_hash(own) for tool, files in self.tools if (own := split_tool(files, tool)[1])}
-        return joint_hash(found)
+        hashes = {
+            files_hash(tool_files) for tool, files in self.tools if (tool_files := split_tool(files, tool)[1])
+        }
+        return joint_hash(hashes)
 
     def workspace(
         self, folder: TrialFolder, tool: Tool | None = None, *, scenario: str = ""
@@ -195,8 +197,12 @@ class RunContext:
             tool=tool.binary if tool else "",
             record=folder.record,
         )
-        own = trial_variables(bare, folder, scenario=scenario, agent=self.run.target.name, model=self.model)
-        return replace(bare, env=own | resolve_env(env, {**self.variables, **bare.variables, **own}))
+        trial_env = trial_variables(
+            bare, folder, scenario=scenario, agent=self.run.target.name, model=self.model
+        )
+        return replace(
+            bare, env=trial_env | resolve_env(env, {**self.variables, **bare.variables, **trial_env})
+        )
 
     def secrets(self, tool: Tool | None) -> tuple[str, ...]:
         """Return the secret values to mask in everything stored."""

@@ -68,8 +68,8 @@ def _judge(context: RunContext) -> dict[str, str]:
     """Return the default judge; empty for none. Scenarios' own judges are part of the suite's hash."""
     first, last = judge_names(context.run, context.target, context.options)
     name = (first or last) if context.options.judge else ""
-    found = judge_target(context.run, name) if name else None
-    return {"judge": name, "judge_sha256": definition_hash(found.definition) if found else ""}
+    target = judge_target(context.run, name) if name else None
+    return {"judge": name, "judge_sha256": definition_hash(target.definition) if target else ""}
 
 
 def _threshold(requested: float | None, scenario_thresholds: Sequence[float | None]) -> dict[str, str]:
@@ -100,5 +100,5 @@ def staleness(context: RunContext) -> dict[str, Any]:
 
 def _names(**used: Iterable[Any]) -> dict[str, str]:
     """Return readable names of the hashed parts, comma-separated; results don't depend on them."""
-    found = {part: sorted({str(each) for each in names if each}) for part, names in used.items()}
-    return {part: ", ".join(names)[:LONGEST_NAME] for part, names in found.items() if names}
+    by_part = {part: sorted({str(each) for each in names if each}) for part, names in used.items()}
+    return {part: ", ".join(names)[:LONGEST_NAME] for part, names in by_part.items() if names}

@@ -149,8 +149,8 @@ def _sides(old: Run, new: Run) -> tuple[tuple[Run, ...], tuple[Run, ...], str]:
 
 def _why_over(run: Run, beside: Run | None) -> str:
     """Return why no trial may follow, whatever the look finds; empty if some may."""
-    for each in filter(None, (run, beside)):
-        if stopped := _why_stopped(each):
+    for side in filter(None, (run, beside)):
+        if stopped := _why_stopped(side):
             return stopped
     if run.max_usd is not None and spending.is_budget_spent(run.launch_id, run.max_usd):
         return spending.budget_reason(run)

@@ -268,8 +268,8 @@ def _start(
     unread = context.registry.warnings if context.registry else ()
     with write_transaction():
         # A budget may have been spent by other runs of the launch meanwhile.
-        kept = Run.objects.values_list("warnings", flat=True).get(pk=run_id)
-        shown = list(dict.fromkeys([*kept, *warnings, *unread, *stale, *context.warnings]))
+        earlier = Run.objects.values_list("warnings", flat=True).get(pk=run_id)
+        shown = list(dict.fromkeys([*earlier, *warnings, *unread, *stale, *context.warnings]))
         # A retried run that is cancelled meanwhile has results to close with.
         halts = When(Q(cancel_requested=True, started=None), then=Value(RunState.CANCELLED))
         changed = Run.objects.filter(pk=run_id, token=token, state=RunState.PREPARING).update(

@@ -204,8 +204,8 @@ def _keep_attempts(trials: Sequence[Trial]) -> None:
         batch_size=500,
     )
     artifacts = list(Artifact.objects.filter(trial__in=keys).exclude(name__startswith="attempt-"))
-    for kept in artifacts:
-        kept.name = f"attempt-{numbers.get(kept.trial_id, 0) + 1}-{kept.name}"[:_LONGEST_NAME]
+    for artifact in artifacts:
+        artifact.name = f"attempt-{numbers.get(artifact.trial_id, 0) + 1}-{artifact.name}"[:_LONGEST_NAME]
     Artifact.objects.bulk_update(artifacts, ["name"], batch_size=500)
 
 

@@ -119,9 +119,9 @@ def take_file(path: Path) -> Iterator[UnrecordedResult | None]:
         yield None
         return
     try:
-        kept = _read_locked(lock, path)
-        yield kept
-        if kept is not None:
+        result = _read_locked(lock, path)
+        yield result
+        if result is not None:
             path.unlink(missing_ok=True)
     finally:
         os.close(lock)
@@ -133,9 +133,9 @@ def _read_locked(lock: int, path: Path) -> UnrecordedResult | None:
     except BlockingIOError:
         return None
     try:
-        found = msgspec.json.decode(path.read_bytes())
+        stored = msgspec.json.decode(path.read_bytes())
         return UnrecordedResult(
-            msgspec.convert(found["claim"], Claim), msgspec.convert(found["result"], TrialResult)
+            msgspec.convert(stored["claim"], Claim), msgspec.convert(stored["result"], TrialResult)
         )
     except FileNotFoundError:
         # Its process recorded it meanwhile.

@@ -93,7 +93,9 @@ def create_sessions(
     read = read_uploads(files, tool, whole=form.keep_transcript)
     counted_once(read, project, tool)
     if form.dry_run:
-        found, run = sort_sessions(project, tool, read.sessions), None
+        sorted_sessions, run = sort_sessions(project, tool, read.sessions), None
     else:
-        run, found = store_sessions(project, tool, read.sessions, read.problems, by=request.access.user)
-    return Status(201, sessions_document(found, read, run))
+        run, sorted_sessions = store_sessions(
+            project, tool, read.sessions, read.problems, by=request.access.user
+        )
+    return Status(201, sessions_document(sorted_sessions, read, run))

@@ -211,8 +211,8 @@ def _describe_loss(change: Change, trials: Sequence[DigestedTrial]) -> Lost:
     key = change.scenario.key if change.scenario else ""
     reasons = Counter(each.lost[0] for each in trials if each.outcome != "pass" and each.lost)
     reason = reasons.most_common(1)[0][0] if reasons else ""
-    own = tuple((each.pk, each.outcome) for each in trials)
-    return Lost(key, change.before or 0.0, change.after or 0.0, change.detail.get("since"), own, reason)
+    outcomes = tuple((each.pk, each.outcome) for each in trials)
+    return Lost(key, change.before or 0.0, change.after or 0.0, change.detail.get("since"), outcomes, reason)
 
 
 @dataclass(frozen=True)

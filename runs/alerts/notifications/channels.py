@@ -50,9 +50,9 @@ def create_channel(project: Project, kind: str, values: Mapping[str, Any], *, by
 @transaction.atomic
 def change_channel(channel: Channel, values: Mapping[str, Any], *, by: User | None) -> Channel:
     """Change the given fields; an empty `address` or `secret` keeps the stored one. Raises `ChannelRefused`."""
-    kept = {name: value for name, value in values.items() if value or name not in ("address", "secret")}
-    changed = sorted(name for name, value in kept.items() if getattr(channel, name) != value)
-    _set(channel, kept)
+    new_values = {name: value for name, value in values.items() if value or name not in ("address", "secret")}
+    changed = sorted(name for name, value in new_values.items() if getattr(channel, name) != value)
+    _set(channel, new_values)
     _store(channel)
     if changed:
         audit.append_event(channel.project, by, "channel.change", channel.name, changed=changed)

@@ -211,8 +211,8 @@ def _measures(base: Run, new: Run, changes: Sequence[MeasureChange]) -> list[Mea
     rows = []
     for measure, cells in measures_with_cells([base, new]):
         change = by_name.get(str(measure))
-        own = [cell.mean if cell else None for cell in cells]
-        before, after = (change.before, change.after) if change else own
+        means = [cell.mean if cell else None for cell in cells]
+        before, after = (change.before, change.after) if change else means
         rows.append(MeasureRow(measure, before, after, ShownChange(change) if change else None))
     # Trial totals come before layer measures; the pass rate comes first.
     return sorted(rows, key=lambda row: (row.measure.layer != "trial", row.measure.name != "pass"))

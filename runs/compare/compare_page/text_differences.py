@@ -81,5 +81,5 @@ def _tools(*runs: Run) -> list[dict[str, str]]:
 
 
 def _definition_text(definition: Mapping[str, Any]) -> str:
-    kept = {name: value for name, value in definition.items() if name not in NO_RESULT}
-    return json.dumps(kept, indent=2, sort_keys=True, ensure_ascii=False) if kept else ""
+    relevant = {name: value for name, value in definition.items() if name not in NO_RESULT}
+    return json.dumps(relevant, indent=2, sort_keys=True, ensure_ascii=False) if relevant else ""

@@ -49,8 +49,8 @@ def read_comparisons(wanted: Collection[Stored]) -> dict[Stored, bytes]:
     """Return the contents of those that are stored. One query."""
     before, after, bases = zip(*wanted, strict=True) if wanted else ((), (), ())
     rows = GuidanceComparison.objects.filter(before__in=before, after__in=after, basis__in=bases)
-    found = rows.values_list("before", "after", "basis", "content")
-    return {(old, new, basis): bytes(content) for old, new, basis, content in found}
+    stored = rows.values_list("before", "after", "basis", "content")
+    return {(old, new, basis): bytes(content) for old, new, basis, content in stored}
 
 
 def write_comparison(before: Guidance, after: Guidance, basis: str, content: bytes) -> None:

@@ -134,9 +134,9 @@ def findings_of_pairs(
 
 
 def _store_findings(before: Guidance, after: Guidance, chosen: RunsBySide, basis: str) -> Findings:
-    found = _compute_findings(before, after, chosen)
-    write_comparison(before, after, basis, msgspec.msgpack.encode(found))
-    return found
+    computed = _compute_findings(before, after, chosen)
+    write_comparison(before, after, basis, msgspec.msgpack.encode(computed))
+    return computed
 
 
 def _compute_findings(before: Guidance, after: Guidance, chosen: RunsBySide) -> Findings:

@@ -82,8 +82,8 @@ class FoundSetting:
     def load(self) -> RunsBySide:
         """Read the runs. One query."""
         rows = Run.objects.filter(pk__in=(*self.before, *self.after)).select_related("project")
-        found = {run.pk: run for run in rows}
-        before, after = (tuple(found[pk] for pk in side) for side in (self.before, self.after))
+        by_key = {run.pk: run for run in rows}
+        before, after = (tuple(by_key[pk] for pk in side) for side in (self.before, self.after))
         return RunsBySide(self.setting, before, after, self.interleaved, self.older)
 
 
@@ -96,9 +96,9 @@ def settings_of(before: Guidance, after: Guidance, launch: int | None = None) ->
     asked &= MOSTLY_MEASURED | Q(open__gt=0)
     runs = Run.objects.filter(asked, NOT_CONFIRMING, suite=before.suite_id)
     columns = ("target__name", "model", "tool_version", "guidance", "launch", "pk")
-    found = runs.order_by("-pk").values_list(*columns)
+    ordered = runs.order_by("-pk").values_list(*columns)
     # Each version's own, because newer runs of one may be more than are read.
-    newest = chain(*(found.filter(guidance=each.pk)[:MOST_READ] for each in (before, after)))
+    newest = chain(*(ordered.filter(guidance=each.pk)[:MOST_READ] for each in (before, after)))
     rows = [
         (SharedSetting(target, model, tool), guidance, _Key(*key))
         for target, model, tool, guidance, *key in sorted(newest, key=itemgetter(-1), reverse=True)

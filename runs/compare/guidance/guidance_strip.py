@@ -138,12 +138,12 @@ def compare_pairs(
 
 def _newest_versions(suite: Suite, ran: set[int], adopted: Guidance | None) -> list[Guidance]:
     """Return the newest of the versions that ran, with the adopted one, in the order of their numbers. One query."""
-    found = list(suite.guidance.filter(pk__in=ran).select_related("created_by").order_by("-number"))
-    shown = found[:MOST_VERSIONS]
-    if adopted in found and adopted not in shown:
-        shown[-1] = found[found.index(adopted)]
-    for each in shown:
-        each.suite = suite
+    versions = list(suite.guidance.filter(pk__in=ran).select_related("created_by").order_by("-number"))
+    shown = versions[:MOST_VERSIONS]
+    if adopted in versions and adopted not in shown:
+        shown[-1] = versions[versions.index(adopted)]
+    for version in shown:
+        version.suite = suite
     return shown[::-1]
 
 

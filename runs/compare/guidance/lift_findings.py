@@ -220,8 +220,8 @@ def _dearer_cases(
     """Yield the cases that became dearer, each measure corrected over its cases."""
     for name in PRICES:
         if name in before and name in after:
-            layer, _, own = name.partition("/")
-            rule = rule_of(chosen.after[0].project, layer, own, *unit_of(layer, own))
+            layer, _, measure = name.partition("/")
+            rule = rule_of(chosen.after[0].project, layer, measure, *unit_of(layer, measure))
             changes = compare_scenarios(rule, before[name], after[name], with_power=False)
             for key, change in changes.items():
                 if change.verdict is ChangeVerdict.REGRESSED:

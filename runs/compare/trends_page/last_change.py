@@ -52,10 +52,10 @@ def last_change(
     """
     by_key = {measure.pk: trend for measure in measures for trend in series if trend.name == str(measure)}
     # Of changes at one run, the first measure's; a verdict before a change point.
-    found = [*_verdicts(by_key, runs, line), *_change_points(series)]
-    if not found:
+    changes = [*_verdicts(by_key, runs, line), *_change_points(series)]
+    if not changes:
         return None
-    newest = max(found, key=lambda each: each.at)
+    newest = max(changes, key=lambda each: each.at)
     words = {mark.at: mark.words for mark in marks}.get(newest.at, "")
     return LastChange(runs[newest.at], _sentence(suite, newest, words), newest.until)
 

@@ -113,8 +113,8 @@ class TrendPage:
         """Return the measures of the CSV: the chosen one, else all of the overview."""
         if self.large is None:
             return []
-        own = self.large.chart.series
-        return [own] if self.measure else [own, *(chart.series for chart in self.others)]
+        large_series = self.large.chart.series
+        return [large_series] if self.measure else [large_series, *(chart.series for chart in self.others)]
 
     @property
     def columns(self) -> list[TrendSeries]:
@@ -239,7 +239,7 @@ def trend_table(slug: str, page: TrendPage | None) -> Table:
         if page
         else ()
     )
-    return Table(f"{slug or 'no-suite'}-trend", COLUMNS, (_row(*value) for value in rows))
+    return Table(f"{slug or 'no-suite'}-trend", COLUMNS, (_row(*row) for row in rows))
 
 
 def _row(run: TrendRun, series: TrendSeries, value: TrendValue) -> tuple[Cell, ...]:

@@ -103,9 +103,11 @@ def _workspace(spec: ScenarioSpec, folder: TrialFolder, containment: Containment
         tool=tool.binary if tool else "",
         record=folder.record,
     )
-    own = trial_variables(bare, folder, scenario=spec.key)
+    trial_env = trial_variables(bare, folder, scenario=spec.key)
     # Grading belongs to no project, so no other variables are known.
-    return replace(bare, env=own | resolve_env(tool.env if tool else {}, {**bare.variables, **own}))
+    return replace(
+        bare, env=trial_env | resolve_env(tool.env if tool else {}, {**bare.variables, **trial_env})
+    )
 
 
 def _grade(

@@ -32,8 +32,8 @@ def read_message(content: bytes) -> Any:
     if len(content) > LARGEST_MESSAGE:
         return None
     try:
-        found = json.loads(content, parse_float=_finite, parse_constant=str)
-        return found if _depth(content) <= _DEEPEST else None
+        message = json.loads(content, parse_float=_finite, parse_constant=str)
+        return message if _depth(content) <= _DEEPEST else None
     except (ValueError, RecursionError):
         return None
 
@@ -114,8 +114,10 @@ def override_descriptions(
         return {**result, "instructions": descriptions["instructions"]}
     if method != "tools/list" or not descriptions.get("tools"):
         return result
-    own = descriptions["tools"]
-    tools = [_describe_tool(tool, own.get(tool.get("name")) or {}) for tool in result.get("tools") or []]
+    overrides = descriptions["tools"]
+    tools = [
+        _describe_tool(tool, overrides.get(tool.get("name")) or {}) for tool in result.get("tools") or []
+    ]
     return {**result, "tools": tools}
 
 
@@ -181,8 +183,8 @@ class Record:
     def _give_up(self, params: Any, connection: int) -> None:
         id = params.get("requestId") if isinstance(params, dict) else None
         with self._lock:
-            if found := self._open.get((connection, _key(id))):
-                self._write(connection, found[0], {"given_up": True})
+            if open_request := self._open.get((connection, _key(id))):
+                self._write(connection, open_request[0], {"given_up": True})
 
     def record_response(self, content: bytes, connection: int) -> bytes:
         """Record the server's responses in a message; return it, with the descriptions overridden if there are any."""
@@ -200,10 +202,10 @@ class Record:
 
     def _response(self, message: dict[str, Any], connection: int, more: dict[str, Any]) -> dict[str, Any]:
         with self._lock:
-            found = self._open.pop((connection, _key(message["id"])), None)
-            if found is None:
+            open_request = self._open.pop((connection, _key(message["id"])), None)
+            if open_request is None:
                 return message
-            number, _, method, began = found
+            number, _, method, began = open_request
             if self._descriptions and isinstance(message.get("result"), dict):
                 result = override_descriptions(method, message["result"], self._descriptions)
                 if result != message["result"]:
@@ -242,11 +244,11 @@ def _short_request(message: dict[str, Any]) -> dict[str, Any]:
     if len(json.dumps(message)) <= LONGEST_TEXT:
         return message
     params = message.get("params")
-    given = params if isinstance(params, dict) else {}
-    content = json.dumps(given.get("arguments"), sort_keys=True)
-    kept = {name: given[name] for name in ("name", "_meta", "uri") if name in given}
+    fields = params if isinstance(params, dict) else {}
+    content = json.dumps(fields.get("arguments"), sort_keys=True)
+    shown = {name: fields[name] for name in ("name", "_meta", "uri") if name in fields}
     digest = {"sha256": hashlib.sha256(content.encode()).hexdigest(), "characters": len(content)}
-    return {"id": message["id"], "method": message["method"], "params": {**kept, "digest": digest}}
+    return {"id": message["id"], "method": message["method"], "params": {**shown, "digest": digest}}
 
 
 def _short_response(message: dict[str, Any], method: str) -> dict[str, Any]:

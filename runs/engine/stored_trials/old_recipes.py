@@ -117,8 +117,8 @@ def _mark(trial: Trial, transcript: Transcript, limits: Thresholds) -> None:
     before = trial.detail["interaction"]
     if before.get("source") == "recorded":
         # The record is right; only what the events said beside it is not.
-        kept = {name: value for name, value in before.items() if name != "reported"}
-        trial.detail = {**trial.detail, "interaction": {**kept, MISREAD: before.get("reported")}}
+        remaining = {name: value for name, value in before.items() if name != "reported"}
+        trial.detail = {**trial.detail, "interaction": {**remaining, MISREAD: before.get("reported")}}
         trial.save(update_fields=["detail"])
         return
     interaction = Interaction(completed=bool(trial.completed), problem=PROBLEM)

@@ -302,8 +302,8 @@ def _grade_again(trial: Trial, context: RunContext) -> _Assessed:
 def _newest(version: ScenarioVersion) -> ScenarioVersion:
     """Return the scenario in the suite's newest version; its own version if it was retired."""
     suite = version.scenario.suite.versions.first()
-    found = suite and suite.scenario_versions.filter(scenario=version.scenario_id).first()
-    return found or version
+    newest = suite and suite.scenario_versions.filter(scenario=version.scenario_id).first()
+    return newest or version
 
 
 def _workspace_files(trial: Trial) -> tuple[tuple[FixtureFile, ...] | None, str]:

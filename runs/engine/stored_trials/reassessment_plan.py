@@ -46,10 +46,10 @@ def ready_rubric(name: str) -> RubricCriteria | None:
     """Return a shipped rubric; None for an empty name. Raises `RequestError` for an unknown one."""
     if not name:
         return None
-    found = READY.get(name.removeprefix(PREFIX))
-    if found is None:
+    rubric = READY.get(name.removeprefix(PREFIX))
+    if rubric is None:
         raise RequestError(f"Unknown rubric '{name}'. Choose {', '.join(READY)}, or leave it out.")
-    return found
+    return rubric
 
 
 def assessable(run: Run) -> QuerySet[Trial]:
@@ -113,8 +113,8 @@ def _name_gate(gate: Gate) -> str:
 
 
 def _calls(criteria: Criteria, rubric: RubricCriteria | None) -> int:
-    own = criteria.judge
+    judge = criteria.judge
     asks = sum(evaluator.asks_model for evaluator in criteria.evaluators)
-    if own is not None and own.enabled:
-        return asks + max(1, own.judgings)
+    if judge is not None and judge.enabled:
+        return asks + max(1, judge.judgings)
     return asks + (rubric is not None)

@@ -81,7 +81,7 @@ def compare_recomputed(run: Run, field: str, version: int) -> int:
         state=RunState.FINISHED,
         **{f"{field}__gte": version, f"baseline__{field}__gte": version},
     )
-    found = list(pairs.select_related("project").order_by("pk"))
-    for each in found:
-        compare_with_baseline(each)
-    return len(found)
+    compared = list(pairs.select_related("project").order_by("pk"))
+    for later_run in compared:
+        compare_with_baseline(later_run)
+    return len(compared)

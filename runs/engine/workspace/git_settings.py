@@ -64,9 +64,9 @@ class GitSettings:
     @classmethod
     def of(cls, workspace: LocalWorkspace) -> GitSettings:
         """Return the settings as they are now."""
-        found = cls(workspace)
-        found.before = {place: _content(place) for place in found._places()}
-        return found
+        guard = cls(workspace)
+        guard.before = {place: _content(place) for place in guard._places()}
+        return guard
 
     def clean(self) -> list[str]:
         """Remove what executes something and was not there; return it by name."""
@@ -143,8 +143,8 @@ class GitSettings:
     def _entries(self, inside: str) -> list[Entry]:
         """Return the entries of a configuration file; none if Git can't read it, and so doesn't follow it."""
         printed = self._git(f"git config --file {shlex.quote(inside)} --no-includes --null --list")
-        found = (entry.partition("\n") for entry in printed.split("\0") if entry)
-        return [(name, value) for name, _, value in found]
+        entries = (entry.partition("\n") for entry in printed.split("\0") if entry)
+        return [(name, value) for name, _, value in entries]
 
     def _git(self, script: str) -> str:
         """Return what Git prints, away from the repositories whose settings it would read."""

@@ -171,8 +171,8 @@ def _environment(runs: Sequence[_Document]) -> dict[str, Json]:
 
 
 def _shared_value(values: Iterable[str | None]) -> str | None:
-    found = set(values)
-    return found.pop() if len(found) == 1 else None
+    distinct = set(values)
+    return distinct.pop() if len(distinct) == 1 else None
 
 
 def _milliseconds(moment: str) -> int:

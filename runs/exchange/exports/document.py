@@ -236,8 +236,8 @@ def run_document(run_id: int, *, traces: bool = False) -> dict[str, Any]:
     run = Run.objects.get(pk=run_id)
     trials = _trials_json(run.trial_set.all())
     if traces:
-        for trial, found in zip(trials, run.trial_set.select_related("transcript"), strict=True):
-            trial["trace"] = redact_json(trace_json(found))
+        for trial, stored_trial in zip(trials, run.trial_set.select_related("transcript"), strict=True):
+            trial["trace"] = redact_json(trace_json(stored_trial))
     return {"run": run_json(run), "trials": trials}
 
 

@@ -39,10 +39,10 @@ def plain_lift(lift: Lift) -> str:
     """Return what a skill adds: a sentence, its statements by kind, and the cases that it makes dearer."""
     table = Table(*LIFT_COLUMNS, box=None, pad_edge=False)
     for kind, statements in lift.kinds:
-        for each in statements:
-            rates = (f"{side.mean:.0%} of {side.n}" for side in (each.before, each.after))
-            table.add_row(kind.label, each.scenario, Text(each.text), *rates)
-    dearer = [f"Dearer: {each.scenario}, {each.label.lower()} {each.size}." for each in lift.dearer]
+        for statement in statements:
+            rates = (f"{side.mean:.0%} of {side.n}" for side in (statement.before, statement.after))
+            table.add_row(kind.label, statement.scenario, Text(statement.text), *rates)
+    dearer = [f"Dearer: {case.scenario}, {case.label.lower()} {case.size}." for case in lift.dearer]
     return "\n".join([*lift.sentences, "", *([_as_text(table)] if lift.statements else []), *dearer])
 
 

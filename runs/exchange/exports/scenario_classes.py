@@ -14,8 +14,8 @@ USUAL_K = 3
 
 def run_strips(run: Run) -> dict[str, Strip]:
     """Return the strips of a run's suite version on the run's target as of the run, by scenario key."""
-    found = strips(run.suite, target=run.target_id, up_to=run.pk, version=run.suite_version_id)
-    return _by_key(run.suite_version_id, found)
+    by_scenario = strips(run.suite, target=run.target_id, up_to=run.pk, version=run.suite_version_id)
+    return _by_key(run.suite_version_id, by_scenario)
 
 
 def suite_strips(version: SuiteVersion, target: Target) -> dict[str, Strip]:

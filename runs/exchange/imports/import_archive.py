@@ -108,19 +108,19 @@ def _suite_version(
     version = find_archived_version(project, archived) or _restore_suite(project, archived.run, members, by)
     keys = {trial.scenario for trial in archived.trials}
     if version is not None and version.sha256 == suite.sha256:
-        found = version.scenario_versions.select_related("scenario").defer("content")
-        scenarios = {each.scenario.key: each for each in found}
+        rows = version.scenario_versions.select_related("scenario").defer("content")
+        scenarios = {each.scenario.key: each for each in rows}
         if keys <= scenarios.keys():
             return version, scenarios, True
-    made, scenarios = version_of_results(project, as_external(archived), by)
-    return made, scenarios, False
+    created, scenarios = version_of_results(project, as_external(archived), by)
+    return created, scenarios, False
 
 
 def find_archived_version(project: Project, archived: Archived) -> SuiteVersion | None:
     """Return the stored version of the suite with the content that a run was measured on."""
-    own = archived.run.suite
-    versions = SuiteVersion.objects.filter(suite__project=project, suite__slug=own.slug)
-    return versions.filter(sha256=own.sha256).select_related("suite").first()
+    suite = archived.run.suite
+    versions = SuiteVersion.objects.filter(suite__project=project, suite__slug=suite.slug)
+    return versions.filter(sha256=suite.sha256).select_related("suite").first()
 
 
 def has_sources(run: ArchivedRun, members: Mapping[str, bytes]) -> bool:
@@ -187,8 +187,8 @@ def _store_trials(
 
 
 def _row(trial: ArchivedTrial, version: ScenarioVersion) -> dict[str, Any]:
-    own = {name: _value(name, trial.columns[name]) for name in TRIAL_COLUMNS}
-    return {**own, "scenario_version": version.pk, "scenario": version.scenario_id}
+    columns = {name: _value(name, trial.columns[name]) for name in TRIAL_COLUMNS}
+    return {**columns, "scenario_version": version.pk, "scenario": version.scenario_id}
 
 
 def _parts_of(trial: ArchivedTrial, members: Mapping[str, bytes]) -> TrialParts:

@@ -89,8 +89,8 @@ def _store(
     fresh = [each for each in ordered if stored[each.run.uuid] is None]
     if fresh:
         launch = Launch.objects.create(project=project, by=by, trigger=Trigger.IMPORT, request={"file": file})
-        for each in fresh:
-            stored[each.run.uuid] = store_archived(launch, each, members, sha256, by)
+        for archived in fresh:
+            stored[archived.run.uuid] = store_archived(launch, archived, members, sha256, by)
         audit.append_event(
             project, by, "results.import", file, runs=[run.pk for run in stored.values() if run]
         )

@@ -266,8 +266,8 @@ def _parts(session: KeptSession) -> TrialParts:
 def _row(version: ScenarioVersion, session: KeptSession, position: int) -> dict[str, Any]:
     counted = metrics(session.commands, source="events", completed=False)
     interaction = structs.replace(counted, not_run=session.not_run, mentioned=session.mentioned)
-    own = (score for score in scores(interaction) if score.name != "completed")
-    measured = (*own, *session.wasted)
+    interaction_scores = (score for score in scores(interaction) if score.name != "completed")
+    measured = (*interaction_scores, *session.wasted)
     usage = session.transcript.usage
     messages = error_messages(session.transcript, interaction)
     return {

@@ -18,8 +18,8 @@ _SHARD = re.compile(r"([1-9]\d{0,3})/([1-9]\d{0,3})")
 
 def shard_of(text: str) -> tuple[int, int]:
     """Return a shard's number and how many there are. Raises `ValueError` for anything but N/M with 1 ≤ N ≤ M."""
-    found = _SHARD.fullmatch(text)
-    number, of = (int(found[1]), int(found[2])) if found else (0, 0)
+    match = _SHARD.fullmatch(text)
+    number, of = (int(match[1]), int(match[2])) if match else (0, 0)
     if not 1 <= number <= of:
         raise ValueError(f"{text} is not a shard. Give its number and how many there are, such as 1/3.")
     return number, of
@@ -49,8 +49,8 @@ def _line(run: ArchivedRun) -> tuple[Any, ...]:
 
 
 def _merge(shards: Sequence[Archived]) -> Archived:
-    own = {each.run.uuid: each for each in shards}
-    ordered = sorted(own.values(), key=lambda each: shard_of(each.run.shard))
+    by_uuid = {each.run.uuid: each for each in shards}
+    ordered = sorted(by_uuid.values(), key=lambda each: shard_of(each.run.shard))
     _check(ordered)
     first = ordered[0].run
     runs = [each.run for each in ordered]

@@ -110,17 +110,17 @@ class ReadSessions:
 @FileReader
 def read_session_file(name: str, content: bytes, tool: Tool, whole: bool) -> ReadSessions:
     """Return the sessions of an uploaded file."""
-    found = ReadSessions()
-    found.add(name, io.BytesIO(content), tool, whole=whole)
-    return found
+    sessions = ReadSessions()
+    sessions.add(name, io.BytesIO(content), tool, whole=whole)
+    return sessions
 
 
 def read_uploads(files: Iterable[tuple[str, IO[bytes]]], tool: Tool, *, whole: bool = False) -> ReadSessions:
     """Read uploaded session files, one at a time. Raises `ScenarioFileError` and `TryLater`."""
-    found = ReadSessions()
+    sessions = ReadSessions()
     for name, file in files:
-        found.take(read_session_file(name, file.read(), tool, whole))
-    return found
+        sessions.take(read_session_file(name, file.read(), tool, whole))
+    return sessions
 
 
 def read_paths(paths: Iterable[Path], tool: Tool, *, whole: bool) -> ReadSessions:

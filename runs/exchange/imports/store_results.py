@@ -65,9 +65,9 @@ def store_results(
 
 def stored_run(project: Project, run_id: str) -> Run | None:
     """Return the project's run with this UUID, else the newest one imported under this id; None without one."""
-    own = run_with_uuid(run_id)
-    if own and own.project_id == project.pk:
-        return own
+    run = run_with_uuid(run_id)
+    if run and run.project_id == project.pk:
+        return run
     imported = run_of_import(project.pk, run_id)
     return Run.objects.get(pk=imported) if imported else None
 
@@ -148,8 +148,8 @@ def _create_run(
 def _outcome(external: ExternalRun) -> str:
     """Return a run's outcome; trials that passed say nothing of those that were cancelled."""
     words = ("fail", "error") if external.cancelled else ("fail", "error", "pass")
-    found = {trial.outcome for trial in external.trials}
-    return next((word for word in words if word in found), "")
+    outcomes = {trial.outcome for trial in external.trials}
+    return next((word for word in words if word in outcomes), "")
 
 
 def _end_time(external: ExternalRun, started: datetime) -> datetime:
@@ -166,8 +166,8 @@ def _end_time(external: ExternalRun, started: datetime) -> datetime:
 
 def _baseline(launch: Launch, external: ExternalRun) -> str:
     """Return the number of the baseline's run: by its UUID, else as it was imported; empty if none."""
-    found = stored_run(launch.project, external.baseline)
-    return str(found.pk) if found else ""
+    run = stored_run(launch.project, external.baseline)
+    return str(run.pk) if run else ""
 
 
 def _guidance(suite: Suite, external: ExternalRun) -> Guidance | None:
@@ -201,8 +201,8 @@ def version_of_results(
     project: Project, external: ExternalRun, by: User | None
 ) -> tuple[SuiteVersion, dict[str, ScenarioVersion]]:
     """Return the version that the results name, else the newest one if it has all cases, else one made of them."""
-    if found := find_version_of_results(project, external):
-        return found
+    if match := find_version_of_results(project, external):
+        return match
     created = store_suite(suite_of_results(external), project, by=by).version
     return created, _scenarios(created)
 
@@ -228,8 +228,8 @@ def suite_of_results(external: ExternalRun) -> ParsedSuite:
 
 
 def _scenarios(version: SuiteVersion) -> dict[str, ScenarioVersion]:
-    found = version.scenario_versions.select_related("scenario").defer("content")
-    return {each.scenario.key: each for each in found}
+    rows = version.scenario_versions.select_related("scenario").defer("content")
+    return {each.scenario.key: each for each in rows}
 
 
 def _store_trials(
@@ -268,9 +268,9 @@ def _score_tool_use(trial: ExternalTrial, interaction: Interaction | None) -> li
     if interaction is None or trial.transcript is None or trial.error:
         return []
     wasted = waste_scores(trial.transcript, interaction.commands, passed=trial.outcome == "pass")
-    found = (*scores(interaction), *wasted)
+    all_scores = (*scores(interaction), *wasted)
     return scores_json(
-        tuple(each for each in found if each.name != "completed" or trial.completed is not None)
+        tuple(each for each in all_scores if each.name != "completed" or trial.completed is not None)
     )
 
 

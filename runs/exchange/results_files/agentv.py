@@ -124,8 +124,8 @@ def _trial(row: dict[str, Any], texts: Mapping[str, str]) -> ExternalTrial:
     error = str(row.get("error") or "")
     threshold = _FIRST_THRESHOLD if row.get("eval_id") else _LATER_THRESHOLD
     score = number_of(row.get("score"), 1) or 0.0
-    own = row.get("outcome") if row.get("outcome") in ("pass", "fail", "error") else None
-    reported = own or _BY_STATUS.get(str(row.get("execution_status")))
+    stated = row.get("outcome") if row.get("outcome") in ("pass", "fail", "error") else None
+    reported = stated or _BY_STATUS.get(str(row.get("execution_status")))
     outcome = reported or ("error" if error else "pass" if score >= threshold else "fail")
     message = f"reported as {outcome}" if reported else f"needs {threshold:.2f}"
     hits, misses = _hits_and_misses(row)
@@ -161,8 +161,8 @@ def _trial(row: dict[str, Any], texts: Mapping[str, str]) -> ExternalTrial:
 
 def _answer(row: Mapping[str, Any], texts: Mapping[str, str]) -> str:
     """Return the answer: of the row, else of the file that it names."""
-    own = str(row.get("candidate_answer") or "") or _text(row.get("output"), last=True)
-    return own or texts.get("answer_path") or texts.get("output_path") or ""
+    answer = str(row.get("candidate_answer") or "") or _text(row.get("output"), last=True)
+    return answer or texts.get("answer_path") or texts.get("output_path") or ""
 
 
 def _text(value: Any, *, last: bool) -> str:
@@ -170,8 +170,8 @@ def _text(value: Any, *, last: bool) -> str:
     if isinstance(value, str):
         return value
     contents = [one.get("content") for one in list_of(value) if isinstance(one, dict)]
-    found = [content for content in contents if isinstance(content, str) and content]
-    return "\n\n".join(found[-1:] if last else found)
+    texts = [content for content in contents if isinstance(content, str) and content]
+    return "\n\n".join(texts[-1:] if last else texts)
 
 
 def _seconds(row: Mapping[str, Any]) -> float | None:

@@ -127,6 +127,6 @@ def read_results(file: str, content: bytes) -> ReadResults:
 
 def _not_supported(file: str, kind: str) -> RequestError:
     known = "; ".join(each.looks_like for each in IMPORTERS)
-    found = f"{kind}: not supported yet" if kind else "no results found"
+    problem = f"{kind}: not supported yet" if kind else "no results found"
     advice = f" {advice_for(kind)}." if advice_for(kind) else ""
-    return RequestError(f"{file}: {found}.{advice} evalhub imports {known}.")
+    return RequestError(f"{file}: {problem}.{advice} evalhub imports {known}.")

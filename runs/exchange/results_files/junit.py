@@ -104,8 +104,8 @@ def _cases(root: Element) -> Iterator[_Case]:
             },
             _moment(node.get("timestamp")) or started,
         )
-        found = [each for each in node if each.tag in ("testcase", "testsuite", "testsuites")]
-        below += [(each, *inside) for each in reversed(found)]
+        children = [each for each in node if each.tag in ("testcase", "testsuite", "testsuites")]
+        below += [(each, *inside) for each in reversed(children)]
 
 
 def _run(file: str, roots: Sequence[Element], cases: Sequence[_Case]) -> ExternalRun:
@@ -267,5 +267,5 @@ def _seconds(value: str | None, *, zero_is_unknown: bool) -> float | None:
 
 def _moment(value: str | None) -> datetime | None:
     """Return a time, unless it is the 0 of a clock, which jest-junit writes of a file that can't be loaded."""
-    found = moment_of(value) if value else None
-    return found if found and found.year > 1970 else None
+    moment = moment_of(value) if value else None
+    return moment if moment and moment.year > 1970 else None

@@ -124,8 +124,8 @@ def _usage(row: dict[str, Any]) -> Usage | None:
 
 def _cost(row: dict[str, Any]) -> float | None:
     """Return the cost of the answer in US dollars; None if promptfoo doesn't say one."""
-    own, answered = row.get("cost"), object_of(row.get("response")).get("cost")
-    return plausible_cost(own if own is not None else answered)
+    row_cost, answered = row.get("cost"), object_of(row.get("response")).get("cost")
+    return plausible_cost(row_cost if row_cost is not None else answered)
 
 
 def _part(result: dict[str, Any]) -> dict[str, Any]:

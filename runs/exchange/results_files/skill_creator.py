@@ -82,10 +82,10 @@ def _of_folder(results_file: ResultsFile) -> Iterator[_Benchmark]:
             case, graded = _grading_in_folder(path, value, files)
             gradings.setdefault(case.parent, []).append(graded)
     for at in sorted({*whole, *gradings}, key=_in_order):
-        own = whole.get(at)
+        benchmark = whole.get(at)
         yield (
-            _benchmark(at.name, own)
-            if own
+            _benchmark(at.name, benchmark)
+            if benchmark
             else _Benchmark(at.name, {"skill_name": _skill_of(at)}, gradings[at])
         )
 
@@ -141,8 +141,8 @@ def _grading_in_folder(
     metadata = object_of(files.get(case / CASE)) or object_of(files.get(run / CASE))
     values = _read_grading(value, object_of(files.get(run / TIMING)), arm.name)
     number = re.match(r"eval-(\d+)(?:-|$)", case.name)
-    own = int(number[1]) if number else case.name
-    values["eval_id"] = metadata.get("eval_id", own)
+    case_id = int(number[1]) if number else case.name
+    values["eval_id"] = metadata.get("eval_id", case_id)
     values["eval_name"] = metadata.get("eval_name") or case.name
     return case, _Graded(values, metadata)
 
