@@ -41,6 +41,9 @@ _POINTS = frozenset(("rate", "score", "ratio"))
 _OUTCOMES = frozenset(("gates", "assertions"))
 """Layers of which every value is passed or failed."""
 
+MeasureSamples = tuple[MeasureRule, dict[str, Sample], dict[str, Sample]]
+"""A measure's rule, and its samples before and after by scenario key."""
+
 
 class _Measured(NamedTuple):
     """A measure with its samples before and after by scenario key."""
@@ -64,9 +67,7 @@ class RunComparison:
     """What changed in each scenario, by key."""
     common: int = 0
     """Scenarios that both runs have results of."""
-    samples: Mapping[str, tuple[MeasureRule, dict[str, Sample], dict[str, Sample]]] = field(
-        default_factory=dict, repr=False
-    )
+    samples: Mapping[str, MeasureSamples] = field(default_factory=dict, repr=False)
     """Each measure's rule and its samples before and after by scenario key, where they can be compared."""
     no_verdict: str = ""
     """Why there is no verdict, if one of the runs has too many errors: then nothing is compared."""
@@ -218,18 +219,21 @@ def _compare(
 ) -> RunComparison:
     usable = [_comparable(each, reasons, gates) for each in measured]
     named = {each.rule.name: (each.rule, each.before, each.after) for each in usable}
+    passes = next((each for each in measured if each.rule.name == PASS), None)
+    return replace(
+        compare_samples(named, levels),
+        reasons={key: why for key, why in reasons.items() if passes is None or key in passes.after},
+        common=len(passes.before.keys() & passes.after.keys()) if passes else 0,
+        samples=named,
+    )
+
+
+def compare_samples(named: Mapping[str, MeasureSamples], levels: Levels) -> RunComparison:
+    """Return the comparison of measures, by their names; it doesn't keep the samples."""
     headline = compare_headline([named[name] for name in HEADLINE if name in named], levels)
     others = compare_measures([each for name, each in named.items() if name not in HEADLINE])
-    passes = next((each for each in measured if each.rule.name == PASS), None)
-    return RunComparison(
-        tuple(headline),
-        tuple(others),
-        compare_scenarios(*named[PASS], levels.scenarios) if PASS in named else {},
-        {key: why for key, why in reasons.items() if passes is None or key in passes.after},
-        len(passes.before.keys() & passes.after.keys()) if passes else 0,
-        named,
-        levels=levels,
-    )
+    scenarios = compare_scenarios(*named[PASS], levels.scenarios) if PASS in named else {}
+    return RunComparison(tuple(headline), tuple(others), scenarios, levels=levels)
 
 
 def rule_of(project: Project, layer: str, name: str, unit: str, better: str) -> MeasureRule:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -14,11 +15,10 @@ from evalhub.teams.models import Project
 from evaluators.statistics.comparability import Reasons, parts_of
 from evaluators.statistics.error_shares import Levels
 from evaluators.statistics.measure_change import MeasureChange, Sample, pool_samples
-from evaluators.statistics.regression import compare_headline, compare_measures, compare_scenarios
 from evaluators.tool_use.interaction import COUNTS, RATES
 from runs.compare.guidance.guidance_runs import RunsBySide
 from runs.compare.looks import levels_between
-from runs.compare.measure_changes import HEADLINE, LAYER_1, PASS, RunComparison, rule_of
+from runs.compare.measure_changes import LAYER_1, PASS, RunComparison, compare_samples, rule_of
 from runs.compare.stored_changes import change_json
 from runs.models import GuidanceComparison, Run, RunMeasure
 from runs.results.comparability import parts_changed_since
@@ -84,14 +84,10 @@ def compare_chosen(chosen: RunsBySide) -> RunComparison:
             before[name],
             after[name],
         )
-    levels = _levels(chosen)
-    headline = compare_headline([named[name] for name in HEADLINE if name in named], levels)
-    others = compare_measures([each for name, each in named.items() if name not in HEADLINE])
-    scenarios = compare_scenarios(*named[PASS], levels.scenarios) if PASS in named else {}
     common = before.get(PASS, {}).keys() & after.get(PASS, {}).keys()
     reasons = {key: why for by_key in changed.values() for key, why in by_key.items()}
-    common_keys = len(common | reasons.keys())
-    return RunComparison(tuple(headline), tuple(others), scenarios, reasons, common_keys, levels=levels)
+    compared = compare_samples(named, _levels(chosen))
+    return replace(compared, reasons=reasons, common=len(common | reasons.keys()))
 
 
 def pooled_samples(chosen: RunsBySide) -> tuple[Samples, Samples]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import date
 
 from django.contrib import messages
@@ -25,30 +24,18 @@ from runs.compare.annotations import (
     remove_annotation,
     trend_annotations,
 )
-from runs.compare.default_suite import newest_suite
+from runs.compare.default_suite import choose_suite
 from runs.compare.trends_page.trend_page import trend_page, trend_table
 from runs.errors import RequestError
 from runs.models import Run
 from scenarios.models import Suite
 
 
-def _chosen_suite(
-    project: Project, slug: str, default: Callable[[Project], int | None]
-) -> tuple[list[Suite], Suite | None]:
-    """Return the project's suites and the requested one, else `default`'s, else the first."""
-    suites = list(Suite.objects.filter(project=project))
-    requested = next((suite for suite in suites if suite.slug == slug), None)
-    if requested or not suites:
-        return suites, requested
-    newest = default(project)
-    return suites, next((suite for suite in suites if suite.pk == newest), suites[0])
-
-
 @require_safe
 @project_page()
 def trends(request: ProjectRequest) -> HttpResponseBase:
     """Show a suite's measures over its runs: one large, the others and its subcommands small, and a table."""
-    suites, suite = _chosen_suite(request.access.project, request.GET.get("suite", ""), newest_suite)
+    suites, suite = choose_suite(request.access.project, request.GET.get("suite", ""))
     if suite:
         suite.project = request.access.project
     page = trend_page(suite, request.GET) if suite else None

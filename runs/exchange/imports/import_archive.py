@@ -15,7 +15,7 @@ from evalhub.teams.models import Project
 from evaluators.model import Transcript
 from runs.compare import comparison
 from runs.errors import RequestError
-from runs.exchange.imports.store_results import stored_run, target_name, version_of_results
+from runs.exchange.imports.store_results import keep_target, stored_run, version_of_results
 from runs.exchange.results_files.archived_runs import (
     COMMAND_COLUMNS,
     JUDGING_COLUMNS,
@@ -32,10 +32,8 @@ from runs.exchange.results_files.values import ExternalRun, ExternalTrial
 from runs.models import (
     Launch,
     Run,
-    Target,
 )
 from runs.models.run import RunState, Trigger
-from runs.models.target import IMPORTED
 from runs.results.files import artifacts
 from runs.results.imported_contents import CONTENTS, contents_json
 from runs.results.rollups import write_rollups
@@ -54,11 +52,6 @@ def store_archived(
     run, trials = archived
     version, versions, is_exact = _suite_version(launch.project, archived, members, by)
     columns = {name: _value(name, run.columns[name]) for name in RUN_COLUMNS}
-    target, _ = Target.objects.get_or_create(
-        project=launch.project,
-        name=target_name(run.target),
-        defaults={"provider": IMPORTED, "definition": {"url": run.target}, "accepted": False},
-    )
     baseline = stored_run(launch.project, run.baseline) if run.baseline else None
     stored = Run(
         **columns,
@@ -66,7 +59,7 @@ def store_archived(
         launch=launch,
         suite_version=version,
         suite=version.suite,
-        target=target,
+        target=keep_target(launch.project, run.target),
         guidance=_guidance(version.suite, run.guidance, by),
         by=launch.by,
         trigger=Trigger.IMPORT,

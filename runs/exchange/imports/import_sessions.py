@@ -240,9 +240,14 @@ def _forget(suite: Suite, continued: Sequence[KeptSession]) -> None:
     runs = list(Run.objects.filter(trial_set__in=keys).distinct())
     Trial.objects.filter(pk__in=keys).delete()
     for run in runs:
-        run.trials = run.trial_set.count()
-        run.save(update_fields=["trials", *sum_tokens(run)])
-        write_rollups(run)
+        sum_up_again(run)
+
+
+def sum_up_again(run: Run) -> None:
+    """Count the trials and tokens of a run again, some of whose sessions were deleted. Requires a transaction."""
+    run.trials = run.trial_set.count()
+    run.save(update_fields=["trials", *sum_tokens(run)])
+    write_rollups(run)
 
 
 def _store_trials(run: Run, version: ScenarioVersion, sessions: Sequence[KeptSession]) -> None:

@@ -15,9 +15,8 @@ from django.db.models.functions import Concat
 
 from evalhub.teams import audit
 from evalhub.teams.models import Project
+from runs.exchange.imports.import_sessions import sum_up_again
 from runs.models import CommandRecord, Run, Trial
-from runs.results.rollups import write_rollups
-from runs.results.trial_costs import sum_tokens
 from scenarios.models import SESSIONS
 
 BACKUPS = (
@@ -69,8 +68,6 @@ def remove_from(run: int, *, by: User | None) -> int:
         if not keys:
             return 0
         Trial.objects.filter(pk__in=keys).delete()
-        locked.trials = locked.trial_set.count()
-        locked.save(update_fields=["trials", *sum_tokens(locked)])
-        write_rollups(locked)
+        sum_up_again(locked)
         audit.append_event(locked.project, by, "sessions.remove", f"run {run}", sessions=len(keys))
     return len(keys)

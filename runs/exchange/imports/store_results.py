@@ -77,18 +77,23 @@ def target_name(target: str) -> str:
     return target[:120]
 
 
+def keep_target(project: Project, target: str) -> Target:
+    """Return the target of results, stored if it is new. Up to two queries."""
+    stored, _ = Target.objects.get_or_create(
+        project=project,
+        name=target_name(target),
+        defaults={"provider": IMPORTED, "definition": {"url": target}, "accepted": False},
+    )
+    return stored
+
+
 def _store(launch: Launch, external: ExternalRun, sha256: str, chosen: SuiteVersion | None = None) -> Run:
     version, scenarios = (
         _chosen_version(chosen, external)
         if chosen
         else version_of_results(launch.project, external, launch.by)
     )
-    target, _ = Target.objects.get_or_create(
-        project=launch.project,
-        name=target_name(external.target),
-        defaults={"provider": IMPORTED, "definition": {"url": external.target}, "accepted": False},
-    )
-    run = _create_run(launch, external, version, target, sha256, by_id=chosen is not None)
+    run = _create_run(launch, external, version, sha256, by_id=chosen is not None)
     _store_trials(run, scenarios, external.trials)
     write_rollups(run, is_new=True)
     comparison.compare_with_baseline(run, is_new=True)
@@ -96,7 +101,7 @@ def _store(launch: Launch, external: ExternalRun, sha256: str, chosen: SuiteVers
 
 
 def _create_run(
-    launch: Launch, external: ExternalRun, version: SuiteVersion, target: Target, sha256: str, *, by_id: bool
+    launch: Launch, external: ExternalRun, version: SuiteVersion, sha256: str, *, by_id: bool
 ) -> Run:
     now = timezone.now()
     outcomes = [trial.outcome for trial in external.trials]
@@ -109,7 +114,7 @@ def _create_run(
         launch=launch,
         suite_version=version,
         suite=version.suite,
-        target=target,
+        target=keep_target(launch.project, external.target),
         state=RunState.CANCELLED if external.cancelled else RunState.FINISHED,
         outcome=_outcome(external),
         options={
