@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 from django.db.models import Q
 
-from evalhub.teams.models import Project
 from runs.models import Run
 from runs.models.run import MOSTLY_MEASURED, NOT_CONFIRMING, OPEN, RunState, has_too_many_errors
 from scenarios.models import Guidance, Suite
@@ -164,10 +163,9 @@ _COLUMNS = (
 )
 
 
-def read_guidance_runs(project: Project, *, suite: Suite | None = None, most: int) -> list[GuidanceRun]:
-    """Return the newest finished runs with guidance of a project, or of one suite. One query."""
-    asked = Q(project=project) if suite is None else Q(suite=suite)
-    runs = Run.objects.filter(asked, NOT_CONFIRMING, state=RunState.FINISHED).exclude(guidance=None)
+def read_guidance_runs(suite: Suite, *, most: int) -> list[GuidanceRun]:
+    """Return a suite's newest finished runs with guidance. One query."""
+    runs = Run.objects.filter(NOT_CONFIRMING, suite=suite, state=RunState.FINISHED).exclude(guidance=None)
     return [GuidanceRun(*row) for row in runs.order_by("-pk").values_list(*_COLUMNS)[:most]]
 
 

@@ -90,7 +90,7 @@ def guidance_strip(suite: Suite, place: str = "") -> GuidanceStrip:
 
     Four queries where the comparisons are stored, up to eight more for each that isn't.
     """
-    runs = read_guidance_runs(suite.project, suite=suite, most=MOST_READ)
+    runs = read_guidance_runs(suite, most=MOST_READ)
     places, adopted = places_of(runs), last_guidance(suite)
     chosen = next((each for each in places if each.label == place), next(iter(places), None))
     if chosen is None:

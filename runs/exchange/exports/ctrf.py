@@ -12,8 +12,7 @@ from uuid import NAMESPACE_URL, uuid5
 from django.conf import settings
 
 from evaluators.model import Json
-from runs.exchange.exports.unmeasured import error_of_unmeasured, reason_without_outcome
-from runs.results.failure_reasons import trial_reasons
+from runs.results.failure_reasons import error_of_unmeasured, reason_without_outcome, trial_reasons
 
 SPEC_VERSION = "0.1.0"
 STATUSES = {"pass": "passed", "fail": "failed", "error": "other", None: "pending"}

@@ -7,8 +7,12 @@ from datetime import datetime
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from runs.exchange.exports.unmeasured import error_of_unmeasured, reason_without_outcome
-from runs.results.failure_reasons import failed_scores, trial_reasons
+from runs.results.failure_reasons import (
+    error_of_unmeasured,
+    failed_scores,
+    reason_without_outcome,
+    trial_reasons,
+)
 
 # XML 1.0 forbids most control characters, even escaped.
 _FORBIDDEN = dict.fromkeys(
