@@ -60,9 +60,8 @@ def _alike(run: Run, keys: Sequence[int], passes: Mapping[int, Mapping[str, tupl
     runs = [earlier[key] for key in keys if key in earlier]
     run_keys = passes[run.pk].keys()
     changed = parts_changed_since(run, runs, prices=False)
-    return [
-        each.pk for each, why in zip(runs, changed, strict=True) if run_keys.isdisjoint(outcome_reasons(why))
-    ]
+    pairs = zip(runs, changed, strict=True)
+    return [other.pk for other, why in pairs if run_keys.isdisjoint(outcome_reasons(why))]
 
 
 def _total(passes: Mapping[str, tuple[int, int]], keys: Mapping[str, tuple[int, int]]) -> tuple[int, int]:
